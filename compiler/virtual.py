@@ -1,0 +1,43 @@
+"""The virtual column: a quoted text after the binder has settled what it reads and what it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from uql.compiler.syntax import NO_SPAN, Column, Query, Span
+
+
+class Kind(StrEnum):
+    """What is asked of the model; one kernel answers each."""
+
+    CONDITION = "condition"  # sem_filter: is it so?
+    EXTRACT = "extract"  # sem_map: a value of a type
+    CHOICE = "choice"  # sem_classify: one of the labels, or none of these
+    GROUP = "group"  # sem_group: a taxonomy first, then one of its labels
+    SCORE = "score"  # sem_order: how much?
+    SUMMARY = "summary"  # sem_agg: said of a whole group
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualColumn:
+    """One quoted text of a query. Same text, same reads, same kind and type: the same virtual column, computed once."""
+
+    id: int  # unique in its query block, in order of appearance
+    text: str  # as written, with its holes
+    kind: Kind
+    type: str  # DuckDB type of the value: BOOLEAN, VARCHAR, DOUBLE, DATE, DECIMAL(10,2), STRUCT(…), VARCHAR[] …
+    reads: tuple[Column, ...]  # shown to the model as the row, never empty unless every read is in `holes`
+    holes: tuple[Column, ...] = ()  # structured columns named in {…}: their values become part of the question
+    labels: tuple[str, ...] = ()  # of a CHOICE
+    label_query: Query | None = None  # of a CHOICE whose labels come from IN (SELECT …)
+    none_of_these: bool = True  # of a CHOICE: may the answer be none of the labels?
+    into: int | None = None  # of a GROUP
+    many: bool = False  # of a GROUP
+    attempt: bool = False  # TRY "…": gives STRUCT(value, error)
+    span: Span = field(default=NO_SPAN, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The internal column that holds its values."""
+        return f"__v{self.id}"

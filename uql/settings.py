@@ -1,0 +1,128 @@
+"""The settings of a connection, a session and a query: names, types, defaults and checks, in one table.
+
+The same names work in WITH (…), SET uql.*, connect(…), UQL_* and uql.toml, the nearest winning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from uql.errors import ConfigError
+
+Budget = int | Literal["all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting, with its default. `docs/settings.md` is made from this class."""
+
+    model: str | None = None  # "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml"
+    embedder: str | None = None  # None: static word vectors + LSA
+    budget: Budget | None = None  # calls; None: 128 for aggregates only, else 256
+    exact: bool = False  # ask every row: budget = 'all'
+    error: float | None = None  # relative half-width of the interval to reach
+    confidence: float = 0.95  # of every interval and guarantee
+    recall: float | None = None  # share of the matching rows that a search must find
+    precision: float | None = None  # share of the returned rows that must match; allows unverified rows
+    max_cost: float | None = None  # USD
+    max_seconds: float | None = None
+    max_tokens: int | None = None
+    seed: int = 0
+    on_error: Literal["null", "raise", "drop"] = "null"
+    method: str | None = None  # sampler by name; None: the engine's choice
+    examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own
+    describe: bool = True
+    concurrency: int | None = None  # requests in flight; None: the provider's own
+    ledger: str | None = None  # path of the ledger, ":memory:" keeps nothing; None: in the user's data folder
+    quoted: Literal["guard", "lenient", "strict"] = "guard"  # how "…" is read
+    timeout_s: float = 120.0  # of one request
+    progress: bool | None = None  # None: on a terminal only
+    disabled_rules: tuple[str, ...] = ()
+
+    def with_values(self, **values: Any) -> Settings:
+        """These settings with some replaced, each checked. Raises ConfigError (UQL105) on an unknown name or a bad value."""
+        for name in values:
+            if name not in NAMES:
+                close = get_close_matches(name, NAMES, 1)
+                hint = f"did you mean {close[0]}? " if close else ""
+                raise ConfigError(f"there is no setting {name!r}", help=f"{hint}settings: {', '.join(sorted(NAMES))}")
+        return replace(self, **{name: _checked(name, value) for name, value in values.items()})
+
+
+NAMES = {f.name for f in fields(Settings)}
+_WHOLE = {"seed", "concurrency", "max_tokens"}
+_SHARE = {"confidence", "recall", "precision"}
+_POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s"}
+_BOOL = {"exact", "describe", "progress"}
+_CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
+_REQUIRED = {"confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules"}
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value in the setting's type, or ConfigError saying what it may be."""
+
+    def bad(wanted: str) -> ConfigError:
+        return ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is {wanted}")
+
+    if value is None:
+        if name in _REQUIRED:
+            raise bad("never empty")
+        return None
+    if name == "budget":
+        if isinstance(value, str) and value.lower() == "all":
+            return "all"
+        number = _number(value)
+        if number is None or number < 0 or number != int(number):
+            raise bad("a whole number of calls from 0 on (0: the ledger alone), or 'all'")
+        return int(number)
+    if name in _WHOLE:
+        number = _number(value)
+        low = 0 if name == "seed" else 1
+        if number is None or number != int(number) or number < low:
+            raise bad(f"a whole number from {low} on")
+        return int(number)
+    if name in _SHARE:
+        number = _number(value)
+        if number is None or not 0 < number < 1:
+            raise bad("a share between 0 and 1, as 0.95")
+        return number
+    if name in _POSITIVE:
+        number = _number(value)
+        if number is None or not 0 < number < float("inf"):
+            raise bad("a positive number")
+        return number
+    if name in _BOOL:
+        flag = _flag(value)
+        if flag is None:
+            raise bad("true or false")
+        return flag
+    if name == "examples":
+        flag = _flag(value)
+        return flag if flag is not None else str(value)
+    if name in _CHOICE:
+        if value not in _CHOICE[name]:
+            raise bad("one of " + ", ".join(repr(c) for c in _CHOICE[name]))
+        return value
+    if name == "disabled_rules":
+        return tuple(v.strip() for v in value.split(",") if v.strip()) if isinstance(value, str) else tuple(value)
+    if not isinstance(value, str):
+        raise bad("a text")
+    return value
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _flag(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+    return words.get(str(value).lower())
