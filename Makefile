@@ -1,0 +1,58 @@
+# What a contributor runs. Everything goes into .venv; nothing is installed outside this folder but the model
+# (in $UQL_HOME, else the user's data folder), which is kept between runs.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+JOBS   ?= 2
+
+.PHONY: help install test test-all check demo lint types generated startup clean
+
+help:
+	@echo 'make demo      fetch a local model and ask real questions of real text'
+	@echo 'make test      style, types, generated files, tests (a few minutes)'
+	@echo 'make test-all  the same with the slow tests'
+	@echo 'make check     what CI runs: test, then demo'
+	@echo 'make clean     remove what the build made; .venv and the model stay'
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'setuptools>=77' wheel
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[all,dev]'
+	@touch $@
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# An installed copy, from outside the checkout: inside it mypy would see uql/ alone, without the mapped folders.
+types: $(STAMP)
+	rm -rf build/types build/lib build/bdist.*
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --target build/types .
+	cd build/types && ../../$(BIN)/mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p uql
+	rm -rf build/lib build/bdist.*
+
+generated: $(STAMP)
+	$(BIN)/python docs/make_settings.py --check
+
+test: lint types generated
+	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow'
+
+test-all: lint types generated
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+demo: $(STAMP)
+	$(BIN)/uql models pull
+	$(BIN)/python -m uql.benchmarks.demo
+
+startup: $(STAMP)
+	$(BIN)/python -m uql.benchmarks.speed.startup
+
+check:
+	.ci/run
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
