@@ -1,0 +1,52 @@
+"""`import uql` is light: heavy libraries load when they are first used."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {
+    "openai",
+    "anthropic",
+    "pandas",
+    "pyarrow",
+    "sklearn",
+    "faiss",
+    "pydantic_settings",
+    "typer",
+    "polars",
+    "xllamacpp",
+}
+
+
+def loaded_after(code: str) -> set[str]:
+    """The top-level modules in `sys.modules` of a fresh interpreter that ran `code`."""
+    program = (
+        f"import sys, json\n{code}\nsys.stderr.write(json.dumps(sorted({{m.split('.')[0] for m in sys.modules}})))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    return set(json.loads(done.stderr))
+
+
+def test_import_uql_loads_no_heavy_library() -> None:
+    assert not loaded_after("import uql") & HEAVY
+
+
+def test_parsing_loads_no_heavy_library() -> None:
+    loaded = loaded_after("""import uql; uql.parse('SELECT COUNT(*) FROM r WHERE "it is so"')""")
+    assert not loaded & (HEAVY | {"duckdb", "numpy"})
+
+
+def test_the_version_is_said_without_typer() -> None:
+    loaded = loaded_after("from uql.cli import main\nassert main(['--version']) == 0")
+    assert not loaded & (HEAVY | {"duckdb", "numpy", "rich", "click"})
+
+
+@pytest.mark.parametrize(
+    "module", ["uql.cli", "uql.settings", "uql.errors", "uql.render", "uql.progress", "uql.llm.questions"]
+)
+def test_a_module_of_the_outside_is_light(module: str) -> None:
+    assert not loaded_after(f"import {module}") & HEAVY
