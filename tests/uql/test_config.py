@@ -1,0 +1,122 @@
+"""Settings come from five places, the nearest winning, and each value knows where it is from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from uql.config import load, misspelt_variables, user_file
+from uql.errors import ConfigError
+from uql.settings import NAMES
+
+
+@pytest.fixture(autouse=True)
+def empty_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder, no user's file, no UQL_* variable."""
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in NAMES:
+        monkeypatch.delenv(f"UQL_{name.upper()}", raising=False)
+
+
+def write_user_file(text: str) -> Path:
+    path = user_file()
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_without_anything_every_value_is_the_default() -> None:
+    settings, origins = load()
+    assert settings.confidence == 0.95
+    assert set(origins) == NAMES
+    assert set(origins.values()) == {"default"}
+
+
+def test_each_layer_wins_over_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    user = write_user_file("budget = 1\nseed = 1\nconfidence = 0.5\nmax_seconds = 10\nrecall = 0.6")
+    Path("pyproject.toml").write_text("[tool.uql]\nbudget = 2\nseed = 2\nconfidence = 0.6\nmax_seconds = 20\n")
+    Path("uql.toml").write_text("budget = 3\nseed = 3\nconfidence = 0.7\n")
+    monkeypatch.setenv("UQL_BUDGET", "4")
+    monkeypatch.setenv("UQL_SEED", "4")
+    settings, origins = load(budget=5)
+    assert (settings.budget, settings.seed, settings.confidence, settings.max_seconds, settings.recall) == (
+        5, 4, 0.7, 20.0, 0.6,
+    )  # fmt: skip
+    here = Path.cwd()
+    assert {name: origins[name] for name in ("budget", "seed", "confidence", "max_seconds", "recall", "model")} == {
+        "budget": "argument",
+        "seed": "UQL_SEED",
+        "confidence": str(here / "uql.toml"),
+        "max_seconds": f"{here / 'pyproject.toml'} [tool.uql]",
+        "recall": str(user),
+        "model": "default",
+    }
+
+
+def test_none_is_not_given_and_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UQL_MODEL", "")
+    Path("uql.toml").write_text("budget = 'all'")
+    settings, origins = load(budget=None, model=None)
+    assert (settings.budget, settings.model) == ("all", None)
+    assert origins["budget"].endswith("uql.toml")
+    assert origins["model"] == "default"
+
+
+def test_a_pyproject_of_something_else_is_not_read() -> None:
+    Path("pyproject.toml").write_text("this is not toml")
+    assert load()[1]["budget"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("budgett = 3", "did you mean budget"),
+        ("budget = -3", "whole number of calls"),
+        ("confidence = 95", "share between 0 and 1"),
+        ("budget = ", "cannot be read"),
+        ("seed = [1]", "whole number"),
+        ("[endpoints.x]\nkey_env = 'A'", "may not set endpoints"),
+        ("model = 'https://example.org/v1#m'", "may not set an endpoint"),
+        ("embedder = 'http://example.org/v1#m'", "may not set an endpoint"),
+    ],
+)
+def test_a_bad_project_file_is_named_with_what_is_wrong(text: str, words: str) -> None:
+    Path("uql.toml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load()
+    assert "uql.toml" in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_a_file_that_is_not_utf8_or_not_a_file_is_named() -> None:
+    Path("uql.toml").write_bytes(b"model = '\xff'")
+    with pytest.raises(ConfigError, match=r"uql\.toml cannot be read"):
+        load()
+    Path("uql.toml").unlink()
+    Path("uql.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"uql\.toml cannot be read"):
+        load()
+
+
+def test_the_user_may_set_an_endpoint_and_so_may_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_user_file("model = 'http://localhost:8000/v1#m'")
+    assert load()[0].model == "http://localhost:8000/v1#m"
+    monkeypatch.setenv("UQL_MODEL", "http://localhost:9000/v1#m")
+    assert load()[0].model == "http://localhost:9000/v1#m"
+
+
+def test_a_bad_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UQL_CONFIDENCE", "2")
+    with pytest.raises(ConfigError, match="UQL_CONFIDENCE"):
+        load()
+
+
+def test_a_misspelt_variable_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UQL_BUGDET", "3")
+    monkeypatch.setenv("UQL_HOME", "/somewhere")
+    monkeypatch.setenv("UQL_SOMETHING_ELSE", "1")
+    assert misspelt_variables() == {"UQL_BUGDET": "UQL_BUDGET"}

@@ -1,0 +1,163 @@
+"""Where the value of a setting comes from: defaults < the user's file < the project's file < UQL_* < arguments.
+
+    ~/.config/uql/uql.toml     the user's file (the platform's own folder; $XDG_CONFIG_HOME is honoured)
+    ./pyproject.toml           [tool.uql] of the folder one works in
+    ./uql.toml                 the same, nearer
+    UQL_BUDGET=64              the environment
+    connect(budget=64)         arguments, and those of the command line
+
+SET uql.budget and WITH (budget = …) are nearer still; the engine applies them. A project's file may be somebody else's:
+whoever opens a folder that was sent to them must not send rows to the sender. So it sets no endpoint and no key.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uql.errors import ConfigError
+from uql.settings import NAMES, Settings
+
+if TYPE_CHECKING:
+    from pydantic_settings import BaseSettings
+
+PREFIX = "UQL_"
+FILE = "uql.toml"
+PYPROJECT = "pyproject.toml"
+NOT_SETTINGS = {"UQL_HOME", "UQL_DATA", "UQL_DEBUG"}  # variables that mean something else
+FORBIDDEN_IN_PROJECTS = {"endpoints", "keys", "key_env", "prices", "adapters", "plugins"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Values of one place, unchecked; `origin` says where in a few words."""
+
+    origin: str
+    values: Mapping[str, Any]
+    project: bool = False
+
+
+def user_file() -> Path:
+    """The user's own file, there or not."""
+    from platformdirs import user_config_path
+
+    return user_config_path("uql", appauthor=False) / FILE
+
+
+def load(*, folder: Path | str | None = None, **arguments: Any) -> tuple[Settings, dict[str, str]]:
+    """All layers put together and checked.
+
+    Args:
+        folder: where the project's files are looked for; None: the current folder. Folders above it are not searched.
+        arguments: settings by name; None means not given.
+    Returns: the settings, and for every name the origin of its value: "default", a path, "UQL_BUDGET", or "argument".
+    Raises: ConfigError naming the origin of an unknown name or of a value that cannot be.
+    """
+    settings, origins = Settings(), dict.fromkeys(sorted(NAMES), "default")
+    here = Path.cwd() if folder is None else Path(folder)
+    given = Layer("argument", {name: value for name, value in arguments.items() if value is not None})
+    for layer in (*_files(here), *_environment(), given):
+        if layer.project:
+            _refuse_endpoints(layer)
+        try:
+            settings = settings.with_values(**layer.values)
+        except ConfigError as error:
+            if layer is given:
+                raise
+            raise ConfigError(f"{layer.origin}: {error.message}", help=error.help) from None
+        for name in layer.values:
+            origins[name] = layer.origin
+    return settings, origins
+
+
+def misspelt_variables() -> dict[str, str]:
+    """Variables UQL_* that mean nothing and look like a setting: name → the name it may have meant."""
+    known = {PREFIX + name.upper() for name in NAMES}
+    found = {}
+    for name in sorted(os.environ):
+        if name.startswith(PREFIX) and name not in known and name not in NOT_SETTINGS:
+            close = get_close_matches(name, known, 1, cutoff=0.8)
+            if close:
+                found[name] = close[0]
+    return found
+
+
+def _refuse_endpoints(layer: Layer) -> None:
+    def refuse(what: str) -> ConfigError:
+        return ConfigError(
+            f"{layer.origin}: a project's file may not set {what}: it would decide where your rows and keys go",
+            help=f"put it into {user_file()}, into {PREFIX}MODEL, or give it as an argument",
+        )
+
+    for name, value in layer.values.items():
+        if name in FORBIDDEN_IN_PROJECTS:
+            raise refuse(name)
+        if name in ("model", "embedder") and "://" in str(value):
+            raise refuse(f"an endpoint ({name} = {value!r})")
+
+
+# ------------------------------------------------------------------------------------------------------------- sources
+@cache
+def _schema() -> type[BaseSettings]:
+    """The names of all settings for pydantic-settings; the checks are those of `Settings.with_values`."""
+    from pydantic import create_model
+    from pydantic_settings import BaseSettings
+
+    names: dict[str, Any] = {field.name: (Any, None) for field in fields(Settings)}
+    return create_model("UQLSettings", __base__=BaseSettings, **names)
+
+
+def _files(folder: Path) -> list[Layer]:
+    user, project, pyproject = user_file(), folder / FILE, folder / PYPROJECT
+    layers = [Layer(str(user), _toml(user)), Layer(f"{pyproject} [tool.uql]", _tool_table(pyproject), project=True)]
+    if project != user:
+        layers.append(Layer(str(project), _toml(project), project=True))
+    return [layer for layer in layers if layer.values]
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """The top-level values of a TOML file, {} when there is none."""
+    if not path.exists():
+        return {}
+    if path.is_dir():
+        raise _unreadable(path, IsADirectoryError("it is a folder"))
+    from pydantic_settings import TomlConfigSettingsSource
+
+    try:
+        return dict(TomlConfigSettingsSource(_schema(), toml_file=path)())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _tool_table(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        if b"tool.uql" not in path.read_bytes():  # most have none: save the reading
+            return {}
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("uql", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise _unreadable(path, error) from None
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.uql] is a table of settings")
+    return table
+
+
+def _unreadable(path: Path, error: Exception) -> ConfigError:
+    return ConfigError(f"{path} cannot be read: {error}", help="it is a TOML file, UTF-8, as: budget = 256")
+
+
+def _environment() -> list[Layer]:
+    """One layer a variable, so that an error names it. An empty variable is one that is not set."""
+    if not any(name.upper().startswith(PREFIX) and name not in NOT_SETTINGS for name in os.environ):
+        return []
+    from pydantic_settings import EnvSettingsSource
+
+    source = EnvSettingsSource(_schema(), env_prefix=PREFIX, env_ignore_empty=True)
+    return [Layer(PREFIX + name.upper(), {name: value}) for name, value in source().items()]
