@@ -1,4 +1,5 @@
-"""Ask–tell: a sampler proposes rows, is told the answers, and gives an estimate. Arrays in, arrays out: no model, no plan, no DuckDB."""
+"""Ask–tell: a sampler proposes rows, is told the answers, gives an estimate. Arrays in, arrays out, no model, no
+plan."""
 
 from __future__ import annotations
 
@@ -27,7 +28,15 @@ class Estimate:
 
 
 class AggregateSampler(Protocol):
-    """Chooses which of N rows to ask, for estimates of totals over all N. Every y below is in the order the rows were told."""
+    """Chooses which of N rows to ask, for estimates of totals over all N. Every y and x is in the order of `told`."""
+
+    @property
+    def told(self) -> Indices:
+        """(n,) the rows with an answer: the ones known before the query first, then those told, in order."""
+
+    @property
+    def answers(self) -> Floats:
+        """(n,) their answers: 1, 0 or NaN."""
 
     def propose(self, k: int) -> Indices:
         """At most k rows not proposed before; empty when the plan of the sample is done."""
@@ -35,13 +44,26 @@ class AggregateSampler(Protocol):
     def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
         """The truth of the rows proposed: 1, 0, or NaN where no answer could be had."""
 
+    def more(self, budget: int, look: int = 0) -> None:
+        """Go on sampling up to `budget` rows in all; at look j of a stopping rule intervals are made at 1 − α/2^j."""
+
     def estimate(self) -> Estimate:
         """The number of rows whose answer is 1."""
 
-    def total(self, y: Floats, bounds: tuple[float, float] | None = None) -> Estimate:
-        """The sum of any y over all N rows from the same draws; y is NaN where unknown, then `bounds` of one value widen the interval."""
+    def total(
+        self,
+        y: Floats,
+        bounds: tuple[float, float] | None = None,
+        *,
+        weights: Floats | None = None,
+        domain: int | None = None,
+    ) -> Estimate:
+        """The sum of any y over all N rows (or those of one group) from the same draws.
 
-    def ratio(self, y: Floats, x: Floats) -> Estimate:
+        y is NaN where unknown, then `bounds` of one value widen the interval; `weights` (N,) where y = weight · 0 or 1.
+        """
+
+    def ratio(self, y: Floats, x: Floats, *, weights: Floats | None = None, domain: int | None = None) -> Estimate:
         """total(y) / total(x), with Fieller's interval, open where that of x touches 0."""
 
 

@@ -1,0 +1,275 @@
+"""What every aggregate sampler keeps: rows known before, rows told, the budget; and the reading of unknown and exact
+answers."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+from uql.sampling.base import Estimate, Floats, Indices
+
+Known = tuple[Indices, Floats]
+Flags = NDArray[np.bool_]
+Bounds = tuple[float, float] | None
+Three = tuple[float, float, float]  # value (NaN where undefined), low, high
+
+
+def is_binary(y: Floats) -> bool:
+    """Whether every value is 0 or 1."""
+    return bool(((y == 0.0) | (y == 1.0)).all())
+
+
+class Draws(ABC):
+    """Bookkeeping of an aggregate sampler over N rows.
+
+    Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample.
+    Every y and x
+    handed to `total` and `ratio` is in the order of `told`: the known rows first, then the rows in the order they were
+    told.
+
+    Args:
+        n_rows: N.
+        budget: rows that may be proposed; known rows cost nothing.
+        rng: the only source of randomness.
+        confidence: of every interval.
+        size: (N,) the |value| a SUM weighs each row with; a few rows that hold most of its spread are asked first.
+        groups: (N,) int, the concrete group of each row, for totals within one of them.
+        known: (indices, answers) of rows answered before.
+    """
+
+    method = "uniform"
+
+    def __init__(
+        self,
+        n_rows: int,
+        budget: int,
+        *,
+        rng: np.random.Generator,
+        confidence: float = 0.95,
+        size: Floats | None = None,
+        groups: Indices | None = None,
+        known: Known | None = None,
+    ) -> None:
+        self.n_rows, self.rng, self.confidence, self.groups = n_rows, rng, confidence, groups
+        indices, answers = known if known is not None else (np.zeros(0, np.int64), np.zeros(0))
+        self._state = np.zeros(n_rows, np.int8)  # 0 free, 1 proposed, 2 told or known
+        self._state[indices] = 2
+        self._indices: list[Indices] = [np.asarray(indices, np.int64)]
+        self._answers: list[Floats] = [np.asarray(answers, np.float64)]
+        self.n_known = len(indices)
+        self.n_proposed = 0
+        self.budget = max(0, budget)
+        self._look = 0
+        self.size = size
+        self._first = self._largest(size) if size is not None else np.zeros(0, np.int64)
+        self._certain = np.zeros(n_rows, bool)  # rows asked for their size, or known: no random draws
+        self._certain[indices] = True
+        self._certain[self._first] = True
+
+    # what was asked
+
+    @property
+    def told(self) -> Indices:
+        """(n,) the rows with an answer: the known ones, then those told, in order."""
+        return np.concatenate(self._indices)
+
+    @property
+    def answers(self) -> Floats:
+        """(n,) the answers in the order of `told`: 1, 0 or NaN."""
+        return np.concatenate(self._answers)
+
+    @property
+    def calls(self) -> int:
+        """Rows told, the known ones left out."""
+        return sum(map(len, self._indices)) - self.n_known
+
+    @property
+    def level(self) -> float:
+        """The level an interval is made at: `confidence`, or more where this is one of several looks."""
+        return self.confidence if self._look == 0 else 1 - (1 - self.confidence) / 2**self._look
+
+    def more(self, budget: int, look: int = 0) -> None:
+        """Set the budget in all to `budget` rows (never fewer than proposed) and go on sampling.
+
+        For a stopping rule call `more(B, look=1)` at the start, then `more(2B, look=2)`, …: intervals of look j are
+        made at
+        1 − α/2^j, so that the one that stops the sampling still holds at `confidence`.
+        """
+        self.budget = max(budget, self.n_proposed)
+        self._look = look
+
+    def propose(self, k: int) -> Indices:
+        """At most k rows not proposed before; empty when the budget is spent or every row was asked."""
+        k = min(k, self.budget - self.n_proposed)
+        if k <= 0:
+            return np.zeros(0, np.int64)
+        rows, self._first = self._first[:k], self._first[k:]
+        if len(rows) < k:
+            rows = np.concatenate([rows, self._draw(k - len(rows))])
+        self._state[rows] = 1
+        self.n_proposed += len(rows)
+        return rows
+
+    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+        """The answers of proposed rows: 1, 0, or NaN where none could be had; probabilities are not used for estimates.
+
+        Raises: ValueError for a row that was not proposed, or told before.
+        """
+        indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
+        if len(indices) != len(answers):
+            raise ValueError(f"{len(indices)} rows and {len(answers)} answers")
+        if len(np.unique(indices)) != len(indices) or (self._state[indices] != 1).any():
+            raise ValueError("told a row that was not proposed, or was told before")
+        self._state[indices] = 2
+        self._indices.append(indices)
+        self._answers.append(answers)
+
+    # estimates
+
+    def estimate(self) -> Estimate:
+        """The number of rows whose answer is 1."""
+        return self.total(self.answers, (0.0, 1.0))
+
+    def total(
+        self,
+        y: Floats,
+        bounds: tuple[float, float] | None = None,
+        *,
+        weights: Floats | None = None,
+        domain: int | None = None,
+    ) -> Estimate:
+        """The sum of y over all N rows, or over those of group `domain`.
+
+        Args:
+            y: (n,) in the order of `told`; NaN where unknown. The value counts such rows as 0, as SQL does with NULL.
+            bounds: what an unknown y may be; [0, 1] for 0/1 values, else the range seen, 0 included.
+            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known, as in the SUM of a stored
+            column.
+            domain: a value of `groups`; y of rows of other groups is read as 0, and the group's known size is used.
+        """
+        y = self._checked(y)
+        rows = self.told
+        inside = np.ones(len(rows), bool)
+        population = self.n_rows
+        if domain is not None:
+            if self.groups is None:
+                raise ValueError("a total within a group needs the groups of all rows")
+            inside = self.groups[rows] == domain
+            population = int((self.groups == domain).sum())
+            y = np.where(inside, y, 0.0)
+        missing = np.isnan(y)
+        unknown, calls = int(missing.sum()), self.calls
+        zero = np.where(missing, 0.0, y)
+        if int(inside.sum()) == population:
+            value = float(zero.sum())
+            low = high = value
+        else:
+            value, low, high = self._total(zero, weights, domain, bounds)
+        if unknown:
+            for filled in self._fills(y, missing, bounds, weights, rows):
+                if int(inside.sum()) == population:
+                    low, high = min(low, float(filled.sum())), max(high, float(filled.sum()))
+                else:
+                    _, lower, upper = self._total(filled, weights, domain, bounds)
+                    low, high = min(low, lower), max(high, upper)
+        exact = int(inside.sum()) == population and unknown == 0
+        shown = None if math.isnan(value) else value
+        return Estimate(shown, low, high, self.confidence, exact, calls, unknown, "exact" if exact else self.method)
+
+    def ratio(self, y: Floats, x: Floats, *, weights: Floats | None = None, domain: int | None = None) -> Estimate:
+        """total(y) / total(x): AVG with x = 1 on the rows that count, a share, or a ratio of two sums. None where
+        nothing was found."""
+        y, x = self._checked(y), self._checked(x)
+        rows = self.told
+        inside = np.ones(len(rows), bool)
+        population = self.n_rows
+        if domain is not None:
+            if self.groups is None:
+                raise ValueError("a ratio within a group needs the groups of all rows")
+            inside = self.groups[rows] == domain
+            population = int((self.groups == domain).sum())
+            y, x = np.where(inside, y, 0.0), np.where(inside, x, 0.0)
+        missing = np.isnan(y) | np.isnan(x)
+        unknown = int(missing.sum())
+        everything = int(inside.sum()) == population
+        zero_y, zero_x = np.where(missing, 0.0, y), np.where(missing, 0.0, x)
+        value, low, high = self._quotient(zero_y, zero_x, everything, weights, domain)
+        if unknown:
+            seen = (zero_x != 0) & ~missing
+            each = zero_y[seen] / zero_x[seen] if seen.any() else np.array([-math.inf, math.inf])
+            for one in (float(each.min()), float(each.max())):
+                if not math.isfinite(one):
+                    low, high = -math.inf, math.inf
+                    break
+                part = np.where(missing, np.where(np.isnan(x), 1.0, x), zero_x)
+                filled = np.where(missing, np.where(np.isnan(y), one * part, y), zero_y)
+                _, lower, upper = self._quotient(filled, part, everything, weights, domain)
+                low, high = min(low, lower), max(high, upper)
+        exact = everything and unknown == 0
+        known_value = None if math.isnan(value) else value
+        if exact and known_value is None:
+            return Estimate(None, None, None, self.confidence, True, self.calls, 0, "exact")
+        return Estimate(
+            known_value, low, high, self.confidence, exact, self.calls, unknown, "exact" if exact else self.method
+        )
+
+    # what a method fills in
+
+    @abstractmethod
+    def _draw(self, k: int) -> Indices:
+        """At most k more rows, at random by the plan of the method."""
+
+    @abstractmethod
+    def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
+        """Value and interval for a y without NaN, 0 outside the domain, when not every row of the domain was asked."""
+
+    @abstractmethod
+    def _ratio(self, y: Floats, x: Floats, weights: Floats | None, domain: int | None) -> Three:
+        """The same for total(y)/total(x); NaN for a value that is not defined."""
+
+    # parts
+
+    def _quotient(self, y: Floats, x: Floats, everything: bool, weights: Floats | None, domain: int | None) -> Three:
+        if not everything:
+            return self._ratio(y, x, weights, domain)
+        bottom = float(x.sum())
+        value = float(y.sum()) / bottom if bottom else math.nan
+        return (value, value, value) if bottom else (math.nan, -math.inf, math.inf)
+
+    def _fills(
+        self, y: Floats, missing: Flags, bounds: Bounds, weights: Floats | None, rows: Indices
+    ) -> tuple[Floats, Floats]:
+        """y with the unknown rows at the least, and at the most that they may be."""
+        if weights is not None:
+            each = np.where(missing, weights[rows], 0.0)
+            return np.where(missing, np.minimum(each, 0.0), y), np.where(missing, np.maximum(each, 0.0), y)
+        least, most = bounds if bounds is not None else self._range(y)
+        return np.where(missing, least, y), np.where(missing, most, y)
+
+    def _range(self, y: Floats) -> tuple[float, float]:
+        seen = y[~np.isnan(y)]
+        if is_binary(seen):
+            return 0.0, 1.0
+        return min(0.0, float(seen.min())), max(0.0, float(seen.max()))
+
+    def _checked(self, y: Floats) -> Floats:
+        y = np.asarray(y, np.float64)
+        n = self.n_known + self.calls
+        if y.shape != (n,):
+            raise ValueError(f"{n} rows have an answer (known rows first), but y has shape {y.shape}")
+        return y
+
+    def _largest(self, size: Floats) -> Indices:
+        """Free rows beyond the 99.5 % quantile of |size|, at most a quarter of the budget, where they hold ≥ 20 % of
+        its squares."""
+        weight = np.abs(np.nan_to_num(np.asarray(size, np.float64)))
+        free = np.flatnonzero(self._state == 0)
+        if len(free) == 0 or self.budget < 8:
+            return np.zeros(0, np.int64)
+        cut = np.quantile(weight, 0.995)
+        big = free[weight[free] > cut]
+        big = big[np.argsort(-weight[big], kind="stable")][: self.budget // 4]
+        squares = float((weight[free] ** 2).sum())
+        return big if squares > 0 and float((weight[big] ** 2).sum()) >= 0.2 * squares else np.zeros(0, np.int64)
