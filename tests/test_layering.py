@@ -17,7 +17,7 @@ FOLDERS = {
     "benchmarks": "uql.benchmarks",
 }
 
-# A part is the modules that begin with one of its prefixes; the longest prefix decides. Later parts import earlier ones.
+# A part is the modules that begin with one of its prefixes, the longest one deciding. Later parts import earlier ones.
 PARTS: dict[str, tuple[str, ...]] = {
     "base": ("uql.errors", "uql.schema", "uql.settings"),
     "sampling": ("uql.sampling",),
@@ -95,7 +95,7 @@ MODULES = dict(modules())
 
 
 def part_of(module: str) -> str:
-    """The part with the longest prefix of `module`. `uql` and `uql.compiler` stand for themselves, not for what is in them."""
+    """The part with the longest prefix of `module`. `uql` and `uql.compiler` stand for themselves alone."""
     best, found = "", ""
     for part, prefixes in PARTS.items():
         for prefix in prefixes:
