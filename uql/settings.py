@@ -26,20 +26,20 @@ class Settings:
     confidence: float = 0.95  # of every interval and guarantee
     recall: float | None = None  # share of the matching rows that a search must find
     precision: float | None = None  # share of the returned rows that must match; allows unverified rows
-    max_cost: float | None = None  # USD
-    max_seconds: float | None = None
-    max_tokens: int | None = None
-    seed: int = 0
-    on_error: Literal["null", "raise", "drop"] = "null"
+    max_cost: float | None = None  # USD, of one statement; refused where the price is unknown
+    max_seconds: float | None = None  # of one statement
+    max_tokens: int | None = None  # input and output together, of one statement
+    seed: int = 0  # of everything random
+    on_error: Literal["null", "raise", "drop"] = "null"  # a row without an answer: NULL, an error, or left out
     method: str | None = None  # sampler by name; None: the engine's choice
     examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own
-    describe: bool = True
+    describe: bool = True  # let the model describe columns that have no comment, once
     concurrency: int | None = None  # requests in flight; None: the provider's own
     ledger: str | None = None  # path of the ledger, ":memory:" keeps nothing; None: in the user's data folder
     quoted: Literal["guard", "lenient", "strict"] = "guard"  # how "…" is read
     timeout_s: float = 120.0  # of one request
-    progress: bool | None = None  # None: on a terminal only
-    disabled_rules: tuple[str, ...] = ()
+    progress: bool | None = None  # shown on stderr; None: by the command line only
+    disabled_rules: tuple[str, ...] = ()  # rules of the planner that are switched off, by name
 
     def with_values(self, **values: Any) -> Settings:
         """These settings with some replaced, each checked. Raises ConfigError (UQL105) on an unknown name or a bad value."""

@@ -1,0 +1,74 @@
+"""Write docs/settings.md from uql/settings.py; with --check say whether it is current (exit code 1 when not)."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+from uql import settings
+from uql.settings import Settings
+
+PAGE = Path(__file__).with_name("settings.md")
+HEAD = """# Settings
+
+Made from `uql/settings.py` by `python docs/make_settings.py`; a test fails when it is stale.
+
+The same names work everywhere, the nearest winning:
+
+1. the defaults below;
+2. the user's file: `uql.toml` in the platform's folder of configuration (`uql config path` prints where);
+3. `[tool.uql]` in `./pyproject.toml`, then `./uql.toml`: neither may set an endpoint or a key;
+4. the environment: `UQL_BUDGET=64`;
+5. arguments: `uql.connect(budget=64)`, `uql --budget 64`, `uql --set recall=0.9`;
+6. `SET uql.budget = 64`, for what follows on the connection;
+7. `WITH (budget = 64)` at the end of a statement, for it alone.
+
+`uql config show` prints every value and where it comes from.
+
+| name | type | default | meaning |
+| --- | --- | --- | --- |
+"""
+
+
+def comments() -> dict[str, str]:
+    """The comment after each field of `Settings`, as written in its source."""
+    source = Path(str(settings.__file__)).read_text(encoding="utf-8")
+    lines = source.splitlines()
+    body = next(n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == "Settings").body
+    found = {}
+    for node in body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.end_col_offset is not None:
+            rest = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :].decode()
+            found[node.target.id] = rest.partition("#")[2].strip()
+    return found
+
+
+def page() -> str:
+    """The whole of docs/settings.md."""
+    said = comments()
+    rows = []
+    for field in fields(Settings):
+        kind = (
+            str(field.type).replace("Literal[", "").replace("]", "")
+            if "Literal" in str(field.type)
+            else str(field.type)
+        )
+        cells = [f"`{field.name}`", f"`{kind}`", f"`{field.default!r}`", said.get(field.name, "")]
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return HEAD + "\n".join(rows) + "\n"
+
+
+def main() -> int:
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page():
+        return 0
+    print(f"{PAGE.name} is stale: run python docs/make_settings.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

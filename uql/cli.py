@@ -1,0 +1,47 @@
+"""The command `uql`: `uql [database] -c 'query'`, or a sub-command such as `uql models pull`.
+
+The first word decides: a name in COMMANDS is a sub-command, anything else a database or an option of the query command.
+Nothing heavy is imported before that is known, so that `uql --version` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {  # name → the module that holds its typer app, and one line of help
+    "models": ("uql.command.models", "fetch, list and test models"),
+    "config": ("uql.command.config", "show every setting and where its value comes from"),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (without the program's name; None: that of the process) and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words in (["--version"], ["-V"]):
+        from importlib.metadata import version
+
+        print(f"uql {version('uql-engine')}")
+        return 0
+    from uql.command import outcome
+
+    return outcome.run(lambda: _dispatch(words))
+
+
+def _dispatch(words: list[str]) -> int:
+    from importlib import import_module
+
+    from uql.command import outcome
+
+    first = words[0] if words else ""
+    if first in COMMANDS:
+        app = import_module(COMMANDS[first][0]).app
+        return outcome.call(app, words[1:], f"uql {first}")
+    from uql.command import query
+
+    query.refuse_mistaken_database(words, COMMANDS)
+    return outcome.call(query.app(COMMANDS), words, "uql")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""`uql config show`: every setting, its value, and where that comes from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import fields
+from typing import Annotated, Any
+
+import typer
+
+from uql.command import outcome
+from uql.command.outcome import Code, UsageError, narrate
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+
+
+@app.callback()
+def about() -> None:
+    """Settings, the nearest winning: defaults < the user's file < ./pyproject.toml < ./uql.toml < UQL_* < arguments."""
+
+
+@app.command()
+def show(
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="As the query command would be given it.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON object.")] = False,
+) -> None:
+    """Print every setting with its value and its origin."""
+    raise typer.Exit(outcome.run(lambda: _show(settings or [], as_json)))
+
+
+@app.command()
+def path() -> None:
+    """Print where the user's own file is looked for."""
+
+    def run() -> int:
+        from uql.config import user_file
+
+        print(user_file())
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+def _show(given: list[str], as_json: bool) -> int:
+    from uql.config import load, misspelt_variables
+
+    arguments: dict[str, Any] = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--set {pair!r} is not NAME=VALUE", help="as --set budget=64")
+        arguments[name.strip()] = value.strip()
+    found, origins = load(**arguments)
+    for name, meant in misspelt_variables().items():
+        narrate(f"{name} means nothing; did you mean {meant}?", "warning")
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    if as_json:
+        print(json.dumps({name: {"value": value, "origin": origins[name]} for name, value in values.items()}, indent=2))
+        return Code.OK
+    texts = {name: _toml(value) for name, value in values.items()}
+    widths = max(map(len, texts)), max(map(len, texts.values()))
+    for name, text in texts.items():
+        sys.stdout.write(f"{name:<{widths[0]}}  {text:<{widths[1]}}  {origins[name]}\n")
+    return Code.OK
+
+
+def _toml(value: Any) -> str:
+    """A value as it would stand in uql.toml; "–" for none."""
+    if value is None:
+        return "–"
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)

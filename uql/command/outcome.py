@@ -1,0 +1,121 @@
+"""How a command ends: exit codes, and errors told in words on stderr, never as a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import IO, TYPE_CHECKING, Any
+
+from uql.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
+
+if TYPE_CHECKING:
+    import typer
+
+
+class Code(IntEnum):
+    """Exit codes; the same for every command."""
+
+    OK = 0
+    QUERY = 1  # the query is wrong, or cannot be answered as it is asked
+    USAGE = 2  # the command line, a file named on it, a setting, a key
+    BACKEND = 3  # the model cannot be reached, or is not there
+    BUDGET = 4  # a limit was reached while running: what is finished was written
+    FAILED_ROWS = 5  # under --strict: some rows have no answer
+    INTERRUPTED = 130  # Ctrl-C; what was answered is in the ledger
+
+
+class UsageError(Exception):
+    """The command line cannot be obeyed: a file that is missing, two formats at once."""
+
+    def __init__(self, message: str, help: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.help = message, help
+
+    def __str__(self) -> str:
+        return self.message + (f"\n  help: {self.help}" if self.help else "")
+
+
+def code_of(error: UQLError) -> Code:
+    """The exit code for an error of the engine."""
+    if isinstance(error, ConfigError | AuthError):
+        return Code.USAGE
+    if isinstance(error, BackendError | UnknownModelError | QuotaError):
+        return Code.BACKEND
+    return Code.QUERY
+
+
+def colored(stream: IO[str]) -> bool:
+    """May this stream be coloured? NO_COLOR forbids it (https://no-color.org), FORCE_COLOR demands it."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def narrate(message: str, kind: str = "") -> None:
+    """Say something on stderr; `kind` ("error", "note", "warning") stands before it, the first in red."""
+    if kind:
+        head = f"\x1b[1;31m{kind}\x1b[0m: " if kind == "error" and colored(sys.stderr) else f"{kind}: "
+        message = head + message
+    with contextlib.suppress(BrokenPipeError):
+        print(message, file=sys.stderr, flush=True)
+
+
+def run(command: Callable[[], int]) -> int:
+    """Run a command and turn every error that a user can cause into words and an exit code."""
+    _say_utf8()
+    try:
+        code = command()
+        sys.stdout.flush()
+        return int(code)
+    except UsageError as error:
+        narrate(str(error), "error")
+        return Code.USAGE
+    except UQLError as error:
+        narrate(str(error), "error")
+        return code_of(error)
+    except KeyboardInterrupt:
+        narrate("interrupted; what was answered is in the ledger and will not be asked again")
+        return Code.INTERRUPTED
+    except BrokenPipeError:  # the reader has gone, as in `uql … | head`
+        _silence_stdout()
+        return Code.OK
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            _silence_stdout()
+            return Code.OK
+        narrate(_said(error), "error")
+        return Code.USAGE
+
+
+def call(app: typer.Typer, words: Sequence[str], name: str) -> int:
+    """Run a typer app that returns its exit code; typer's own usage errors are 2."""
+    try:
+        code: Any = app(args=list(words), prog_name=name, standalone_mode=True)
+    except SystemExit as stop:
+        code = stop.code
+    return code if isinstance(code, int) else Code.OK
+
+
+def _said(error: OSError) -> str:
+    what = error.strerror or str(error)
+    return f"{error.filename}: {what}" if error.filename else what
+
+
+def _say_utf8() -> None:
+    """Write UTF-8 whatever the locale: a table of a C locale would otherwise end in an error of encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None and (stream.encoding or "").lower().replace("-", "") != "utf8":
+            reconfigure(encoding="utf-8", errors="replace")
+
+
+def _silence_stdout() -> None:
+    """Point stdout to nowhere, so that the interpreter's last flush does not complain of the closed pipe."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,87 @@
+"""Where the rows of a query go: standard output, or a file that appears whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from uql.command.outcome import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.render import ResultLike
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An open place for one result; `path` is None for standard output."""
+
+    stream: IO[str]
+    format: str
+    path: Path | None = None
+
+    @staticmethod
+    @contextlib.contextmanager
+    def open(path: Path | None, format: str) -> Iterator[Output]:
+        """Open the place before anything is asked, so that an answer that was paid for is never lost to a bad path.
+
+        A file is written under another name beside its own and renamed when it is whole; on an error the old one stays.
+        """
+        if path is None or str(path) == "-":
+            if format == "parquet":
+                raise UsageError("Parquet goes to a file", help="-o name.parquet")
+            yield Output(sys.stdout, format)
+            return
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder", help="-o takes the name of a file")
+        try:
+            if path.exists() and not path.is_file():  # /dev/stderr, a named pipe
+                with path.open("w", encoding="utf-8", newline="") as stream:
+                    yield Output(stream, format, path)
+                return
+            if path.exists() and not os.access(path, os.W_OK):
+                raise PermissionError(13, "Permission denied", str(path))
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+                output = Output(stream, format, temporary)
+                yield output
+            if temporary.stat().st_size:
+                temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+                temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def text(self, text: str) -> None:
+        self.stream.write(text.rstrip("\n") + "\n")
+
+    def rows(self, data: pa.Table, result: ResultLike) -> None:
+        """Write the rows in the format; nothing for a statement that gives none."""
+        from uql import render
+
+        if not data.num_columns:
+            return
+        estimates = result.estimates
+        if self.format == "table":
+            rows, width = (render.MAX_ROWS, None) if self.path is None else (max(data.num_rows, 1), 1_000_000)
+            self.text(render.table(data, types=result.types, estimates=estimates, max_rows=rows, width=width))
+        elif self.format == "parquet" and self.path is not None:
+            render.write_parquet(data, self.path, estimates=estimates)
+        else:
+            render.WRITERS[self.format](data, self.stream, estimates=estimates)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,158 @@
+"""What a running query tells on stderr: one block on a terminal, a line now and then in a log.
+
+A `Progress` listens to the event stream (`con.on_event(progress)`). It draws from events alone and starts no thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from uql.render import format_estimate, printable
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from uql.sampling.base import Estimate
+
+FIRST_S = 0.3  # a query that is done sooner shows nothing
+REFRESH_S = 0.1  # between two drawings of the block
+LINE_S = 10.0  # between two lines of a log
+SHOWN_ESTIMATES = 5
+
+
+class EventLike(Protocol):
+    """An event says its kind; the fields of each kind are read in `Counts.add`."""
+
+    @property
+    def kind(self) -> Any: ...
+
+
+@dataclass(slots=True)
+class Counts:
+    """The sum of the events so far.
+
+    >>> counts = Counts(calls=64, cap=256, cached=3, seconds=20.0)
+    >>> counts.line()
+    '64 of 256 calls, 3.2 rows/s, 3 from the ledger, 60 s left'
+    """
+
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    usd: float = 0.0
+    priced: bool = False  # has any call had a price?
+    cap: int | None = None  # calls at most
+    usd_cap: float | None = None
+    seconds: float = 0.0  # since the first event
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+
+    def add(self, event: EventLike) -> None:
+        match event.kind:
+            case "call":
+                self.calls += 1
+                usd = getattr(event, "usd", None)
+                if usd is not None:
+                    self.usd += usd
+                    self.priced = self.priced or usd > 0
+            case "cached":
+                self.cached += 1
+            case "failed":
+                self.failed += 1
+            case "plan":
+                self.cap = getattr(event, "budget", None)
+                self.usd_cap = getattr(event, "max_cost", None)
+            case "estimate":
+                self.estimates[getattr(event, "column", "")] = event.estimate  # type: ignore[attr-defined]
+
+    def line(self) -> str:
+        """Calls of the cap, rows a second, what the ledger spared, what failed, money, time left."""
+        parts = [f"{self.calls:,} of {self.cap:,} calls" if self.cap is not None else f"{self.calls:,} calls"]
+        rate = self.calls / self.seconds if self.seconds > 0 else 0.0
+        if rate:
+            parts.append(f"{rate:.1f} rows/s" if rate < 100 else f"{rate:,.0f} rows/s")
+        if self.cached:
+            parts.append(f"{self.cached:,} from the ledger")
+        if self.failed:
+            parts.append(f"{self.failed:,} failed")
+        if self.priced:
+            spent = f"${self.usd:.4f}"
+            parts.append(f"{spent} of ${self.usd_cap:.2f}" if self.usd_cap is not None else spent)
+        if rate and self.cap is not None and self.calls >= 8:
+            parts.append(f"{(self.cap - self.calls) / rate:.0f} s left")
+        return ", ".join(parts)
+
+    def estimate_lines(self) -> list[str]:
+        """`n = 120 ± 14` for each estimate so far, at most SHOWN_ESTIMATES."""
+        shown = [
+            f"{printable(name)} = {format_estimate(estimate)}" if name else format_estimate(estimate)
+            for name, estimate in list(self.estimates.items())[:SHOWN_ESTIMATES]
+        ]
+        more = len(self.estimates) - len(shown)
+        return [*shown, f"… and {more} more"] if more > 0 else shown
+
+
+class Progress:
+    """Listens to a run and shows it; a context manager, after which nothing of it is left on the screen.
+
+    Args:
+        enabled: False shows nothing; True and None show a block on a terminal and lines elsewhere.
+        stream: where to; None: sys.stderr.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(
+        self, *, enabled: bool | None = None, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.stream = sys.stderr if stream is None else stream
+        self.enabled = enabled is not False
+        self.counts = Counts()
+        self._clock = clock
+        self._started: float | None = None
+        self._drawn = 0.0
+        self._live: Live | None = None
+        self._terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
+
+    def __call__(self, event: EventLike) -> None:
+        now = self._clock()
+        if self._started is None:
+            self._started = self._drawn = now
+        self.counts.add(event)
+        self.counts.seconds = now - self._started
+        if not self.enabled or event.kind == "done":
+            return
+        if self._terminal:
+            if now - self._drawn >= (REFRESH_S if self._live is not None else FIRST_S):
+                self._drawn = now
+                self._draw()
+        elif now - self._drawn >= LINE_S:
+            self._drawn = now
+            print(self.counts.line(), *self.counts.estimate_lines(), sep=", ", file=self.stream, flush=True)
+
+    def _draw(self) -> None:
+        from rich.text import Text
+
+        if self._live is None:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(file=self.stream, highlight=False)
+            self._live = Live(console=console, auto_refresh=False, transient=True)
+            self._live.start()
+        lines = [self.counts.line(), *(f"  {line}" for line in self.counts.estimate_lines())]
+        self._live.update(Text("\n".join(lines), overflow="ellipsis", no_wrap=True), refresh=True)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
