@@ -42,7 +42,7 @@ class Settings:
     disabled_rules: tuple[str, ...] = ()  # rules of the planner that are switched off, by name
 
     def with_values(self, **values: Any) -> Settings:
-        """These settings with some replaced, each checked. Raises ConfigError (UQL105) on an unknown name or a bad value."""
+        """These settings with some replaced, each checked. Raises ConfigError on an unknown name or a bad value."""
         for name in values:
             if name not in NAMES:
                 close = get_close_matches(name, NAMES, 1)
