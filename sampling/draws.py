@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
+
 from uql.sampling.base import Estimate, Floats, Indices
 
 Known = tuple[Indices, Floats]

@@ -115,7 +115,7 @@ def count(hits: int, n: int, size: int, confidence: float) -> Interval:
 
 def nothing_found(n: int, size: int, confidence: float) -> float:
     """An upper bound for the number of marked rows when none of n random ones is marked."""
-    return size * (1 - ((1 - confidence) / 2) ** (1 / n)) * (1 - n / size)
+    return float(size * (1 - ((1 - confidence) / 2) ** (1 / n)) * (1 - n / size))
 
 
 def gamma_sum(total: float, squares: float, largest: float, confidence: float) -> Interval:

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from uql.sampling.asd import AsdSampler
 from uql.sampling.base import AggregateSampler, Floats, Indices
 from uql.sampling.uniform import UniformSampler
 
@@ -38,4 +40,19 @@ def _uniform(
     return UniformSampler(n_rows, budget, **kept)
 
 
-AGGREGATE: dict[str, Callable[..., AggregateSampler]] = {"uniform": _uniform}
+def _asd(
+    n_rows: int,
+    budget: int,
+    *,
+    features: Matrix | None = None,
+    prior: Floats | None = None,
+    known: tuple[Indices, Floats] | None = None,
+    **kept: Any,
+) -> AggregateSampler:
+    free = n_rows - (len(known[0]) if known is not None else 0)
+    if features is None or features.shape[1] == 0 or free <= budget or budget < 4:
+        return UniformSampler(n_rows, budget, known=known, **kept)  # nothing to learn from, or everything is asked
+    return AsdSampler(n_rows, budget, features=features, prior=prior, known=known, **kept)
+
+
+AGGREGATE: dict[str, Callable[..., AggregateSampler]] = {"asd": _asd, "uniform": _uniform}

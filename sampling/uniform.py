@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+
 from uql.sampling import intervals
 from uql.sampling.base import Floats, Indices
 from uql.sampling.draws import Bounds, Draws, Flags, Three, is_binary
