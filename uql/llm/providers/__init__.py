@@ -1,0 +1,50 @@
+"""The providers by the first word of a model's name. Each is one file and is imported when it is first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from uql.errors import ConfigError
+from uql.llm.providers.base import Provider
+from uql.settings import Settings
+
+BUILT_IN = {
+    "local": "uql.llm.providers.local",
+    "oracle": "uql.llm.providers.oracle",
+    "openai": "uql.llm.providers.openai_api",
+    "anthropic": "uql.llm.providers.anthropic_api",
+    "http": "uql.llm.providers.compatible",
+    "https": "uql.llm.providers.compatible",
+}
+CHOICES = (
+    "local, local:NAME, local:/path/file.gguf, http(s)://host/v1#MODEL, openai:MODEL, anthropic:MODEL, oracle:FILE.toml"
+)
+GROUP = "uql.providers"  # entry points of third parties; used only where the user's configuration names them
+
+
+def open_provider(spec: str | Provider | None, settings: Settings, *, plugins: tuple[str, ...] = ()) -> Provider:
+    """The provider that a model's name stands for.
+
+    Args:
+        spec: as in `CHOICES`; a Provider is returned as it is.
+        plugins: kinds of third parties that the user's configuration allows; a model's name alone loads none.
+    Raises: ConfigError where no model is set or its kind is unknown; what the provider's own opening raises.
+    """
+    if spec is None:
+        raise ConfigError("no model is set", code="UQL402", help=f"model = one of: {CHOICES}")
+    if not isinstance(spec, str):
+        return spec
+    kind, colon, rest = spec.partition(":")
+    if kind in BUILT_IN and (colon or kind == "local"):
+        opened: Callable[[str, Settings], Provider] = import_module(BUILT_IN[kind]).open_provider
+        return opened(spec if kind in ("http", "https") else rest, settings)
+    if colon and kind in plugins:
+        for entry in entry_points(group=GROUP):
+            if entry.name == kind:
+                make: Any = entry.load()
+                return partial(make, rest, settings)()  # type: ignore[no-any-return]
+    raise ConfigError(f"there is no kind of model {spec!r}", code="UQL402", help=f"choices: {CHOICES}")

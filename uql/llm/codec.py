@@ -1,0 +1,87 @@
+"""Answers as JSON text and back, types kept: what the ledger holds."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+from uql.llm.providers.base import Answer
+
+_TAGS = ("$date", "$datetime", "$time", "$interval", "$decimal", "$bytes", "$float", "$dict")
+
+
+def _pack(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else {"$float": repr(value)}
+        case datetime():
+            return {"$datetime": value.isoformat()}
+        case date():
+            return {"$date": value.isoformat()}
+        case time():
+            return {"$time": value.isoformat()}
+        case timedelta():
+            return {"$interval": [value.days, value.seconds, value.microseconds]}
+        case Decimal():
+            return {"$decimal": str(value)}
+        case bytes():
+            return {"$bytes": base64.b64encode(value).decode()}
+        case list() | tuple():
+            return [_pack(item) for item in value]
+        case dict():
+            packed = {str(key): _pack(item) for key, item in value.items()}
+            return {"$dict": packed} if any(tag in packed for tag in _TAGS) else packed
+    raise TypeError(f"an answer of type {type(value).__name__} cannot be kept")
+
+
+def _unpack(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unpack(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        ((tag, held),) = value.items()
+        match tag:
+            case "$date":
+                return date.fromisoformat(held)
+            case "$datetime":
+                return datetime.fromisoformat(held)
+            case "$time":
+                return time.fromisoformat(held)
+            case "$interval":
+                return timedelta(*held)
+            case "$decimal":
+                return Decimal(held)
+            case "$bytes":
+                return base64.b64decode(held)
+            case "$float":
+                return float(held)
+            case "$dict":
+                return {key: _unpack(item) for key, item in held.items()}
+    return {key: _unpack(item) for key, item in value.items()}
+
+
+def dumps(answer: Answer) -> str:
+    """The value, probability and distribution of an answer that has no problem."""
+    held: dict[str, Any] = {"v": _pack(answer.value)}
+    if not math.isnan(answer.probability):
+        held["p"] = answer.probability
+    if answer.distribution is not None:
+        held["d"] = answer.distribution
+    return json.dumps(held, ensure_ascii=False, separators=(",", ":"))
+
+
+def loads(text: str) -> Answer:
+    held = json.loads(text)
+    distribution = held.get("d")
+    return Answer(
+        value=_unpack(held["v"]),
+        probability=held.get("p", float("nan")),
+        distribution=None if distribution is None else tuple(distribution),
+    )

@@ -1,0 +1,55 @@
+"""The event stream: every call, every answer of the ledger, every row given up. Progress, logs and tables read the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to one row.
+
+    A "call" is one row sent once (with `error` where it brought no answer), "cached" a row that the ledger answered whole,
+    "failed" a row that is given up after its calls. So the events of a run are its calls + cached + failed.
+    """
+
+    kind: Literal["call", "cached", "failed"]
+    run: str
+    at: float  # seconds since the epoch
+    model: str
+    question: str  # kinds of the questions that travelled together, as "Predicate+Extract"
+    text: str = ""  # of the first question, shortened
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 0
+    usd: float | None = None
+    seconds: float = 0.0
+    error: str = ""  # kind of the failure
+    message: str = ""
+    attempt: int = 1
+
+
+Listener = Callable[[Event], None]
+
+
+class Events:
+    """Subscribers of a run's events; each is called in the order in which it subscribed, in the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with every event from now on; the function returned ends it."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def emit(self, event: Event) -> None:
+        for listener in tuple(self._listeners):
+            listener(event)

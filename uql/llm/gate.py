@@ -1,0 +1,597 @@
+"""The gate: the one way to a model.
+
+Equal questions about equal rows are sent once; the ledger answers what was ever paid for; every other is reserved in the
+budget before it is sent, kept to the limits of the provider, tried again where that helps, and written down before it is
+used. What has no answer is None with its reason, and is never kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from uql.errors import BackendError, ConfigError, ModelError, ModelReplyError, UQLError
+from uql.llm.budget import Budget, Reservation
+from uql.llm.events import Event, Events, Listener
+from uql.llm.ledger import Entry, Ledger
+from uql.llm.limiter import Limiter
+from uql.llm.providers import open_provider
+from uql.llm.providers.base import TRANSIENT, Answer, CallError, Problem, Provider, Reply, Request
+from uql.llm.questions import Answers, Choice, Failure, Question, Row, Score, Write
+from uql.settings import Settings
+
+CHUNK = 2048  # distinct rows whose keys are looked up, and whose tasks exist, at once
+UNREACHABLE = 8  # rows in a row that could not connect: the backend is gone
+FINAL = ("too_long", "refusal", "content_filter")  # asking again changes nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Whose calls these are: the id under which the ledger lists them, and the seed of everything random in them."""
+
+    id: str
+    seed: int = 0
+    statement: str = ""
+
+
+@dataclass(slots=True)
+class Cost:
+    """What a run has cost so far."""
+
+    calls: int = 0  # rows sent, a retry counted again
+    requests: int = 0  # HTTP requests
+    cached: int = 0  # rows that the ledger answered
+    failed: int = 0  # rows given up after their calls
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0  # None: a price is unknown
+    seconds: float = 0.0  # spent waiting for answers
+
+
+@dataclass(slots=True)
+class _Slot:
+    """One distinct row of an ask: where it stands, and the answer to each question as soon as there is one."""
+
+    row: Row
+    keys: list[bytes]
+    indices: list[int] = field(default_factory=list)
+    answers: list[Answer | None] = field(default_factory=list)
+
+
+class _Stop(Exception):
+    """This ask is over because of another row's error."""
+
+
+class Gate:
+    """Made by `Gate.open`; used by one event loop at a time.
+
+    Attributes:
+        cost: what was paid so far.  events: subscribe to every call.  warnings: texts for the user, each once.
+        budget: of the run, shared by all its asks.
+    """
+
+    def __init__(self, settings: Settings, *, provider: Provider | str | None, ledger: Ledger, owned: bool, budget: Budget, run: Run,
+                 plugins: tuple[str, ...]) -> None:  # fmt: skip
+        self.settings, self.ledger, self.budget, self.run = settings, ledger, budget, run
+        self.cost, self.events, self.warnings = Cost(), Events(), list[str]()
+        self._owned, self._plugins = owned, plugins
+        self._default = provider
+        self._providers: dict[str, Provider] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+        self._limiters: dict[str, Limiter] = {}
+        self._inflight: dict[bytes, asyncio.Future[Answer]] = {}
+        self._active, self._since = 0, 0.0
+        self._interrupted = False
+        self._unreachable = 0
+
+    @classmethod
+    def open(
+        cls,
+        settings: Settings,
+        *,
+        run: Run | None = None,
+        model: Provider | str | None = None,
+        ledger: Ledger | None = None,
+        budget: Budget | None = None,
+        calls: int | None | Literal["settings"] = "settings",
+        plugins: tuple[str, ...] = (),
+    ) -> Gate:
+        """A gate for one run.
+
+        Args:
+            settings: model, ledger, budget, max_cost, max_seconds, max_tokens, concurrency, on_error, timeout_s are read.
+            model: a provider, or the name of one, instead of settings.model. A provider given stays open.
+            ledger: shared with others and left open; None: that of settings.ledger, closed with the gate.
+            budget: shared with other gates of the run; None: a new one of `calls` calls.
+            calls: None is unlimited; "settings": settings.budget, or 256 where that is not set.
+        Raises: ConfigError where the ledger cannot be used; a model is opened when it is first asked.
+        """
+        if calls == "settings":
+            unlimited = settings.exact or settings.budget == "all"
+            calls = None if unlimited else 256 if settings.budget is None else int(settings.budget)
+        if budget is None:
+            budget = Budget(
+                calls=calls, tokens=settings.max_tokens, usd=settings.max_cost, seconds=settings.max_seconds
+            )
+        return cls(
+            settings,
+            provider=model if model is not None else settings.model,
+            ledger=ledger if ledger is not None else Ledger(settings.ledger),
+            owned=ledger is None,
+            budget=budget,
+            run=run or Run("run", settings.seed),
+            plugins=plugins,
+        )
+
+    async def __aenter__(self) -> Gate:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the providers that the gate opened, and the ledger if it is its own."""
+        for provider in self._providers.values():
+            if provider is not self._default:
+                await provider.aclose()
+        self._providers.clear()
+        if self._owned:
+            await asyncio.to_thread(self.ledger.close)
+
+    @property
+    def calls_left(self) -> int | None:
+        """Calls that may still be made; None: without limit."""
+        return self.budget.calls_left
+
+    def interrupt(self) -> None:
+        """Send nothing more. What is in flight is waited for and kept; the rest comes back as failures "interrupted"."""
+        self._interrupted = True
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        return self.events.subscribe(listener)
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    # -------------------------------------------------------------------------------------------------------- the models
+    async def provider(self, model: str | Provider | None = None) -> Provider:
+        """The provider of a model's name, opened when first needed. Raises what opening it raises, and UQL402."""
+        spec = self._default if model is None else model
+        key = spec if isinstance(spec, str) else f"#{id(spec)}"
+        found = self._providers.get(key)
+        if found is None:
+            async with self._opening.setdefault(key, asyncio.Lock()):
+                if key not in self._providers:
+                    opened = await asyncio.to_thread(open_provider, spec, self.settings, plugins=self._plugins)
+                    if self.budget.usd is not None and opened.price is None:
+                        raise ModelError(
+                            f"max_cost is set, and the price of {opened.name} is not known",
+                            code="UQL402",
+                            help="give its price in the configuration (prices), or leave max_cost out",
+                        )
+                    self._limiters[key] = Limiter(opened.limits, concurrency=self.settings.concurrency)
+                    self._providers[key] = opened
+            found = self._providers[key]
+        return found
+
+    def _limiter(self, provider: Provider) -> Limiter:
+        return next(self._limiters[key] for key, value in self._providers.items() if value is provider)
+
+    # ---------------------------------------------------------------------------------------------------------------- ask
+    @overload
+    async def ask(
+        self, question: Question, rows: Sequence[Row], *, model: str | Provider | None = None, source: str = ""
+    ) -> Answers: ...
+    @overload
+    async def ask(
+        self,
+        question: Sequence[Question],
+        rows: Sequence[Row],
+        *,
+        model: str | Provider | None = None,
+        source: str = "",
+    ) -> tuple[Answers, ...]: ...
+    async def ask(
+        self,
+        question: Question | Sequence[Question],
+        rows: Sequence[Row],
+        *,
+        model: str | Provider | None = None,
+        source: str = "",
+    ) -> Answers | tuple[Answers, ...]:
+        """Put a question (or several, in one request a row) to a model about each row.
+
+        Args:
+            rows: NULL ones are answered None without a call. A Write may be asked of the empty row `Row()`.
+            model: instead of the gate's own.
+            source: the table that the rows come from, so that the ledger can forget it.
+        Returns: the answers, in order, for one question or a tuple for several. Rows without one have a Failure; those
+            that the budget did not reach one of kind "budget".
+        Raises: AuthError, QuotaError, UnknownModelError, BackendError, ConfigError, whatever on_error says;
+            ModelReplyError at the first failed row where on_error = 'raise'.
+        """
+        questions = (question,) if isinstance(question, Question) else tuple(question)
+        if not questions:
+            raise ConfigError("ask needs at least one question")
+        began = time.monotonic()
+        if not self._active:
+            self._since = began
+        self._active += 1
+        try:
+            answers = await self._ask(questions, rows, await self.provider(model), source)
+        finally:
+            self._active -= 1
+            if not self._active:
+                self.cost.seconds += time.monotonic() - self._since
+        return answers[0] if isinstance(question, Question) else answers
+
+    async def _ask(
+        self, questions: tuple[Question, ...], rows: Sequence[Row], provider: Provider, source: str
+    ) -> tuple[Answers, ...]:
+        found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
+        heads = [_question_key(provider, q) for q in questions]
+        ask_null = all(isinstance(q, Write) for q in questions)
+        for chunk in self._chunks(rows, heads, ask_null):
+            await self._ask_chunk(questions, chunk, provider, source)
+            for slot in chunk:
+                for j, answer in enumerate(slot.answers):
+                    for i in slot.indices:
+                        found[j][i] = answer
+        return tuple(_answers(q, column) for q, column in zip(questions, found, strict=True))
+
+    def _chunks(self, rows: Sequence[Row], heads: list[bytes], ask_null: bool) -> Iterator[list[_Slot]]:
+        """Distinct rows with their keys, CHUNK at a time. Rows equal to one of an earlier chunk are found in the ledger."""
+        slots: dict[bytes, _Slot] = {}
+        for i, row in enumerate(rows):
+            if row.is_null and not ask_null:
+                continue
+            content = _row_key(row)
+            slot = slots.get(content)
+            if slot is None:
+                if len(slots) == CHUNK:
+                    yield list(slots.values())
+                    slots = {}
+                slot = slots[content] = _Slot(row, [self.ledger.key(head, content) for head in heads])
+                slot.answers = [None] * len(heads)
+            slot.indices.append(i)
+        if slots:
+            yield list(slots.values())
+
+    async def _ask_chunk(
+        self, questions: tuple[Question, ...], slots: list[_Slot], provider: Provider, source: str
+    ) -> None:
+        """Fill in the answers of the slots: from others in flight, from the ledger, from the model."""
+        loop = asyncio.get_running_loop()
+        mine: dict[bytes, asyncio.Future[Answer]] = {}
+        for slot in slots:
+            for key in slot.keys:
+                if key not in self._inflight and key not in mine:
+                    mine[key] = self._inflight[key] = loop.create_future()
+        try:
+            known = await self.ledger.get(list(mine))
+            todo: list[_Slot] = []
+            events: list[Event] = []
+            for slot in slots:
+                for j, key in enumerate(slot.keys):
+                    if key in known:
+                        slot.answers[j] = known[key]
+                        if not mine[key].done():
+                            mine[key].set_result(known[key])
+                if all(key in known for key in slot.keys):
+                    events.append(self._event("cached", provider, questions))
+                elif any(key in mine and key not in known for key in slot.keys):
+                    todo.append(slot)
+            self.cost.cached += len(events)
+            await self._record([], events)
+            await self._work(questions, todo, mine, provider, source)
+        finally:
+            for key, future in mine.items():
+                del self._inflight[key]
+                if not future.done():
+                    future.set_result(
+                        Answer(problem=Problem("interrupted", "the question was given up before it was answered"))
+                    )
+        for slot in slots:  # what another ask has in flight
+            for j, key in enumerate(slot.keys):
+                if slot.answers[j] is None:
+                    slot.answers[j] = mine[key].result() if key in mine else await self._other(key)
+
+    async def _other(self, key: bytes) -> Answer:
+        future = self._inflight.get(key)
+        if future is not None:
+            return await asyncio.shield(future)
+        return (await self.ledger.get([key])).get(key) or Answer(
+            problem=Problem("interrupted", "another query gave this question up")
+        )
+
+    async def _work(
+        self,
+        questions: tuple[Question, ...],
+        todo: list[_Slot],
+        mine: dict[bytes, asyncio.Future[Answer]],
+        provider: Provider,
+        source: str,
+    ) -> None:
+        """Workers take the slots in order; the first error that concerns every row ends them all and is raised."""
+        if not todo:
+            return
+        limiter = self._limiter(provider)
+        waiting = iter(todo)
+        stop: list[BaseException] = []
+
+        async def worker() -> None:
+            for slot in waiting:
+                if stop:
+                    return
+                wanted = [j for j, key in enumerate(slot.keys) if key in mine and not mine[key].done()]
+                if not wanted:
+                    continue
+                try:
+                    answers = await self._answer_row(
+                        tuple(questions[j] for j in wanted), slot, wanted, provider, limiter, source
+                    )
+                except (UQLError, asyncio.CancelledError) as error:
+                    stop.append(error)
+                    return
+                for j, answer in zip(wanted, answers, strict=True):
+                    slot.answers[j] = answer
+                    future = mine[slot.keys[j]]
+                    if not future.done():
+                        future.set_result(answer)
+                    if (
+                        answer.problem
+                        and self.settings.on_error == "raise"
+                        and answer.problem.kind not in ("budget", "interrupted")
+                    ):
+                        stop.append(
+                            ModelReplyError(
+                                f"{answer.problem.kind}: {answer.problem.message}",
+                                help=_told(questions[j], answer.problem),
+                            )
+                        )
+                        return
+
+        workers = [asyncio.create_task(worker()) for _ in range(min(limiter.most, len(todo)))]
+        try:
+            await asyncio.gather(*workers)
+        except asyncio.CancelledError:
+            for task in workers:
+                task.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            raise
+        if stop:
+            raise stop[0]
+
+    # ------------------------------------------------------------------------------------------------------------ one row
+    async def _answer_row(
+        self,
+        questions: tuple[Question, ...],
+        slot: _Slot,
+        wanted: list[int],
+        provider: Provider,
+        limiter: Limiter,
+        source: str,
+    ) -> list[Answer]:
+        """Send a row until each question has an answer or is given up; keep the answers in the ledger."""
+        done: list[Answer | None] = [None] * len(questions)
+        errors = [""] * len(questions)
+        failures: list[Event] = []
+        attempt, seen = 0, {"wire": 0, "reply": 0}
+        while any(answer is None for answer in done):
+            open_now = [j for j, answer in enumerate(done) if answer is None]
+            request = Request(
+                tuple(questions[j] for j in open_now),
+                slot.row,
+                self.run.seed,
+                tuple(errors[j] for j in open_now) if any(errors) else (),
+                self.settings.timeout_s,
+            )
+            attempt += 1
+            outcome = await self._send(request, provider, limiter, attempt)
+            if isinstance(outcome, Problem):  # not sent: budget or interrupt
+                for j in open_now:
+                    done[j] = Answer(
+                        problem=outcome
+                        if attempt == 1
+                        else Problem(outcome.kind, f"{outcome.message}; before: {errors[j]}")
+                    )
+                break
+            reply, event, fault = outcome
+            entries: list[Entry] = []
+            if fault is not None:
+                await self._record([], [event])
+                wire = fault.kind in TRANSIENT
+                seen["wire" if wire else "reply"] += 1
+                last = fault.kind in FINAL or (
+                    seen["wire"] >= limiter.tries(fault.kind) if wire else seen["reply"] >= 2
+                )
+                if fault.kind == "connection" and last:
+                    self._unreachable += 1
+                    if self.cost.input_tokens == 0 or self._unreachable >= UNREACHABLE:
+                        raise BackendError(
+                            f"{provider.name} cannot be reached: {fault.message}",
+                            help="is the server running, and its address right?",
+                        )
+                for j in open_now:
+                    errors[j] = "" if wire else fault.message
+                    if last:
+                        done[j] = Answer(problem=Problem(fault.kind, fault.message, fault.raw))
+                if not last and wire:
+                    await limiter.pause(seen["wire"], fault.retry_after_s)
+                continue
+            self._unreachable = 0
+            assert reply is not None
+            again = False
+            for j, answer in zip(open_now, reply.answers, strict=True):
+                if answer.problem is None:
+                    done[j] = answer
+                    entries.append(Entry(slot.keys[wanted[j]], answer, provider.name, source))
+                elif seen["reply"] or answer.problem.kind in FINAL:
+                    done[j] = answer
+                else:
+                    errors[j] = answer.problem.message
+                    again = True
+            seen["reply"] += again
+            await self._record(entries, [event])
+        if any(
+            answer is not None and answer.problem is not None and answer.problem.kind not in ("budget", "interrupted")
+            for answer in done
+        ):
+            problem = next(a.problem for a in done if a is not None and a.problem is not None)
+            self.cost.failed += 1
+            failures.append(
+                self._event("failed", provider, questions, error=problem.kind, message=problem.message, attempt=attempt)
+            )
+            await self._record([], failures)
+        return [answer if answer is not None else Answer() for answer in done]
+
+    async def _send(
+        self, request: Request, provider: Provider, limiter: Limiter, attempt: int
+    ) -> Problem | tuple[Reply | None, Event, CallError | None]:
+        """One call: reserved, sent within the limits, counted. A Problem where it was not sent."""
+        most_in, most_out = provider.tokens_at_most(request)
+        async with limiter.slot(most_in + most_out):
+            if self._interrupted:
+                return Problem("interrupted", "the run was interrupted before this row was asked")
+            price = provider.price
+            ticket = await self.budget.reserve(
+                Reservation(most_in + most_out, price.usd(most_in, most_out) if price else 0.0)
+            )
+            if ticket is None:
+                return Problem("budget", f"the budget ({self.budget.exhausted}) ended before this row was asked")
+            self.cost.calls += 1
+            reply: Reply | None = None
+            fault: CallError | None = None
+            paid_in = paid_out = 0
+            began = time.monotonic()
+            left = self.budget.seconds_left
+            timeout = request.timeout_s if left is None else max(0.01, min(request.timeout_s, left))
+            settled = False
+            try:
+                reply = await asyncio.wait_for(_as_coroutine(provider, request), timeout)
+                if len(reply.answers) != len(request.questions):
+                    fault = CallError(
+                        "wrong_type", f"{len(request.questions)} questions were asked, {len(reply.answers)} answered"
+                    )
+                paid_in, paid_out = reply.input_tokens, reply.output_tokens
+            except TimeoutError:
+                fault, paid_in = CallError("timeout", f"no reply within {timeout:g} s"), most_in
+            except CallError as error:
+                fault, paid_in, paid_out = error, error.input_tokens, error.output_tokens
+            except BaseException:
+                self.budget.settle(ticket, tokens=most_in, usd=price.usd(most_in, 0) if price else 0.0)
+                settled = True
+                raise
+            finally:
+                seconds = time.monotonic() - began
+                usd = price.usd(paid_in, paid_out) if price else None
+                if not settled:
+                    self.budget.settle(ticket, tokens=paid_in + paid_out, usd=usd or 0.0)
+                limiter.observe(
+                    fault.kind if fault else None,
+                    seconds,
+                    paid_in + paid_out,
+                    most_in + most_out,
+                    fault.retry_after_s if fault else None,
+                )
+        cost = self.cost
+        cost.requests += reply.requests if reply else 1
+        cost.input_tokens += paid_in
+        cost.output_tokens += paid_out
+        cost.usd = None if cost.usd is None or usd is None else cost.usd + usd
+        for text in reply.warnings if reply else ():
+            self.warn(text)
+        problem = next((a.problem for a in reply.answers if a.problem), None) if reply and fault is None else None
+        event = self._event(
+            "call", provider, request.questions, input_tokens=paid_in, output_tokens=paid_out, requests=reply.requests if reply else 1, usd=usd,
+            seconds=seconds, error=fault.kind if fault else problem.kind if problem else "",
+            message=fault.message if fault else problem.message if problem else "", attempt=attempt,
+        )  # fmt: skip
+        return (None if fault else reply), event, fault
+
+    # ------------------------------------------------------------------------------------------------------------- records
+    def _event(
+        self,
+        kind: Literal["call", "cached", "failed"],
+        provider: Provider,
+        questions: tuple[Question, ...],
+        **what: Any,
+    ) -> Event:
+        kinds = "+".join(type(q).__name__ for q in questions)
+        return Event(kind, self.run.id, time.time(), provider.name, kinds, questions[0].text[:80], **what)
+
+    async def _record(self, entries: list[Entry], events: list[Event]) -> None:
+        """Write to the ledger, then tell the listeners."""
+        await self.ledger.put(entries, events)
+        for event in events:
+            self.events.emit(event)
+
+
+async def _as_coroutine(provider: Provider, request: Request) -> Reply:
+    return await provider.answer(request)
+
+
+def _told(question: Question, problem: Problem) -> str:
+    return (
+        f"asked: {question.text[:80]!r}; the reply: {problem.raw[:200]!r}"
+        if problem.raw
+        else f"asked: {question.text[:80]!r}"
+    )
+
+
+def _question_key(provider: Provider, question: Question) -> bytes:
+    return repr((provider.name, provider.version(question), type(question).__name__, question)).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def _row_key(row: Row) -> bytes:
+    """The content of a row as bytes that no other row has."""
+    parts: list[bytes] = []
+    for cell in row.cells:
+        value = cell.value
+        kind = b"0" if value is None else b"s" if isinstance(value, str) else b"b"
+        data = b"" if value is None else value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        for text in (cell.name.encode(), cell.table.encode(), cell.media_type.encode(), kind, data):
+            parts += (len(text).to_bytes(6, "little"), text)
+    for name, value in row.holes:
+        for text in (b"hole", name.encode(), value.encode("utf-8", "surrogatepass")):
+            parts += (len(text).to_bytes(6, "little"), text)
+    return b"".join(parts)
+
+
+def _answers(question: Question, found: list[Answer | None]) -> Answers:
+    """A column of answers in the form that kernels get."""
+    n = len(found)
+    probabilities = np.full(n, math.nan)
+    failures = []
+    width = 0
+    if isinstance(question, Choice):
+        width = len(question.labels) + question.none_of_these
+    elif isinstance(question, Score):
+        width = question.levels
+    rows = [
+        (i, a.distribution)
+        for i, a in enumerate(found)
+        if a is not None and a.distribution is not None and len(a.distribution) == width
+    ]
+    distributions = np.full((n, width), math.nan) if rows and width else None
+    if distributions is not None:
+        for i, shares in rows:
+            distributions[i] = shares
+    values: list[Any] = [None] * n
+    for i, answer in enumerate(found):
+        if answer is None:
+            continue
+        values[i] = answer.value
+        probabilities[i] = answer.probability
+        if answer.problem is not None:
+            failures.append(Failure(i, answer.problem.kind, answer.problem.message, answer.problem.raw[:500]))
+    return Answers(values, probabilities, tuple(failures), distributions)

@@ -1,0 +1,366 @@
+"""The ledger: every answer that was ever paid for, and what each run did, in one SQLite file.
+
+An answer is found by a keyed hash of model, parameters, prompt version, question and row content: no row's text is a key
+and nothing but answers and the texts of questions is in the file. An answer is written before it is used. All access is
+in one thread of the ledger's own; writes of one moment share a transaction. Two processes may use one file at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from uql.errors import ConfigError, DataError
+from uql.llm import codec
+from uql.llm.events import Event
+from uql.llm.providers.base import Answer
+
+T = TypeVar("T")
+FORMAT = 1  # of the tables below
+MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answers (
+    key BLOB PRIMARY KEY, answer TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, at REAL NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS runs (
+    run TEXT PRIMARY KEY, started REAL NOT NULL, finished REAL, statement TEXT NOT NULL, model TEXT NOT NULL,
+    seed INTEGER NOT NULL, status TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS calls (
+    run TEXT NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, model TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, requests INTEGER NOT NULL, usd REAL, seconds REAL NOT NULL,
+    error TEXT NOT NULL, message TEXT NOT NULL, attempt INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS calls_run ON calls (run);
+CREATE TABLE IF NOT EXISTS draws (
+    run TEXT NOT NULL, step TEXT NOT NULL, n INTEGER NOT NULL, indices BLOB NOT NULL, PRIMARY KEY (run, step, n)
+) WITHOUT ROWID;
+"""
+CALL_COLUMNS = (
+    "run", "at", "kind", "model", "question", "text", "input_tokens", "output_tokens", "requests", "usd", "seconds",
+    "error", "message", "attempt",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An answer to be kept: its key, the model that gave it, and the table that its row came from."""
+
+    key: bytes
+    answer: Answer
+    model: str
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a ledger holds."""
+
+    path: str
+    answers: int
+    runs: int
+    calls: int
+    bytes: int
+    models: tuple[tuple[str, int], ...]  # model, its answers
+
+
+@dataclass(slots=True)
+class _Write:
+    entries: Sequence[Entry]
+    events: Sequence[Event]
+    done: Future[None]
+
+
+def default_path() -> Path:
+    """$UQL_HOME/ledger.sqlite, else in the user's data folder."""
+    home = os.environ.get("UQL_HOME")
+    if home:
+        return Path(home).expanduser() / "ledger.sqlite"
+    from platformdirs import user_data_path
+
+    return user_data_path("uql", appauthor=False) / "ledger.sqlite"
+
+
+class Ledger:
+    """One file of answers and runs, open for reading and writing.
+
+    Args:
+        path: of the file; None: the default path; ":memory:" keeps nothing beyond this object.
+        max_bytes: size above which the oldest answers are dropped at closing.
+    Raises: ConfigError where the file is not a ledger, or its folder cannot be written.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, max_bytes: int = MAX_BYTES) -> None:
+        self.path = str(default_path() if path is None else path)
+        self.max_bytes = max_bytes
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="uql-ledger")
+        self._lock = threading.Lock()
+        self._waiting: list[_Write] = []
+        self._closed = False
+        try:
+            self._db, self.secret = self._pool.submit(self._open).result()
+        except BaseException:
+            self._pool.shutdown()
+            raise
+
+    # ------------------------------------------------------------------------------------------------- opening, closing
+    def _open(self) -> tuple[sqlite3.Connection, bytes]:
+        try:
+            if self.path != ":memory:":
+                file = Path(self.path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))  # private before anything is in it
+            db = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
+            db.execute("PRAGMA busy_timeout = 60000")
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+            db.execute(
+                "INSERT OR IGNORE INTO meta VALUES ('format', ?), ('secret', ?)", (FORMAT, secrets.token_bytes(32))
+            )
+            found = dict(db.execute("SELECT name, value FROM meta"))
+            db.execute("COMMIT")
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(
+                f"the ledger {self.path} cannot be used: {error}",
+                code="UQL410",
+                help="give another path (ledger = …), or ':memory:' to keep no answers",
+            ) from error
+        if found["format"] != FORMAT:
+            db.close()
+            raise ConfigError(
+                f"the ledger {self.path} has format {found['format']}, this version reads {FORMAT}", code="UQL410"
+            )
+        return db, found["secret"]
+
+    def close(self) -> None:
+        """Write what waits, keep the size cap, close the file. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._pool.submit(self._finish).result()
+        self._pool.shutdown()
+
+    def _finish(self) -> None:
+        self._flush()
+        if self.path != ":memory:" and os.path.getsize(self.path) > self.max_bytes:
+            self._drop_oldest(self.max_bytes)
+        self._db.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _call(self, work: Callable[[], T]) -> T:
+        """Run `work` in the ledger's thread and wait."""
+        if self._closed:
+            raise DataError(f"the ledger {self.path} is closed")
+        return self._pool.submit(work).result()
+
+    # ----------------------------------------------------------------------------------------------------------- answers
+    def key(self, *parts: bytes) -> bytes:
+        """The key of what `parts` describe: 20 bytes, keyed with this ledger's secret."""
+        digest = hashlib.blake2b(key=self.secret, digest_size=20)
+        for part in parts:
+            digest.update(len(part).to_bytes(8, "little"))
+            digest.update(part)
+        return digest.digest()
+
+    async def get(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
+        """The answers known for `keys`."""
+        if not keys:
+            return {}
+        return await asyncio.wrap_future(self._pool.submit(self._get, keys))
+
+    def _get(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
+        found: dict[bytes, Answer] = {}
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            marks = ",".join("?" * len(part))
+            for key, text in self._db.execute(f"SELECT key, answer FROM answers WHERE key IN ({marks})", part):
+                found[key] = codec.loads(text)
+        return found
+
+    async def put(self, entries: Sequence[Entry], events: Sequence[Event] = ()) -> None:
+        """Keep answers and events. Returns once they are in the file: use an answer only after that."""
+        if not entries and not events:
+            return
+        write = _Write(entries, events, Future())
+        with self._lock:
+            self._waiting.append(write)
+            first = len(self._waiting) == 1
+        if first:  # the writes that come before the thread gets to it share its transaction
+            self._pool.submit(self._flush)
+        await asyncio.wrap_future(write.done)
+
+    def _flush(self) -> None:
+        with self._lock:
+            writes, self._waiting = self._waiting, []
+        if not writes:
+            return
+        now = time.time()
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
+                [(e.key, codec.dumps(e.answer), e.model, e.source, now) for write in writes for e in write.entries],
+            )
+            self._db.executemany(
+                f"INSERT INTO calls VALUES ({','.join('?' * len(CALL_COLUMNS))})",
+                [tuple(getattr(e, c) for c in CALL_COLUMNS) for write in writes for e in write.events],
+            )
+            self._db.execute("COMMIT")
+        except (sqlite3.Error, TypeError, ValueError) as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            failure = DataError(f"the ledger {self.path} cannot be written: {error}")
+            for write in writes:
+                write.done.set_exception(failure)
+            return
+        for write in writes:
+            write.done.set_result(None)
+
+    # --------------------------------------------------------------------------------------------------------------- runs
+    def start_run(self, run: str, *, statement: str, model: str, seed: int) -> None:
+        """Note a run; one that is there already (a resumed one) is running again."""
+
+        def work() -> None:
+            self._db.execute(
+                "INSERT INTO runs VALUES (?, ?, NULL, ?, ?, ?, 'running') "
+                "ON CONFLICT (run) DO UPDATE SET status = 'running', finished = NULL",
+                (run, time.time(), statement, model, seed),
+            )
+
+        self._call(work)
+
+    def finish_run(self, run: str, status: str) -> None:
+        """Set a run's status: done, partial, failed, interrupted."""
+
+        def work() -> None:
+            self._db.execute("UPDATE runs SET finished = ?, status = ? WHERE run = ?", (time.time(), status, run))
+
+        self._call(work)
+
+    def log_draw(self, run: str, step: str, indices: Iterable[int]) -> None:
+        """Append the rows that a sampler drew at one step of a run, before they are asked."""
+        packed = b"".join(int(i).to_bytes(8, "little") for i in indices)
+
+        def work() -> None:
+            self._db.execute(
+                "INSERT INTO draws SELECT ?, ?, COALESCE(MAX(n) + 1, 0), ? FROM draws WHERE run = ? AND step = ?",
+                (run, step, packed, run, step),
+            )
+
+        self._call(work)
+
+    def draws(self, run: str, step: str) -> list[list[int]]:
+        """The draws of a step, in the order in which they were logged."""
+
+        def work() -> list[bytes]:
+            found = self._db.execute("SELECT indices FROM draws WHERE run = ? AND step = ? ORDER BY n", (run, step))
+            return [row[0] for row in found]
+
+        return [
+            [int.from_bytes(blob[i : i + 8], "little") for i in range(0, len(blob), 8)] for blob in self._call(work)
+        ]
+
+    def runs(self, limit: int = 50) -> list[dict[str, Any]]:
+        """The latest runs, newest first, each with what it paid."""
+        sql = """
+            SELECT r.run, r.started, r.finished, r.statement, r.model, r.seed, r.status,
+                COALESCE(SUM(c.kind = 'call'), 0), COALESCE(SUM(c.kind = 'cached'), 0), COALESCE(SUM(c.kind = 'failed'), 0),
+                COALESCE(SUM(c.input_tokens), 0), COALESCE(SUM(c.output_tokens), 0), SUM(c.usd)
+            FROM runs r LEFT JOIN calls c ON c.run = r.run GROUP BY r.run ORDER BY r.started DESC LIMIT ?"""
+        names = ("run", "started", "finished", "statement", "model", "seed", "status", "calls", "cached", "failed",
+                 "input_tokens", "output_tokens", "usd")  # fmt: skip
+        return [
+            dict(zip(names, row, strict=True)) for row in self._call(lambda: self._db.execute(sql, (limit,)).fetchall())
+        ]
+
+    def calls(self, run: str | None = None) -> list[dict[str, Any]]:
+        """The events of a run (None: of all), in the order in which they were written."""
+        sql = f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE ?1 IS NULL OR run = ?1 ORDER BY rowid"
+        return [
+            dict(zip(CALL_COLUMNS, row, strict=True))
+            for row in self._call(lambda: self._db.execute(sql, (run,)).fetchall())
+        ]
+
+    # ------------------------------------------------------------------------------------------------------------ upkeep
+    def stats(self) -> Stats:
+        """How much is in the file."""
+
+        def work() -> Stats:
+            def count(table: str) -> int:
+                return int(self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+            models = self._db.execute("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model").fetchall()
+            pages = self._db.execute("PRAGMA page_count").fetchone()[0]
+            size = pages * self._db.execute("PRAGMA page_size").fetchone()[0]
+            return Stats(self.path, count("answers"), count("runs"), count("calls"), size, tuple(models))
+
+        return self._call(work)
+
+    def prune(
+        self,
+        *,
+        source: str | None = None,
+        model: str | None = None,
+        older_than_s: float | None = None,
+        max_bytes: int | None = None,
+    ) -> int:
+        """Forget answers: of one table, of one model, older than an age, or the oldest until the file fits a size.
+
+        Conditions given together must all hold; with none of them nothing is forgotten. Returns how many answers went.
+        """
+
+        def work() -> int:
+            gone = 0
+            where, values = [], []
+            for column, value in (("source", source), ("model", model)):
+                if value is not None:
+                    where.append(f"{column} = ?")
+                    values.append(value)
+            if older_than_s is not None:
+                where.append("at < ?")
+                values.append(str(time.time() - older_than_s))
+            if where:
+                gone += self._db.execute(f"DELETE FROM answers WHERE {' AND '.join(where)}", values).rowcount
+                self._db.execute("VACUUM")
+            if max_bytes is not None:
+                gone += self._drop_oldest(max_bytes)
+            return gone
+
+        return self._call(work)
+
+    def _drop_oldest(self, max_bytes: int) -> int:
+        """Delete the oldest answers (and calls of their time) until the file is below nine tenths of `max_bytes`."""
+        page = self._db.execute("PRAGMA page_size").fetchone()[0]
+        gone = 0
+        while True:
+            self._db.execute("VACUUM")
+            size = self._db.execute("PRAGMA page_count").fetchone()[0] * page
+            total = self._db.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
+            if size <= max_bytes or not total:
+                return gone
+            drop = max(1, int(total * (1 - 0.9 * max_bytes / size)))
+            last = self._db.execute(
+                "SELECT at FROM answers ORDER BY at LIMIT 1 OFFSET ?", (min(drop, total) - 1,)
+            ).fetchone()
+            gone += self._db.execute("DELETE FROM answers WHERE at <= ?", last).rowcount
+            self._db.execute("DELETE FROM calls WHERE at <= ?", last)

@@ -1,0 +1,130 @@
+"""The limiter of one model: how many requests are in flight, and how many requests and tokens a minute may bring."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from uql.llm.providers.base import Limits
+
+TRIES = {"rate_limit": 8, "timeout": 3, "server": 5, "connection": 4}  # sends of one row before it is given up
+LONGEST_PAUSE_S = 60.0
+FIRST_PAUSE_S = 0.5
+
+
+class Bucket:
+    """A rate: `per_minute` units, spent ahead of time at most a hundredth of a minute's worth (at least one unit's)."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self.per_minute = per_minute
+        self._free_at = 0.0  # when everything taken so far has been earned
+
+    def wait_s(self, now: float) -> float:
+        """Seconds until the next unit may be taken."""
+        return 0.0 if self.per_minute is None else max(0.0, self._free_at - now)
+
+    def take(self, units: float, now: float) -> None:
+        if self.per_minute is not None:
+            self._free_at = max(self._free_at, now - 0.6) + units * 60.0 / self.per_minute
+
+    def give_back(self, units: float) -> None:
+        if self.per_minute is not None:
+            self._free_at -= units * 60.0 / self.per_minute
+
+
+class Limiter:
+    """Additive increase, multiplicative decrease of the requests in flight, under the rates that the provider allows.
+
+    Args:
+        concurrency: the user's own number of requests in flight: a cap, and no adapting above it.
+        rng: of the jitter in pauses.
+    """
+
+    def __init__(self, limits: Limits, *, concurrency: int | None = None, rng: random.Random | None = None) -> None:
+        self.most = max(1, concurrency if concurrency is not None else limits.concurrency)
+        self.adaptive = limits.adaptive
+        self.window = float(min(self.most, 8) if limits.adaptive and concurrency is None else self.most)
+        self.in_flight = 0
+        self._rng = rng or random.Random(0)
+        self._requests = Bucket(limits.requests_per_minute)
+        self._tokens = Bucket(limits.tokens_per_minute)
+        self._paused_until = 0.0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._gate: asyncio.Lock | None = None
+        self._fastest = float("inf")
+        self._cut_at = 0.0
+
+    def tries(self, kind: str) -> int:
+        """How often a row is sent in all when it keeps failing like this."""
+        return TRIES[kind]
+
+    @asynccontextmanager
+    async def slot(self, tokens: int) -> AsyncIterator[None]:
+        """A place in flight for a request of at most `tokens` tokens, once window and rates allow it."""
+        while self.in_flight >= max(1, int(self.window)):
+            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(place)
+            await place
+        self.in_flight += 1
+        try:
+            await self._rates(tokens)
+            yield
+        finally:
+            self.in_flight -= 1
+            self._wake()
+
+    def _wake(self) -> None:
+        free = max(1, int(self.window)) - self.in_flight
+        while free > 0 and self._waiting:
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+                free -= 1
+
+    async def _rates(self, tokens: int) -> None:
+        now = time.monotonic()
+        if self._requests.per_minute is None and self._tokens.per_minute is None and now >= self._paused_until:
+            return
+        if self._gate is None:
+            self._gate = asyncio.Lock()
+        async with self._gate:  # first come, first served
+            while True:
+                now = time.monotonic()
+                wait = max(self._requests.wait_s(now), self._tokens.wait_s(now), self._paused_until - now)
+                if wait <= 0:
+                    break
+                await asyncio.sleep(wait)
+            self._requests.take(1, now)
+            self._tokens.take(tokens, now)
+
+    def observe(
+        self, fault: str | None, seconds: float, tokens: int, reserved: int, retry_after_s: float | None
+    ) -> None:
+        """Learn from a call that ended: give back tokens reserved too many, and adapt the window."""
+        self._tokens.give_back(reserved - tokens)
+        now = time.monotonic()
+        if fault == "rate_limit":
+            self._paused_until = max(self._paused_until, now + (retry_after_s or FIRST_PAUSE_S))
+        if not self.adaptive:
+            return
+        if fault in ("rate_limit", "timeout", "server"):
+            if now - self._cut_at > max(1.0, seconds):  # once a round trip
+                self.window, self._cut_at = max(1.0, self.window / 2), now
+        elif fault is None:
+            self._fastest = min(self._fastest * 1.01, seconds)
+            if seconds < 4 * self._fastest + 0.05 or self.window < 8:
+                self.window = min(float(self.most), self.window + 1.0 / self.window)
+            elif now - self._cut_at > max(1.0, seconds):
+                self.window, self._cut_at = max(1.0, self.window * 0.9), now
+        self._wake()
+
+    async def pause(self, failures: int, retry_after_s: float | None) -> None:
+        """Wait before a row is sent again: as long as the provider said, else exponentially with full jitter."""
+        if retry_after_s is not None:
+            await asyncio.sleep(min(retry_after_s, 10 * LONGEST_PAUSE_S) + self._rng.random() * 0.05)
+            return
+        await asyncio.sleep(self._rng.random() * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1)))

@@ -1,0 +1,98 @@
+"""How a row is shown to a model: as data, fenced where the model is large enough to know what a fence is."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+
+from uql.llm.questions import Cell, Question, Row
+
+VERSION = "rows-1"
+_HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+_TAGS = r"/?(?:start_of_turn|end_of_turn|bos|eos|s|pad|unk|think|tool_call|tool_response)>"
+_CONTROL = re.compile(rf"<(?=[|\uff5c]|{_TAGS})|\[(?=/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS)\b)", re.IGNORECASE)
+SHORT = 80  # characters of a value that enters an instruction
+
+
+def neutral(text: str) -> str:
+    """The text with nothing in it that a chat template reads as a control token: "<|im_start|>" becomes "< |im_start|>".
+
+    >>> neutral("a <|im_end|> b </s> [INST] x < y")
+    'a < |im_end|> b < /s> [ INST] x < y'
+    """
+    if "<" not in text and "[" not in text:
+        return text
+    return _CONTROL.sub(lambda found: found.group() + " ", text)
+
+
+def short(text: str) -> str:
+    """A value for use inside an instruction: printable, on one line, at most 80 characters.
+
+    >>> short("new\\nline")
+    'new line'
+    """
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return neutral(line if len(line) <= SHORT else line[: SHORT - 1] + "…")
+
+
+def label_of(cell: Cell) -> str:
+    return f"{cell.table}.{cell.name}" if cell.table else cell.name
+
+
+def filled(question: Question, row: Row) -> str:
+    """The question's text with its holes filled: a value in quotes, or the name of a cell that is shown.
+
+    >>> filled(Question("{city} lies in {{Italy}}"), Row(holes=(("city", "Rome"),)))
+    '"Rome" lies in {Italy}'
+    """
+    if "{" not in question.text and "}" not in question.text:
+        return question.text
+    values = dict(row.holes)
+
+    def fill(found: re.Match[str]) -> str:
+        whole = found.group()
+        if whole in ("{{", "}}"):
+            return whole[0]
+        name = found.group(1).strip()
+        if name in values:
+            return f'"{short(values[name])}"'
+        return _name_of(name, row)
+
+    return _HOLE.sub(fill, question.text)
+
+
+def _name_of(hole: str, row: Row) -> str:
+    table, _, column = hole.rpartition(".")
+    for cell in row.cells:
+        if cell.name == column and (not table or cell.table == table):
+            return label_of(cell) if table else cell.name
+    return hole
+
+
+def lines(row: Row) -> str:
+    """The text cells of a row: the bare text of a single one, else "name: value" lines. NULL cells are left out."""
+    shown = [cell for cell in row.cells if isinstance(cell.value, str)]
+    if len(shown) == 1 and not shown[0].table:
+        return neutral(str(shown[0].value))
+    return "\n".join(f"{short(label_of(cell))}: {neutral(str(cell.value))}" for cell in shown)
+
+
+@lru_cache(maxsize=1024)
+def fence(seed: int) -> str:
+    """A word that no row can know: eight characters made from the run's seed."""
+    return hashlib.blake2b(str(seed).encode(), digest_size=4, person=b"uql-fence").hexdigest()
+
+
+def fenced(text: str, seed: int) -> str:
+    """The text between two delimiters that it does not hold."""
+    mark = fence(seed)
+    while mark in text:
+        seed += 1
+        mark = fence(seed)
+    return f"<data-{mark}>\n{text}\n</data-{mark}>"
+
+
+def media(row: Row) -> list[Cell]:
+    """The cells of a row that are images, sounds or documents."""
+    return [cell for cell in row.cells if isinstance(cell.value, bytes)]

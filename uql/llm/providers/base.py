@@ -1,0 +1,157 @@
+"""What a provider is: one file that maps a request about one row to what a model offers, and its reply to answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from uql.llm.questions import Question, Row
+
+TRANSIENT = ("rate_limit", "timeout", "server", "connection")  # of the wire: tried again without the error shown
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One row and every question about it that has no answer yet: one call."""
+
+    questions: tuple[Question, ...]
+    row: Row
+    seed: int = 0  # of the fence around the row
+    errors: tuple[str, ...] = ()  # what was wrong with the reply of the first try, one text a question ("" where right)
+    timeout_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a question has no answer, in the words of `Failure.kind`."""
+
+    kind: str
+    message: str
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question about one row.
+
+    `value` is None where the row does not say. `probability` is P(yes) of a Predicate, else that of the value; NaN where unknown.
+    `distribution` is over the labels of a Choice (and "none of these", last) or the levels of a Score.
+    """
+
+    value: Any = None
+    probability: float = float("nan")
+    distribution: tuple[float, ...] | None = None
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answers to a request, in the order of its questions, and what they cost."""
+
+    answers: tuple[Answer, ...]
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 1  # HTTP requests made for it
+    warnings: tuple[str, ...] = ()
+
+
+class CallError(Exception):
+    """A request that brought no reply: every question of it fails with this.
+
+    Args:
+        kind: timeout, rate_limit, server, connection, truncated, empty, refusal, content_filter, too_long.
+        retry_after_s: how long the provider wants to be left alone, where it said so.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        raw: str = "",
+        retry_after_s: float | None = None,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+    ) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.raw, self.retry_after_s = kind, message, raw, retry_after_s
+        self.input_tokens, self.output_tokens = input_tokens, output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """USD per million tokens."""
+
+    input: float
+    output: float
+
+    def usd(self, input_tokens: float, output_tokens: float) -> float:
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a provider allows, and how many requests may be in flight; None: unknown or unlimited."""
+
+    concurrency: int = 8
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    adaptive: bool = False  # concurrency grows and shrinks with what the provider bears
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can do here; None: not tried yet."""
+
+    probabilities: bool | None = None
+    schema: bool | None = None
+    images: bool | None = None
+    audio: bool | None = None
+    context: int | None = None  # tokens
+
+
+class Provider(Protocol):
+    """One model, ready to be asked.
+
+    `name` and `version(question)` are part of the ledger's key: two providers of one name and version give the same answers.
+    Errors that concern every row (AuthError, QuotaError, UnknownModelError, BackendError, ConfigError) are raised as such,
+    a reply that cannot be read is the `problem` of its Answer, and a request without a reply is a CallError.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    @property
+    def price(self) -> Price | None: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def is_local(self) -> bool:
+        """Rows stay on this machine."""
+
+    def version(self, question: Question) -> str:
+        """Everything but question and row that decides the answer: prompt version, temperature, context …"""
+
+    def tokens_at_most(self, request: Request) -> tuple[int, int]:
+        """Upper bounds of input and output tokens of a request, to reserve a budget before it is sent."""
+
+    def answer(self, request: Request) -> Awaitable[Reply]:
+        """Ask the questions of one row."""
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Usage:
+    """Tokens and requests of one call, added up over its parts."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 0
+    warnings: list[str] = field(default_factory=list)

@@ -1,0 +1,277 @@
+"""oracle:FILE.toml: answers from a label table, for benchmarks and tests; counted, priced and delayed like any model.
+
+data = "data.parquet"      # rows, found by the content that the model is shown
+labels = "labels.parquet"  # the truth, joined on key
+key = "id"                 # paths are relative to this file
+error = 0.05               # share of answers made wrong, fixed by `seed`; latency_s, price = {input=…, output=…}
+[answers]
+"the review is positive" = "sentiment = 'pos'"   # SQL over labels: BOOLEAN, VARCHAR or number; for joins over a and b
+[examples]
+"the review is positive" = { yes = ["…"], no = ["…"] }
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from uql.errors import ConfigError, DataError
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request
+from uql.llm.providers.oracle_rows import Rows, quoted
+from uql.llm.providers.oracle_write import written
+from uql.llm.questions import NONE, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
+from uql.settings import Settings
+
+_KEYS = {"data", "labels", "key", "error", "latency_s", "price", "seed", "answers", "examples", "concurrency"}
+
+
+def open_provider(rest: str, settings: Settings) -> Oracle:
+    """The oracle of a file. Raises ConfigError or DataError naming what is wrong with it."""
+    return Oracle(rest)
+
+
+class Oracle:
+    """A label table that answers as a model would.
+
+    Raises: ConfigError where the file or a question's text is not there; DataError where the data contradict themselves.
+    """
+
+    is_local = True
+    capabilities = Capabilities(probabilities=True, schema=True, images=True, audio=True)
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser()
+        held = self._read()
+        self.error = self._number(held, "error", 0.0)
+        self.latency_s = self._number(held, "latency_s", 0.0)
+        if not 0 <= self.error <= 1:
+            raise ConfigError(f"{self.path}: error = {self.error} is not a share between 0 and 1", code="UQL402")
+        self.seed = int(self._number(held, "seed", 0))
+        self.answers: dict[str, str] = dict(held.get("answers", {}))
+        self.examples: dict[str, Any] = dict(held.get("examples", {}))
+        prices = held.get("price")
+        self.price = Price(0.0, 0.0) if prices is None else Price(float(prices["input"]), float(prices["output"]))
+        self.limits = Limits(concurrency=int(self._number(held, "concurrency", 64)))
+        self._rows = Rows(self.path, held["data"], held["labels"], held["key"])
+        self._columns: dict[str, list[Any]] = {}  # SQL → its value for each row of the data
+        self._pairs: dict[tuple[str, int, int], Any] = {}
+        self._lock = threading.Lock()
+        text = self.path.read_bytes()
+        self.name = f"oracle:{self.path.name}@{hashlib.blake2b(text, digest_size=6).hexdigest()}"
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            held = tomllib.loads(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ConfigError(f"there is no oracle file {self.path}", code="UQL402") from None
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"the oracle file {self.path} cannot be read: {error}", code="UQL402") from None
+        missing = [name for name in ("data", "labels", "key", "answers") if name not in held]
+        unknown = sorted(set(held) - _KEYS)
+        if missing or unknown:
+            what = f"lacks {', '.join(missing)}" if missing else f"has unknown keys {', '.join(unknown)}"
+            raise ConfigError(
+                f"the oracle file {self.path} {what}", code="UQL402", help=f"keys: {', '.join(sorted(_KEYS))}"
+            )
+        return held
+
+    def _number(self, held: dict[str, Any], name: str, default: float) -> float:
+        value = held.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise ConfigError(f"{self.path}: {name} = {value!r} is not a number from 0 on", code="UQL402")
+        return float(value)
+
+    def version(self, question: Question) -> str:
+        return "oracle-1"
+
+    def tokens_at_most(self, request: Request) -> tuple[int, int]:
+        return _tokens(request), max(64, sum(q.max_tokens for q in request.questions if isinstance(q, Write)))
+
+    async def aclose(self) -> None:
+        return None
+
+    async def answer(self, request: Request) -> Reply:
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        answers = tuple(self._answer(question, request.row) for question in request.questions)
+        output = sum(1 + len(str(a.value)) // 4 for a in answers)
+        most = self.tokens_at_most(request)[1]
+        return Reply(answers, _tokens(request), min(output, most))
+
+    # --------------------------------------------------------------------------------------------------------- answering
+    def _answer(self, question: Question, row: Row) -> Answer:
+        if isinstance(question, Write):
+            return Answer(written(question, self))
+        truth, sql = self.truth(question.text, row)
+        wrong = self._is_wrong(question, row)
+        match question:
+            case Predicate():
+                if truth is None:
+                    return Answer(problem=Problem("wrong_type", "the label of this row is NULL"))
+                said = bool(truth) != wrong
+                return Answer(said, float(said))
+            case Choice():
+                return self._choice(question, truth, sql, row, wrong)
+            case Score():
+                value = self._level(truth, sql, question.levels)
+                if value is None:
+                    return Answer(problem=Problem("wrong_type", "the label of this row is NULL"))
+                return Answer(question.levels - 1 - value if wrong else value)
+            case Compare():
+                sides = self._sides(row)
+                if len(sides) != 2:
+                    raise DataError(f"{self.path}: a comparison needs two rows, told apart by their tables")
+                (one, first), (two, second) = sides.items()
+                more = _sort_key(self.truth(question.text, second)[0]) > _sort_key(self.truth(question.text, first)[0])
+                value = two if more != wrong else one
+                return Answer(value, 1.0)
+            case Extract():
+                return Answer(self._other(truth, sql, row) if wrong else truth, 1.0)
+        raise ConfigError(f"an oracle cannot answer a {type(question).__name__}", code="UQL402")
+
+    def _choice(self, question: Choice, truth: Any, sql: str, row: Row, wrong: bool) -> Answer:
+        options = [*question.labels, *([NONE] if question.none_of_these else [])]
+        by_name = {label.casefold(): label for label in question.labels}
+        held = truth if isinstance(truth, list | tuple) else [truth]
+        right = [by_name[str(item).casefold()] for item in held if item is not None and str(item).casefold() in by_name]
+        if isinstance(truth, bool) and not right:
+            right = [by_name[word] for word in (("yes", "true") if truth else ("no", "false")) if word in by_name]
+        if question.many:
+            if wrong and options:
+                right = [label for label in question.labels if label not in right][:1]
+            return Answer(right, 1.0)
+        said = right[0] if right else NONE if question.none_of_these else None
+        if said is None:
+            return Answer(
+                problem=Problem("wrong_type", f"the label {truth!r} of this row is none of {list(question.labels)}")
+            )
+        if wrong and len(options) > 1:
+            others = [option for option in options if option != said]
+            said = others[self._hash(question.text, row, "which") % len(others)]
+        return Answer(said, 1.0, tuple(float(option == said) for option in options))
+
+    def _level(self, truth: Any, sql: str, levels: int) -> float | None:
+        """The truth on 0 … levels − 1: as it is where all labels are in that range, else stretched to it."""
+        if truth is None:
+            return None
+        if isinstance(truth, bool):
+            return float(truth) * (levels - 1)
+        known = [float(v) for v in self._column(sql) if v is not None]
+        low, high = min(known), max(known)
+        if low >= 0 and high <= levels - 1:
+            return float(truth)
+        return (float(truth) - low) / (high - low) * (levels - 1) if high > low else 0.0
+
+    def _other(self, truth: Any, sql: str, row: Row) -> Any:
+        """A wrong value: another one that the labels hold."""
+        if len(self._sides(row)) > 1:
+            return None if truth is not None else ""
+        others = sorted({str(v): v for v in self._column(sql) if v != truth and v is not None}.items())
+        return others[self._hash(sql, row, "other") % len(others)][1] if others else None
+
+    # ------------------------------------------------------------------------------------------------------------- truth
+    def truth(self, text: str, row: Row) -> tuple[Any, str]:
+        """What the labels say of a row (or of a pair), and the SQL that says it. Raises ConfigError on an unknown text."""
+        sql = self.answers.get(text)
+        if sql is None:
+            known = "; ".join(sorted(self.answers))
+            raise ConfigError(
+                f"the oracle {self.path} has no answer for {text!r}", code="UQL402", help=f"it knows: {known}"
+            )
+        sides = self._sides(row)
+        if len(sides) <= 1:
+            found = self._rows.find(row)
+            return self._agreed(found, [self._column(sql)[i] for i in found], text), sql
+        if len(sides) != 2:
+            raise DataError(f"{self.path}: a question about {len(sides)} tables cannot be answered")
+        names = list(sides)
+        if set(names) == {"a", "b"}:
+            names = ["a", "b"]
+        left, right = (self._rows.find(sides[name]) for name in names)
+        pairs = [(i, j) for i in left for j in right]
+        values = self._pair_values(sql, pairs)
+        return self._agreed([i for i, _ in pairs], values, text), sql
+
+    def _agreed(self, found: Sequence[int], values: list[Any], text: str) -> Any:
+        if any(value != values[0] for value in values):
+            keys = ", ".join(str(self._rows.keys[i]) for i in sorted(set(found))[:4])
+            raise DataError(
+                f"{self.path}: rows {keys} have the same content and different answers to {text!r}",
+                code="UQL501",
+                help="an oracle's rows are found by what is shown: drop the duplicates, or show a column that tells them apart",
+            )
+        return values[0]
+
+    def _column(self, sql: str) -> list[Any]:
+        with self._lock:
+            if sql not in self._columns:
+                self._columns[sql] = self._rows.evaluate(sql)
+            return self._columns[sql]
+
+    def _pair_values(self, sql: str, pairs: list[tuple[int, int]]) -> list[Any]:
+        with self._lock:
+            new = [pair for pair in dict.fromkeys(pairs) if (sql, *pair) not in self._pairs]
+            for pair, value in zip(new, self._rows.evaluate_pairs(sql, new), strict=True):
+                self._pairs[(sql, *pair)] = value
+            return [self._pairs[(sql, *pair)] for pair in pairs]
+
+    def _sides(self, row: Row) -> dict[str, Row]:
+        """The rows of a pair by their table's alias; a row without aliases is one side."""
+        cells: dict[str, list[Any]] = {}
+        for cell in row.cells:
+            cells.setdefault(cell.table, []).append(cell)
+        holes: dict[str, list[tuple[str, str]]] = {}
+        for name, value in row.holes:
+            table, _, column = name.rpartition(".")
+            holes.setdefault(table if table in cells or not cells else "", []).append((column, value))
+        if len(cells) <= 1 and len([table for table in holes if table]) <= 1:
+            return {next(iter(cells), ""): row}
+        tables = dict.fromkeys([*cells, *(table for table in holes if table)])
+        return {table: Row(tuple(cells.get(table, ())), tuple(holes.get(table, ()))) for table in tables}
+
+    def labels_of(self, text: str, rows: Sequence[Row]) -> list[str]:
+        """The distinct answers to a text in the rows shown, in order of their first row."""
+        found: dict[str, None] = {}
+        for row in rows:
+            truth = self.truth(text, row)[0]
+            for value in truth if isinstance(truth, list | tuple) else [truth]:
+                if value is not None:
+                    found.setdefault(str(value))
+        return list(found)
+
+    # ------------------------------------------------------------------------------------------------------------ chance
+    def _hash(self, text: str, row: Row, salt: str) -> int:
+        content = repr((self.seed, salt, text, [(c.name, c.table, c.value) for c in row.cells], row.holes))
+        return int.from_bytes(
+            hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+        )
+
+    def _is_wrong(self, question: Question, row: Row) -> bool:
+        return self.error > 0 and self._hash(question.text, row, "error") < self.error * 2**64
+
+
+def _tokens(request: Request) -> int:
+    """Four characters a token, of what a model would have been shown."""
+    shown = [request.row, *(row for q in request.questions if isinstance(q, Write) for row in q.shown)]
+    chars = sum(
+        len(c.value) if isinstance(c.value, str) else 4 * 256 for row in shown for c in row.cells if c.value is not None
+    )
+    chars += sum(len(value) for row in shown for _, value in row.holes)
+    chars += sum(len(q.text) + (sum(map(len, q.labels)) if isinstance(q, Choice) else 0) for q in request.questions)
+    return 8 + chars // 4
+
+
+def _sort_key(value: Any) -> float:
+    if value is None:
+        return float("-inf")
+    if isinstance(value, bool | int | float):
+        return float(value)
+    try:
+        return float(str(value))
+    except ValueError:
+        raise DataError(f"a comparison needs a number as the oracle's answer, not {quoted(str(value))}") from None

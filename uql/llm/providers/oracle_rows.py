@@ -1,0 +1,123 @@
+"""The rows of an oracle: found by the content shown, and their labels by SQL."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from uql.errors import ConfigError, DataError
+from uql.llm.questions import Row
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _digest(value: str | bytes) -> bytes:
+    data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+    return hashlib.blake2b(data, digest_size=12).digest()
+
+
+class Rows:
+    """Data and labels of an oracle file, joined on its key, and an index from the content of a column to its rows."""
+
+    def __init__(self, file: Path, data: str, labels: str, key: str) -> None:
+        import duckdb
+
+        self.file = file
+        self._db = duckdb.connect(":memory:")
+        for name, path in (("data", data), ("labels", labels)):
+            found = Path(path).expanduser()
+            found = found if found.is_absolute() else file.parent / found
+            if not found.exists():
+                raise ConfigError(f"{file}: {name} = {path!r}: there is no file {found}", code="UQL402")
+            try:
+                self._db.execute(
+                    f"CREATE TABLE {name}_file AS SELECT * FROM '{str(found).replace(chr(39), chr(39) * 2)}'"
+                )
+            except duckdb.Error as error:
+                raise DataError(f"{file}: {found} cannot be read: {error}") from None
+            if key.lower() not in [c.lower() for c in self._columns(f"{name}_file")]:
+                raise ConfigError(f"{file}: {found} has no column {key!r}", code="UQL402")
+        k = quoted(key)
+        try:
+            self._db.execute(f"CREATE TABLE rows AS SELECT row_number() OVER () - 1 AS __i, * FROM data_file")
+            self._db.execute(
+                f"CREATE TABLE truth AS SELECT r.__i, l.* FROM rows r LEFT JOIN labels_file l ON r.{k} = l.{k} ORDER BY r.__i"
+            )
+        except duckdb.Error as error:
+            raise DataError(f"{file}: data and labels cannot be joined on {key}: {error}") from None
+        self.keys = [row[0] for row in self._db.execute(f"SELECT {k} FROM rows ORDER BY __i").fetchall()]
+        twice = self._db.execute(f"SELECT {k} FROM labels_file GROUP BY ALL HAVING COUNT(*) > 1 LIMIT 1").fetchone()
+        if twice is not None or self._db.execute("SELECT COUNT(*) FROM truth").fetchone() != (len(self.keys),):
+            raise DataError(
+                f"{file}: the labels have more than one row of {key} {twice[0] if twice else ''}", code="UQL501"
+            )
+        self.columns = [name for name in self._columns("rows") if name != "__i"]
+        self._index: dict[str, dict[bytes, list[int]]] = {}
+
+    def _columns(self, table: str) -> list[str]:
+        return [row[0] for row in self._db.execute(f"DESCRIBE {table}").fetchall()]
+
+    def _index_of(self, column: str) -> dict[bytes, list[int]]:
+        if column not in self._index:
+            name = quoted(column)
+            ((kind,),) = self._db.execute(f"SELECT DISTINCT typeof({name}) FROM rows LIMIT 1").fetchall() or [
+                ("VARCHAR",)
+            ]
+            value = name if kind in ("VARCHAR", "BLOB") else f"CAST({name} AS VARCHAR)"
+            index: dict[bytes, list[int]] = {}
+            for i, held in self._db.execute(f"SELECT __i, {value} FROM rows ORDER BY __i").fetchall():
+                if held is not None:
+                    index.setdefault(_digest(held), []).append(i)
+            self._index[column] = index
+        return self._index[column]
+
+    def find(self, row: Row) -> list[int]:
+        """The rows whose content is that of the cells and holes shown. Raises DataError where there is none."""
+        shown = [(cell.name, cell.value) for cell in row.cells if cell.value is not None]
+        shown += [(name.rpartition(".")[2], value) for name, value in row.holes]
+        named = {column.lower(): column for column in self.columns}
+        found: set[int] | None = None
+        for name, value in shown:
+            column = named.get(name.lower())
+            searched = [column] if column else self.columns  # a column under another name is found by its value
+            hits = {i for c in searched for i in self._index_of(c).get(_digest(value), ())}
+            found = hits if found is None else found & hits
+        if not found:
+            text = next((repr(str(value)[:60]) for _, value in shown), "a row of NULLs")
+            raise DataError(
+                f"{self.file}: the row shown ({text}) is not in the oracle's data",
+                code="UQL502",
+                help=f"rows are found by what the model is shown of {', '.join(self.columns)}",
+            )
+        return sorted(found)
+
+    def evaluate(self, sql: str) -> list[Any]:
+        """An expression over the labels, for each row of the data."""
+        return [row[0] for row in self._run(f"SELECT ({sql}) FROM truth ORDER BY __i", sql)]
+
+    def evaluate_pairs(self, sql: str, pairs: list[tuple[int, int]]) -> list[Any]:
+        """An expression over the labels a and b of two rows, for each pair."""
+        if not pairs:
+            return []
+        values = ",".join(f"({n},{i},{j})" for n, (i, j) in enumerate(pairs))
+        return [
+            row[0]
+            for row in self._run(
+                f"SELECT ({sql}) FROM (VALUES {values}) p(n, i, j) JOIN truth a ON a.__i = p.i JOIN truth b ON b.__i = p.j "
+                "ORDER BY p.n",
+                sql,
+            )
+        ]
+
+    def _run(self, statement: str, sql: str) -> list[tuple[Any, ...]]:
+        import duckdb
+
+        try:
+            return self._db.cursor().execute(statement).fetchall()
+        except duckdb.Error as error:
+            raise ConfigError(
+                f"{self.file}: the answer {sql!r} is not SQL over the labels: {error}", code="UQL402"
+            ) from None

@@ -1,0 +1,78 @@
+"""What an oracle writes: a taxonomy from the labels of the rows shown, its example rows, a deterministic summary."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from uql.llm.questions import Write
+
+if TYPE_CHECKING:
+    from uql.llm.providers.oracle import Oracle
+
+_LABEL_TASKS = {"taxonomy"}
+
+
+def written(question: Write, oracle: Oracle) -> Any:
+    """The reply to a Write, in the shape of its schema; a text where it has none."""
+    schema = None if question.schema is None else json.loads(question.schema)
+    if question.task in _LABEL_TASKS:
+        labels = oracle.labels_of(question.text, question.shown)
+        return "\n".join(labels) if schema is None else shaped(schema, {"": labels})
+    if question.task == "examples":
+        held = oracle.examples.get(question.text, {})
+        named = {side: [str(text) for text in held.get(side, ())] for side in ("yes", "no")}
+        return json.dumps(named) if schema is None else shaped(schema, named)
+    text = _summary(question)
+    return text if schema is None else shaped(schema, {"": [text]})
+
+
+def _summary(question: Write) -> str:
+    """Says how many rows were shown, and begins with the first words of the first in order of their text."""
+    texts = sorted(str(c.value) for row in question.shown for c in row.cells if isinstance(c.value, str))
+    first = " ".join(texts[0].split()[:12]) if texts else "nothing"
+    return f"{question.text}: {len(question.shown)} rows, the first {first}"
+
+
+def shaped(schema: dict[str, Any], values: dict[str, list[str]]) -> Any:
+    """A value that fits a JSON schema, its arrays and texts filled with `values`: those of a property's name, else of "".
+
+    >>> shaped({"type": "object", "properties": {"groups": {"type": "array", "items": {"type": "string"}}}}, {"": ["a"]})
+    {'groups': ['a']}
+    """
+    return _fill(schema, "", values)
+
+
+def _fill(schema: dict[str, Any], name: str, values: dict[str, list[str]]) -> Any:
+    texts = values.get(name, values.get("", []))
+    kinds = schema.get("type")
+    kind = next((k for k in kinds if k != "null"), "null") if isinstance(kinds, list) else kinds
+    match kind:
+        case "object":
+            return {key: _fill(inner, key, values) for key, inner in schema.get("properties", {}).items()}
+        case "array":
+            items = schema.get("items", {"type": "string"})
+            most = schema.get("maxItems", len(texts))
+            return [_item(items, text) for text in texts[:most]]
+        case "string" | None:
+            allowed = schema.get("enum")
+            return allowed[0] if allowed else (texts[0] if texts else "")
+        case "integer" | "number":
+            return 0
+        case "boolean":
+            return False
+    return None
+
+
+def _item(schema: dict[str, Any], text: str) -> Any:
+    """One entry of an array: the text, or an object whose first text property holds it."""
+    if schema.get("type") != "object":
+        return text
+    made: dict[str, Any] = {}
+    placed = False
+    for key, inner in schema.get("properties", {}).items():
+        if not placed and inner.get("type") == "string":
+            made[key], placed = text, True
+        else:
+            made[key] = _fill(inner, key, {"": []})
+    return made
