@@ -1,8 +1,8 @@
 """Real questions of real text with a real local model: `make demo`, or `python -m uql.benchmarks.demo`.
 
-Three queries over 13,083 questions that customers asked a bank (banking77, CC BY 4.0; datasets/banking77/CREDIT.md). The
-labels stand in a table that no query reads: they are looked at afterwards, to print the truth beside each answer. What it
-prints is what happened; where the model cannot be had it says so, and the exit code is 3.
+Three queries over 13,083 questions that customers asked a bank (banking77, CC BY 4.0; datasets/banking77/CREDIT.md).
+The labels stand in a table that no query reads: they are looked at afterwards, to print the truth beside each answer.
+What it prints is what happened; where the model cannot be had it says so, and the exit code is 3.
 """
 
 from __future__ import annotations

@@ -1,0 +1,208 @@
+"""The command line: rows on stdout, words on stderr, an exit code that says how it ended."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from uql.cli import main
+
+ORACLE = ["--model", "oracle:oracle.toml", "--ledger", ":memory:"]
+POSITIVE = 'SELECT id, stars FROM reviews WHERE "the review is positive" ORDER BY id'
+
+
+def test_a_plain_query_is_shown_as_a_table(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["shop.duckdb", "-c", "SELECT COUNT(*) AS n FROM reviews"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].strip("│ ") == "n"
+    assert "│      6 │" in out or "│     6 │" in out
+    assert err == ""
+
+
+def test_a_semantic_query_gives_rows_on_stdout_and_the_cost_on_stderr(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["shop.duckdb", "-c", POSITIVE, "--csv", *ORACLE]) == 0
+    out, err = capsys.readouterr()
+    assert out == "id,stars\n1,5\n3,4\n5,5\n"
+    assert "6 calls" in err
+
+
+@pytest.mark.parametrize("how", ["file", "standard input", "dash"])
+def test_the_query_comes_from_a_file_or_a_pipe(
+    how: str, world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(b"" if how == "file" else (world / "query.uql").read_bytes()), "utf-8")
+    monkeypatch.setattr("sys.stdin", stdin)
+    words = {"file": ["-f", "query.uql"], "standard input": [], "dash": ["-f", "-"]}[how]
+    assert main(["shop.duckdb", *words, "--json", *ORACLE]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"n": 3}]
+
+
+def test_formats_hold_the_same_rows(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outs = {}
+    for flag in ("--csv", "--json", "--markdown"):
+        assert main(["shop.duckdb", "-c", "SELECT id, stars FROM reviews WHERE id < 3 ORDER BY id", flag]) == 0
+        outs[flag] = capsys.readouterr().out
+    assert list(csv.reader(io.StringIO(outs["--csv"]))) == [["id", "stars"], ["1", "5"], ["2", "1"]]
+    assert json.loads(outs["--json"]) == [{"id": 1, "stars": 5}, {"id": 2, "stars": 1}]
+    assert outs["--markdown"].splitlines() == ["| id | stars |", "| ---: | ---: |", "| 1 | 5 |", "| 2 | 1 |"]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.json", "rows.parquet"])
+def test_the_suffix_of_the_output_chooses_the_format(
+    name: str, own_world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["shop.duckdb", "-c", POSITIVE, "-o", name, *ORACLE]) == 0
+    assert capsys.readouterr().out == ""
+    with duckdb.connect() as con:
+        assert con.execute(f"FROM '{name}'").fetchall() == [(1, 5), (3, 4), (5, 5)]
+    assert not [path for path in own_world.iterdir() if path.name.startswith(f".{name}")]
+
+
+def test_a_failed_query_leaves_the_old_output_alone(own_world: Path) -> None:
+    Path("rows.csv").write_text("old")
+    assert main(["shop.duckdb", "-c", "SELECT nope FROM reviews", "-o", "rows.csv"]) == 1
+    assert Path("rows.csv").read_text() == "old"
+    assert not list(own_world.glob(".rows*"))
+
+
+def test_a_bad_output_is_found_before_anything_is_asked(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["shop.duckdb", "-c", POSITIVE, "-o", "nowhere/rows.csv", *ORACLE]) == 2
+    assert "calls" not in capsys.readouterr().err
+
+
+def test_an_estimate_is_shown_with_its_interval_and_stored_with_its_bounds(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = """SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive" """
+    assert main(["shop.duckdb", "-c", query, "--budget", "4", "--csv", *ORACLE]) == 0
+    out, err = capsys.readouterr()
+    header, row = csv.reader(io.StringIO(out))
+    assert header == ["n", "n_low", "n_high"]
+    assert float(row[1]) <= 3 <= float(row[2])
+    assert "interval at 95 %" in err
+
+
+def test_confidence_reaches_the_interval(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = """SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive" """
+    assert main(["shop.duckdb", "-c", query, "--budget", "4", "--confidence", "0.8", *ORACLE]) == 0
+    assert "interval at 80 %" in capsys.readouterr().err
+
+
+def test_dry_run_prints_the_plan_and_asks_nobody(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["shop.duckdb", "-c", POSITIVE, "--dry-run", *ORACLE]) == 0
+    out, err = capsys.readouterr()
+    assert "the review is positive" in out
+    assert "calls" in out
+    assert "6 calls," not in err
+
+
+def test_parameters_are_given_by_name(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT id FROM reviews WHERE stars > $least AND text LIKE $like ORDER BY id"
+    assert main(["shop.duckdb", "-c", query, "--param", "least=4", "--param", "like=%a%", "--csv"]) == 0
+    assert capsys.readouterr().out == "id\n1\n5\n"
+
+
+def test_any_setting_can_be_set(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "show", "--set", "recall=0.9"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split() for line in out.splitlines() if line.startswith("recall ")] == [["recall", "0.9", "argument"]]
+    assert main(["config", "show", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["confidence"] == {"value": 0.95, "origin": "default"}
+
+
+def test_the_environment_and_a_project_file_are_read(
+    own_world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("uql.toml").write_text('model = "oracle:oracle.toml"\nledger = ":memory:"\n')
+    monkeypatch.setenv("UQL_BUDGET", "4")
+    assert main(["shop.duckdb", "-f", "query.uql", "--csv"]) == 0
+    assert capsys.readouterr().out.startswith("n,n_low,n_high\n")
+
+
+def test_strict_gives_5_where_rows_have_no_answer(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with duckdb.connect("shop.duckdb") as con:
+        con.execute("INSERT INTO reviews VALUES (7, 'A text that the oracle has never been shown by anyone.', 3)")
+    words = ["shop.duckdb", "-c", POSITIVE, "--csv", *ORACLE]
+    assert main(words) == 0
+    out, err = capsys.readouterr()
+    assert out == "id,stars\n1,5\n3,4\n5,5\n"
+    assert "1 row without an answer" in err
+    assert main([*words, "--strict"]) == 5
+    assert capsys.readouterr().out == out
+
+
+def test_read_only_leaves_the_database_alone(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = Path("shop.duckdb").read_bytes()
+    assert main(["shop.duckdb", "--read-only", "-c", POSITIVE, "--csv", *ORACLE]) == 0
+    assert main(["shop.duckdb", "--read-only", "-c", "CREATE TABLE x AS SELECT 1 AS a"]) == 1
+    assert Path("shop.duckdb").read_bytes() == before
+
+
+def test_what_was_answered_is_not_asked_again(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["shop.duckdb", "-c", POSITIVE, "--csv", "--model", "oracle:oracle.toml", "--ledger", "ledger.sqlite"]
+    assert main(words) == 0
+    first = capsys.readouterr()
+    assert main(words) == 0
+    second = capsys.readouterr()
+    assert first.out == second.out
+    assert "6 calls" in first.err
+    assert "0 calls, 6 from the ledger" in second.err
+
+
+def test_interrupting_gives_130(
+    world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("uql.command.query.execute", interrupted)
+    assert main(["shop.duckdb", "-c", "SELECT 1"]) == 130
+    assert "ledger" in capsys.readouterr().err
+
+
+def test_help_names_every_command_and_exit_code(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from uql.cli import COMMANDS
+
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"uql {name}" in out for name in COMMANDS)
+    assert "130 interrupted" in " ".join(out.split())
+    for name in COMMANDS:
+        assert main([name, "--help"]) == 0
+
+
+def process(words: list[str], **options: object) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", "import sys; from uql.cli import main; sys.exit(main())", *words]
+    return subprocess.run(command, capture_output=True, timeout=60, **options)  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_closed_pipe_is_quiet(world: Path) -> None:
+    program = "import sys; from uql.cli import main; sys.exit(main())"
+    query = "SELECT range AS i FROM range(200000)"
+    shell = f"'{sys.executable}' -c '{program}' --csv -c '{query}' | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == ["i", "0"]
+    assert done.stderr == ""
+
+
+def test_no_color_and_a_pipe_get_no_escapes(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    for words in (["--help"], ["-c", "SELEC 1"], ["--nope"], ["-c", "SELECT 1 AS a"]):
+        done = process(words)
+        assert b"\x1b" not in done.stdout + done.stderr
+
+
+def test_a_poor_locale_still_writes_utf8(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = process(["-c", "SELECT 'é日' AS a"])
+    assert done.returncode == 0
+    assert "é日" in done.stdout.decode("utf-8")
