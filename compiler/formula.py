@@ -1,0 +1,145 @@
+"""A WHERE condition as a formula over leaves, evaluated row by row in three-valued logic while some leaves are not known yet.
+
+Each leaf of a row carries the set of truth values it may still have, as a mask of TRUE, FALSE, NULL. AND, OR and NOT of sets
+are table look-ups, so a formula of any depth is evaluated without a disjunctive normal form and without its blow-up: a row is
+decided as soon as TRUE is its only possible value, or no longer possible. A leaf that failed keeps TRUE and FALSE in its set,
+so a row is unknown only if the failure matters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.syntax import Binary, Boolean, Expr, Null, Unary
+from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import is_semantic, virtuals
+
+Masks = NDArray[np.uint8]
+FALSE, TRUE, NULL = 1, 2, 4
+OPEN = FALSE | TRUE | NULL  # not asked yet
+UNKNOWN = FALSE | TRUE  # asked, and no answer could be had
+
+
+def _table(op: str) -> NDArray[np.uint8]:
+    """(8, 8) masks of `a op b` for every pair of masks, from Kleene's three-valued truth tables."""
+    order = {FALSE: 0, NULL: 1, TRUE: 2}
+    table = np.zeros((8, 8), dtype=np.uint8)
+    for a in range(8):
+        for b in range(8):
+            for x in (FALSE, TRUE, NULL):
+                for y in (FALSE, TRUE, NULL):
+                    if a & x and b & y:
+                        table[a, b] |= (min if op == "AND" else max)(x, y, key=lambda v: order[v])
+    return table
+
+
+_AND, _OR = _table("AND"), _table("OR")
+_NOT = np.array([(m & NULL) | ((m & FALSE) << 1) | ((m & TRUE) >> 1) for m in range(8)], dtype=np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A condition that is neither AND, OR nor NOT."""
+
+    expr: Expr
+    columns: tuple[VirtualColumn, ...]  # virtual columns it needs; none: DuckDB decides it alone
+
+    @property
+    def semantic(self) -> bool:
+        return bool(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """`program` is the formula in postfix: the index of a leaf, or AND, OR (of the two below), NOT."""
+
+    leaves: tuple[Leaf, ...]
+    program: tuple[int | str, ...]
+
+    @classmethod
+    def of(cls, expr: Expr) -> Formula:
+        """The formula of a condition; equal leaves are one leaf."""
+        leaves: dict[Expr, int] = {}
+        program: list[int | str] = []
+        stack: list[Expr | str] = [expr]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, str):
+                program.append(node)
+            elif isinstance(node, Binary) and node.op in ("AND", "OR"):
+                stack += [node.op, node.right, node.left]
+            elif isinstance(node, Unary) and node.op == "NOT":
+                stack += ["NOT", node.operand]
+            else:
+                program.append(leaves.setdefault(node, len(leaves)))
+        return cls(tuple(Leaf(leaf, virtuals(leaf)) for leaf in leaves), tuple(program))
+
+    def evaluate(self, masks: Masks) -> Masks:
+        """(n,) possible values of the formula, from (leaves, n) possible values of its leaves."""
+        stack: list[Masks] = []
+        for step in self.program:
+            if isinstance(step, int):
+                stack.append(masks[step])
+            elif step == "NOT":
+                stack.append(_NOT[stack.pop()])
+            else:
+                right, left = stack.pop(), stack.pop()
+                stack.append((_AND if step == "AND" else _OR)[left, right])
+        return stack[0]
+
+
+def decided(masks: Masks) -> NDArray[np.bool_]:
+    """Where it is settled whether the row passes: TRUE is certain, or impossible."""
+    return (masks == TRUE) | (masks & TRUE == 0)
+
+
+def conjuncts(expr: Expr | None) -> list[Expr]:
+    """The terms of the outermost AND, in order."""
+    found: list[Expr] = []
+    stack = [expr] if expr is not None else []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Binary) and node.op == "AND":
+            stack += [node.right, node.left]
+        else:
+            found.append(node)
+    return found
+
+
+def conjunction(terms: list[Expr]) -> Expr | None:
+    """`a AND b AND …`, or None for no terms."""
+    result: Expr | None = None
+    for term in terms:
+        result = term if result is None else Binary("AND", result, term)
+    return result
+
+
+def implied(expr: Expr) -> Expr | None:
+    """The strongest concrete condition that every passing row meets, or None when there is none.
+
+    Semantic leaves are taken for whatever lets the row pass: (a AND "x") OR (b AND "y") implies a OR b. This gives DuckDB what a
+    disjunctive normal form would, without making one.
+    """
+    found = _weaken(expr, positive=True)
+    return None if found == Boolean(True) else found
+
+
+def _weaken(expr: Expr, *, positive: bool) -> Expr:
+    if isinstance(expr, Unary) and expr.op == "NOT":
+        below = _weaken(expr.operand, positive=not positive)
+        return Boolean(not below.value) if isinstance(below, Boolean) else Unary("NOT", below)
+    if isinstance(expr, Binary) and expr.op in ("AND", "OR"):
+        left, right = _weaken(expr.left, positive=positive), _weaken(expr.right, positive=positive)
+        decides = Boolean(expr.op == "OR")  # the constant that settles the operator
+        if decides in (left, right):
+            return decides
+        neutral = Boolean(expr.op == "AND")
+        if left == neutral:
+            return right
+        return left if right == neutral else Binary(expr.op, left, right)
+    if is_semantic(expr):
+        return Boolean(positive)
+    return Boolean(False) if isinstance(expr, Null) and positive else expr

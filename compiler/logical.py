@@ -1,0 +1,297 @@
+"""The logical plan: what has to be computed, not how. Frozen nodes; each is its children, its expressions, and one printed line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from uql.compiler.bound import BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
+from uql.compiler.formula import conjunction, conjuncts
+from uql.compiler.syntax import Expr, OrderKey
+from uql.compiler.unparse import unparse
+from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.walk import is_semantic, virtuals
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalPlan:
+    """Base of all nodes."""
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return ()
+
+    @property
+    def line(self) -> str:
+        return type(self).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class OneInput(LogicalPlan):
+    input: LogicalPlan
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(LogicalPlan):
+    """The rows of the FROM clause, joined by DuckDB; `source` is None for a SELECT without FROM."""
+
+    source: BoundSource | None
+
+    @property
+    def line(self) -> str:
+        return f"Scan {describe_source(self.source)}" if self.source else "OneRow"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFilter(OneInput):
+    """Keep the rows for which DuckDB says that `condition` is true."""
+
+    condition: Expr
+
+    @property
+    def line(self) -> str:
+        return f"SqlFilter {show(self.condition)}"
+
+
+@dataclass(frozen=True, slots=True)
+class SemFilter(OneInput):
+    """Keep the rows for which `condition`, which holds virtual columns, is true."""
+
+    condition: Expr
+
+    @property
+    def line(self) -> str:
+        return f"SemFilter {show(self.condition)}{_reads(virtuals(self.condition))}"
+
+
+@dataclass(frozen=True, slots=True)
+class SemJoin(LogicalPlan):
+    """LEFT, SEMI or ANTI join on a condition that holds virtual columns (an INNER one is a SemFilter over a cross join)."""
+
+    kind: str
+    left: LogicalPlan
+    right: LogicalPlan
+    condition: Expr
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.left, self.right)
+
+    @property
+    def line(self) -> str:
+        return f"SemJoin {self.kind} ON {show(self.condition)}{_reads(virtuals(self.condition))}"
+
+
+@dataclass(frozen=True, slots=True)
+class SemMap(OneInput):
+    """Ask values of virtual columns for every row."""
+
+    columns: tuple[VirtualColumn, ...]
+
+    @property
+    def line(self) -> str:
+        return "SemMap " + ", ".join(f'"{c.text}" {c.kind}:{c.type}' for c in self.columns) + _reads(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class SemGroup(OneInput):
+    """Find a taxonomy from the rows, then say of each row which of its groups it is in."""
+
+    columns: tuple[VirtualColumn, ...]
+
+    @property
+    def line(self) -> str:
+        parts = [
+            f'"{c.text}"' + (f" INTO {c.into}" if c.into else "") + (" MANY" if c.many else "") for c in self.columns
+        ]
+        return "SemGroup " + ", ".join(parts) + _reads(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(OneInput):
+    """One row a group: keys, then items over aggregates; `having` keeps groups."""
+
+    keys: tuple[BoundItem, ...]
+    items: tuple[BoundItem, ...]
+    having: Expr | None = None
+
+    @property
+    def line(self) -> str:
+        by = f" BY {', '.join(key.name for key in self.keys)}" if self.keys else ""
+        having = f" HAVING {show(self.having)}" if self.having is not None else ""
+        return f"Aggregate {', '.join(show(item.expr) for item in self.items)}{by}{having}"
+
+
+@dataclass(frozen=True, slots=True)
+class SemAgg(OneInput):
+    """Ask what is said of each group as a whole."""
+
+    columns: tuple[VirtualColumn, ...]
+
+    @property
+    def line(self) -> str:
+        return "SemAgg " + ", ".join(f'"{c.text}" {c.type}' for c in self.columns) + _reads(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Project(OneInput):
+    items: tuple[BoundItem, ...]
+
+    @property
+    def line(self) -> str:
+        return f"Project {', '.join(item.name for item in self.items)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(OneInput):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Sort(OneInput):
+    keys: tuple[OrderKey, ...]
+
+    @property
+    def line(self) -> str:
+        return "Sort " + ", ".join(show(key.expr) + (" DESC" if key.descending else "") for key in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(OneInput):
+    count: int | None
+    offset: int = 0
+
+    @property
+    def line(self) -> str:
+        return f"Limit {self.count if self.count is not None else 'all'}" + (
+            f" offset {self.offset}" if self.offset else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Union(LogicalPlan):
+    left: LogicalPlan
+    right: LogicalPlan
+    all: bool
+
+    @property
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.left, self.right)
+
+    @property
+    def line(self) -> str:
+        return "UnionAll" if self.all else "Union"
+
+
+def build(query: BoundQuery) -> LogicalPlan:
+    """The plan of a bound query as it is written: nothing moved, nothing merged."""
+    if isinstance(query, BoundUnion):
+        return _ordered(Union(build(query.left), build(query.right), query.all), query)
+    assert isinstance(query, BoundSelect)
+    return _block(query)
+
+
+def _block(query: BoundSelect) -> LogicalPlan:
+    plan, conditions = _source(query.source)
+    if query.where is not None:
+        conditions = [*conditions, *conjuncts(query.where)]
+    condition = conjunction(conditions)
+    if condition is not None:
+        plan = SemFilter(plan, condition) if is_semantic(condition) else SqlFilter(plan, condition)
+    if query.aggregated:
+        keys = virtuals(*(key.expr for key in query.group_by))
+        groups = tuple(c for c in keys if c.kind is Kind.GROUP)
+        orders = tuple(key.expr for key in query.order_by)
+        used = virtuals(*(item.expr for item in query.items), query.having, *orders)
+        maps = tuple(c for c in (*keys, *used) if c.kind not in (Kind.GROUP, Kind.SUMMARY))
+        maps = tuple(dict.fromkeys(maps))
+        if groups:
+            plan = SemGroup(plan, groups)
+        if maps:
+            plan = SemMap(plan, maps)
+        plan = Aggregate(plan, query.group_by, query.items, query.having)
+        summaries = tuple(c for c in used if c.kind is Kind.SUMMARY)
+        if summaries:
+            plan = SemAgg(plan, summaries)
+    else:
+        columns = virtuals(*(item.expr for item in query.items), *(key.expr for key in query.order_by))
+        if columns:
+            plan = SemMap(plan, columns)
+        if not query.distinct:  # projection last, so that ORDER BY sees every column
+            return Project(_ordered(plan, query), query.items)
+        plan = Project(plan, query.items)
+    return _ordered(Distinct(plan) if query.distinct else plan, query)
+
+
+def _ordered(plan: LogicalPlan, query: BoundSelect | BoundUnion) -> LogicalPlan:
+    if query.order_by:
+        plan = Sort(plan, query.order_by)
+    if query.limit is not None or query.offset:
+        plan = Limit(plan, query.limit, query.offset)
+    return plan
+
+
+def _source(source: BoundSource | None) -> tuple[LogicalPlan, list[Expr]]:
+    """The plan of a FROM clause, and the semantic terms of its inner joins, which are conditions like those of WHERE."""
+    if isinstance(source, BoundJoin) and source.kind in ("LEFT", "SEMI", "ANTI") and is_semantic(source.on):
+        left, terms = _source(source.left)
+        right, more = _source(source.right)
+        if more:
+            condition = conjunction(more)
+            assert condition is not None
+            right = SemFilter(right, condition)
+        assert source.on is not None
+        return SemJoin(source.kind, left, right, source.on), terms
+    plain, terms = _without_semantic_on(source)
+    return Scan(plain), terms
+
+
+def _without_semantic_on(source: BoundSource | None) -> tuple[BoundSource | None, list[Expr]]:
+    if not isinstance(source, BoundJoin):
+        return source, []
+    left, left_terms = _without_semantic_on(source.left)
+    right, right_terms = _without_semantic_on(source.right)
+    assert left is not None and right is not None
+    on, kind, terms = source.on, source.kind, left_terms + right_terms
+    if source.kind in ("INNER", "CROSS") and is_semantic(source.on):
+        parts = conjuncts(source.on)
+        on = conjunction([p for p in parts if not is_semantic(p)])
+        kind = "INNER" if on is not None else "CROSS"
+        terms = terms + [p for p in parts if is_semantic(p)]
+    return replace(source, left=left, right=right, on=on, kind=kind), terms
+
+
+def describe_source(source: BoundSource | None) -> str:
+    """One short phrase for what stands after FROM."""
+    from uql.compiler.bound import BoundDerived, BoundTable
+
+    match source:
+        case BoundTable(table=table, alias=alias):
+            return table.name if table.name == alias else f"{table.name} AS {alias}"
+        case BoundDerived(alias=alias):
+            return f"(…) AS {alias}"
+        case BoundJoin(kind=kind, left=left, right=right, on=on):
+            condition = f" ON {show(on)}" if on is not None else ""
+            return f"{describe_source(left)} {kind} JOIN {describe_source(right)}{condition}"
+    return "one row"
+
+
+def show(expr: Expr | None) -> str:
+    """An expression as a person reads it."""
+    return "" if expr is None else unparse(expr)
+
+
+def _reads(columns: tuple[VirtualColumn, ...]) -> str:
+    names = dict.fromkeys(c.label for column in columns for c in (*column.reads, *column.holes))
+    return f"  reads={', '.join(names)}" if names else ""
+
+
+def tree(plan: LogicalPlan, depth: int = 0) -> Iterator[str]:
+    """The plan as indented lines, outermost first."""
+    yield "  " * depth + plan.line
+    for below in plan.inputs:
+        yield from tree(below, depth + 1)

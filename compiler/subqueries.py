@@ -1,0 +1,89 @@
+"""Bound queries inside bound queries: finding them, and saying which hold virtual columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from uql.compiler.bound import (
+    Bound,
+    BoundDerived,
+    BoundJoin,
+    BoundQuery,
+    BoundSelect,
+    BoundSource,
+    BoundTable,
+    BoundUnion,
+)
+from uql.compiler.syntax import Expr
+from uql.compiler.walk import walk
+
+
+def expressions(query: BoundSelect) -> Iterator[Expr]:
+    """Every expression of one block, sub-queries not entered."""
+    yield from (item.expr for item in (*query.items, *query.group_by))
+    yield from (part for part in (query.where, query.having) if part is not None)
+    yield from (key.expr for key in query.order_by)
+    yield from join_conditions(query.source)
+
+
+def join_conditions(source: BoundSource | None) -> Iterator[Expr]:
+    if isinstance(source, BoundJoin):
+        yield from join_conditions(source.left)
+        yield from join_conditions(source.right)
+        if source.on is not None:
+            yield source.on
+
+
+def in_expressions(*parts: Expr | None) -> Iterator[Bound]:
+    """The bound sub-queries that stand in expressions: IN (SELECT …), EXISTS (…), (SELECT …)."""
+    for part in parts:
+        for node in walk(part):
+            for f in fields(node):
+                value = getattr(node, f.name)
+                if isinstance(value, Bound):
+                    yield value
+
+
+def derived(source: BoundSource | None) -> Iterator[BoundDerived]:
+    """The sub-queries of a FROM clause."""
+    if isinstance(source, BoundDerived):
+        yield source
+    elif isinstance(source, BoundJoin):
+        yield from derived(source.left)
+        yield from derived(source.right)
+
+
+def aliases(source: BoundSource | None) -> Iterator[str]:
+    """The aliases of a FROM clause, in order."""
+    if isinstance(source, BoundJoin):
+        yield from aliases(source.left)
+        yield from aliases(source.right)
+    elif isinstance(source, BoundTable | BoundDerived):
+        yield source.alias
+
+
+def aliases_of(query: BoundQuery) -> Iterator[str]:
+    """The aliases that a query and the queries in it define."""
+    if isinstance(query, BoundUnion):
+        yield from aliases_of(query.left)
+        yield from aliases_of(query.right)
+        return
+    assert isinstance(query, BoundSelect)
+    yield from aliases(query.source)
+    for part in derived(query.source):
+        yield from aliases_of(part.query)
+    for bound in in_expressions(*expressions(query)):
+        yield from aliases_of(bound.query)
+
+
+def is_semantic_query(query: BoundQuery) -> bool:
+    """Does the query, or any query in it, hold a virtual column?"""
+    if isinstance(query, BoundUnion):
+        return is_semantic_query(query.left) or is_semantic_query(query.right)
+    assert isinstance(query, BoundSelect)
+    return (
+        bool(query.virtuals)
+        or any(is_semantic_query(part.query) for part in derived(query.source))
+        or any(is_semantic_query(part.query) for part in in_expressions(*expressions(query)))
+    )

@@ -1,0 +1,113 @@
+"""Walking and rewriting expressions: children by dataclass field, so that a new node needs no code here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+from uql.compiler.syntax import Call, Column, Expr, Node, Query, Virtual
+from uql.compiler.virtual import VirtualColumn
+
+AGGREGATES_ESTIMATED = {"count", "sum", "avg", "min", "max"}
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below, in the order they were written; sub-queries are not entered."""
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Query):
+            continue
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (item for item in value if isinstance(item, Node) and not isinstance(item, Query))
+
+
+def walk(node: Node | None) -> Iterator[Node]:
+    """The node and everything below it, depth first, without entering sub-queries; no recursion, so depth is no limit."""
+    stack = [node] if node is not None else []
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(list(children(top))))
+
+
+def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
+    """The tree with `change` applied bottom-up to every node; unchanged nodes stay the same objects."""
+    updates = {}
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Node) and not isinstance(value, Query):
+            new = rewrite(value, change)
+            if new is not value:
+                updates[f.name] = new
+        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+            items = tuple(
+                rewrite(item, change) if isinstance(item, Node) and not isinstance(item, Query) else item
+                for item in value
+            )
+            if any(a is not b for a, b in zip(items, value, strict=True)):
+                updates[f.name] = items
+    return change(replace(node, **updates) if updates else node)
+
+
+def with_queries(node: Any, swap: dict[int, Any]) -> Any:
+    """The tree with sub-queries (by identity) replaced."""
+    updates = {}
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Query):
+            if id(value) in swap:
+                updates[f.name] = swap[id(value)]
+        elif isinstance(value, Node):
+            new = with_queries(value, swap)
+            if new is not value:
+                updates[f.name] = new
+        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+            items = tuple(with_queries(item, swap) if isinstance(item, Node) else item for item in value)
+            if any(a is not b for a, b in zip(items, value, strict=True)):
+                updates[f.name] = items
+    return replace(node, **updates) if updates else node
+
+
+def virtuals(*nodes: Expr | None) -> tuple[VirtualColumn, ...]:
+    """The virtual columns that the expressions hold, each once, in order of appearance."""
+    seen: dict[int, VirtualColumn] = {}
+    for node in nodes:
+        for part in walk(node):
+            if isinstance(part, Virtual):
+                seen.setdefault(part.column.id, part.column)
+    return tuple(seen.values())
+
+
+def columns(*nodes: Expr | None) -> tuple[Column, ...]:
+    """The real columns that the expressions need, those read by their virtual columns included, each once."""
+    seen: dict[Column, None] = {}
+    for node in nodes:
+        for part in walk(node):
+            if isinstance(part, Column):
+                seen[part] = None
+            elif isinstance(part, Virtual):
+                seen.update(dict.fromkeys((*part.column.reads, *part.column.holes)))
+    return tuple(seen)
+
+
+def is_semantic(node: Expr | None) -> bool:
+    return any(isinstance(part, Virtual) for part in walk(node))
+
+
+def aggregate_calls(node: Expr | None, names: frozenset[str]) -> tuple[Call, ...]:
+    """The outermost aggregate calls in an expression, each once; a call with OVER is a window, not an aggregate."""
+    found: dict[Call, None] = {}
+
+    def visit(part: Node) -> None:
+        if isinstance(part, Call) and part.over is None and part.name in names:
+            found[part] = None
+            return
+        for child in children(part):
+            visit(child)
+
+    if node is not None:
+        visit(node)
+    return tuple(found)

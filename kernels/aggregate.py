@@ -1,0 +1,467 @@
+"""Aggregates: exact ones by DuckDB where every row was asked, else estimates with intervals from the rows that were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.physical import Block
+from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Star, Unary
+from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
+from uql.errors import BudgetError
+from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.duck import quote
+from uql.kernels.sample import Sampled, after_stages, draw
+from uql.sampling.base import Estimate
+
+if TYPE_CHECKING:
+    pass
+
+Floats = NDArray[np.float64]
+ESTIMATED = frozenset({"count", "sum", "avg", "mean"})
+ONE_SIDED = frozenset({"min", "max"})
+
+
+@dataclass(slots=True)
+class Groups:
+    """The groups of a block as a table in DuckDB: __g, the keys __k0 …, the aggregates __a0 …; and what is known of their numbers."""
+
+    table: str
+    keys: dict[Expr, str]  # expression → its column
+    calls: dict[Call, str]
+    exact: bool
+    estimates: dict[Call, list[Estimate]] = field(default_factory=dict)  # by group
+    ratios: dict[Expr, list[Estimate]] = field(default_factory=dict)  # of quotients of two aggregates
+    members: list[Rids] = field(default_factory=list)  # rows of each group, those asked
+
+
+async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
+    """Asks what is needed and gives the groups. Raises BudgetError (UQL401) where an aggregate cannot be estimated."""
+    calls = _calls(block, ctx)
+    codes = _concrete_codes(block, relation, ctx)
+    _check_estimable(block, calls, relation, ctx)
+    weights = _weights(calls, relation, ctx)
+    size = next(iter(weights.values()), None)
+    sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size))
+    columns = _columns(block)
+    failed = _failed(columns, sampled.passing, relation)
+    exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
+    if exact:
+        return _exact(block, calls, columns, sampled, relation, ctx)
+    ctx.exact = False
+    return _estimated(block, calls, columns, sampled, codes, weights, relation, ctx)
+
+
+def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
+    exprs = [*(i.expr for i in block.items), block.having, *(k.expr for k in block.order_by)]
+    found: dict[Call, None] = {}
+    for expr in exprs:
+        found.update(dict.fromkeys(aggregate_calls(expr, ctx.duck.aggregates)))
+    return tuple(found)
+
+
+def _columns(block: Block) -> tuple[VirtualColumn, ...]:
+    """The virtual columns of the rows that pass that keys and aggregates need."""
+    asked = [c for stage in (*block.filter_stages, *after_stages(block)) for c in stage.columns]
+    wanted = virtuals(*(k.expr for k in block.keys), *(i.expr for i in block.items), block.having)
+    wanted += virtuals(*(k.expr for k in block.order_by))
+    return tuple(c for c in dict.fromkeys(asked) if c in wanted)
+
+
+def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) -> NDArray[np.bool_]:
+    """(rows, columns) where a value needed is unknown: it failed, or the budget did not reach it."""
+    flags = np.zeros((len(rids), len(columns)), dtype=bool)
+    for j, column in enumerate(columns):
+        relation.know(column)
+        flags[:, j] = relation.failed[column.id][rids] | ~relation.asked[column.id][rids]
+    return flags
+
+
+def _check_estimable(block: Block, calls: tuple[Call, ...], relation: Relation, ctx: Context) -> None:
+    bad = [c for c in calls if not (c.name in ESTIMATED | ONE_SIDED or (c.name == "count" and c.distinct))]
+    bad += [c for c in calls if c.distinct and c.name != "count" and c not in bad]
+    per_row = len(block.filter_stages) + len(after_stages(block))
+    everything = relation.n * per_row + len(block.groups)
+    if bad and not ctx.fits(everything):
+        raise BudgetError(
+            f"{bad[0].name}(…) needs the value of each row: {everything:,} calls, and the budget leaves {ctx.calls_left:,}; "
+            "nothing was sent",
+            start=bad[0].span.start,
+            end=bad[0].span.end,
+            help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; COUNT, SUM, AVG, MIN and MAX can be estimated",
+        )
+
+
+def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
+    """(N,) the group of every candidate row, where DuckDB alone can tell it."""
+    if not block.keys or any(is_semantic(key.expr) for key in block.keys):
+        return None
+    keys = ", ".join(ctx.duck.expression(key.expr) for key in block.keys)
+    table = ctx.duck.arrow(
+        f"SELECT dense_rank() OVER (ORDER BY {keys}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
+    )
+    return np.asarray(table.column(0).to_numpy(), dtype=np.int64)
+
+
+def _weights(calls: tuple[Call, ...], relation: Relation, ctx: Context) -> dict[Call, Floats]:
+    """(N,) the stored value that a SUM or AVG weighs every candidate row with, where no model is needed for it."""
+    found: dict[Call, Floats] = {}
+    for call in calls:
+        if call.name in ("sum", "avg", "mean") and not call.distinct and not is_semantic(call):
+            value = f"TRY_CAST({_argument(call, ctx)} AS DOUBLE)"
+            table = ctx.duck.arrow(f"SELECT coalesce({value}, 0) AS v FROM {quote(relation.name)} ORDER BY rowid")
+            found[call] = np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
+    return found
+
+
+def _argument(call: Call, ctx: Context) -> str:
+    """SQL of what a call aggregates, NULL on rows that its FILTER leaves out."""
+    star = not call.args or isinstance(call.args[0], Star)
+    value = "1" if star else ctx.duck.expression(call.args[0])
+    if call.filter is not None:
+        return f"CASE WHEN {ctx.duck.expression(call.filter)} THEN {value} END"
+    return value
+
+
+# -------------------------------------------------------------------------------------------------------------- exact
+def _exact(
+    block: Block,
+    calls: tuple[Call, ...],
+    columns: tuple[VirtualColumn, ...],
+    sampled: Sampled,
+    relation: Relation,
+    ctx: Context,
+) -> Groups:
+    passing = np.sort(sampled.passing)
+    joined, arrays = relation.joined(passing, columns)
+    keys = {key.expr: f"__k{i}" for i, key in enumerate(block.keys)}
+    names = {call: f"__a{i}" for i, call in enumerate(calls)}
+    parts = [f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()]
+    parts += [f"{ctx.duck.expression(c)} AS {n}" for c, n in names.items()]
+    parts.append("min(__pos) AS __first")
+    group_by = f" GROUP BY {', '.join(ctx.duck.expression(e) for e in keys)}" if keys else ""
+    if block.summaries or keys:
+        parts.append("list(__rid ORDER BY __pos) AS __rows")
+    inner = f"SELECT {', '.join(parts)} FROM {joined}{group_by}"
+    table, n = ctx.duck.create(f"SELECT row_number() OVER (ORDER BY __first) - 1 AS __g, * FROM ({inner})", arrays)
+    groups = Groups(table, keys, names, exact=True)
+    if block.summaries:
+        rows = ctx.duck.arrow(f"SELECT __rows FROM {quote(table)} ORDER BY __g").column(0).to_pylist()
+        groups.members = [np.array(r or [], dtype=np.int64) for r in rows]
+    confidence = ctx.settings.confidence
+    for call, name in names.items():
+        values = ctx.duck.arrow(f"SELECT {name} FROM {quote(table)} ORDER BY __g").column(0).to_pylist()
+        groups.estimates[call] = [exactly(v, confidence, relation.n) for v in values]
+    del n
+    return groups
+
+
+def exactly(value: object, confidence: float, calls: int) -> Estimate:
+    """An exact number; a value that is no number has no bounds."""
+    number = float(value) if isinstance(value, int | float) or _is_decimal(value) else None  # type: ignore[arg-type]
+    return Estimate(number, number, number, confidence, True, calls, 0, "exact")
+
+
+def _is_decimal(value: object) -> bool:
+    from decimal import Decimal
+
+    return isinstance(value, Decimal)
+
+
+# ---------------------------------------------------------------------------------------------------------- estimated
+@dataclass(slots=True)
+class _Asked:
+    """The rows told to the sampler, with what the aggregates need of those that pass."""
+
+    truth: Floats  # (told,) 1, 0, NaN
+    at: NDArray[np.int64]  # (passing,) position among the told
+    group: NDArray[np.int64]  # (told,) code, −1 where not passing or unknown
+    open_group: NDArray[np.bool_]  # (told,) the group is not known
+    arguments: dict[Call, Floats]  # (told,) value, NaN for NULL
+    missing: dict[Call, NDArray[np.bool_]]  # (told,) the value is unknown
+
+
+def _estimated(
+    block: Block,
+    calls: tuple[Call, ...],
+    columns: tuple[VirtualColumn, ...],
+    sampled: Sampled,
+    codes: NDArray[np.int64] | None,
+    weights: dict[Call, Floats],
+    relation: Relation,
+    ctx: Context,
+) -> Groups:
+    passing = sampled.passing
+    asked, representatives, group_codes = _asked(block, calls, columns, sampled, codes, relation, ctx)
+    keys = {key.expr: f"__k{i}" for i, key in enumerate(block.keys)}
+    names = {call: f"__a{i}" for i, call in enumerate(calls)}
+    quotients = _quotients(block, calls)
+    groups = Groups("", keys, names, exact=False)
+    for call in calls:
+        groups.estimates[call] = []
+    for quotient in quotients:
+        groups.ratios[quotient] = []
+    confident = len(group_codes)
+    for code in group_codes:
+        measure = _Measure(sampled, asked, weights, code, codes is not None, bool(block.keys))
+        for call in calls:
+            groups.estimates[call].append(measure.call(call))
+        for quotient, (top, bottom) in quotients.items():
+            groups.ratios[quotient].append(measure.quotient(top, bottom))
+        inside = asked.group[asked.at] == code if block.keys else np.ones(len(asked.at), bool)
+        groups.members.append(passing[inside])
+    extra: dict[str, NDArray[np.float64]] = {"__g": np.arange(confident, dtype=np.float64)}
+    for call, name in names.items():
+        extra[name] = np.array(
+            [np.nan if e.value is None else e.value for e in groups.estimates[call]], dtype=np.float64
+        )
+    groups.table = _group_table(block, keys, names, representatives, columns, extra, relation, ctx)
+    if block.keys and not sampled.every:
+        _note_unseen(block, codes, group_codes, sampled, ctx)
+    return groups
+
+
+def _group_table(
+    block: Block,
+    keys: dict[Expr, str],
+    names: dict[Call, str],
+    representatives: Rids,
+    columns: tuple[VirtualColumn, ...],
+    extra: dict[str, Floats],
+    relation: Relation,
+    ctx: Context,
+) -> str:
+    numbers = ", ".join(f"CASE WHEN isnan({n}) THEN NULL ELSE {n} END AS {n}" for n in names.values())
+    numbers = f", {numbers}" if numbers else ""
+    if not block.keys:
+        import pyarrow as pa
+
+        array = pa.table({name: pa.array(values) for name, values in extra.items()})
+        table, _ = ctx.duck.create(f"SELECT CAST(__g AS BIGINT) AS __g{numbers} FROM __groups", {"__groups": array})
+        return table
+    joined, arrays = relation.joined(representatives, columns, **extra)
+    parts = ", ".join(f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items())
+    table, _ = ctx.duck.create(
+        f"SELECT CAST(__g AS BIGINT) AS __g, {parts}{numbers} FROM {joined} ORDER BY __g", arrays
+    )
+    return table
+
+
+def _asked(
+    block: Block,
+    calls: tuple[Call, ...],
+    columns: tuple[VirtualColumn, ...],
+    sampled: Sampled,
+    codes: NDArray[np.int64] | None,
+    relation: Relation,
+    ctx: Context,
+) -> tuple[_Asked, Rids, list[int]]:
+    """What is known of the rows asked; one row of each group found, in the order of their codes; the codes."""
+    told, truth = sampled.told, sampled.truth.answers
+    at = np.flatnonzero(sampled.truth.yes)
+    passing = told[at]
+    n = len(told)
+    group = np.full(n, -1, dtype=np.int64)
+    open_group = np.zeros(n, dtype=bool)
+    flags = dict(zip(columns, _failed(columns, passing, relation).T, strict=True))
+    keys = [key.expr for key in block.keys]
+    key_failed = _any(flags, virtuals(*keys), len(at))
+    arguments: dict[Call, Floats] = {}
+    missing: dict[Call, NDArray[np.bool_]] = {}
+    parts = []
+    for i, call in enumerate(calls):
+        value = _argument(call, ctx)
+        number = f"CAST(({value}) IS NOT NULL AS DOUBLE)" if call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
+        parts.append(f"{number} AS a{i}")
+        if call.distinct:
+            parts.append(f"CAST({value} AS VARCHAR) AS d{i}")
+    rank = f"dense_rank() OVER (ORDER BY {', '.join(ctx.duck.expression(k) for k in keys)}) - 1" if keys else "0"
+    joined, arrays = relation.joined(passing, columns)
+    table = ctx.duck.arrow(
+        f"SELECT {', '.join(['__pos', f'{rank} AS g', *parts])} FROM {joined} ORDER BY __pos", arrays
+    )
+    local = np.asarray(table.column("g").to_numpy(zero_copy_only=False), dtype=np.int64)
+    if codes is not None:
+        local = codes[passing]
+    group[at] = local
+    group[at[key_failed]] = -1
+    open_group[at[key_failed]] = True
+    if block.keys and codes is None:
+        open_group |= np.isnan(truth)
+    for i, call in enumerate(calls):
+        values = np.asarray(table.column(f"a{i}").to_numpy(zero_copy_only=False), dtype=np.float64)
+        if call.distinct:
+            values = _first_of_each(table.column(f"d{i}").to_pylist(), local)
+        full = np.full(n, np.nan)
+        full[at] = values
+        arguments[call] = full
+        unknown = np.zeros(n, dtype=bool)
+        unknown[at] = _any(flags, virtuals(call), len(at))
+        missing[call] = unknown
+    if not block.keys:
+        return _Asked(truth, at, np.zeros(n, np.int64), open_group, arguments, missing), np.zeros(0, np.int64), [0]
+    if codes is not None:  # an unknown row still lies in a known group
+        group[np.isnan(truth)] = codes[told[np.isnan(truth)]]
+    fine = ~key_failed
+    found, first = np.unique(local[fine], return_index=True)
+    return _Asked(truth, at, group, open_group, arguments, missing), passing[fine][first], [int(c) for c in found]
+
+
+def _any(flags: dict[VirtualColumn, NDArray[np.bool_]], needed: tuple[VirtualColumn, ...], n: int) -> NDArray[np.bool_]:
+    result = np.zeros(n, dtype=bool)
+    for column in needed:
+        if column in flags:
+            result |= flags[column]
+    return result
+
+
+def _first_of_each(values: list[str | None], groups: NDArray[np.int64]) -> Floats:
+    """1 for the first row of each distinct value in its group, 0 for the others: their sum counts the distinct values seen."""
+    seen: set[tuple[int, str]] = set()
+    marks = np.zeros(len(values))
+    for i, (value, group) in enumerate(zip(values, groups, strict=True)):
+        if value is not None and (int(group), value) not in seen:
+            seen.add((int(group), value))
+            marks[i] = 1.0
+    return marks
+
+
+class _Measure:
+    """The estimates of one group."""
+
+    def __init__(
+        self,
+        sampled: Sampled,
+        asked: _Asked,
+        weights: dict[Call, Floats],
+        code: int,
+        concrete: bool,
+        grouped: bool,
+    ) -> None:
+        self.sampled, self.asked, self.weights, self.code = sampled, asked, weights, code
+        self.domain = code if concrete and grouped else None
+        member = asked.group == code if grouped else np.ones(len(asked.truth), dtype=bool)
+        self.member = member
+        counted = np.where(np.isnan(asked.truth), np.nan, asked.truth)
+        inside = np.where(member, counted, 0.0)
+        self.inside = np.where(asked.open_group & ~member, np.nan, inside)  # (told,) 1 in the group, 0 not, NaN unknown
+
+    def call(self, call: Call) -> Estimate:
+        """The estimate of one aggregate."""
+        if call.name in ONE_SIDED or call.distinct:
+            return self._one_sided(call)
+        if call.name in ("avg", "mean"):
+            return self.sampler.ratio(self._sum(call), self._count(call), **self._keywords(call))
+        if call.name == "count":
+            return self.sampler.total(self._count(call), (0.0, 1.0), **self._keywords())
+        return self.sampler.total(self._sum(call), None, **self._keywords(call))
+
+    def quotient(self, top: Call, bottom: Call) -> Estimate:
+        """The estimate of top / bottom, each a COUNT or a SUM."""
+        y = self._count(top) if top.name == "count" else self._sum(top)
+        x = self._count(bottom) if bottom.name == "count" else self._sum(bottom)
+        return self.sampler.ratio(y, x, **self._keywords())
+
+    @property
+    def sampler(self):  # type: ignore[no-untyped-def]
+        return self.sampled.sampler
+
+    def _keywords(self, call: Call | None = None) -> dict[str, object]:
+        found: dict[str, object] = {}
+        if self.domain is not None:
+            found["domain"] = self.domain
+        if call is not None and call in self.weights:
+            found["weights"] = self.weights[call]
+        return found
+
+    def _count(self, call: Call) -> Floats:
+        """1 where the row counts: it passes, is in the group, and its argument is not NULL."""
+        value = self.asked.arguments[call]
+        present = value if call.name == "count" else (~np.isnan(value)).astype(float)
+        return self._masked(np.nan_to_num(present), call)
+
+    def _sum(self, call: Call) -> Floats:
+        return self._masked(np.nan_to_num(self.asked.arguments[call]), call)
+
+    def _masked(self, values: Floats, call: Call) -> Floats:
+        y = np.where(self.inside == 1.0, values, self.inside)
+        return np.where(self.asked.missing[call] & (self.inside == 1.0), np.nan, y)
+
+    def _one_sided(self, call: Call) -> Estimate:
+        """What the rows seen prove: a maximum is at least, a minimum at most, a number of distinct values at least that."""
+        truth, known = self.inside == 1.0, ~self.asked.missing[call]
+        values = self.asked.arguments[call][truth & known]
+        values = values[~np.isnan(values)]
+        calls = len(self.sampled.told)
+        unknown = int(np.isnan(self.inside).sum() + (truth & ~known).sum())
+        confidence = self.sampler.confidence
+        if call.distinct:
+            seen = float(values.sum())
+            return Estimate(seen, seen, float("inf"), confidence, False, calls, unknown, "at least")
+        if not len(values):
+            return Estimate(None, float("-inf"), float("inf"), confidence, False, calls, unknown, "nothing seen")
+        if call.name == "max":
+            return Estimate(
+                float(values.max()), float(values.max()), float("inf"), confidence, False, calls, unknown, "at least"
+            )
+        return Estimate(
+            float(values.min()), float("-inf"), float(values.min()), confidence, False, calls, unknown, "at most"
+        )
+
+
+def scaled(quotient: Expr) -> tuple[Call, Call]:
+    """The aggregates above and below the line of a quotient that `Groups.ratios` holds."""
+    assert isinstance(quotient, Binary)
+    top, bottom = _factor_of(quotient.left), _factor_of(quotient.right)
+    assert top is not None and bottom is not None
+    return top, bottom
+
+
+def _quotients(block: Block, calls: tuple[Call, ...]) -> dict[Expr, tuple[Call, Call]]:
+    """Quotients of two aggregates in the items, up to constant factors: they have an interval of their own (Fieller)."""
+    from uql.compiler.walk import walk
+
+    found: dict[Expr, tuple[Call, Call]] = {}
+    for item in block.items:
+        for node in walk(item.expr):
+            if isinstance(node, Binary) and node.op == "/":
+                top, bottom = _factor_of(node.left), _factor_of(node.right)
+                if top in calls and bottom in calls and top is not None and bottom is not None:
+                    found[node] = (top, bottom)
+    return found
+
+
+def _factor_of(expr: Expr) -> Call | None:
+    """The COUNT or SUM that an expression is a constant multiple of, or None."""
+    while True:
+        match expr:
+            case Cast(operand=inner):
+                expr = inner
+            case Binary(op="*", left=left, right=Number()):
+                expr = left
+            case Binary(op="*", left=Number(), right=right):
+                expr = right
+            case Unary(op="-" | "+", operand=inner):
+                expr = inner
+            case Call(name="count" | "sum", distinct=False):
+                return expr
+            case _:
+                return None
+
+
+def _note_unseen(
+    block: Block, codes: NDArray[np.int64] | None, found: list[int], sampled: Sampled, ctx: Context
+) -> None:
+    asked = len(sampled.told)
+    if codes is not None:
+        unseen = len(np.unique(codes)) - len(found)
+        if unseen:
+            ctx.notes.append(f"{unseen} groups had no row that passed among the {asked} rows asked and are not shown")
+        return
+    level = ctx.settings.confidence
+    share = 1 - (1 - level) ** (1 / max(1, asked))
+    ctx.notes.append(f"groups below {share:.1%} of the rows may be missing: {asked} rows were asked ({level:.0%})")

@@ -1,0 +1,280 @@
+"""What every kernel works with: the rows of one relation, the answers known of them, and the one way to a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.physical import Stage
+from uql.compiler.syntax import Column, Expr
+from uql.compiler.virtual import Kind, VirtualColumn
+from uql.errors import BudgetError
+from uql.kernels.duck import Duck, quote
+from uql.kernels.media import media_type
+from uql.llm.questions import Answers, Cell, Choice, Extract, Predicate, Question, Row, Score, Write
+from uql.sampling.base import Estimate
+from uql.schema import Field, Modality
+from uql.settings import Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Rids = NDArray[np.int64]
+
+
+class Asker(Protocol):
+    """The gate, as kernels see it."""
+
+    @property
+    def calls_left(self) -> int | None: ...
+
+    async def ask(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """One answer that could not be had."""
+
+    row: int  # position among the candidate rows of its query block
+    clause: str  # the quoted text
+    kind: str
+    message: str
+    raw: str = ""
+
+
+@dataclass(slots=True)
+class Context:
+    """One run: the gate, the settings, one random generator, and what there is to say about the result."""
+
+    gate: Asker
+    settings: Settings
+    rng: np.random.Generator
+    duck: Duck
+    errors: list[RowError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    based_on: list[str] = field(default_factory=list)  # estimated tables that the result rests on
+    exact: bool = True
+    partial: bool = False
+    on_estimate: Callable[[str, Estimate], None] | None = None  # the estimate so far, by name
+    features: Any = None  # a `Features` provider, for samplers that use them
+
+    @property
+    def calls_left(self) -> int | None:
+        return self.gate.calls_left
+
+    def fits(self, calls: int) -> bool:
+        """Does the budget leave that many calls?"""
+        left = self.calls_left
+        return left is None or calls <= left
+
+    async def ask(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]:
+        return await self.gate.ask(questions, rows)
+
+    async def write(self, question: Write) -> Any:
+        """The reply to one request about many rows, or None where none could be had; the failure is in `errors`."""
+        (answers,) = await self.gate.ask([question], [Row(cells=(Cell("request", question.task),))])
+        for failure in answers.failures:
+            self.errors.append(RowError(-1, question.text, failure.kind, failure.message, failure.raw))
+        return answers.values[0]
+
+
+class Relation:
+    """A materialised table of candidate rows in DuckDB, seen by kernels as row ids 0 … n − 1, and the answers known of them.
+
+    Its columns are called "alias.name". Answers are kept by virtual column: `asked`, `failed` and `values` are arrays over the rows.
+    """
+
+    def __init__(self, duck: Duck, name: str, n: int, fields: dict[Column, Field]) -> None:
+        self.duck, self.name, self.n, self.fields = duck, name, n, fields
+        self.values: dict[int, NDArray[np.object_]] = {}
+        self.asked: dict[int, NDArray[np.bool_]] = {}
+        self.failed: dict[int, NDArray[np.bool_]] = {}
+        self.probabilities: dict[int, NDArray[np.float32]] = {}
+        self.columns: dict[int, VirtualColumn] = {}
+        self.labels: dict[int, tuple[str, ...]] = {}  # of taxonomies and label queries, once they are known
+        self.descriptions: dict[int, tuple[str, ...]] = {}
+
+    # -------------------------------------------------------------------------------------------------- answers
+    def know(self, column: VirtualColumn) -> None:
+        if column.id not in self.columns:
+            self.columns[column.id] = column
+            self.values[column.id] = np.full(self.n, None, dtype=object)
+            self.asked[column.id] = np.zeros(self.n, dtype=bool)
+            self.failed[column.id] = np.zeros(self.n, dtype=bool)
+            self.probabilities[column.id] = np.full(self.n, np.nan, dtype=np.float32)
+
+    def question(self, column: VirtualColumn) -> Question:
+        """What is put to the model about one row for this virtual column."""
+        match column.kind:
+            case Kind.CONDITION:
+                return Predicate(column.text)
+            case Kind.SCORE:
+                return Score(column.text)
+            case Kind.CHOICE | Kind.GROUP:
+                labels = self.labels.get(column.id, column.labels)
+                descriptions = self.descriptions.get(column.id, ())
+                return Choice(column.text, labels, descriptions, column.none_of_these, column.many)
+        return Extract(column.text, column.type)
+
+    async def ask(self, stage: Stage, rids: Rids, ctx: Context) -> None:
+        """Puts the questions of a stage about these rows, those already asked left out. What the budget refuses stays unasked."""
+        for column in stage.columns:
+            self.know(column)
+        open_ = [c for c in stage.columns if not bool(self.asked[c.id][rids].all())]
+        if not open_:
+            return
+        missing = np.zeros(len(rids), dtype=bool)
+        for column in open_:
+            missing |= ~self.asked[column.id][rids]
+        wanted = rids[missing]
+        rows = self.rows(wanted, stage.columns)
+        replies = await ctx.ask([self.question(c) for c in open_], rows)
+        for column, answers in zip(open_, replies, strict=True):
+            self._keep(column, wanted, answers, ctx)
+
+    def _keep(self, column: VirtualColumn, rids: Rids, answers: Answers, ctx: Context) -> None:
+        values = np.empty(len(rids), dtype=object)
+        values[:] = answers.values
+        asked = np.ones(len(rids), dtype=bool)
+        for failure in answers.failures:
+            if failure.kind in ("budget", "interrupted"):
+                asked[failure.index] = False
+                continue
+            rid = int(rids[failure.index])
+            self.failed[column.id][rid] = True
+            ctx.errors.append(RowError(rid, column.text, failure.kind, failure.message, failure.raw))
+        self.values[column.id][rids] = values
+        self.asked[column.id][rids] = asked
+        self.probabilities[column.id][rids] = answers.probabilities
+
+    # ----------------------------------------------------------------------------------------------------- rows
+    def rows(self, rids: Rids, columns: Sequence[VirtualColumn]) -> list[Row]:
+        """What the model is shown of each row."""
+        reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
+        holes = tuple(dict.fromkeys(c for column in columns for c in column.holes))
+        if not len(rids):
+            return []
+        table = self.fetch(rids, [self._shown(c) for c in (*reads, *holes)])
+        lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
+        several = len({c.table for c in (*reads, *holes)}) > 1
+        result = []
+        for i in range(len(rids)):
+            cells = tuple(
+                _cell(c, lists[j][i], c.table if several else "", self.fields.get(c)) for j, c in enumerate(reads)
+            )
+            named = []
+            for j, c in enumerate(holes, start=len(reads)):
+                if lists[j][i] is not None:
+                    named += [(c.name, str(lists[j][i])), (c.label, str(lists[j][i]))]
+            result.append(Row(cells, tuple(named)))
+        return result
+
+    def texts(self, reads: Sequence[Column]) -> list[str]:
+        """What the model is shown of every row, as one text each: what features are made of."""
+        table = self.duck.arrow(
+            f"SELECT {', '.join(self._shown(c) for c in reads)} FROM {quote(self.name)} ORDER BY rowid"
+        )
+        lists = [table.column(i).to_pylist() for i in range(len(reads))]
+        return ["\n".join(v for v in row if isinstance(v, str)) for row in zip(*lists, strict=True)]
+
+    def _shown(self, column: Column) -> str:
+        found = self.fields.get(column)
+        if found is not None and found.type == "BLOB":
+            return quote(column.label)
+        return f"CAST({quote(column.label)} AS VARCHAR)"
+
+    # ------------------------------------------------------------------------------------------------------ SQL
+    def fetch(self, rids: Rids, expressions: Sequence[str]) -> pa.Table:
+        """The values of SQL expressions over columns and answers, for these rows in this order: one column each."""
+        import pyarrow as pa
+
+        wanted = pa.table({"__rid": pa.array(rids), "__pos": pa.array(np.arange(len(rids), dtype=np.int64))})
+        return self.duck.arrow(
+            f"SELECT {', '.join(f'{e} AS e{i}' for i, e in enumerate(expressions))} FROM __wanted AS w "
+            f"JOIN {quote(self.name)} AS r ON r.rowid = w.__rid ORDER BY w.__pos",
+            {"__wanted": wanted},
+        )
+
+    def with_answers(self, rids: Rids, columns: Sequence[VirtualColumn], **extra: NDArray[Any]) -> pa.Table:
+        """An Arrow table of __rid, __pos, the answers as text or number under their internal names, and extra arrays."""
+        import pyarrow as pa
+
+        data: dict[str, Any] = {
+            "__rid": pa.array(rids),
+            "__pos": pa.array(np.arange(len(rids), dtype=np.int64)),
+        }
+        for column in columns:
+            self.know(column)
+            data[column.name] = _to_arrow(self.values[column.id][rids])
+        data.update({name: pa.array(values) for name, values in extra.items()})
+        return pa.table(data)
+
+    def evaluate(self, exprs: Sequence[Expr], rids: Rids, columns: Sequence[VirtualColumn], ctx: Context) -> pa.Table:
+        """The values of expressions for these rows in this order, by DuckDB, over columns and answers."""
+        parts = [f"{ctx.duck.expression(e)} AS e{i}" for i, e in enumerate(exprs)]
+        joined, arrays = self.joined(rids, columns)
+        return self.duck.arrow(f"SELECT {', '.join(parts)} FROM {joined} ORDER BY __pos", arrays)
+
+    def joined(
+        self, rids: Rids, columns: Sequence[VirtualColumn], **extra: NDArray[Any]
+    ) -> tuple[str, dict[str, pa.Table]]:
+        """A FROM clause with every column, answer (in its type) and extra array of these rows, and the Arrow table it needs."""
+        answers = self.with_answers(rids, columns, **extra)
+        kept = ["__rid", "__pos", *extra]
+        cast = [_typed(column) for column in columns]
+        return (
+            f"(SELECT {', '.join([*kept, *cast])} FROM __answers) AS a JOIN {quote(self.name)} AS r ON r.rowid = a.__rid",
+            {"__answers": answers},
+        )
+
+
+def _cell(column: Column, value: Any, table: str, found: Field | None) -> Cell:
+    if isinstance(value, bytes | bytearray | memoryview):
+        data = bytes(value)
+        return Cell(column.name, data, table, media_type(data))
+    if found is not None and found.modality is Modality.IMAGE and value is not None:
+        raise_path = str(value)
+        return Cell(column.name, raise_path, table, "image/path")
+    return Cell(column.name, value, table)
+
+
+def _to_arrow(values: NDArray[np.object_]) -> pa.Array:
+    """Booleans and numbers as such, all else as text (JSON for lists and structs)."""
+    import pyarrow as pa
+
+    known = [v for v in values if v is not None]
+    if all(isinstance(v, bool) for v in known):
+        return pa.array(list(values), type=pa.bool_())
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
+        return pa.array([None if v is None else float(v) for v in values], type=pa.float64())
+    texts = [
+        None if v is None else v if isinstance(v, str) else json.dumps(v) if isinstance(v, list | dict) else str(v)
+        for v in values
+    ]
+    return pa.array(texts, type=pa.string())
+
+
+def _typed(column: VirtualColumn) -> str:
+    """The answer in its DuckDB type; what does not fit is NULL."""
+    name = quote(column.name)
+    if column.many:
+        return f"TRY_CAST(TRY_CAST({name} AS JSON) AS VARCHAR[]) AS {name}"
+    if column.type.endswith("[]") or column.type.startswith(("STRUCT", "MAP")):
+        return f"TRY_CAST(TRY_CAST({name} AS JSON) AS {column.type}) AS {name}"
+    return f"TRY_CAST({name} AS {column.type}) AS {name}"
+
+
+def need(ctx: Context, calls: int, what: str) -> None:
+    """Raises UQL401 before anything is sent, where that many calls do not fit in the budget."""
+    left = ctx.calls_left
+    if left is not None and calls > left:
+        raise BudgetError(
+            f"{what} needs {calls:,} calls and the budget leaves {left:,}; nothing was sent",
+            help=f"add LIMIT, or WITH (budget = {calls}), or WITH (budget = 'all')",
+        )

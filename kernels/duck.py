@@ -1,0 +1,129 @@
+"""DuckDB as kernels use it: SQL in, Arrow out, temporary tables with names of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from uql.compiler.bound import Bound
+from uql.compiler.subqueries import aliases_of
+from uql.compiler.syntax import Column, Expr, Node, Query
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+_names = count()  # of temporary tables, over all connections of the process
+
+
+def quote(name: str) -> str:
+    """A name as a quoted SQL identifier.
+
+    >>> quote('a "b"')
+    '"a ""b\"""'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+class Duck:
+    """A connection of DuckDB's, and the temporary tables that one run makes on it."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+        self.temporary: list[str] = []
+
+    def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The rows of a query; `tables` are Arrow tables that it may name."""
+        named = dict(tables or {})
+        for name, table in named.items():
+            self.connection.register(name, table)
+        try:
+            result = self.connection.sql(sql)
+            return result.to_arrow_table() if hasattr(result, "to_arrow_table") else result.fetch_arrow_table()
+        finally:
+            for name in named:
+                self.connection.unregister(name)
+
+    def execute(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> None:
+        named = dict(tables or {})
+        for name, table in named.items():
+            self.connection.register(name, table)
+        try:
+            self.connection.execute(sql)
+        finally:
+            for name in named:
+                self.connection.unregister(name)
+
+    def scalar(self, sql: str) -> Any:
+        row = self.connection.execute(sql).fetchone()
+        return row[0] if row else None
+
+    def create(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> tuple[str, int]:
+        """A temporary table of the rows of a query: its name and how many they are."""
+        name = f"__uql_{next(_names)}"
+        self.execute(f"CREATE TEMP TABLE {quote(name)} AS {sql}", tables)
+        self.temporary.append(name)
+        return name, int(self.scalar(f"SELECT COUNT(*) FROM {quote(name)}"))
+
+    def close(self) -> None:
+        """Drops what was made."""
+        for name in self.temporary:
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(name)}")
+        self.temporary.clear()
+
+    # ------------------------------------------------------------------------------------------------- expressions
+    def expression(self, expr: Expr, replaced: Mapping[Expr, str] | None = None) -> str:
+        """SQL of a bound expression over a materialised relation: columns are "alias.name", answers are __vN.
+
+        `replaced` gives SQL names for whole sub-expressions, such as aggregates that were estimated.
+        """
+        from uql.compiler.sql import expression, flat_virtual, render
+
+        swapped = _swap(expr, replaced) if replaced else expr
+        return render(expression(swapped, _flat, flat_virtual, _sub_query))
+
+    @cached_property
+    def aggregates(self) -> frozenset[str]:
+        """The names of DuckDB's aggregate functions."""
+        rows = self.connection.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
+        ).fetchall()
+        return frozenset(name for (name,) in rows)
+
+
+def _flat(column: Column) -> Any:
+    from uql.compiler.sql import flat_column
+
+    return flat_column(column)
+
+
+def _sub_query(query: Query) -> Any:
+    """A concrete sub-query in an expression over a materialised relation: outer columns are flat, its own are not."""
+    from uql.compiler.sql import base_column, query_sql
+
+    assert isinstance(query, Bound)
+    inner = set(aliases_of(query.query))
+    return query_sql(query.query, lambda c: base_column(c) if c.table in inner or not c.table else _flat(c))
+
+
+def _swap(expr: Expr, replaced: Mapping[Expr, str]) -> Expr:
+    """The expression with sub-expressions replaced by columns of an inner relation, outermost first."""
+    if expr in replaced:
+        return Column("", replaced[expr])
+    updates: dict[str, Any] = {}
+    for f in fields(expr):
+        value = getattr(expr, f.name)
+        if isinstance(value, Query):
+            continue
+        if isinstance(value, Node):
+            new: Any = _swap(value, replaced)  # type: ignore[arg-type]
+        elif isinstance(value, tuple):
+            new = tuple(_swap(v, replaced) if isinstance(v, Node) and not isinstance(v, Query) else v for v in value)  # type: ignore[arg-type]
+        else:
+            continue
+        if new != value:
+            updates[f.name] = new
+    return replace(expr, **updates) if updates else expr

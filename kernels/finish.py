@@ -1,0 +1,228 @@
+"""The last DuckDB SQL text of a block: projection, HAVING, DISTINCT, ORDER BY and LIMIT over rows, or over groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uql.compiler.bound import BoundItem
+from uql.compiler.physical import Block
+from uql.compiler.syntax import Call, Expr, OrderKey
+from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import walk
+from uql.kernels.aggregate import Groups
+from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.duck import Duck, quote
+from uql.sampling.base import Estimate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Estimates = dict[str, Estimate | list[Estimate]]
+
+
+@dataclass(slots=True)
+class Output:
+    """What a block gives: rows in their order, where they came from, and the estimates of its columns."""
+
+    table: pa.Table
+    rids: Rids | None = None  # candidate row behind each output row, where there is one
+    estimates: Estimates | None = None
+
+
+def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Expr, str] | None = None) -> str:
+    """ORDER BY terms, NULLs last unless said otherwise; `last` settles ties, so that equal runs give equal rows."""
+    terms = [
+        f"{duck.expression(k.expr, replaced)} {'DESC' if k.descending else 'ASC'} NULLS {k.nulls or 'LAST'}"
+        for k in keys
+    ]
+    return ", ".join([*terms, last])
+
+
+def limit(count: int | None, offset: int) -> str:
+    return (f" LIMIT {count}" if count is not None else "") + (f" OFFSET {offset}" if offset else "")
+
+
+def typed_items(items: Sequence[BoundItem], duck: Duck, replaced: dict[Expr, str] | None = None) -> list[str]:
+    """SELECT items in their bound types, named i0, i1 … (the user's names may repeat)."""
+    return [
+        f"CAST({duck.expression(item.expr, replaced)} AS {item.type}) AS i{n}"
+        if castable(item.type)
+        else f"{duck.expression(item.expr, replaced)} AS i{n}"
+        for n, item in enumerate(items)
+    ]
+
+
+def castable(type: str) -> bool:
+    return type.upper().strip('"') not in ("", "NULL", "UNKNOWN", "ANY")
+
+
+def rename(table: pa.Table, items: Sequence[BoundItem]) -> pa.Table:
+    return table.select(list(range(len(items)))).rename_columns([item.name for item in items])
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+def chosen(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Rids:
+    """The rows that ORDER BY and LIMIT leave, in that order, before the late columns are asked."""
+    joined, arrays = relation.joined(passing, columns)
+    table = ctx.duck.arrow(
+        f"SELECT __rid FROM {joined} ORDER BY {order_by(block.order_by, ctx.duck, '__pos')}"
+        + limit(block.limit, block.offset),
+        arrays,
+    )
+    return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Output:
+    """The output of a block without aggregates, from the rows chosen, which are in their order already."""
+    joined, arrays = relation.joined(rids, columns)
+    items = typed_items(block.items, ctx.duck)
+    if block.distinct:
+        names = ", ".join(f"i{n}" for n in range(len(items)))
+        replaced = {item.expr: f"i{n}" for n, item in enumerate(block.items)}
+        inner = f"SELECT {', '.join(items)}, __pos FROM {joined}"
+        table = ctx.duck.arrow(
+            f"SELECT {names} FROM (SELECT {names}, min(__pos) AS __pos FROM ({inner}) GROUP BY {names}) "
+            f"ORDER BY {order_by(block.order_by, ctx.duck, '__pos', replaced)}" + limit(block.limit, block.offset),
+            arrays,
+        )
+        return Output(rename(table, block.items))
+    table = ctx.duck.arrow(f"SELECT {', '.join(items)}, __rid FROM {joined} ORDER BY __pos", arrays)
+    back = np.asarray(table.column(len(items)).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return Output(rename(table, block.items), back)
+
+
+# -------------------------------------------------------------------------------------------------------------- groups
+def groups(block: Block, found: Groups, ctx: Context) -> Output:
+    """The output of a block with aggregates."""
+    replaced: dict[Expr, str] = {**found.keys, **found.calls}
+    items = typed_items(block.items, ctx.duck, replaced)
+    having = f" WHERE {ctx.duck.expression(block.having, replaced)}" if block.having is not None else ""
+    source = quote(found.table)
+    if block.distinct:
+        names = ", ".join(f"i{n}" for n in range(len(items)))
+        by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.items)}
+        inner = f"SELECT {', '.join(items)}, __g FROM {source}{having}"
+        sql = (
+            f"SELECT {names}, __g FROM (SELECT {names}, min(__g) AS __g FROM ({inner}) GROUP BY {names}) "
+            f"ORDER BY {order_by(block.order_by, ctx.duck, '__g', by_name)}"
+        )
+    else:
+        keys = order_by(block.order_by, ctx.duck, "__g", replaced)
+        sql = f"SELECT {', '.join(items)}, __g FROM {source}{having} ORDER BY {keys}"
+    table = ctx.duck.arrow(sql + limit(block.limit, block.offset))
+    order = [int(g) for g in table.column(len(items)).to_pylist()]
+    estimates = _estimates(block, found, order, ctx)
+    return Output(rename(table, block.items), None, estimates)
+
+
+def _estimates(block: Block, found: Groups, order: list[int], ctx: Context) -> Estimates:
+    """For each column that holds an aggregate, its estimate, or one a row where grouped."""
+    result: Estimates = {}
+    for item in block.items:
+        calls = [n for n in walk(item.expr) if isinstance(n, Call) and n in found.calls]
+        if not calls:
+            continue
+        by_group = _of_item(item.expr, calls, found, ctx)
+        values = [by_group[g] for g in order]
+        if block.keys:
+            result[item.name] = values
+        elif values:
+            result[item.name] = values[0]
+    return result
+
+
+def _of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list[Estimate]:
+    if isinstance(expr, Call) and expr in found.calls:
+        return found.estimates[expr]
+    n = len(found.estimates[calls[0]])
+    if found.exact:
+        values = _evaluate(expr, {c: [e.value for e in found.estimates[c]] for c in calls}, found, ctx)
+        return [
+            Estimate(v, v, v, ctx.settings.confidence, True, found.estimates[calls[0]][g].calls)
+            for g, v in enumerate(values)
+        ]
+    units: dict[Expr, list[Estimate]] = {}
+    once = len(calls) == len(set(calls))
+    for quotient, estimates in found.ratios.items() if once else ():
+        if any(node == quotient for node in walk(expr)):
+            units[quotient] = estimates
+    inside = {c for q in units for c in walk(q) if isinstance(c, Call)}
+    units.update({c: found.estimates[c] for c in calls if c not in inside})
+    return _corners(expr, units, n, found, ctx)
+
+
+def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Groups, ctx: Context) -> list[Estimate]:
+    """An expression over estimates: its value, and the range over all combinations of their interval ends.
+
+    Right for expressions monotone in each estimate, and conservative: every estimate is at its own level.
+    """
+    from itertools import product
+
+    names = list(units)
+    center = _evaluate_units(expr, names, {u: [e.value for e in units[u]] for u in names}, found, ctx)
+    lows, highs = list(center), list(center)
+    open_ = [any(_open(units[u][g]) for u in names) for g in range(n)]
+    for corner in product((False, True), repeat=len(names)):
+        at: dict[Expr, list[float | None]] = {
+            u: [e.high if up else e.low for e in units[u]] for u, up in zip(names, corner, strict=True)
+        }
+        values = _evaluate_units(expr, names, at, found, ctx)
+        for g, value in enumerate(values):
+            if value is not None:
+                low, high = lows[g], highs[g]
+                lows[g] = value if low is None else min(low, value)
+                highs[g] = value if high is None else max(high, value)
+    result = []
+    for g in range(n):
+        first = units[names[0]][g]
+        unknown = max(units[u][g].unknown for u in names)
+        exact = all(units[u][g].exact for u in names)
+        low = float("-inf") if open_[g] else lows[g]
+        high = float("inf") if open_[g] else highs[g]
+        result.append(Estimate(center[g], low, high, first.confidence, exact, first.calls, unknown, first.method))
+    return result
+
+
+def _open(estimate: Estimate) -> bool:
+    ends = (estimate.low, estimate.high)
+    return any(e is None or e in (float("inf"), float("-inf")) for e in ends)
+
+
+def _evaluate(expr: Expr, values: dict[Call, list[float | None]], found: Groups, ctx: Context) -> list[float | None]:
+    return _evaluate_units(expr, list(values), dict(values), found, ctx)
+
+
+def _evaluate_units(
+    expr: Expr,
+    names: Sequence[Expr],
+    values: dict[Expr, list[float | None]],
+    found: Groups,
+    ctx: Context,
+) -> list[float | None]:
+    """The expression for every group, with its aggregates (or quotients of them, with their factors) at given values."""
+    import pyarrow as pa
+
+    from uql.kernels.aggregate import scaled
+
+    n = len(next(iter(values.values())))
+    replaced: dict[Expr, str] = dict(found.keys)
+    arrays = {"__g": pa.array(range(n), type=pa.int64())}
+    for i, unit in enumerate(names):
+        numbers = [v if v is None or abs(v) != float("inf") else None for v in values[unit]]
+        arrays[f"u{i}"] = pa.array(numbers, type=pa.float64())
+        if isinstance(unit, Call):
+            replaced[unit] = f"u{i}"
+        else:  # a quotient: the aggregate above the line stands for it, the one below is 1
+            top, bottom = scaled(unit)
+            arrays[f"one{i}"] = pa.array([1.0] * n, type=pa.float64())
+            replaced[top], replaced[bottom] = f"u{i}", f"one{i}"
+    sql = ctx.duck.expression(expr, replaced)
+    table = ctx.duck.arrow(
+        f"SELECT TRY_CAST({sql} AS DOUBLE) AS v FROM __units JOIN {quote(found.table)} AS t USING (__g) ORDER BY __g",
+        {"__units": pa.table(arrays)},
+    )
+    return [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]

@@ -1,0 +1,161 @@
+"""Which rows of a block are asked for its aggregates: all of them where they fit, else a sample that a sampler chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.physical import Block, Stage, stages
+from uql.kernels import sem_filter, sem_group
+from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.sem_filter import CHUNK, Truth
+from uql.sampling.base import AggregateSampler
+
+DEFAULT_METHOD = "uniform"
+
+
+@dataclass(slots=True)
+class Sampled:
+    """The rows asked, in the sampler's order, and what is known of each."""
+
+    sampler: AggregateSampler
+    told: Rids
+    truth: Truth
+    every: bool  # no row was left out
+
+    @property
+    def passing(self) -> Rids:
+        return self.told[self.truth.yes]
+
+
+def method_of(ctx: Context) -> str:
+    """The sampler's name: the user's, or the engine's choice. Raises ConfigError (UQL105) for one that does not exist."""
+    from uql.errors import ConfigError
+    from uql.sampling.methods import AGGREGATE
+
+    name = ctx.settings.method or DEFAULT_METHOD
+    if name not in AGGREGATE:
+        raise ConfigError(f"there is no sampler {name!r}", help=f"methods: {', '.join(sorted(AGGREGATE))}")
+    return name
+
+
+async def draw(
+    block: Block,
+    relation: Relation,
+    ctx: Context,
+    groups: NDArray[np.int64] | None = None,
+    size: NDArray[np.float64] | None = None,
+) -> Sampled:
+    """Asks rows until all are asked or the budget is spent, keeping back what the rows that pass will still need.
+
+    `groups` (N,) are the groups of all rows where DuckDB knows them, `size` (N,) what a SUM weighs each row with.
+
+    Every step is no larger than fits if each of its rows passes, so nothing is ever half asked: a sample has no holes that the
+    budget tore.
+    """
+    after = after_stages(block)
+    taxonomies = len(block.groups)
+    per_row, per_passing = len(block.filter_stages), len(after)
+    left = ctx.calls_left
+    n = relation.n
+    room = n if left is None else (left - taxonomies) // max(1, per_row + per_passing)
+    everything = n * (per_row + per_passing) + taxonomies
+    fits = left is None or everything <= left
+    sampler = _sampler(n, max(0, room), fits, ctx, groups, size)
+    if left == 0 and per_row:  # budget 0: the ledger alone
+        return await _ledger_alone(block, relation, ctx, sampler)
+    told: list[Rids] = []
+    truths: list[Truth] = []
+    passed = 0
+    while True:
+        left = ctx.calls_left
+        step = CHUNK
+        if left is not None and not fits:
+            step = min(step, (left - taxonomies - per_passing * passed) // max(1, per_row + per_passing))
+        if step <= 0:
+            break
+        rids = sampler.propose(step)
+        if not len(rids):
+            break
+        truth = await _truth(block, rids, relation, ctx)
+        done = truth.complete  # rows that a budget shared with others did not reach are not told
+        rids, truth = rids[done], Truth(truth.yes[done], truth.no[done], truth.unknown[done])
+        sampler.tell(rids, truth.answers)
+        told.append(rids)
+        truths.append(truth)
+        passed += int(truth.yes.sum())
+        _report(block, sampler, ctx)
+        if per_row == 0 and not fits:
+            break  # nothing is asked here: one draw is the sample
+        if not done.all():
+            break
+    rows = np.concatenate(told) if told else np.zeros(0, dtype=np.int64)
+    flags = [
+        np.concatenate([getattr(t, f) for t in truths]) if truths else np.zeros(0, bool)
+        for f in ("yes", "no", "unknown")
+    ]
+    sampled = Sampled(sampler, rows, Truth(*flags), len(rows) == n)
+    await classify(after, block, sampled.passing, relation, ctx)
+    return sampled
+
+
+def after_stages(block: Block) -> tuple[Stage, ...]:
+    """What is asked of a row that passes: its groups and its values, one request for each set of columns read."""
+    return stages((*block.groups, *(c for stage in block.row_stages for c in stage.columns)))
+
+
+async def classify(after: tuple[Stage, ...], block: Block, rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Writes the taxonomies, then asks the groups and values of these rows."""
+    for column in block.groups:
+        await sem_group.taxonomy(column, rids, relation, ctx)
+    for stage in after:
+        usable = tuple(c for c in stage.columns if c not in block.groups or relation.labels.get(c.id))
+        if usable:
+            await relation.ask(Stage(usable), rids, ctx)
+
+
+async def _truth(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Truth:
+    if block.formula is None:
+        yes = np.ones(len(rids), dtype=bool)
+        return Truth(yes, ~yes, ~yes)
+    return await sem_filter.truth(block.formula, block.filter_stages, rids, relation, ctx)
+
+
+async def _ledger_alone(block: Block, relation: Relation, ctx: Context, sampler: AggregateSampler) -> Sampled:
+    """Budget 0: what the ledger knows, which is no random sample."""
+    rids = np.arange(relation.n, dtype=np.int64)
+    truth = await _truth(block, rids, relation, ctx)
+    done = truth.complete
+    known = rids[done]
+    truth = Truth(truth.yes[done], truth.no[done], truth.unknown[done])
+    sampler = _make("uniform", relation.n, 0, ctx, known=(known, truth.answers))
+    sampled = Sampled(sampler, known, truth, len(known) == relation.n)
+    if not block.groups:
+        await classify(after_stages(block), block, sampled.passing, relation, ctx)
+    return sampled
+
+
+def _sampler(
+    n: int, room: int, fits: bool, ctx: Context, groups: NDArray[np.int64] | None, size: NDArray[np.float64] | None
+) -> AggregateSampler:
+    method = "uniform" if fits else method_of(ctx)
+    budget = n if method == "uniform" else room  # a uniform sample may grow by what cheap rows leave over
+    return _make(method, n, budget, ctx, groups=groups, size=None if fits else size)
+
+
+def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> AggregateSampler:
+    from uql.sampling.methods import AGGREGATE
+
+    return AGGREGATE[method](n, budget, rng=ctx.rng, confidence=ctx.settings.confidence, **extra)
+
+
+def _report(block: Block, sampler: AggregateSampler, ctx: Context) -> None:
+    """The estimate so far, for progress."""
+    if ctx.on_estimate is None or block.formula is None:
+        return
+    so_far = sampler.estimate()
+    if so_far.value is not None:
+        ctx.on_estimate("rows that pass", so_far)

@@ -1,0 +1,103 @@
+"""sem_group: which kinds are there? A taxonomy is written from some rows, checked, and every row is put to one of its groups."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from uql.compiler.virtual import VirtualColumn
+from uql.errors import ModelReplyError
+from uql.kernels.base import Context, Relation, Rids
+from uql.llm.questions import Write
+
+SHOWN = 24  # rows shown to the taxonomy request
+MOST_GROUPS = 20
+_FILLER = {"other", "others", "none", "none of these", "misc", "miscellaneous", "unknown", "n/a"}
+
+
+def schema_of(least: int, most: int) -> str:
+    """The JSON schema of a taxonomy: group names with one line each on what belongs there."""
+    group = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "maxLength": 40},
+            "description": {"type": "string", "maxLength": 80},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    return json.dumps({"type": "array", "items": group, "minItems": least, "maxItems": most})
+
+
+async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Writes the labels of `column` from a sample of these rows: one call. They are then in `relation.labels`.
+
+    Raises ModelReplyError (UQL407) where the reply holds no usable group.
+    """
+    if column.id in relation.labels or not len(rids):
+        return
+    chosen = choose_rows(rids, relation, column, ctx)
+    shown = tuple(row for row in relation.rows(chosen, [column]) if not row.is_null)
+    if not shown:
+        relation.labels[column.id] = ()
+        return
+    least, most = (column.into, column.into) if column.into else (min(2, len(shown)), min(8, max(2, len(shown))))
+    question = Write(
+        column.text,
+        task="taxonomy",
+        schema=schema_of(least, most),
+        shown=shown,
+        parameters=(("least", str(least)), ("most", str(most))),
+        max_tokens=600,
+    )
+    reply = await ctx.write(question)
+    labels, descriptions = read_groups(reply, column.into or MOST_GROUPS)
+    if not labels:
+        raise ModelReplyError(
+            f'the model named no groups for "{column.text}"',
+            start=column.span.start,
+            end=column.span.end,
+            help="use another model, or give the labels: … GROUP BY \"the text\"::ENUM('a', 'b')",
+        )
+    relation.labels[column.id], relation.descriptions[column.id] = labels, descriptions
+
+
+def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Context) -> Rids:
+    """The rows that the taxonomy is made from: far from each other where features are at hand, else random."""
+    if len(rids) <= SHOWN:
+        return rids
+    if ctx.features is not None:
+        from uql.sampling.groupby import farthest_first
+
+        matrix = ctx.features.of(relation, column.reads)
+        if matrix is not None:
+            return rids[farthest_first(matrix[rids], SHOWN, ctx.rng)]
+    return np.sort(ctx.rng.choice(rids, SHOWN, replace=False))
+
+
+def read_groups(reply: Any, most: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names and descriptions of a reply: one line each, no duplicates in any case, no empty ones, none that says "other".
+
+    >>> read_groups([{"name": "Lost card"}, {"name": " lost  card "}, {"name": "Other"}, "Fees"], 8)
+    (('Lost card', 'Fees'), ('', ''))
+    """
+    groups: dict[str, tuple[str, str]] = {}
+    items = reply if isinstance(reply, list) else []
+    for item in items:
+        name = item if isinstance(item, str) else item.get("name") if isinstance(item, dict) else None
+        about = item.get("description", "") if isinstance(item, dict) else ""
+        if not isinstance(name, str):
+            continue
+        clean = _one_line(name)
+        key = clean.casefold()
+        if clean and key not in _FILLER and key not in groups:
+            groups[key] = (clean, _one_line(about) if isinstance(about, str) else "")
+    chosen = list(groups.values())[:most]
+    return tuple(n for n, _ in chosen), tuple(d for _, d in chosen)
+
+
+def _one_line(text: str) -> str:
+    """At most 80 printable characters of one line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:80].strip()
