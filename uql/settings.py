@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from math import isfinite
 from typing import Any, Literal
 
 from uql.errors import ConfigError
@@ -90,7 +91,7 @@ def _checked(name: str, value: Any) -> Any:
         return number
     if name in _POSITIVE:
         number = _number(value)
-        if number is None or not 0 < number < float("inf"):
+        if number is None or number <= 0:
             raise bad("a positive number")
         return number
     if name in _BOOL:
@@ -116,9 +117,10 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
         return None
+    return number if isfinite(number) else None
 
 
 def _flag(value: Any) -> bool | None:
