@@ -1,4 +1,4 @@
-"""A small world for the tests of the outside: tables, files good and bad, an oracle, none of the user's own settings."""
+"""A small world for the tests of the outside: tables, files good and bad, an oracle, no settings of the user."""
 
 from __future__ import annotations
 
