@@ -14,7 +14,8 @@ LONGEST = 20_000  # characters of a text that are read; what a row is about stan
 
 
 class Embedder(Protocol):
-    """Texts in, vectors out. Another name is another vector space: the cache of a table is dropped when the name changes."""
+    """Texts in, vectors out. Another name is another vector space: the cache of a table is dropped when the name
+    changes."""
 
     @property
     def name(self) -> str:

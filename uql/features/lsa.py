@@ -15,7 +15,8 @@ DIMENSIONS = 128
 
 
 class Lsa:
-    """An embedder fitted to the texts of one table; `state` and `restore` keep a fit, so that new rows land in the same space.
+    """An embedder fitted to the texts of one table; `state` and `restore` keep a fit, so that new rows land in the
+    same space.
 
     Source: Deerwester et al. (1990); Halko, Martinsson & Tropp (2011) for the SVD.
     """

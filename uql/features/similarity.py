@@ -18,7 +18,8 @@ def with_similarity(
 ) -> tuple[Matrix, NDArray[np.float64]]:
     """The rows' features with the columns z, zp and zh for one condition, and the prior score of each row.
 
-    z is the cosine of a row and the condition's text, zp the mean cosine with the example rows that meet it, zh is zp less the mean
+    z is the cosine of a row and the condition's text, zp the mean cosine with the example rows that meet it, zh is zp
+    less the mean
     cosine with those that do not; all after the table's mean is taken away, standardised, times 0.35.
 
     Args:

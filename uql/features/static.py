@@ -1,4 +1,5 @@
-"""The static embedder: the mean of token vectors, from wordllama's table, 10–20 times faster than the package's own embed call."""
+"""The static embedder: the mean of token vectors, from wordllama's table, 10–20 times faster than the package's own
+embed call."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ CHUNK = 4096  # texts tokenised at once
 class StaticEmbedder:
     """256-d mean token vectors of length 1 (wordllama l2_supercat, MIT).
 
-    The wheel looks for its tokenizer in the wrong folder, so it is loaded from the package folder; nothing is downloaded.
+    The wheel looks for its tokenizer in the wrong folder, so it is loaded from the package folder; nothing is
+    downloaded.
     Raises: ImportError where wordllama is not installed.
     """
 

@@ -27,7 +27,8 @@ class TableFeatures:
     note: str = ""
 
     def cosines(self, texts: Sequence[str]) -> Matrix:
-        """(N, len(texts)) cosines of every row with each text in the first block, the table's mean taken away from both."""
+        """(N, len(texts)) cosines of every row with each text in the first block, the table's mean taken away from
+        both."""
         if not self.blocks:
             return np.zeros((len(self.matrix), len(texts)), np.float32)
         embedder, vectors, mean = self.blocks[0]
@@ -41,7 +42,8 @@ class TableFeatures:
 
 
 def reduce_block(vectors: Matrix, components: int = COMPONENTS) -> Matrix:
-    """Centre, rotate to at most `components` principal components without whitening, scale to a mean squared row norm of 1."""
+    """Centre, rotate to at most `components` principal components without whitening, scale to a mean squared row norm
+    of 1."""
     if vectors.shape[1] == 0 or len(vectors) == 0:
         return np.zeros((len(vectors), 0), np.float32)
     mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -56,7 +58,8 @@ def reduce_block(vectors: Matrix, components: int = COMPONENTS) -> Matrix:
     order = np.argsort(values)[::-1][:keep]
     order = order[values[order] > values[-1] * 1e-8]
     rotated = (vectors - mean) @ np.ascontiguousarray(axes[:, order], np.float32)
-    return rotated / np.float32(np.sqrt(values[order].sum() / len(vectors)))
+    out: Matrix = rotated / np.float32(np.sqrt(values[order].sum() / len(vectors)))
+    return out
 
 
 def stack_blocks(blocks: Sequence[Matrix], n_rows: int) -> Matrix:

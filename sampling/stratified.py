@@ -1,0 +1,186 @@
+"""Stratified sampling: the free rows in strata, each asked in proportion to its size, small ones wholly."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from uql.sampling import intervals
+from uql.sampling.asd import share_interval
+from uql.sampling.base import Floats, Indices
+from uql.sampling.draws import Bounds, Draws, Flags, Three, is_binary
+from uql.sampling.surrogate import Matrix
+from uql.sampling.uniform import expansion_interval
+
+LEAST = 2  # draws of a stratum: one gives no variance
+
+
+class StratifiedSampler(Draws):
+    """Proportional allocation over the strata given. Unbiased while every stratum has a draw.
+
+    Args:
+        strata: (N,) int, the stratum of each row.
+    Source: Cochran, *Sampling Techniques*, 3rd ed. (1977), chapter 5.
+    """
+
+    method = "stratified"
+
+    def __init__(self, n_rows: int, budget: int, *, strata: Indices, **kept: Any) -> None:
+        super().__init__(n_rows, budget, **kept)
+        free = np.flatnonzero(~self._certain)
+        names, self._stratum = np.unique(strata, return_inverse=True)
+        self._orders = [self.rng.permutation(free[self._stratum[free] == h]) for h in range(len(names))]
+        self._taken = np.zeros(len(names), np.int64)
+        self._queue = np.zeros(0, np.int64)
+        self._allocate(self.budget - len(self._first))
+
+    def _allocate(self, draws: int) -> None:
+        """Take rows of each stratum up to its share of `draws` in all, and queue them in random order."""
+        sizes = np.array([len(order) for order in self._orders])
+        wanted = np.maximum(allocate(sizes, draws), self._taken)
+        new = [o[a:b] for o, a, b in zip(self._orders, self._taken, wanted, strict=True)]
+        self._taken = wanted
+        self._queue = np.concatenate([self._queue, self.rng.permutation(np.concatenate(new))]) if new else self._queue
+
+    def more(self, budget: int, look: int = 0) -> None:
+        """As in `Draws.more`."""
+        super().more(budget, look)
+        self._allocate(self.budget - int(self._certain.sum()) + self.n_known)
+
+    def _draw(self, k: int) -> Indices:
+        rows, self._queue = self._queue[:k], self._queue[k:]
+        return rows
+
+    def _parts(self, domain: int | None) -> tuple[Flags, Flags, Indices, Flags]:
+        """Told rows that are certain, and random ones, inside the domain; rows each stratum stands for; the domain."""
+        inside = np.ones(self.n_rows, bool)
+        if domain is not None and self.groups is not None:
+            inside = self.groups == domain
+        told = self.told
+        certain = self._certain[told]
+        frame = np.ones(self.n_rows, bool)
+        frame[told[certain]] = False
+        sizes = np.bincount(self._stratum[frame], minlength=len(self._orders))
+        return certain & inside[told], ~certain, sizes, inside
+
+    def _cells(self, values: Floats, random: Flags, sizes: Indices) -> tuple[Floats, Floats]:
+        """(m,) totals and (m, m) covariance over the strata of (m, n) values; a stratum without draws gets the mean of
+        all."""
+        rows = np.flatnonzero(random)
+        stratum = self._stratum[self.told[rows]]
+        drawn = values[:, rows]
+        n = np.bincount(stratum, minlength=len(sizes)).astype(float)
+        sums = np.stack([np.bincount(stratum, v, minlength=len(sizes)) for v in drawn])
+        overall = drawn.mean(axis=1, keepdims=True) if len(rows) else np.zeros((len(values), 1))
+        means = np.where(n > 0, sums / np.maximum(n, 1), overall)
+        # spread of a stratum: its own draws and one more with the mean and spread of all
+        deviation = drawn - means[:, stratum]
+        m = len(values)
+        whole = (drawn - overall) @ (drawn - overall).T / max(len(rows) - 1, 1)
+        covariance = np.zeros((m, m))
+        for h in range(len(sizes)):
+            if sizes[h] == 0 or n[h] >= sizes[h]:
+                continue
+            d = deviation[:, stratum == h]
+            shift = (means[:, h : h + 1] - overall) / (n[h] + 1)
+            spread = (d @ d.T + whole + n[h] * shift @ shift.T) / max(n[h], 1)
+            covariance += sizes[h] ** 2 * (1 - n[h] / sizes[h]) / max(n[h], 1) * spread
+        return (means * sizes).sum(axis=1), covariance
+
+    def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
+        certain, random, sizes, inside = self._parts(domain)
+        told = self.told
+        base, size = float(y[certain].sum()), int(inside.sum())
+        within = inside[told]
+        if not (random & within).any():
+            return self._nothing_drawn(y, base, size - int(within.sum()), inside, weights, bounds)
+        totals, covariance = self._cells((y * within)[None, :], random, sizes)
+        value, variance = base + float(totals[0]), float(covariance[0, 0])
+        seen = y[within]
+        if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):
+            return share_interval(value, variance, seen, np.ones(len(seen)), float(size), size, self.level)
+        if weights is not None and float(weights[inside].min(initial=0.0)) >= 0:
+            each = weights[told][within]
+            whole = float(weights[inside].sum())
+            freedom = float(len(seen) - 1)
+            return share_interval(value, variance, seen, each, whole, size, self.level, weights[inside], freedom)
+        drawn = y[random & within]
+        if int((drawn != 0).sum()) < 2:
+            low, high = expansion_interval(drawn, size - int(certain.sum()), self.level, bounds)
+            return value, base + low, base + high
+        half = intervals.t_quantile(self.level, len(drawn) - 1) * math.sqrt(variance)
+        return value, value - half, value + half
+
+    def _nothing_drawn(
+        self, y: Floats, base: float, rest: int, inside: Flags, weights: Floats | None, bounds: Bounds
+    ) -> Three:
+        if weights is not None:
+            left = inside.copy()
+            left[self.told] = False
+            return (
+                math.nan,
+                base + float(np.minimum(weights[left], 0).sum()),
+                base + float(np.maximum(weights[left], 0).sum()),
+            )
+        if bounds is None and is_binary(y):
+            bounds = 0.0, 1.0
+        if bounds is None:
+            return math.nan, -math.inf, math.inf
+        return math.nan, base + rest * bounds[0], base + rest * bounds[1]
+
+    def _ratio(self, y: Floats, x: Floats, weights: Floats | None, domain: int | None) -> Three:
+        certain, random, sizes, inside = self._parts(domain)
+        within = inside[self.told]
+        if not (random & within).any():
+            return math.nan, -math.inf, math.inf
+        totals, c = self._cells(np.stack([y * within, x * within]), random, sizes)
+        top, bottom = float(y[certain].sum() + totals[0]), float(x[certain].sum() + totals[1])
+        if bottom <= 0:
+            return math.nan, -math.inf, math.inf
+        ratio = top / bottom
+        counted = within & ((x != 0) | (y != 0))
+        if is_binary(y) and is_binary(x) and bool((y <= x).all()):
+            variance = max(float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1]), 0.0)
+            seen = y[counted]
+            return share_interval(top, variance, seen, np.ones(len(seen)), bottom, self.n_rows, self.level, ratio=True)
+        freedom = max(int(counted.sum()) - 1, 1)
+        low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom)
+        return ratio, low, high
+
+
+def allocate(sizes: Indices, draws: int) -> Indices:
+    """(H,) draws of each stratum: in proportion by largest remainders, at least two (or the whole stratum) while they
+    last."""
+    draws = int(min(draws, sizes.sum()))
+    if draws <= 0 or len(sizes) == 0:
+        return np.zeros(len(sizes), np.int64)
+    exact = sizes * (draws / sizes.sum())
+    least = np.minimum(sizes, LEAST)
+    given = np.maximum(np.floor(exact).astype(np.int64), least)
+    given = np.minimum(given, sizes)
+    while given.sum() > draws:  # the largest excess gives way
+        given[int(np.where(given > 0, given - exact, -math.inf).argmax())] -= 1
+    while given.sum() < draws:
+        given[int(np.where(given < sizes, exact - given, -math.inf).argmax())] += 1
+    out: Indices = given.astype(np.int64)
+    return out
+
+
+def strata_of(
+    n_rows: int, features: Matrix | None, prior: Floats | None, groups: Indices | None, strata: int
+) -> Indices:
+    """(N,) the concrete groups if given; else equal runs by the prior; else clusters of the features; else one
+    stratum."""
+    if groups is not None:
+        return groups
+    if prior is not None:
+        rank = np.empty(n_rows, np.int64)
+        rank[np.argsort(-prior, kind="stable")] = np.arange(n_rows)
+        return rank * strata // max(n_rows, 1)
+    if features is not None and features.shape[1]:
+        from uql.sampling.uqe import clusters
+
+        return clusters(features, strata)
+    return np.zeros(n_rows, np.int64)
