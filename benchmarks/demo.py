@@ -74,7 +74,7 @@ def true_rows(intent: str) -> Callable[[Connection, Result], list[str]]:
 
     def check(con: Connection, result: Result) -> list[str]:
         found = [row[0] for row in result.fetchall()]
-        labels = dict(rows(con, "SELECT id, intent FROM labels"))
+        labels = {row[0]: row[1] for row in rows(con, "SELECT id, intent FROM labels")}
         wrong = [f"{labels[i]} (id {i})" for i in found if labels[i] != intent]
         (total,) = rows(con, f"SELECT COUNT(*) FROM labels WHERE intent = '{intent}'")[0]
         lines = [f"answer  {len(found)} rows", f"truth   {len(found) - len(wrong)} of them have the intent {intent}"]

@@ -50,19 +50,17 @@ def user_file() -> Path:
     return user_config_path("uql", appauthor=False) / FILE
 
 
-def load(*, folder: Path | str | None = None, **arguments: Any) -> tuple[Settings, dict[str, str]]:
-    """All layers put together and checked.
+def load(**arguments: Any) -> tuple[Settings, dict[str, str]]:
+    """All layers put together and checked. The project's files are those of the current folder, not of the ones above it.
 
     Args:
-        folder: where the project's files are looked for; None: the current folder. Folders above it are not searched.
         arguments: settings by name; None means not given.
     Returns: the settings, and for every name the origin of its value: "default", a path, "UQL_BUDGET", or "argument".
     Raises: ConfigError naming the origin of an unknown name or of a value that cannot be.
     """
     settings, origins = Settings(), dict.fromkeys(sorted(NAMES), "default")
-    here = Path.cwd() if folder is None else Path(folder)
     given = Layer("argument", {name: value for name, value in arguments.items() if value is not None})
-    for layer in (*_files(here), *_environment(), given):
+    for layer in (*_files(Path.cwd()), *_environment(), given):
         if layer.project:
             _refuse_endpoints(layer)
         try:
