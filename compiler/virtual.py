@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from uql.compiler.syntax import NO_SPAN, Column, Query, Span
+from uql.errors import BindError
 
 
 class Kind(StrEnum):
@@ -41,3 +42,18 @@ class VirtualColumn:
     def name(self) -> str:
         """The internal column that holds its values."""
         return f"__v{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class SemText:
+    """`uql.sem("…")`: a text for the model as a parameter's value; it stands as `PROMPT "text"` where `$name` stands.
+
+    `type` casts it: "INTEGER", "ENUM('a','b')". So no query is ever made by string formatting.
+    """
+
+    text: str
+    type: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not self.text.strip():
+            raise BindError(f"uql.sem needs a text, not {self.text!r}", help='write uql.sem("the customer is angry")')

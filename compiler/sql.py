@@ -1,0 +1,450 @@
+"""Expressions and bound queries as sqlglot trees in DuckDB's dialect: the one place where UQL becomes SQL text.
+
+Every compound operand is put in parentheses, so that precedence is never left to two grammars. sqlglot is imported
+when first used: importing this module costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from uql.compiler.bound import (
+    Bound,
+    BoundDerived,
+    BoundJoin,
+    BoundQuery,
+    BoundSelect,
+    BoundSource,
+    BoundTable,
+    BoundUnion,
+)
+from uql.compiler.syntax import (
+    Between,
+    Binary,
+    Boolean,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Exists,
+    Expr,
+    InList,
+    InQuery,
+    IsDistinct,
+    IsNull,
+    Like,
+    ListExpr,
+    Name,
+    Null,
+    Number,
+    OrderKey,
+    Query,
+    ScalarQuery,
+    Star,
+    String,
+    TypedLiteral,
+    TypeName,
+    Unary,
+    Virtual,
+)
+from uql.compiler.virtual import VirtualColumn
+from uql.errors import PlanError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    Sql: TypeAlias = exp.Expression
+    ColumnSql = Callable[[Column], exp.Expression]
+    VirtualSql = Callable[[VirtualColumn], exp.Expression]
+    QuerySql = Callable[[Query], exp.Expression]
+    TableSql = Callable[["BoundTable"], exp.Expression]
+
+_BARE_TYPE = re.compile(
+    r"(BOOLEAN|TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|FLOAT|DOUBLE|VARCHAR|DATE|TIME|TIMESTAMP|BLOB|UUID|JSON)"
+    r"|DECIMAL\(\d+,\s*\d+\)"
+)
+_QUOTED_PATH = re.compile(r'"(?:[^"]|"")*"(?:\."(?:[^"]|"")*")*')
+_QUOTED_PART = re.compile(r'"((?:[^"]|"")*)"')
+
+
+def quote(name: str) -> str:
+    """A name as a quoted identifier of SQL.
+
+    >>> quote('a "b"')
+    '"a ""b\"""'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(value: str) -> str:
+    """A string as SQL writes it.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def type_sql(type: TypeName) -> str:
+    """The DuckDB type that a type name stands for.
+
+    >>> type_sql(TypeName("DECIMAL", sizes=(10, 2)))
+    'DECIMAL(10,2)'
+    >>> type_sql(TypeName("STRUCT", fields=(("id", TypeName("VARCHAR")),), dims=1))
+    'STRUCT("id" VARCHAR)[]'
+    """
+    inner = ""
+    if type.sizes:
+        inner = "(" + ",".join(str(size) for size in type.sizes) + ")"
+    elif type.labels:
+        inner = "(" + ", ".join(literal(label) for label in type.labels) + ")"
+    elif type.fields:
+        inner = "(" + ", ".join(f"{quote(name)} {type_sql(part)}" for name, part in type.fields) + ")"
+    return type.name + inner + "[]" * type.dims
+
+
+def base_column(column: Column) -> Sql:
+    """A column where its table is in FROM: `"alias"."name"`."""
+    return identifier(*((column.table,) if column.table else ()), column.name)
+
+
+def flat_column(column: Column) -> Sql:
+    """A column of a materialised relation, where it is one identifier: `"alias.name"`."""
+    return identifier(column.label)
+
+
+def flat_virtual(column: VirtualColumn) -> Sql:
+    """A virtual column of a materialised relation: `"__v0"`."""
+    return identifier(column.name)
+
+
+def null_virtual(column: VirtualColumn) -> Sql:
+    """A NULL of the virtual column's type: what stands for it where only types matter."""
+    return null_of(value_type(column))
+
+
+def value_type(column: VirtualColumn) -> str:
+    """The DuckDB type of what the virtual column gives, the STRUCT of a TRY included."""
+    base = column.type if not column.many else f"{column.type}[]"
+    return f'STRUCT("value" {base}, "error" VARCHAR)' if column.attempt else column.type
+
+
+def null_of(type: str) -> Sql:
+    from sqlglot import exp
+
+    return exp.Cast(this=exp.Null(), to=data_type(type))
+
+
+def data_type(type: str) -> Sql:
+    """A DuckDB type as a sqlglot node; what sqlglot does not know better stays as DuckDB writes it."""
+    from sqlglot import exp
+
+    if _BARE_TYPE.fullmatch(type):
+        return exp.DataType.build(type, dialect="duckdb")
+    return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=type)
+
+
+def identifier(*parts: str) -> Sql:
+    """`"a"."b"`, every part quoted."""
+    from sqlglot import exp
+
+    names = [exp.to_identifier(part, quoted=True) for part in parts]
+    return exp.column(names[-1], *reversed(names[:-1]))
+
+
+def expression(
+    expr: Expr,
+    column: ColumnSql = base_column,
+    virtual: VirtualSql = flat_virtual,
+    query: QuerySql | None = None,
+) -> Sql:
+    """The sqlglot tree of a bound expression.
+
+    Args:
+        expr: an expression of columns, virtual columns and constants.
+        column: what stands for a column.
+        virtual: what stands for a virtual column.
+        query: what stands for a sub-query; None: the SQL of the sub-query, which then has to be concrete.
+    Raises: PlanError (UQL302) on a node that has no SQL.
+    """
+    return _Expressions(column, virtual, query).sql(expr)
+
+
+def query_sql(
+    query: BoundQuery,
+    column: ColumnSql = base_column,
+    virtual: VirtualSql | None = None,
+    table: TableSql | None = None,
+) -> Sql:
+    """One SELECT (or UNION) for a bound query that DuckDB can answer alone.
+
+    Args:
+        query: the bound query, its derived tables and sub-queries included.
+        column: what stands for a column; correlated sub-queries get the same.
+        virtual: what stands for a virtual column; None: PlanError, since DuckDB has no value for it.
+        table: what stands for a base table; None: the table's own SQL.
+    """
+    return _Queries(column, virtual or _no_virtual, table or _table).query(query)
+
+
+def source_sql(source: BoundSource, virtual: VirtualSql | None = None, table: TableSql | None = None) -> Sql:
+    """What stands after FROM, as a table, a sub-query or a tree of joins."""
+    head, joins = _Queries(base_column, virtual or _no_virtual, table or _table).source(source)
+    if joins:
+        head.set("joins", joins)
+    return head
+
+
+def render(tree: Sql) -> str:
+    """The DuckDB text of a tree."""
+    return str(tree.sql(dialect="duckdb"))
+
+
+def ordered(keys: Iterable[OrderKey], of: Callable[[Expr], Sql]) -> list[Sql]:
+    """ORDER BY terms; NULLs last unless said otherwise, as in DuckDB."""
+    from sqlglot import exp
+
+    return [exp.Ordered(this=of(key.expr), desc=key.descending, nulls_first=key.nulls == "FIRST") for key in keys]
+
+
+def _no_virtual(column: VirtualColumn) -> Sql:
+    raise PlanError(
+        f'"{column.text}" needs a model and cannot be handed to DuckDB',
+        code="UQL302",
+        start=column.span.start,
+        end=column.span.end,
+    )
+
+
+def _table(source: BoundTable) -> Sql:
+    from sqlglot import exp
+
+    alias = exp.TableAlias(this=exp.to_identifier(source.alias, quoted=True))
+    if _QUOTED_PATH.fullmatch(source.table.sql):
+        parts = [part.replace('""', '"') for part in _QUOTED_PART.findall(source.table.sql)]
+        names = [exp.to_identifier(part, quoted=True) for part in parts]
+        keys = ("this", "db", "catalog")
+        return exp.Table(**dict(zip(keys, reversed(names), strict=False)), alias=alias)
+    return exp.Table(this=exp.Var(this=source.table.sql), alias=alias)
+
+
+_BINARY = {
+    "AND": "And",
+    "OR": "Or",
+    "=": "EQ",
+    "<>": "NEQ",
+    "<": "LT",
+    "<=": "LTE",
+    ">": "GT",
+    ">=": "GTE",
+    "+": "Add",
+    "-": "Sub",
+    "*": "Mul",
+    "//": "IntDiv",
+    "%": "Mod",
+    "||": "DPipe",
+}
+
+
+class _Expressions:
+    """Expressions → sqlglot, with the three callbacks held."""
+
+    def __init__(self, column: ColumnSql, virtual: VirtualSql, query: QuerySql | None) -> None:
+        self.column, self.virtual, self.query = column, virtual, query
+
+    def sub(self, query: Query) -> Sql:
+        if self.query is not None:
+            return self.query(query)
+        if not isinstance(query, Bound):
+            raise PlanError("a sub-query was not bound", code="UQL302", start=query.span.start, end=query.span.end)
+        return query_sql(query.query)
+
+    def sql(self, expr: Expr) -> Sql:
+        from sqlglot import exp
+
+        match expr:
+            case Column():
+                return self.column(expr)
+            case Virtual():
+                return self.virtual(expr.column)
+            case Number():
+                return exp.Literal.number(expr.text)
+            case String():
+                return exp.Literal.string(expr.value)
+            case Null():
+                return exp.Null()
+            case Boolean():
+                return exp.Boolean(this=expr.value)
+            case TypedLiteral():
+                return exp.Cast(this=exp.Literal.string(expr.value), to=data_type(expr.type))
+            case Star():
+                return exp.Star() if expr.table is None else exp.column(exp.Star(), table=exp.to_identifier(expr.table))
+            case Unary():
+                inner = self.operand(expr.operand)
+                if expr.op == "+":
+                    return inner
+                return exp.Not(this=inner) if expr.op == "NOT" else exp.Neg(this=exp.Paren(this=inner))
+            case Binary():
+                left, right = self.operand(expr.left), self.operand(expr.right)
+                if expr.op == "/":
+                    return exp.Div(this=left, expression=right, typed=False, safe=False)
+                return getattr(exp, _BINARY[expr.op])(this=left, expression=right)
+            case Like():
+                kind = exp.ILike if expr.op == "ILIKE" else exp.Like
+                tree: Sql = kind(this=self.operand(expr.operand), expression=self.operand(expr.pattern))
+                if expr.escape is not None:
+                    tree = exp.Escape(this=tree, expression=self.sql(expr.escape))
+                return self.negated(tree, expr.negated)
+            case InList():
+                items = [self.sql(item) for item in expr.items]
+                return self.negated(exp.In(this=self.operand(expr.operand), expressions=items), expr.negated)
+            case InQuery():
+                inside = exp.Subquery(this=self.sub(expr.query))
+                return self.negated(exp.In(this=self.operand(expr.operand), query=inside), expr.negated)
+            case Between():
+                low, high = self.operand(expr.low), self.operand(expr.high)
+                return self.negated(exp.Between(this=self.operand(expr.operand), low=low, high=high), expr.negated)
+            case IsNull():
+                return self.negated(exp.Is(this=self.operand(expr.operand), expression=exp.Null()), expr.negated)
+            case IsDistinct(op="IS"):
+                tree = exp.Is(this=self.operand(expr.left), expression=self.sql(expr.right))
+                return self.negated(tree, expr.negated)
+            case IsDistinct():
+                kind = exp.NullSafeEQ if expr.negated else exp.NullSafeNEQ
+                return kind(this=self.operand(expr.left), expression=self.operand(expr.right))
+            case Case():
+                whens = [exp.If(this=self.sql(when.condition), true=self.sql(when.value)) for when in expr.whens]
+                operand = self.sql(expr.operand) if expr.operand is not None else None
+                default = self.sql(expr.default) if expr.default is not None else None
+                return exp.Case(this=operand, ifs=whens, default=default)
+            case Cast():
+                kind = exp.TryCast if expr.lenient else exp.Cast
+                return kind(this=self.sql(expr.operand), to=data_type(type_sql(expr.type)))
+            case Call():
+                return self.call(expr)
+            case Exists():
+                return exp.Exists(this=self.sub(expr.query))
+            case ScalarQuery():
+                return exp.Subquery(this=self.sub(expr.query))
+            case ListExpr():
+                return exp.Array(expressions=[self.sql(item) for item in expr.items])
+            case Name():
+                return identifier(*expr.parts)
+        raise PlanError(f"{type(expr).__name__} has no SQL", code="UQL302", start=expr.span.start, end=expr.span.end)
+
+    def operand(self, expr: Expr) -> Sql:
+        """In parentheses unless it is one word."""
+        from sqlglot import exp
+
+        tree = self.sql(expr)
+        if isinstance(expr, Binary | Unary | Like | InList | InQuery | Between | IsNull | IsDistinct | Case):
+            return exp.Paren(this=tree)
+        return tree
+
+    def negated(self, tree: Sql, negated: bool) -> Sql:
+        from sqlglot import exp
+
+        return exp.Not(this=exp.Paren(this=tree)) if negated else tree
+
+    def call(self, call: Call) -> Sql:
+        from sqlglot import exp
+
+        args = [self.sql(arg) for arg in call.args]
+        if call.order_by and args:
+            args[-1] = exp.Order(this=args[-1], expressions=ordered(call.order_by, self.sql))
+        if call.distinct:
+            args = [exp.Distinct(expressions=args)]
+        tree: Sql = exp.Anonymous(this=call.name, expressions=args)
+        if call.filter is not None:
+            tree = exp.Filter(this=tree, expression=exp.Where(this=self.sql(call.filter)))
+        if call.over is not None:
+            keys = ordered(call.over.order_by, self.sql)
+            order = exp.Order(expressions=keys) if keys else None
+            tree = exp.Window(this=tree, partition_by=[self.sql(part) for part in call.over.partition_by], order=order)
+        return tree
+
+
+class _Queries:
+    """Bound queries → sqlglot."""
+
+    def __init__(self, column: ColumnSql, virtual: VirtualSql, table: TableSql) -> None:
+        self.column, self.virtual, self.table = column, virtual, table
+        self.expressions = _Expressions(column, virtual, self.sub)
+
+    def sub(self, query: Query) -> Sql:
+        if not isinstance(query, Bound):
+            raise PlanError("a sub-query was not bound", code="UQL302", start=query.span.start, end=query.span.end)
+        return self.query(query.query)
+
+    def query(self, query: BoundQuery) -> Sql:
+        if isinstance(query, BoundSelect):
+            return self.select(query)
+        if isinstance(query, BoundUnion):
+            return self.union(query)
+        raise TypeError(f"not a bound query: {query!r}")
+
+    def select(self, query: BoundSelect) -> Sql:
+        from sqlglot import exp
+
+        of = self.expressions.sql
+        tree = exp.Select(
+            expressions=[exp.alias_(of(item.expr), item.name, quoted=True) for item in query.items],
+            distinct=exp.Distinct() if query.distinct else None,
+        )
+        if query.source is not None:
+            head, joins = self.source(query.source)
+            tree.set("from_" if "from_" in exp.Select.arg_types else "from", exp.From(this=head))
+            tree.set("joins", joins)
+        if query.where is not None:
+            tree.set("where", exp.Where(this=of(query.where)))
+        if query.group_by:
+            tree.set("group", exp.Group(expressions=[of(key.expr) for key in query.group_by]))
+        if query.having is not None:
+            tree.set("having", exp.Having(this=of(query.having)))
+        return self.tail(tree, query)
+
+    def union(self, query: BoundUnion) -> Sql:
+        from sqlglot import exp
+
+        sides = [exp.Subquery(this=self.query(side)) for side in (query.left, query.right)]
+        return self.tail(exp.Union(this=sides[0], expression=sides[1], distinct=not query.all), query)
+
+    def tail(self, tree: Sql, query: BoundSelect | BoundUnion) -> Sql:
+        from sqlglot import exp
+
+        if query.order_by:
+            tree.set("order", exp.Order(expressions=ordered(query.order_by, self.expressions.sql)))
+        if query.limit is not None:
+            tree.set("limit", exp.Limit(expression=exp.Literal.number(query.limit)))
+        if query.offset:
+            tree.set("offset", exp.Offset(expression=exp.Literal.number(query.offset)))
+        return tree
+
+    def source(self, source: BoundSource) -> tuple[Sql, list[Sql]]:
+        """The first table, and the joins that follow it."""
+        from sqlglot import exp
+
+        match source:
+            case BoundTable():
+                return self.table(source), []
+            case BoundDerived():
+                alias = exp.TableAlias(
+                    this=exp.to_identifier(source.alias, quoted=True),
+                    columns=[exp.to_identifier(f.name, quoted=True) for f in source.fields],
+                )
+                return exp.Subquery(this=self.query(source.query), alias=alias), []
+            case BoundJoin():
+                head, joins = self.source(source.left)
+                right, inner = self.source(source.right)
+                if inner:
+                    right.set("joins", inner)
+                    right = exp.Paren(this=right)
+                on = self.expressions.sql(source.on) if source.on is not None else None
+                side = source.kind if source.kind in ("LEFT", "RIGHT", "FULL") else None
+                kind = source.kind if side is None else None
+                if source.kind == "INNER" and on is None:
+                    kind = "CROSS"
+                return head, [*joins, exp.Join(this=right, side=side, kind=kind, on=on)]
+        raise TypeError(f"not a bound source: {source!r}")
