@@ -19,7 +19,7 @@ FOLDERS = {
 
 # A part is the modules that begin with one of its prefixes, the longest one deciding. Later parts import earlier ones.
 PARTS: dict[str, tuple[str, ...]] = {
-    "base": ("uql.errors", "uql.schema", "uql.settings"),
+    "base": ("uql.errors", "uql.schema", "uql.settings", "uql.sem"),
     "sampling": ("uql.sampling",),
     "syntax": (
         "uql.compiler",
@@ -28,6 +28,10 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.compiler.walk",
         "uql.compiler.lexer",
         "uql.compiler.grammar",
+        "uql.compiler.grammar_expressions",
+        "uql.compiler.grammar_query",
+        "uql.compiler.grammar_statements",
+        "uql.compiler.make_tables",
         "uql.compiler.parser",
         "uql.compiler.unparse",
         "uql.compiler._tables",
@@ -37,7 +41,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.compiler.sql",
         "uql.compiler.scope",
         "uql.compiler.binder",
-        "uql.compiler.bind",
+        "uql.compiler.subqueries",
     ),
     "plan": (
         "uql.compiler.formula",
@@ -57,7 +61,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kernels": ("uql.kernels",),
     "render": ("uql.render", "uql.progress"),
     "config": ("uql.config",),
-    "engine": ("uql", "uql.catalog", "uql.engine", "uql.result", "uql.connection"),
+    "engine": ("uql", "uql.catalog", "uql.frames", "uql.engine", "uql.result", "uql.connection"),
     "cli": ("uql.cli", "uql.command"),
     "benchmarks": ("uql.benchmarks",),
 }
