@@ -36,6 +36,7 @@ types: $(STAMP)
 
 generated: $(STAMP)
 	$(BIN)/python docs/make_settings.py --check
+	$(BIN)/python -m uql.compiler.make_tables --check
 
 test: lint types generated
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow'

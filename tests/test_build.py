@@ -7,10 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import uql
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ("uql", "compiler", "kernels", "sampling", "benchmarks")
@@ -59,6 +62,11 @@ def test_the_wheel_holds_every_module_and_the_demo_data(wheel: Path) -> None:
     assert not [
         name for name in packed if name.startswith(("tests/", "compiler/", "kernels/", "sampling/", "benchmarks/"))
     ]
+
+
+def test_the_version_is_said_once() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == uql.__version__
 
 
 def test_installed_elsewhere_it_runs_a_plain_query_and_a_semantic_one(wheel: Path, tmp_path: Path) -> None:

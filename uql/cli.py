@@ -19,9 +19,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name; None: that of the process) and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words in (["--version"], ["-V"]):
-        from importlib.metadata import version
+        from uql import __version__
 
-        print(f"uql {version('uql-engine')}")
+        print(f"uql {__version__}")
         return 0
     from uql.command import outcome
 
