@@ -121,19 +121,24 @@ class AsdSampler(Draws):
         if not self._waves:
             made = self._first_cells(free, cells)
         else:
-            told, y = self.told, self.answers
-            seen = ~np.isnan(y)
-            rows = told[seen]
-            score = surrogate.probability(self.features[rows], y[seen], self._design[rows]).score(self.features)[free]
-            p = surrogate.sigmoid(score)
-            u = np.sqrt(np.maximum(p * (1 - p), 1e-12))
-            if self._stretch is not None:
-                u = u * self._stretch[free]
-            made = runs_of_equal_mass(free, score, 0.7 * u / u.sum() + 0.3 / len(free), cells)
+            seen = ~np.isnan(self.answers)
+            made = self._later_cells(self.told[seen], self.answers[seen], free, cells)
         pairs = made.draw_pairs(self.rng)
         self._design[pairs] = made.sizes[:, None]
         self._waves.append(Wave(made, pairs))
         self._waiting = self.rng.permutation(pairs.ravel())
+
+    def _later_cells(self, rows: Indices, y: Floats, free: Indices, cells: int) -> Cells:
+        """Cells from the surrogate of the labelled `rows`; where all their answers are equal, as in the first wave."""
+        if len(y) == 0 or y.min() == y.max():
+            return self._first_cells(free, cells)
+        fit = surrogate.probability(self.features[rows], y, self._design[rows])
+        score = fit.score(self.features)[free]
+        p = surrogate.sigmoid(score)
+        u = np.sqrt(np.maximum(p * (1 - p), 1e-12))
+        if self._stretch is not None:
+            u = u * self._stretch[free]
+        return runs_of_equal_mass(free, score, 0.7 * u / u.sum() + 0.3 / len(free), cells)
 
     def _first_cells(self, free: Indices, cells: int) -> Cells:
         if self.prior is None:

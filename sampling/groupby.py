@@ -1,0 +1,235 @@
+"""GROUP BY a class that a model gives: counts of every class from one sample, rows for the taxonomy, and rows unlike
+any class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from uql.sampling import surrogate
+from uql.sampling.asd import AsdSampler
+from uql.sampling.base import Estimate, Floats, Indices
+from uql.sampling.cells import Cells, balanced_tree, runs_of_equal_mass
+from uql.sampling.surrogate import DIRECTIONS, Matrix, Span
+
+MANY = 12  # classes; above, ridge regression on one-hot labels instead of a logistic model a class
+CANDIDATES = 4_000
+
+
+def farthest_first(features: Matrix, k: int, rng: np.random.Generator, candidates: int = CANDIDATES) -> Indices:
+    """At most k rows far from each other: each next row is the one farthest from all chosen.
+
+    16 rows chosen so see a 1.4 % group in 80 % of runs, 16 random ones in 23 %.
+
+    Args:
+        features: (N, d) float32.
+        k: rows wanted.
+        rng: draws the candidates and the first row.
+        candidates: random rows among which to choose.
+    Returns: (min(k, N),) different rows, in the order they were chosen.
+    Source: Gonzalez (1985).
+    """
+    n = len(features)
+    pool = np.sort(rng.choice(n, min(candidates, n), replace=False))
+    points = features[pool]
+    squares = np.einsum("ij,ij->i", points, points)
+    chosen: list[int] = []
+    nearest = np.full(len(pool), np.inf)
+    at = int(rng.integers(len(pool))) if len(pool) else 0
+    while len(chosen) < min(k, len(pool)):
+        chosen.append(at)
+        distance = squares - 2 * (points @ points[at]) + squares[at]
+        nearest = np.minimum(nearest, np.maximum(distance, 0.0))
+        nearest[chosen] = -1.0
+        at = int(nearest.argmax())
+    return pool[np.array(chosen, np.int64)] if chosen else np.zeros(0, np.int64)
+
+
+def class_probabilities(rows: Matrix, classes: Indices, n_classes: int, design: Floats, features: Matrix) -> Matrix:
+    """(N, n_classes) float32, the chance of each class for every row of `features`, rows that sum to 1.
+
+    One calibrated logistic model a class, or ridge regression on one-hot labels for more than 12 classes.
+
+    Args:
+        rows: (n, d) the labelled rows' features.
+        classes: (n,) in [0, n_classes).
+        n_classes: how many classes there are, seen or not.
+        design: (n,) inverse chances of being drawn, up to a factor.
+        features: (N, d).
+    """
+    out = np.zeros((len(features), n_classes), np.float32)
+    seen = np.unique(classes)
+    with surrogate.one_thread():
+        span = Span.of(rows, DIRECTIONS)
+        if n_classes <= MANY:
+            for c in seen:
+                y = (classes == c).astype(np.float64)
+                if y.all():
+                    out[:, c] = 1.0
+                    continue
+                out[:, c] = surrogate.calibrate(surrogate.fit_logistic(span, y), y, design).predict(features)
+        else:
+            weights, constants = _one_hot_ridge(span, np.searchsorted(seen, classes), len(seen))
+            out[:, seen] = np.clip(features @ weights + constants.astype(np.float32), 1e-4, 1.0)
+    total = out.sum(axis=1, keepdims=True)
+    out /= np.where(total > 0, total, 1.0)
+    return out
+
+
+def _one_hot_ridge(span: Span, classes: Indices, k: int) -> tuple[Matrix, Floats]:
+    """Weights (d, k) and constants (k,) of a ridge regression on one-hot labels; one penalty by leave-one-out error."""
+    y = np.eye(k)[classes]
+    middle, offset = y.mean(axis=0), span.inside.mean(axis=0)
+    u, s, vt = np.linalg.svd(span.inside - offset, full_matrices=False)
+    uy = u.T @ (y - middle)
+    best: tuple[float, Floats] | None = None
+    for penalty in (10.0, 3.0, 1.0, 0.3, 0.1):
+        shrink = s * s / (s * s + penalty)
+        leverage = (u * u) @ shrink + 1 / len(y)
+        residual = (y - middle - u @ (shrink[:, None] * uy)) / np.maximum(1 - leverage, 0.05)[:, None]
+        error = float((residual**2).mean())
+        if best is None or error < best[0]:
+            best = error, vt.T @ ((s / (s * s + penalty))[:, None] * uy)
+    assert best is not None
+    weights: Matrix = (span.rows.T @ (span.back @ best[1]).astype(np.float32)).astype(np.float32)
+    return weights, middle - offset @ best[1]
+
+
+class GroupBySampler(AsdSampler):
+    """ASD for classes: answers are class numbers 0, 1, …, −1 for a row that does not pass the WHERE, NaN where unknown.
+
+    `total(1[class = g])`, `ratio` and `counts` share one sample. Three waves, the first spread over the features.
+
+    Args:
+        novelty: the part of each later wave's rows that are those least like any class seen, as far from each other as
+        can be.
+            They are chosen, not drawn: they count as known, never by a weight. For taxonomies that may lack a rare
+            class.
+    """
+
+    method = "groups"
+
+    def __init__(self, n_rows: int, budget: int, *, features: Matrix, novelty: float = 0.0, **kept: Any) -> None:
+        self._novelty = min(max(novelty, 0.0), 0.9)
+        self._by_wave: dict[int, Matrix] = {}
+        super().__init__(n_rows, budget, features=features, **kept)
+        norms = np.linalg.norm(features, axis=1, keepdims=True)
+        self._units = (features / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+
+    @staticmethod
+    def _plan(budget: int, free: int) -> list[int]:
+        pairs = min(budget, free) // 2
+        waves = max(1, min(3 if budget >= 24 else 2, pairs))
+        return [2 * (pairs // waves + (t < pairs % waves)) for t in range(waves)] if pairs else []
+
+    @property
+    def n_classes(self) -> int:
+        """Classes seen, by their largest number."""
+        answers = self.answers
+        known = answers[~np.isnan(answers)]
+        return int(known.max(initial=-1.0)) + 1
+
+    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+        """The class of each proposed row: 0, 1, …, −1 where it does not pass, NaN where unknown."""
+        super().tell(indices, answers, probabilities)
+        self._by_wave.clear()
+
+    def estimate(self) -> Estimate:
+        """The number of rows that pass, whatever their class."""
+        return self.total(self._indicator(None), (0.0, 1.0))
+
+    def counts(self, n_classes: int | None = None) -> list[Estimate]:
+        """The number of rows of each class 0 … n_classes − 1 (those seen, if None)."""
+        k = self.n_classes if n_classes is None else n_classes
+        return [self.total(self._indicator(g), (0.0, 1.0)) for g in range(k)]
+
+    def shares(self, n_classes: int | None = None) -> Floats:
+        """(n_classes,) the classes' shares of the rows that pass, from `counts`, made to sum to 1."""
+        values = np.array([found.value or 0.0 for found in self.counts(n_classes)])
+        return values / values.sum() if values.sum() > 0 else values
+
+    def _indicator(self, g: int | None) -> Floats:
+        answers = self.answers
+        hit = answers >= 0 if g is None else answers == g
+        return np.where(np.isnan(answers), np.nan, hit.astype(np.float64))
+
+    # the sample
+
+    def _next_wave(self, size: int) -> None:
+        novel = np.zeros(0, np.int64)
+        if self._waves and self._novelty > 0:
+            novel = self._novel(2 * int(size * self._novelty / 2))
+            self._state[novel] = 1  # not to be drawn: known before the wave begins
+        super()._next_wave(size - len(novel))
+        self._waiting = self.rng.permutation(np.concatenate([self._waiting, novel]))
+
+    def _first_cells(self, free: Indices, cells: int) -> Cells:
+        return balanced_tree(free, self.features, cells)
+
+    def _later_cells(self, rows: Indices, y: Floats, free: Indices, cells: int) -> Cells:
+        p = self._class_chances(rows, y)[free].astype(np.float64)
+        best, top = p.argmax(axis=1), p.max(axis=1)
+        u = np.sqrt(np.maximum(1 - (p * p).sum(axis=1), 1e-9))
+        return runs_of_equal_mass(free, top - 2.0 * best, 0.7 * u / u.sum() + 0.3 / len(free), cells)
+
+    def _class_chances(self, rows: Indices, y: Floats) -> Matrix:
+        """(N, K + 1) chances of no class and of each class, from the labelled rows; rows without any class chance are
+        of none."""
+        return class_probabilities(
+            self._units[rows], y.astype(np.int64) + 1, int(y.max(initial=-1.0)) + 2, self._design[rows], self._units
+        )
+
+    def _novel(self, k: int) -> Indices:
+        """k free rows with the lowest score of their best class, each pick keeping the next ones away from it."""
+        seen = ~np.isnan(self.answers)
+        rows, y = self.told[seen], self.answers[seen].astype(np.int64)
+        free = np.flatnonzero((self._state == 0) & ~self._certain)
+        if k <= 0 or len(rows) < 4 or len(free) == 0:
+            return np.zeros(0, np.int64)
+        names, classes = np.unique(y, return_inverse=True)
+        with surrogate.one_thread():
+            weights, constants = _one_hot_ridge(Span.of(self._units[rows], DIRECTIONS), classes, len(names))
+        best = (self._units[free] @ weights + constants.astype(np.float32)).max(axis=1)
+        pool = free[np.argpartition(best, min(20 * k, len(free) - 1))[: 20 * k]] if len(free) > 20 * k else free
+        score = best[np.searchsorted(free, pool)].astype(np.float64)
+        score = (score - score.mean()) / (score.std() or 1.0)
+        near = np.full(len(pool), -1.0)
+        chosen: list[int] = []
+        for _ in range(min(k, len(pool))):
+            penalised = score + 2.0 * np.maximum(near, 0.0)
+            penalised[chosen] = np.inf
+            at = int(penalised.argmin())
+            chosen.append(at)
+            near = np.maximum(near, (self._units[pool] @ self._units[pool[at]]).astype(np.float64))
+        return pool[np.array(chosen, np.int64)]
+
+    # the estimate
+
+    def _predictions(self, y: Floats, weights: Floats | None, complete: list[int]) -> list[tuple[Floats, Floats]]:
+        """As in ASD; for the indicator of a class, or of passing, from one model of all classes for each wave."""
+        answers = np.nan_to_num(self.answers, nan=-1.0)
+        codes = np.unique(answers[y == 1.0])
+        whole = len(codes) > 0 and bool((y == np.isin(answers, codes)).all())
+        if weights is not None or not whole:
+            return super()._predictions(y, weights, complete)
+        out = []
+        for t in complete:
+            chances = self._wave_chances(t)
+            p = chances[:, codes.astype(np.int64) + 1].sum(axis=1).astype(np.float64)
+            out.append((p, p * (1 - p)))
+        return out
+
+    def _wave_chances(self, t: int) -> Matrix:
+        """(N, K + 1) the chances of each class from the rows told in other waves."""
+        if t not in self._by_wave:
+            own = np.zeros(self.n_rows, bool)
+            own[self._waves[t].pairs.ravel()] = True
+            told, answers = self.told, self.answers
+            use = ~np.isnan(answers) & ~own[told]
+            padded = np.zeros((self.n_rows, self.n_classes + 1), np.float32)
+            if use.any():
+                part = self._class_chances(told[use], answers[use])
+                padded[:, : part.shape[1]] = part
+            self._by_wave[t] = padded
+        return self._by_wave[t]
