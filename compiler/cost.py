@@ -62,23 +62,31 @@ class Quote:
 FREE = Quote(NOTHING, NOTHING, NOTHING)
 
 
-def block_quote(block: Block, candidates: int, budget: int | None, chars: dict[Stage, float]) -> Quote:
+def block_quote(
+    block: Block,
+    candidates: int,
+    budget: int | None,
+    chars: dict[Stage, float],
+    selectivity: tuple[float, float, float] = SELECTIVITY,
+) -> Quote:
     """The price of one block.
 
     Args:
         candidates: rows that DuckDB leaves for the model.
         budget: calls at most; None: no limit.
         chars: mean characters of a row as each stage shows it.
+        selectivity: low, expected and high share of the rows that pass; by default nothing is known of it.
     """
     n = float(candidates)
-    share = Range(*SELECTIVITY) if block.formula is not None else Range(1, 1, 1)
+    share = Range(*selectivity) if block.formula is not None else Range(1, 1, 1)
     calls: dict[Stage, Range] = {}
     asked = Range(n, n, n)
     if block.goal is Goal.FIRST and block.wanted is not None:
         k = min(n, block.wanted)
-        asked = Range(k, min(n, k / SELECTIVITY[1]), n)
+        low, expected, high = (max(s, 1 / max(n, 1.0)) for s in selectivity)
+        asked = Range(min(n, k / high), min(n, k / expected), min(n, k / low))
     for i, stage in enumerate(block.filter_stages):
-        calls[stage] = asked if i == 0 else Range(0, asked.expected * SELECTIVITY[1] ** i, asked.high)
+        calls[stage] = asked if i == 0 else Range(0, asked.expected * selectivity[1] ** i, asked.high)
     passing = Range(asked.low * share.low, asked.expected * share.expected, asked.high * share.high)
     if block.goal is Goal.FIRST and block.wanted is not None:
         passing = Range(0, min(n, block.wanted), min(n, block.wanted))

@@ -76,11 +76,17 @@ class Context:
     async def ask(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]:
         return await self.gate.ask(questions, rows)
 
-    async def write(self, question: Write) -> Any:
-        """The reply to one request about many rows, or None where none could be had; the failure is in `errors`."""
-        (answers,) = await self.gate.ask([question], [Row(cells=(Cell("request", question.task),))])
+    async def write(self, question: Write, *, optional: bool = False) -> Any:
+        """The reply to one request about many rows, or None where none could be had; the failure is in `errors`.
+
+        An optional one only makes the answer better: its failure is a warning.
+        """
+        (answers,) = await self.gate.ask([question], [Row()])
         for failure in answers.failures:
-            self.errors.append(RowError(-1, question.text, failure.kind, failure.message, failure.raw))
+            if optional:
+                self.warnings.append(f'{question.task} for "{question.text}": {failure.message}')
+            else:
+                self.errors.append(RowError(-1, question.text, failure.kind, failure.message, failure.raw))
         return answers.values[0]
 
 

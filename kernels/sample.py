@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from uql.compiler.physical import Block, Stage, stages
 from uql.kernels import sem_filter, sem_group
 from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.guide import Guide, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
 
-DEFAULT_METHOD = "uniform"
+DEFAULT_METHOD = "asd"
 
 
 @dataclass(slots=True)
@@ -34,12 +35,15 @@ class Sampled:
 def method_of(ctx: Context) -> str:
     """The sampler's name: the user's, or the engine's choice. Raises ConfigError (UQL105) for one that does not exist."""
     from uql.errors import ConfigError
-    from uql.sampling.methods import AGGREGATE
+    from uql.sampling.methods import AGGREGATE, RETRIEVAL
 
     name = ctx.settings.method or DEFAULT_METHOD
-    if name not in AGGREGATE:
-        raise ConfigError(f"there is no sampler {name!r}", help=f"methods: {', '.join(sorted(AGGREGATE))}")
-    return name
+    if name not in {*AGGREGATE, *RETRIEVAL}:
+        raise ConfigError(
+            f"there is no method {name!r}",
+            help=f"for aggregates: {', '.join(sorted(AGGREGATE))}; for rows: {', '.join(sorted(RETRIEVAL))}",
+        )
+    return name if name in AGGREGATE else DEFAULT_METHOD
 
 
 async def draw(
@@ -64,7 +68,11 @@ async def draw(
     room = n if left is None else (left - taxonomies) // max(1, per_row + per_passing)
     everything = n * (per_row + per_passing) + taxonomies
     fits = left is None or everything <= left
-    sampler = _sampler(n, max(0, room), fits, ctx, groups, size)
+    guided = None if fits or room <= 0 else await _guided(block, relation, ctx)
+    if guided is not None:
+        left = ctx.calls_left  # the example rows cost a call
+        room = 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing)
+    sampler = _sampler(n, max(0, room), fits, ctx, guided, groups, size)
     if left == 0 and per_row:  # budget 0: the ledger alone
         return await _ledger_alone(block, relation, ctx, sampler)
     told: list[Rids] = []
@@ -138,12 +146,23 @@ async def _ledger_alone(block: Block, relation: Relation, ctx: Context, sampler:
     return sampled
 
 
+async def _guided(block: Block, relation: Relation, ctx: Context) -> Guide | None:
+    return None if method_of(ctx) == "uniform" else await guide(block, relation, ctx)
+
+
 def _sampler(
-    n: int, room: int, fits: bool, ctx: Context, groups: NDArray[np.int64] | None, size: NDArray[np.float64] | None
+    n: int,
+    room: int,
+    fits: bool,
+    ctx: Context,
+    guided: Guide | None,
+    groups: NDArray[np.int64] | None,
+    size: NDArray[np.float64] | None,
 ) -> AggregateSampler:
-    method = "uniform" if fits else method_of(ctx)
+    method = "uniform" if fits or guided is None else method_of(ctx)
     budget = n if method == "uniform" else room  # a uniform sample may grow by what cheap rows leave over
-    return _make(method, n, budget, ctx, groups=groups, size=None if fits else size)
+    extra: dict[str, Any] = {} if guided is None else {"features": guided.features, "prior": guided.prior}
+    return _make(method, n, budget, ctx, groups=groups, size=None if fits else size, **extra)
 
 
 def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> AggregateSampler:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from uql.compiler.physical import Block, Goal, Stage, stages
 from uql.compiler.virtual import VirtualColumn
@@ -11,7 +14,15 @@ from uql.errors import BudgetError
 from uql.kernels import sem_filter
 from uql.kernels.base import Context, Relation, Rids, need
 from uql.kernels.finish import Output, chosen, rows
+from uql.kernels.guide import Guide, guide
+from uql.kernels.sample import draw
 from uql.kernels.sem_filter import CHUNK
+from uql.sampling.base import Estimate, RetrievalSampler
+from uql.sampling.methods import AGGREGATE, RETRIEVAL
+
+BATCH = 8  # rows between two looks of a search: more learn less from each other
+LEAST_AUDIT = 16  # rows at least from which the number of rows not found is estimated
+DEFAULT_SEARCH = "learned"
 
 
 async def select(block: Block, relation: Relation, ctx: Context) -> Output:
@@ -100,15 +111,23 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
 
 
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Rids:
-    """Rows up to the k-th that passes; without ORDER BY in the order that a search thinks best."""
+    """Rows up to the k-th that passes: in the order of ORDER BY, else as a search finds them."""
     assert block.formula is not None
     reserved = k * (len(block.late_stages) + len(block.row_stages))
     if reserved:
         need(ctx, reserved + len(block.filter_stages), f"the {k} rows of LIMIT with their values")
-    order = rids if block.order_by else search_order(block, relation, ctx, k)
-    found, ended, unknown = await sem_filter.first(
-        k, block.formula, block.filter_stages, order, relation, ctx, reserved
-    )
+    if k == 0:
+        return rids[:0]
+    guided = None if block.order_by else await _guide(block, relation, ctx)
+    if guided is not None:
+        sampler = _retrieval(relation.n, relation.n, guided, ctx, limit=k)
+        searched = await _learn(block, sampler, relation, ctx, wanted=k, reserved=reserved)
+        found = np.sort(searched.found[:k])
+        ended, unknown = searched.ended, searched.unknown
+    else:
+        found, ended, unknown = await sem_filter.first(
+            k, block.formula, block.filter_stages, rids, relation, ctx, reserved
+        )
     if not ended:
         ctx.exact = False
         ctx.partial = True
@@ -117,10 +136,6 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         ctx.exact = False
         ctx.notes.append(f"{unknown:,} rows gave no answer and are not among the rows returned")
     return found
-
-
-def search_order(block: Block, relation: Relation, ctx: Context, k: int) -> Rids:
-    return np.arange(relation.n, dtype=np.int64)
 
 
 def _stated(truth: sem_filter.Truth, rids: Rids, n: int, ctx: Context) -> Rids:
@@ -135,18 +150,136 @@ def _stated(truth: sem_filter.Truth, rids: Rids, n: int, ctx: Context) -> Rids:
 
 
 async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids:
-    """As many of the rows that pass as the budget finds, and a statement of how many there may be."""
-    from uql.kernels.sample import draw
+    """As many of the rows that pass as the budget finds, and a statement of how many there may be.
 
-    sampled = await draw(block, relation, ctx)
-    estimate = sampled.sampler.estimate()
-    found = np.sort(sampled.passing)
-    ctx.exact = sampled.every and not sampled.truth.unknown.any()
-    if not ctx.exact:
-        level = f"{ctx.settings.confidence:.0%}"
-        about = "?" if estimate.value is None else f"{estimate.value:,.0f}"
-        ctx.notes.append(
-            f"found {len(found):,} of about {about} rows that pass ({level}: {estimate.low:,.0f}–{estimate.high:,.0f}); "
-            f"{len(sampled.told):,} of {relation.n:,} rows were asked"
-        )
-    return found
+    With features, seven eighths of the calls go to the rows that a surrogate learned from the answers thinks likeliest; the last
+    eighth is a sample of the rows left over, from which their number is estimated.
+    """
+    guided = await _guide(block, relation, ctx)
+    if guided is None:
+        sampled = await draw(block, relation, ctx)
+        ctx.exact = ctx.exact and sampled.every and not sampled.truth.unknown.any()
+        if not ctx.exact:
+            _note_found(len(sampled.passing), sampled.sampler.estimate(), len(sampled.told), relation.n, ctx)
+        return np.sort(sampled.passing)
+    left = ctx.calls_left or 0
+    per_row, per_passing = len(block.filter_stages), len(block.row_stages)
+    audit = max(LEAST_AUDIT, left // (8 * per_row)) if left >= 4 * LEAST_AUDIT * per_row else 0
+    sampler = _retrieval(relation.n, left, guided, ctx)
+    searched = await _learn(block, sampler, relation, ctx, reserved=audit * (per_row + per_passing))
+    rest = AGGREGATE["asd"](
+        relation.n,
+        audit,
+        rng=ctx.rng,
+        confidence=ctx.settings.confidence,
+        features=guided.features,
+        prior=guided.prior,
+        known=(searched.told, searched.answers),
+    )
+    told, found = len(searched.told), list(searched.found)
+    while len(more := rest.propose(CHUNK)):
+        assert block.formula is not None
+        truth = await sem_filter.truth(block.formula, block.filter_stages, more, relation, ctx)
+        if not truth.complete.all():
+            break
+        rest.tell(more, truth.answers)
+        told += len(more)
+        found += [int(r) for r in more[truth.yes]]
+    ctx.exact = False
+    _note_found(len(found), rest.estimate(), told, relation.n, ctx)
+    return np.sort(np.array(found, dtype=np.int64))
+
+
+def _note_found(found: int, total: Estimate, asked: int, n: int, ctx: Context) -> None:
+    about = "?" if total.value is None else f"{total.value:,.0f}"
+    low = "?" if total.low is None else f"{total.low:,.0f}"
+    high = "?" if total.high is None else f"{total.high:,.0f}"
+    ctx.notes.append(
+        f"found {found:,} of about {about} rows that pass ({ctx.settings.confidence:.0%}: {low}–{high}); "
+        f"{asked:,} of {n:,} rows were asked"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- searching
+@dataclass(slots=True)
+class Searched:
+    """What a search has asked: rows and answers in order, those found in order, and how it ended."""
+
+    told: Rids
+    answers: NDArray[np.float64]
+    found: list[int]
+    unknown: int
+    ended: bool  # it found what was wanted, or ran out of rows; False: the budget ended it
+
+
+async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
+    if ctx.settings.method == "uniform" or ctx.calls_left == 0:
+        return None
+    return await guide(block, relation, ctx)
+
+
+def _retrieval(n: int, budget: int, guided: Guide, ctx: Context, limit: int | None = None) -> RetrievalSampler:
+    name = ctx.settings.method if ctx.settings.method in RETRIEVAL else DEFAULT_SEARCH
+    return RETRIEVAL[name](
+        n,
+        budget,
+        rng=ctx.rng,
+        features=guided.features,
+        prior=guided.prior,
+        limit=limit,
+        has_examples=guided.has_examples,
+    )
+
+
+async def _learn(
+    block: Block,
+    sampler: RetrievalSampler,
+    relation: Relation,
+    ctx: Context,
+    *,
+    wanted: int | None = None,
+    reserved: int = 0,
+) -> Searched:
+    """Asks what the sampler proposes until it has enough, or the budget less what is reserved is spent."""
+    assert block.formula is not None
+    told: list[Rids] = []
+    answers: list[NDArray[np.float64]] = []
+    found: list[int] = []
+    asked, unknown, ended = 0, 0, False
+    per_row, per_passing = len(block.filter_stages), 0 if wanted else len(block.row_stages)
+    while True:
+        size = BATCH
+        if wanted is not None:
+            rate = (len(found) + 1) / (asked + 1)
+            size = min(size, max(1, int(np.ceil((wanted - len(found)) / rate))))
+        left = ctx.calls_left
+        if left is not None:
+            room = left - reserved - per_passing * len(found)
+            size = min(size, room // (per_row + per_passing))
+        if size <= 0:
+            break
+        rids = sampler.propose(size)
+        if not len(rids):
+            ended = True
+            break
+        truth = await sem_filter.truth(block.formula, block.filter_stages, rids, relation, ctx)
+        done = truth.complete
+        sampler.tell(rids, np.where(done, truth.answers, np.nan))
+        told.append(rids[done])
+        answers.append(truth.answers[done])
+        found += [int(r) for r in rids[truth.yes]]
+        asked += int(done.sum())
+        unknown += int(truth.unknown.sum())
+        if wanted is not None and len(found) >= wanted:
+            ended = True
+            break
+        if not done.all():
+            break
+    empty = np.zeros(0, dtype=np.int64)
+    return Searched(
+        np.concatenate(told) if told else empty,
+        np.concatenate(answers) if answers else np.zeros(0),
+        found,
+        unknown,
+        ended,
+    )

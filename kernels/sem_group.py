@@ -18,17 +18,9 @@ _FILLER = {"other", "others", "none", "none of these", "misc", "miscellaneous", 
 
 
 def schema_of(least: int, most: int) -> str:
-    """The JSON schema of a taxonomy: group names with one line each on what belongs there."""
-    group = {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string", "maxLength": 40},
-            "description": {"type": "string", "maxLength": 80},
-        },
-        "required": ["name"],
-        "additionalProperties": False,
-    }
-    return json.dumps({"type": "array", "items": group, "minItems": least, "maxItems": most})
+    """The JSON schema of a taxonomy: group names."""
+    name = {"type": "string", "minLength": 1, "maxLength": 40}
+    return json.dumps({"type": "array", "items": name, "minItems": least, "maxItems": most})
 
 
 async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -43,14 +35,14 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
     if not shown:
         relation.labels[column.id] = ()
         return
-    least, most = (column.into, column.into) if column.into else (min(2, len(shown)), min(8, max(2, len(shown))))
+    least, most = (column.into, column.into) if column.into else (min(4, len(shown)), min(8, len(shown)))
     question = Write(
         column.text,
         task="taxonomy",
         schema=schema_of(least, most),
         shown=shown,
-        parameters=(("least", str(least)), ("most", str(most))),
-        max_tokens=600,
+        parameters=(("groups", str(least) if least == most else f"{least} to {most}"),),
+        max_tokens=300,
     )
     reply = await ctx.write(question)
     labels, descriptions = read_groups(reply, column.into or MOST_GROUPS)
@@ -71,9 +63,9 @@ def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Cont
     if ctx.features is not None:
         from uql.sampling.groupby import farthest_first
 
-        matrix = ctx.features.of(relation, column.reads)
-        if matrix is not None:
-            return rids[farthest_first(matrix[rids], SHOWN, ctx.rng)]
+        table = ctx.features.of(relation, column.reads)
+        if table is not None:
+            return rids[farthest_first(table.matrix[rids], SHOWN, ctx.rng)]
     return np.sort(ctx.rng.choice(rids, SHOWN, replace=False))
 
 

@@ -7,7 +7,7 @@ import sys
 import threading
 import uuid
 from collections import ChainMap
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from uql.errors import BindError, BudgetError, ConfigError, DataError, UQLError, UQLSyntaxError
+from uql.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
 from uql.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from uql.compiler.cost import Quote
     from uql.compiler.physical import Block, PhysicalPlan
     from uql.compiler.syntax import Query, Statement
+    from uql.kernels.base import Context
+    from uql.kernels.finish import Output
+    from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.result import Outcome, Result
     from uql.sampling.base import Estimate
@@ -208,46 +211,31 @@ class Connection:
                 self._emit(DoneEvent())
 
     async def _execute(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Outcome:
-        import numpy as np
-
         from uql.engine import execute, has_estimates
-        from uql.kernels.base import Context
-        from uql.kernels.duck import Duck
-        from uql.llm.gate import Gate, Run
         from uql.result import Outcome
 
-        calls = _calls(bound, settings)
-        self._emit(PlanEvent(calls, settings.max_cost))
-        run = Run(uuid.uuid4().hex[:12], settings.seed, bound.text)
-        duck = Duck(self._duck)
-        gate = Gate.open(settings, run=run, model=self._model, calls=calls)
-        try:
-            gate.subscribe(self._emit)
-            ctx = Context(gate, settings, np.random.default_rng(settings.seed), duck, on_estimate=self._estimated)
+        async def work(ctx: Context) -> tuple[Output, Context]:
             ctx.warnings += bound.warnings
             ctx.based_on += dict.fromkeys(has_estimates(bound.query))
-            output = await execute(plan, ctx)
-            exhausted = gate.budget.exhausted in ("tokens", "usd", "seconds")
-            estimates = dict(output.estimates or {})
-            exact = ctx.exact and not exhausted and not ctx.based_on
-            outcome = Outcome(
-                output.table,
-                [item.type for item in bound.query.items],
-                estimates,
-                ctx.errors,
-                gate.cost,
-                [*ctx.warnings, *gate.warnings],
-                ctx.notes,
-                ctx.based_on,
-                exact,
-                ctx.partial or exhausted,
-            )
-            if bound.to is not None:
-                self._store(bound.to, outcome, bound)
-            return outcome
-        finally:
-            duck.close()
-            await gate.aclose()
+            return await execute(plan, ctx), ctx
+
+        (output, ctx), gate = await self._in_context(bound.text, settings, _limit(plan, settings), work)
+        exhausted = gate.budget.exhausted in ("tokens", "usd", "seconds")
+        outcome = Outcome(
+            output.table,
+            [item.type for item in bound.query.items],
+            dict(output.estimates or {}),
+            ctx.errors,
+            gate.cost,
+            [*ctx.warnings, *gate.warnings],
+            ctx.notes,
+            ctx.based_on,
+            ctx.exact and not exhausted and not ctx.based_on,
+            ctx.partial or exhausted,
+        )
+        if bound.to is not None:
+            self._store(bound.to, outcome, bound)
+        return outcome
 
     def _estimated(self, name: str, estimate: Estimate) -> None:
         self._emit(EstimateEvent(name, estimate))
@@ -257,9 +245,11 @@ class Connection:
             listener(event)
 
     # ------------------------------------------------------------------------------------------------- explain, quote
-    def _price(self, settings: Settings, calls: int | None) -> Callable[[Block], Quote]:
+    def _price(
+        self, settings: Settings, calls: int | None, share: tuple[float, float, float] | None = None
+    ) -> Callable[[Block], Quote]:
         from uql.compiler.bound import BoundItem, BoundSelect
-        from uql.compiler.cost import block_quote
+        from uql.compiler.cost import SELECTIVITY, block_quote
         from uql.compiler.physical import Stage
         from uql.compiler.sql import query_sql, render
         from uql.compiler.syntax import Call, Star
@@ -277,7 +267,7 @@ class Connection:
             stages = (*block.filter_stages, *block.row_stages, *block.late_stages)
             stages += tuple(Stage((c,)) for c in block.groups)
             chars = {s: sum(fields[c].mean_chars for c in s.reads if c in fields) for s in stages}
-            return block_quote(block, int(candidates), calls, chars)
+            return block_quote(block, int(candidates), calls, chars, share or SELECTIVITY)
 
         return price
 
@@ -300,6 +290,8 @@ class Connection:
         inner = self._result(bound, source)
 
         def run() -> Outcome:
+            if piece.mode == "SAMPLE":
+                return self._sampled(bound, piece.sample)
             lines = inner.explain().splitlines()
             outcome = None
             if piece.mode == "ANALYZE":
@@ -315,13 +307,60 @@ class Connection:
                 lines += [f"Note: {note}" for note in outcome.notes]
             return _text_outcome(lines, outcome)
 
-        if piece.mode == "SAMPLE":
-            raise ConfigError(
-                "EXPLAIN SAMPLE comes with the optimizer: this version has no statistics to learn",
-                code="UQL304",
-                help="EXPLAIN shows the plan and its price, EXPLAIN ANALYZE runs it",
-            )
         return Result(run, inner.explain, inner.quote, source)
+
+    def _sampled(self, bound: BoundStatement, n: int) -> Outcome:
+        """EXPLAIN SAMPLE n: the plan priced with the share of rows that pass among n random ones, which are paid for."""
+        from uql.compiler.explain import explain
+        from uql.compiler.physical import Block
+        from uql.compiler.planner import plan
+        from uql.engine import pilot
+        from uql.sampling.intervals import clopper_pearson
+
+        settings = self._settings.with_values(**dict(bound.options))
+        physical = plan(bound.query, settings.disabled_rules)
+        calls = _limit(physical, settings)
+        if not isinstance(physical, Block):
+            return _text_outcome(explain(bound, physical, self._price(settings, calls), calls).splitlines(), None)
+
+        async def ask(ctx: Context) -> tuple[int, int]:
+            return await pilot(physical, ctx, n)
+
+        with self._lock:
+            (asked, passed), gate = _await(self._in_context(bound.text, settings, calls, ask))
+        low, high = clopper_pearson(passed, asked, settings.confidence) if asked else (0.0, 1.0)
+        share = (low, passed / asked if asked else 1 / 3, high)
+        lines = explain(bound, physical, self._price(settings, calls, share), calls).splitlines()
+        lines += [
+            "",
+            f"Sample: {asked:,} rows asked, {passed:,} pass ({settings.confidence:.0%}: {low:.1%}–{high:.1%}); "
+            f"{gate.cost.calls:,} calls, {gate.cost.cached:,} from the ledger",
+        ]
+        outcome = _text_outcome(lines, None)
+        outcome.cost = gate.cost
+        return outcome
+
+    async def _in_context(
+        self, text: str, settings: Settings, calls: int | None, work: Callable[[Context], Awaitable[T]]
+    ) -> tuple[T, Gate]:
+        """Does some work with a gate and a context of its own, and closes them."""
+        import numpy as np
+
+        from uql.kernels.base import Context
+        from uql.kernels.duck import Duck
+        from uql.llm.gate import Gate, Run
+
+        self._emit(PlanEvent(calls, settings.max_cost))
+        duck = Duck(self._duck)
+        run = Run(uuid.uuid4().hex[:12], settings.seed, text)
+        gate = Gate.open(settings, run=run, model=self._model, calls=calls)
+        try:
+            gate.subscribe(self._emit)
+            rng = np.random.default_rng(settings.seed)
+            return await work(Context(gate, settings, rng, duck, on_estimate=self._estimated)), gate
+        finally:
+            duck.close()
+            await gate.aclose()
 
     # -------------------------------------------------------------------------------------------- other statements
     def _set(self, name: str, value: Any, source: str) -> Result:
@@ -551,6 +590,3 @@ def _configured(
     named = {"model": name, "ledger": ledger, "concurrency": concurrency, "seed": seed}
     merged, _ = config.load(**{k: v for k, v in named.items() if v is not None}, **settings)
     return merged, None if isinstance(model, str) or model is None else model
-
-
-__all__ = ["BudgetError", "Connection", "attach", "connect"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -24,7 +26,7 @@ from uql.compiler.subqueries import derived, expressions, in_expressions
 from uql.compiler.syntax import Column, Expr, Number, OrderKey
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import aggregate_calls, with_queries
-from uql.kernels import sem_agg, sem_join
+from uql.kernels import sem_agg, sem_filter, sem_join
 from uql.kernels.aggregate import Groups, aggregate, exactly
 from uql.kernels.base import Context, Relation
 from uql.kernels.duck import quote
@@ -213,6 +215,21 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
         f"SELECT t.*, {', '.join(casts)} FROM {quote(found.table)} t JOIN __summaries s USING (__g)",
         {"__summaries": pa.table(data)},
     )
+
+
+async def pilot(block: Block, ctx: Context, n: int) -> tuple[int, int]:
+    """Pays for n random candidate rows of a block and its inner queries: how many were asked, how many pass.
+
+    The answers are in the ledger: the query that follows does not pay for them again.
+    """
+    block = await _run_inner(block, ctx)
+    relation = await _candidates(block, ctx)
+    await _labels(block, relation, ctx)
+    if block.formula is None or not relation.n:
+        return 0, 0
+    rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
+    truth = await sem_filter.truth(block.formula, block.filter_stages, rids, relation, ctx)
+    return int((truth.yes | truth.no).sum()), int(truth.yes.sum())
 
 
 def has_estimates(query: BoundQuery) -> list[str]:

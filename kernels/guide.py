@@ -1,0 +1,113 @@
+"""What guides a sample or a search: features of the candidate rows, and a first guess of which of them pass."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.physical import Block
+from uql.compiler.syntax import Column, InList, String, Virtual
+from uql.compiler.virtual import Kind, VirtualColumn
+from uql.kernels.base import Context, Relation
+from uql.llm.questions import Write
+
+LEAST_BUDGET = 32  # calls; below, a call for example rows is not worth it
+FEWEST_ROWS = 50  # candidates; below, nothing can be learned
+EXAMPLES = json.dumps(
+    {
+        "type": "object",
+        "properties": {
+            side: {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1, "maxLength": 200},
+                "minItems": 1,
+                "maxItems": 2,
+            }
+            for side in ("yes", "no")
+        },
+        "required": ["yes", "no"],
+        "additionalProperties": False,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """Features (N, d) of the candidate rows, and a score (N,), higher where a row more likely passes."""
+
+    features: NDArray[np.float32]
+    prior: NDArray[np.float64]
+    has_examples: bool
+
+
+async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
+    """The guide of a block's WHERE; None where the rows have no text, or are too few.
+
+    Costs one call for example rows where the settings allow it (examples = on) and the budget is at least LEAST_BUDGET.
+    """
+    if block.formula is None or ctx.features is None or relation.n < FEWEST_ROWS:
+        return None
+    columns = tuple(c for stage in block.filter_stages for c in stage.columns)
+    reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
+    table = ctx.features.of(relation, reads)
+    if table is None:
+        return None
+    from uql.features.similarity import with_similarity
+
+    condition = " and ".join(_said(block, column) for column in columns)
+    yes, no = await _examples(block, columns, ctx)
+    matrix, prior = with_similarity(table, condition, yes, no)
+    return Guide(matrix, prior, bool(yes))
+
+
+def _said(block: Block, column: VirtualColumn) -> str:
+    """The condition in words: the text, and the labels wanted of a choice."""
+    assert block.formula is not None
+    for leaf in block.formula.leaves:
+        match leaf.expr:
+            case InList(operand=Virtual(column=found), items=items) if found == column:
+                labels = [item.value for item in items if isinstance(item, String)]
+                return f"{column.text} is {' or '.join(labels)}"
+    return column.text
+
+
+async def _examples(block: Block, columns: tuple[VirtualColumn, ...], ctx: Context) -> tuple[list[str], list[str]]:
+    """Rows that would meet the condition and rows that would not, made up by the model; none where it cannot or may not."""
+    left = ctx.calls_left
+    only = columns[0] if len(columns) == 1 and columns[0].kind is Kind.CONDITION else None
+    assert block.formula is not None
+    plain = only is not None and block.formula.program == (0,)
+    if not plain or only is None or ctx.settings.examples is not True or (left is not None and left < LEAST_BUDGET):
+        return [], []
+    reply = await ctx.write(Write(only.text, task="examples", schema=EXAMPLES, max_tokens=300), optional=True)
+    if not isinstance(reply, dict):
+        return [], []
+    return _texts(reply.get("yes")), _texts(reply.get("no"))
+
+
+def _texts(value: Any) -> list[str]:
+    return [v for v in value if isinstance(v, str) and v.strip()] if isinstance(value, list) else []
+
+
+class RowFeatures:
+    """Features of the rows of relations, made when first asked for, once a set of columns."""
+
+    def __init__(self, embedder: str | None, cache: str | None) -> None:
+        self.embedder, self.cache = embedder, cache
+        self._made: dict[tuple[str, tuple[Column, ...]], Any] = {}
+
+    def of(self, relation: Relation, reads: tuple[Column, ...]) -> Any:
+        """The `TableFeatures` of a relation's rows as these columns show them; None where they hold no text."""
+        texts_only = tuple(c for c in reads if relation.fields.get(c) is None or relation.fields[c].type != "BLOB")
+        if not texts_only or not relation.n:
+            return None
+        key = (relation.name, texts_only)
+        if key not in self._made:
+            from uql.features import table_features
+
+            self._made[key] = table_features(relation.texts(texts_only), embedder=self.embedder, folder=self.cache)
+        return self._made[key]

@@ -1,0 +1,113 @@
+"""A small world: reviews of films, the labels behind them, and an oracle that answers from the labels."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import uql
+
+ANSWERS = {
+    "the review is positive": "sentiment = 'pos'",
+    "the review is about the plot": "about = 'plot'",
+    "the review is a joke": "joke",
+    "the main topic": "about",
+    "the topic": "about",
+    "the number of stars": "rating",
+    "the reviewer's name": "reviewer",
+    "how angry the review is": "anger",
+    "they agree": "a.sentiment = b.sentiment",
+    "the review {a.text} and the review {b.text} agree": "a.sentiment = b.sentiment",
+    "the sentiment": "sentiment",
+    "the review of {film} is positive": "sentiment = 'pos'",
+}
+
+
+@dataclass
+class World:
+    """Files of data and labels, and connections with the oracle as model."""
+
+    folder: Path
+    rows: list[dict[str, Any]]
+
+    def oracle(self, error: float = 0.0, **extra: Any) -> str:
+        path = self.folder / f"oracle_{error}.toml"
+        lines = ['data = "data.parquet"', 'labels = "labels.parquet"', 'key = "id"', f"error = {error}"]
+        lines += [f"{name} = {json.dumps(value)}" for name, value in extra.items()]
+        lines.append("[answers]")
+        lines += [f"{json.dumps(text)} = {json.dumps(sql)}" for text, sql in ANSWERS.items()]
+        lines += ["[examples]"]
+        lines += ['"the review is positive" = { yes = ["wonderful acting"], no = ["an awful bore"] }']
+        path.write_text("\n".join(lines))
+        return f"oracle:{path}"
+
+    def connect(self, error: float = 0.0, **settings: Any) -> uql.Connection:
+        con = uql.connect(model=self.oracle(error), ledger=":memory:", **settings)
+        con.sql(f"SELECT * FROM '{self.folder}/data.parquet'").create("reviews")
+        con.sql(f"SELECT * FROM '{self.folder}/labels.parquet'").create("labels")
+        con.sql("SELECT DISTINCT film, length(film) AS letters FROM reviews ORDER BY film").create("films")
+        return con
+
+    def truth(self, sql: str) -> list[tuple[Any, ...]]:
+        """The answer of plain SQL over `r`: reviews joined with their labels."""
+        with duckdb.connect() as con:
+            con.sql(
+                f"SELECT * FROM '{self.folder}/data.parquet' JOIN '{self.folder}/labels.parquet' USING (id) ORDER BY id"
+            ).create("r")
+            con.sql("SELECT DISTINCT film, length(film) AS letters FROM r ORDER BY film").create("films")
+            return con.execute(sql).fetchall()
+
+
+def make_world(folder: Path, n: int = 60, seed: int = 0) -> World:
+    """n reviews, none alike; every seventh has no text."""
+    rng = random.Random(seed)
+    names = ["Ada", "Bo", "Cy", "Di"]
+    rows = []
+    for i in range(n):
+        sentiment, about = rng.choice(["pos", "neg"]), rng.choice(["plot", "acting", "music"])
+        text = (
+            f"Number {i}: what {'a delight' if sentiment == 'pos' else 'a waste'}, above all the {about}, I must say so here"
+        )
+        rows.append(
+            {
+                "id": i,
+                "film": rng.choice(["Alien", "Brazil", "Casablanca"]),
+                "stars": rng.choice([1, 2, 3, 4, 5, None]),
+                "text": None if i % 7 == 6 else text,
+                "sentiment": sentiment,
+                "about": about,
+                "joke": rng.random() < 0.1,
+                "rating": rng.randint(1, 10),
+                "reviewer": rng.choice(names),
+                "anger": rng.randint(0, 9),
+            }
+        )
+    data = ["id", "film", "stars", "text"]
+    labels = ["id", "sentiment", "about", "joke", "rating", "reviewer", "anger"]
+    with duckdb.connect() as con:
+        import pyarrow as pa
+
+        table = pa.Table.from_pylist(rows)  # noqa: F841: read by DuckDB
+        con.sql(f"SELECT {', '.join(data)} FROM table").write_parquet(str(folder / "data.parquet"))
+        con.sql(f"SELECT {', '.join(labels)} FROM table").write_parquet(str(folder / "labels.parquet"))
+    return World(folder, rows)
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("large"), n=1500, seed=1)
+
+
+@pytest.fixture
+def con(world: World) -> uql.Connection:
+    return world.connect(budget="all")
