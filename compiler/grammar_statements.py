@@ -1,0 +1,149 @@
+"""The grammar of statements: queries, EXPLAIN, SET, CREATE TABLE … AS, INSERT, COPY."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from uql.compiler import syntax as ast
+from uql.compiler.grammar_expressions import P, append, span, whole_number
+from uql.compiler.syntax import Query
+
+
+def p_statement(p: P) -> None:
+    """statement : query
+    | explain
+    | set
+    | create
+    | insert
+    | copy"""
+    p[0] = p[1]
+
+
+# --------------------------------------------------------------------------------------------------------------- EXPLAIN
+def p_explain(p: P) -> None:
+    """explain : EXPLAIN query
+    | EXPLAIN format query"""
+    p[0] = ast.Explain(p[len(p) - 1], format=p[2] if len(p) == 4 else "text", span=span(p))
+
+
+def p_explain_analyze(p: P) -> None:
+    """explain : EXPLAIN ANALYZE query
+    | EXPLAIN ANALYZE format query"""
+    p[0] = ast.Explain(p[len(p) - 1], "ANALYZE", format=p[3] if len(p) == 5 else "text", span=span(p))
+
+
+def p_explain_sample(p: P) -> None:
+    """explain : EXPLAIN SAMPLE NUMBER query
+    | EXPLAIN SAMPLE NUMBER format query"""
+    format = p[4] if len(p) == 6 else "text"
+    p[0] = ast.Explain(p[len(p) - 1], "SAMPLE", whole_number(p, 3), format, span=span(p))
+
+
+def p_format(p: P) -> None:
+    """format : LPAREN FORMAT NAME RPAREN"""
+    p[0] = p[3].lower()
+    if p[0] not in ("text", "json", "mermaid"):
+        raise p.lexer.error_at(f"no format {p[3]}", span(p, 3), help="choose text, json or mermaid")
+
+
+# -------------------------------------------------------------------------------------------------------------- settings
+def p_set(p: P) -> None:
+    """set : SET NAME DOT NAME EQUALS constant"""
+    p[0] = ast.SetOption(_setting(p), p[6], span=span(p))
+
+
+def p_reset(p: P) -> None:
+    """set : RESET NAME DOT NAME"""
+    p[0] = ast.SetOption(_setting(p), None, span=span(p))
+
+
+def _setting(p: P) -> str:
+    if p[2].lower() != "uql":
+        raise p.lexer.error_at(
+            f"{p[2]}.{p[4]} is no setting of UQL", span(p, 2, 4), help=f"write {p[1].upper()} uql.{p[4]}"
+        )
+    name: str = p[4].lower()
+    return name
+
+
+# ---------------------------------------------------------------------------------------------------------------- tables
+def p_create(p: P) -> None:
+    """create : CREATE made TABLE dotted AS query
+    | CREATE made TABLE IF NOT EXISTS dotted AS query"""
+    _create(p, *p[2])
+
+
+def p_create_plain(p: P) -> None:
+    """create : CREATE TABLE dotted AS query
+    | CREATE TABLE IF NOT EXISTS dotted AS query"""
+    _create(p, False, False)
+
+
+def _create(p: P, replace: bool, temporary: bool) -> None:
+    n = len(p)
+    guarded = p[n - 4].upper() == "EXISTS"
+    p[0] = ast.CreateTable(p[n - 3], _stored(p, p[n - 1]), replace, temporary, guarded, span=span(p))
+
+
+def p_made(p: P) -> None:
+    """made : OR REPLACE
+    | OR REPLACE TEMPORARY
+    | TEMPORARY"""
+    p[0] = (len(p) > 2, len(p) != 3)
+
+
+def p_insert(p: P) -> None:
+    """insert : INSERT INTO dotted query
+    | INSERT INTO dotted LPAREN identifiers RPAREN query"""
+    columns = tuple(p[5]) if len(p) == 8 else ()
+    p[0] = ast.Insert(p[3], _stored(p, p[len(p) - 1]), columns, span=span(p))
+
+
+def p_copy(p: P) -> None:
+    """copy : COPY LPAREN bare_query RPAREN TO STRING
+    | COPY LPAREN bare_query RPAREN TO STRING LPAREN copy_options RPAREN"""
+    options = ""
+    if len(p) == 10:
+        inside = span(p, 8)
+        options = p.lexer.text[inside.start : inside.end]
+    p[0] = ast.CopyQuery(_stored(p, p[3]), p[6], options, span=span(p))
+
+
+def _stored(p: P, query: Query) -> Query:
+    to: Any = getattr(query, "to", None)
+    if to is not None:
+        raise p.lexer.error_at(
+            "TO cannot stand here: the statement already says where the rows go",
+            p.lexer.last_word("TO", span(p)),
+            code="UQL106",
+            help="leave TO out",
+        )
+    return query
+
+
+def p_copy_options(p: P) -> None:
+    """copy_options : copy_option
+    | copy_options COMMA copy_option"""
+    append(p)
+
+
+def p_copy_option(p: P) -> None:
+    """copy_option : NAME
+    | NAME copy_value
+    | NAME LPAREN copy_values RPAREN"""
+    p[0] = p[1]
+
+
+def p_copy_values(p: P) -> None:
+    """copy_values : copy_value
+    | copy_values COMMA copy_value"""
+    append(p)
+
+
+def p_copy_value(p: P) -> None:
+    """copy_value : STRING
+    | QUOTED
+    | NUMBER
+    | NAME
+    | boolean"""
+    p[0] = p[1]

@@ -1,0 +1,276 @@
+"""Characters to tokens. Linear in the length of the text; every token knows its exact place.
+
+Only a few words are reserved. Every other keyword comes out as the token of its keyword, and `uql.compiler.parser` turns it
+into a NAME wherever the grammar has no place for the keyword.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NoReturn
+
+from ply import lex
+
+from uql.errors import UQLSyntaxError
+
+RESERVED = frozenset(
+    [
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "GROUP",
+        "ORDER",
+        "BY",
+        "LIMIT",
+        "AS",
+        "AND",
+        "OR",
+        "NOT",
+        "ON",
+        "JOIN",
+        "UNION",
+        "HAVING",
+        "CASE",
+        "WHEN",
+    ]
+)
+
+SOFT = frozenset(
+    [
+        "ALL",
+        "ANALYZE",
+        "ANTI",
+        "ASC",
+        "BETWEEN",
+        "CAST",
+        "COPY",
+        "CREATE",
+        "CROSS",
+        "DESC",
+        "DISTINCT",
+        "ELSE",
+        "END",
+        "ESCAPE",
+        "EXISTS",
+        "EXPLAIN",
+        "FALSE",
+        "FILTER",
+        "FIRST",
+        "FORMAT",
+        "FULL",
+        "IF",
+        "ILIKE",
+        "IN",
+        "INNER",
+        "INSERT",
+        "INTERVAL",
+        "INTO",
+        "IS",
+        "LAST",
+        "LEFT",
+        "LIKE",
+        "MANY",
+        "NULL",
+        "NULLS",
+        "OFFSET",
+        "OUTER",
+        "OVER",
+        "PARTITION",
+        "PROMPT",
+        "REPLACE",
+        "RESET",
+        "RIGHT",
+        "SAMPLE",
+        "SEMI",
+        "SET",
+        "TABLE",
+        "THEN",
+        "TO",
+        "TRUE",
+        "TRY",
+        "TRY_CAST",
+        "USING",
+        "WITH",
+    ]
+)
+"""Keywords by position: names wherever the keyword cannot stand."""
+
+TEMPORAL = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ")
+UNITS = tuple(
+    f"{unit}{s}"
+    for unit in ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+    for s in ("", "S")
+)
+WORDS = {
+    **{word: word for word in RESERVED | SOFT},
+    **dict.fromkeys(TEMPORAL, "TEMPORAL"),
+    **dict.fromkeys(UNITS, "UNIT"),
+    "TEMP": "TEMPORARY",
+    "TEMPORARY": "TEMPORARY",
+}
+"""Word in upper case → the type of its token."""
+
+SYMBOLS = {
+    "(": "LPAREN",
+    ")": "RPAREN",
+    "[": "LBRACKET",
+    "]": "RBRACKET",
+    ",": "COMMA",
+    ".": "DOT",
+    ";": "SEMICOLON",
+    "+": "PLUS",
+    "-": "MINUS",
+    "*": "STAR",
+    "/": "SLASH",
+    "//": "SLASH",
+    "%": "SLASH",
+    "||": "CONCAT",
+    "::": "DCOLON",
+    "=": "EQUALS",
+    "==": "EQUALS",
+    "<>": "COMPARE",
+    "!=": "COMPARE",
+    "<": "COMPARE",
+    "<=": "COMPARE",
+    ">": "COMPARE",
+    ">=": "COMPARE",
+}
+CANONICAL = {"==": "=", "!=": "<>"}
+
+tokens = tuple(
+    sorted(
+        {"NAME", "QUOTED", "STRING", "NUMBER", "PARAMETER", "WITH_TIME_ZONE", *WORDS.values(), *SYMBOLS.values()}
+        - {"SEMICOLON"}
+    )
+)
+"""The terminals of the grammar; SEMICOLON ends a statement before the grammar sees it."""
+
+Token = lex.LexToken
+
+_ESCAPE = re.compile(r'\\(["\\])|""')
+_UNREADABLE = re.compile("[\x00\ud800-\udfff]")
+_PIECE = re.compile(r"'(?:[^']++|'')*+'?|\"(?:[^\"\\]++|\"\"|\\.)*+\"?|--[^\n]*|/\*.*?(?:\*/|\Z)|;", re.DOTALL)
+
+
+def _ended(t: Token) -> Token:
+    t.endlexpos = t.lexer.lexpos
+    return t
+
+
+class _Rules:
+    """The rules of ply.lex, tried in the order of the file."""
+
+    tokens = (*tokens, "SEMICOLON")
+
+    def t_ignored(self, t: Token) -> None:
+        r"[\s\ufeff]+|--[^\n]*|/\*.*?\*/"
+
+    def t_STRING(self, t: Token) -> Token:
+        r"'(?:[^']++|'')*+'"
+        t.value = t.value[1:-1].replace("''", "'")
+        return _ended(t)
+
+    def t_QUOTED(self, t: Token) -> Token:
+        r'"(?:[^"\\]++|""|\\.)*+"'
+        t.value = _ESCAPE.sub(lambda m: m.group(1) or '"', t.value[1:-1])
+        return _ended(t)
+
+    def t_NUMBER(self, t: Token) -> Token:
+        r"(?:[0-9](?:_?[0-9])*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?!\w)"
+        t.value = t.value.replace("_", "")
+        return _ended(t)
+
+    def t_NAME(self, t: Token) -> Token:
+        r"[^\W\d]\w*"
+        t.type = WORDS.get(t.value.upper(), "NAME")
+        return _ended(t)
+
+    def t_PARAMETER(self, t: Token) -> Token:
+        r"\$\w+"
+        t.value = t.value[1:]
+        return _ended(t)
+
+    def t_SYMBOL(self, t: Token) -> Token:
+        r"<=|>=|<>|!=|==|\|\||//|::|[-+*/%<>=(),.;\[\]]"
+        t.type = SYMBOLS[t.value]
+        t.value = CANONICAL.get(t.value, t.value)
+        return _ended(t)
+
+    def t_error(self, t: Token) -> NoReturn:
+        raise _unreadable(t.lexer.lexdata, t.lexpos)
+
+
+def _unreadable(text: str, at: int) -> UQLSyntaxError:
+    """What to say of a place where no token begins."""
+
+    def error(message: str, end: int, help: str | None = None) -> UQLSyntaxError:
+        return UQLSyntaxError(message, code="UQL107", text=text, start=at, end=end, help=help)
+
+    char = text[at]
+    if char == "'":
+        return error("this string is never closed", at + 1, "end it with '; a quote inside a string is written ''")
+    if char == '"':
+        return error("this text is never closed", at + 1, 'end it with "; a quote inside a text is written \\" or ""')
+    if text.startswith("/*", at):
+        return error("this comment is never closed", at + 2, "end it with */")
+    if char in "“”„‟«»″":
+        return error(
+            f"{char} is a typographic quote", at + 1, "write straight quotes: \"…\" for a text, '…' for a string"
+        )
+    if char in "‘’‚‛′`´":
+        return error(
+            f"{char} is not a quote of UQL",
+            at + 1,
+            "write straight quotes: \"…\" for a text or a name, '…' for a string",
+        )
+    if "0" <= char <= "9" or (char == "." and text[at + 1 : at + 2].isdigit()):
+        word = re.compile(r"[\w.]+").match(text, at)
+        assert word is not None
+        return error(
+            f"{word.group()} is neither a number nor a name",
+            word.end(),
+            "a name that begins with a digit stands in quotes",
+        )
+    if char == "$":
+        return error("$ needs a name", at + 1, "a parameter is written $name")
+    if char == "!":
+        return error("! alone is no operator", at + 1, "write NOT, or <> for “not equal”")
+    if char in "{}":
+        return error(f"{char} may stand only inside a text", at + 1, 'a hole belongs into the quotes: "… {column} …"')
+    shown = char if char.isprintable() else ascii(char)[1:-1]
+    return error(f"{shown} (U+{ord(char):04X}) has no meaning here", at + 1)
+
+
+@cache
+def _lexer() -> lex.Lexer:
+    return lex.lex(object=_Rules(), optimize=True, lextab="", reflags=int(re.DOTALL))  # no table is read or written
+
+
+def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
+    """The tokens of `text[start:end]`; `lexpos` and `endlexpos` count from the beginning of `text`.
+
+    Raises UQLSyntaxError (UQL107) where no token begins: unclosed quotes or comments, NUL, lone surrogates, …
+    """
+    end = len(text) if end is None else end
+    bad = _UNREADABLE.search(text, start, end)
+    if bad:
+        what = "a NUL byte" if bad.group() == "\0" else "half of a character (a lone surrogate)"
+        raise UQLSyntaxError(f"the text holds {what}", code="UQL107", text=text, start=bad.start(), end=bad.end())
+    lexer = _lexer().clone()
+    lexer.input(text)
+    lexer.lexpos, lexer.lexlen = start, end
+    return list(lexer)
+
+
+def statements(text: str) -> list[tuple[int, int]]:
+    """The (start, end) of each statement of a script: split at `;` outside strings, texts and comments; empty ones left out."""
+    cuts = [m.start() for m in _PIECE.finditer(text) if m.group() == ";"]
+    places = []
+    for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(text)], strict=True):
+        piece = text[start:end]
+        words = re.sub(r"--[^\n]*|/\*.*?\*/", lambda m: " " * len(m.group()), piece, flags=re.DOTALL)
+        if words.strip():
+            left = len(words) - len(words.lstrip())
+            places.append((start + left, start + len(words.rstrip())))
+    return places

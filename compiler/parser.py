@@ -1,0 +1,246 @@
+"""Tokens to a tree: `parse` for one statement, `parse_script` for many.
+
+The tables come from compiler/_tables.py. A keyword that is not reserved is a keyword only where the grammar has a place for
+it and for the token after it; everywhere else it is a name. To know this, the parser's own stack is played one or two tokens
+ahead, so that no list of exceptions has to be kept. The same play says what was expected where something else stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import fields
+from functools import cache
+from typing import Any, NoReturn
+
+from ply import yacc
+
+from uql.compiler.lexer import RESERVED, WORDS, Token, statements, tokenize
+from uql.compiler.syntax import Node, Span, Statement
+from uql.compiler.syntax_errors import Place, unexpected
+from uql.errors import UQLSyntaxError
+
+MAX_DEPTH = 200
+"""How deep parentheses and expressions may nest; every later stage may recurse this deep."""
+
+_SOFT = frozenset(WORDS.values()) - RESERVED
+
+
+def parse(text: str) -> Statement:
+    """The tree of one statement; a `;` may end it.
+
+    Raises UQLSyntaxError, which knows the place, what was expected and often what to write instead:
+
+        UQL100  something else was expected        UQL106  a clause stands where it may not
+        UQL103  nested deeper than MAX_DEPTH        UQL107  no token: unclosed quotes, unknown characters
+        UQL104  a clause or an option given twice
+
+    >>> parse("SELECT COUNT(*) FROM reviews").items[0].expr.name
+    'count'
+    """
+    return _parse(text, 0, len(text))
+
+
+def parse_script(text: str) -> list[tuple[Statement | str, Span]]:
+    """The statements of a script, cut at each `;` outside strings, texts and comments, with their places.
+
+    What is not UQL comes back as the text itself: DuckDB may know it, and `parse` of it raises the error.
+    """
+    found: list[tuple[Statement | str, Span]] = []
+    for start, end in statements(text):
+        try:
+            found.append((_parse(text, start, end), Span(start, end)))
+        except UQLSyntaxError:
+            found.append((text[start:end], Span(start, end)))
+    return found
+
+
+def _parse(text: str, start: int, end: int) -> Statement:
+    feed = _Feed(text, tokenize(text, start, end), end)
+    machine = copy(_machine())
+    feed.machine, machine.errorfunc = machine, feed.fail
+    statement: Statement = machine.parse(lexer=feed, tokenfunc=feed.token, tracking=True)
+    _check_depth(statement, text)
+    return statement
+
+
+@cache
+def _machine() -> Any:
+    """The LR machine of ply, from the tables that were made at build time."""
+    from uql.compiler import _tables
+    from uql.compiler.grammar import PRODUCTIONS
+
+    table = yacc.LRTable()
+    table.lr_action = _rows(_tables.ACTION, _tables.TERMINALS)
+    table.lr_goto = _rows(_tables.GOTO, _tables.RULES)
+    table.lr_productions = [
+        yacc.MiniProduction("", name, length, function, "", 0) for name, length, function in _tables.PRODUCTIONS
+    ]
+    table.bind_callables(PRODUCTIONS)
+    return yacc.LRParser(table, None)
+
+
+def _rows(flat: tuple[tuple[int, ...], ...], names: tuple[str, ...]) -> dict[int, dict[str, int]]:
+    return {i: {names[k]: v for k, v in zip(row[::2], row[1::2], strict=True)} for i, row in enumerate(flat)}
+
+
+class _Feed:
+    """Hands the tokens to the machine, deciding for each word whether it is a keyword or a name; says what went wrong.
+
+    It stands in ply's place for a lexer, so that a production reaches it as `p.lexer`.
+    """
+
+    lineno = 0  # asked for by ply
+
+    def __init__(self, text: str, tokens: list[Token], end: int) -> None:
+        self.text, self.tokens, self.end = text, tokens, end
+        self.machine: Any = None
+        self.at = -1  # the token handed over last
+        self.open: list[Token] = []  # brackets that are not closed yet
+        self.stack: list[int] = []  # the machine's states before that token …
+        self.stack_before: list[int] = []  # … and before the one before it
+
+    # ------------------------------------------------------------------------------------------------------------ tokens
+    def token(self) -> Token | None:
+        """The next token, None at the end."""
+        self.at += 1
+        self.stack_before, self.stack = self.stack, list(self.machine.statestack)
+        if self.at >= len(self.tokens):
+            return None
+        token = self.tokens[self.at]
+        if token.type == "SEMICOLON":
+            return self._end(token)
+        if self.at and self.tokens[self.at - 1].type == "DOT" and token.type in WORDS.values():
+            token.type = "NAME"
+        elif token.type in _SOFT:
+            token.type = self._decide(token)
+        elif token.type in ("LPAREN", "LBRACKET"):
+            self.open.append(token)
+            if len(self.open) > MAX_DEPTH:
+                raise _too_deep(self.text, Span(token.lexpos, token.endlexpos))
+        elif token.type in ("RPAREN", "RBRACKET") and self.open:
+            self.open.pop()
+        return token
+
+    def _end(self, semicolon: Token) -> None:
+        """Only semicolons may follow one."""
+        for token in self.tokens[self.at :]:
+            if token.type != "SEMICOLON":
+                place = Span(token.lexpos, token.endlexpos)
+                raise self.error_at(
+                    "a second statement begins here", place, help="one statement at a time; a script is split at each ;"
+                )
+        self.end = semicolon.lexpos
+        del self.tokens[self.at :]
+
+    def _decide(self, token: Token) -> str:
+        """The keyword if it may stand here and the next token may follow, else NAME."""
+        if token.type == "WITH" and self._words(1) == ("TIME", "ZONE") and self.shift(self.stack, "WITH_TIME_ZONE"):
+            token.endlexpos = self.tokens[self.at + 2].endlexpos
+            del self.tokens[self.at + 1 : self.at + 3]
+            return "WITH_TIME_ZONE"
+        kind: str = token.type
+        stack = self.shift(self.stack, kind)
+        if stack is None:
+            return "NAME" if self.shift(self.stack, "NAME") else kind
+        if self.shift(self.stack, "NAME") is None or self._follows(stack):
+            return kind
+        return "NAME"
+
+    def _words(self, ahead: int) -> tuple[str, ...]:
+        return tuple(
+            str(t.value).upper() for t in self.tokens[self.at + ahead : self.at + ahead + 2] if t.type != "QUOTED"
+        )
+
+    def _follows(self, stack: list[int]) -> bool:
+        """May the next token stand after this stack?"""
+        after = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
+        if after is None or after.type == "SEMICOLON":
+            return self.shift(stack, "$end") is not None
+        kinds = (after.type, "NAME") if after.type in _SOFT else (after.type,)
+        return any(self.shift(stack, kind) is not None for kind in kinds)
+
+    def shift(self, stack: list[int], kind: str) -> list[int] | None:
+        """The stack after a token of this kind, None where it cannot stand; the given stack stays as it is."""
+        action, goto, productions = self.machine.action, self.machine.goto, self.machine.productions
+        states = stack
+        while True:
+            act = action[states[-1]].get(kind)
+            if act is None:
+                return None
+            if act >= 0:  # 0 accepts
+                return [*states, act]
+            rule = productions[-act]
+            states = states[: len(states) - rule.len]
+            states.append(goto[states[-1]][rule.name])
+
+    # ------------------------------------------------------------------------------------------------------------ errors
+    def expected(self, stack: list[int]) -> frozenset[str]:
+        """The kinds of token that may stand after this stack."""
+        kinds = {kind for row in (self.machine.action[state] for state in stack[-1:]) for kind in row}
+        return frozenset(kind for kind in kinds if self.shift(stack, kind) is not None)
+
+    def fail(self, token: Token | None) -> NoReturn:
+        """Called by the machine where no action is left."""
+        tokens = [t for t in self.tokens if t.type != "SEMICOLON"]
+        place = Place(
+            text=self.text,
+            end=self.end,
+            tokens=tokens,
+            at=self.at,
+            expected=self.expected(self.stack),
+            expected_before=self.expected(self.stack_before) if self.stack_before else frozenset(),
+            open=tuple(self.open),
+        )
+        raise unexpected(place)
+
+    def error_at(self, message: str, span: Span, *, code: str = "UQL100", help: str | None = None) -> UQLSyntaxError:
+        """An error of this statement, for the productions to raise."""
+        return UQLSyntaxError(message, code=code, text=self.text, start=span.start, end=span.end, help=help)
+
+    def line_column(self, at: int) -> tuple[int, int]:
+        """Both count from 1."""
+        return self.text.count("\n", 0, at) + 1, at - self.text.rfind("\n", 0, at)
+
+    def last_word(self, kind: str, span: Span) -> Span:
+        """The place of the last token of this kind within `span`."""
+        for token in reversed(self.tokens[: self.at + 1]):
+            if token.type == kind and span.start <= token.lexpos < span.end:
+                return Span(token.lexpos, token.endlexpos)
+        return span
+
+
+def _too_deep(text: str, span: Span) -> UQLSyntaxError:
+    return UQLSyntaxError(
+        f"nested more than {MAX_DEPTH} deep",
+        code="UQL103",
+        text=text,
+        start=span.start,
+        end=span.end,
+        help="split the statement: WITH name AS (…), a list for IN, or a table made by TO",
+    )
+
+
+def _check_depth(statement: Node, text: str) -> None:
+    """Raise UQLSyntaxError (UQL103) when a node lies deeper than MAX_DEPTH. Without recursion."""
+    level: list[Node] = [statement]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in _children(node)]
+        if not level:
+            return
+    raise _too_deep(text, level[0].span)
+
+
+def _children(node: Node) -> Iterable[Node]:
+    stack: list[Any] = [getattr(node, name) for name in _names(type(node))]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            stack.extend(value)
+
+
+@cache
+def _names(kind: type[Node]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.name != "span")

@@ -1,0 +1,272 @@
+"""What to say where the grammar has no place for a token: what stands there, what was expected, and the likely slip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from uql.compiler.lexer import RESERVED, SYMBOLS, Token
+from uql.errors import UQLSyntaxError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a parse came to its end."""
+
+    text: str
+    end: int  # of the statement
+    tokens: list[Token]
+    at: int  # the token that does not fit; len(tokens) is the end
+    expected: frozenset[str]  # kinds of token that would fit
+    expected_before: frozenset[str]  # those that would have fitted in the place of the token before
+    open: tuple[Token, ...]  # brackets that are not closed
+
+    def kind(self, offset: int = 0) -> str:
+        """The kind of the token so many places further on, '$end' outside."""
+        i = self.at + offset
+        return str(self.tokens[i].type) if 0 <= i < len(self.tokens) else "$end"
+
+    def written(self, offset: int = 0) -> str:
+        """That token as it is written."""
+        i = self.at + offset
+        return self.text[self.tokens[i].lexpos : self.tokens[i].endlexpos] if 0 <= i < len(self.tokens) else ""
+
+
+def unexpected(place: Place) -> UQLSyntaxError:
+    """The error for a token that does not fit."""
+    if place.at < len(place.tokens):
+        token = place.tokens[place.at]
+        start, end = token.lexpos, token.endlexpos
+        written = place.written()
+        found = written if len(written) <= 40 else written[:37] + "…"
+    else:
+        start = end = max((t.endlexpos for t in place.tokens[-1:]), default=place.end)
+        found = "the end"
+    if not place.tokens:
+        return UQLSyntaxError(
+            "there is no statement", text=place.text, start=0, end=0, help="for example: SELECT * FROM t"
+        )
+    help = next((words for words in (slip(place) for slip in SLIPS) if words), None)
+    message = f"expected {listed(expected_words(place.expected))}, found {found}"
+    return UQLSyntaxError(message, text=place.text, start=start, end=end, help=help)
+
+
+# -------------------------------------------------------------------------------------------------------- what was expected
+_OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "CONCAT", "EQUALS", "COMPARE", "AND", "OR", "IS", "IN", "LIKE", "ILIKE"}
+_OPERATORS |= {"BETWEEN", "DCOLON", "NOT"}
+_JOINS = {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI"}
+_CLAUSES = {"WHERE", "HAVING", "GROUP", "ORDER", "LIMIT", "OFFSET", "TO", "WITH", "UNION"}
+_STATEMENTS = {"SELECT", "EXPLAIN", "SET", "RESET", "CREATE", "INSERT", "COPY"}
+_START = {"NUMBER", "STRING", "PARAMETER", "NULL", "TRUE", "FALSE", "TEMPORAL", "INTERVAL", "CASE", "CAST", "TRY_CAST"}
+_START |= {"TRY", "PROMPT", "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT"}
+_SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
+    "$end": "the end",
+    "NAME": "a name",
+    "QUOTED": 'a text in "…"',
+    "STRING": "a string in '…'",
+    "NUMBER": "a number",
+    "PARAMETER": "$name",
+    "UNIT": "a unit of time",
+    "GROUP": "GROUP BY",
+    "ORDER": "ORDER BY",
+}
+
+
+def expected_words(kinds: frozenset[str]) -> list[str]:
+    """A short list for people, of the kinds of token that would fit."""
+    rest, words = set(kinds), []
+    if rest >= _STATEMENTS:
+        return ["a statement"]
+    if {"CASE", "NUMBER", "NAME"} <= rest:
+        words.append("an expression")
+        rest -= _START | ({"STAR"} if "SELECT" not in rest else set())
+    elif {"NAME", "QUOTED"} <= rest:
+        words.append("a name")
+        rest -= {"NAME", "QUOTED"}
+    elif "AS" in rest:
+        rest -= {"NAME"}
+    if {"PLUS", "EQUALS"} <= rest or {"PLUS", "CONCAT"} <= rest:
+        words.append("an operator")
+        rest -= _OPERATORS | {"DOT", "LPAREN", "USING", "FILTER", "OVER", "LBRACKET", "ESCAPE"}
+    if rest >= _JOINS:
+        rest -= _JOINS - {"JOIN"}
+    if len(rest & _CLAUSES) >= 6:
+        rest -= _CLAUSES
+        words.append("a clause such as WHERE, GROUP BY, ORDER BY or LIMIT")
+    if "DESC" in rest:
+        rest -= {"NULLS"}
+    words += sorted(
+        (_SHOWN.get(kind, kind) for kind in rest), key=lambda word: (not word[0].isalpha(), word == "the end", word)
+    )
+    return words
+
+
+def listed(words: list[str]) -> str:
+    """a, b or c"""
+    words = [word if word[0].isalpha() else f"‘{word}’" if len(word) <= 2 else word for word in words]
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+# -------------------------------------------------------------------------------------------------------------- likely slips
+def near_miss(place: Place) -> str | None:
+    """WHRE, FORM, SELCT: a name at a small distance from a keyword that would have fitted."""
+    for offset, expected in ((0, place.expected), (-1, place.expected_before)):
+        if place.kind(offset) == "NAME":
+            word = place.written(offset).upper()
+            for keyword in sorted(expected):
+                if keyword.isalpha() and keyword.isupper() and keyword not in _KINDS and _close(word, keyword):
+                    return f"did you mean {_SHOWN.get(keyword, keyword)}?"
+    return None
+
+
+_KINDS = {"NAME", "QUOTED", "STRING", "NUMBER", "PARAMETER", "TEMPORAL", "UNIT", *SYMBOLS.values()}
+
+
+def _close(word: str, keyword: str) -> bool:
+    """One edit apart (an exchange of neighbours is one), for words of four letters or more; two from seven on."""
+    if word == keyword or (min(len(word), len(keyword)) < 4 and (sorted(word) != sorted(keyword) or len(word) < 2)):
+        return False
+    return distance(word, keyword) <= (2 if len(keyword) >= 7 else 1)
+
+
+def distance(a: str, b: str) -> int:
+    """Damerau–Levenshtein distance (optimal string alignment); 3 or more may be given as 3."""
+    if abs(len(a) - len(b)) > 2:
+        return 3
+    before, last = [0] * (len(b) + 1), list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        row = [i]
+        for j, y in enumerate(b, start=1):
+            best = min(row[j - 1] + 1, last[j] + 1, last[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        before, last = last, row
+    return last[-1]
+
+
+def missing_by(place: Place) -> str | None:
+    if place.kind(-1) in ("GROUP", "ORDER") and "BY" in place.expected:
+        return f"write {place.kind(-1)} BY"
+    return None
+
+
+def trailing_comma(place: Place) -> str | None:
+    ends = {"FROM", "WHERE", "HAVING", "LIMIT", "UNION", "RPAREN", "RBRACKET", "$end"}
+    clause = place.kind() in ("GROUP", "ORDER") and place.kind(1) == "BY"
+    if place.kind(-1) == "COMMA" and (place.kind() in ends or clause):
+        return "remove the comma before it, or write what is missing"
+    return None
+
+
+def reserved_name(place: Place) -> str | None:
+    if place.kind() not in RESERVED or not place.expected & {"NAME", "QUOTED"}:
+        return None
+    naming = place.kind(-1) in ("AS", "TO", "FROM", "JOIN", "TABLE", "INTO", "DOT")
+    no_clause = place.kind() in ("GROUP", "ORDER") and place.kind(1) != "BY"
+    lonely = place.kind() in ("LIMIT", "BY", "ON", "UNION", "JOIN") and place.kind(1) in (
+        "COMMA",
+        "FROM",
+        "EQUALS",
+        "COMPARE",
+        "AS",
+    )
+    if naming or no_clause or lonely:
+        word = place.written()
+        return f'{word} is a reserved word; as a name it stands in quotes: "{word}"'
+    return None
+
+
+def nothing_selected(place: Place) -> str | None:
+    if place.kind(-1) in ("SELECT", "DISTINCT") and place.kind() in ("FROM", "WHERE", "$end"):
+        return "say what to select: *, columns, or a text"
+    return None
+
+
+def missing_operand(place: Place) -> str | None:
+    if place.kind() in ("AND", "OR", "EQUALS", "COMPARE", "THEN", "CONCAT", "SLASH") and "CASE" in place.expected:
+        return f"something is missing before {place.written()}"
+    return None
+
+
+def quoted_alias(place: Place) -> str | None:
+    if place.kind() == "QUOTED" and "AS" in place.expected:
+        return f"an alias in quotes needs AS: AS {place.written()[:40]}"
+    if place.kind() == "STRING" and ("AS" in place.expected or place.kind(-1) == "AS"):
+        return f'an alias is a name, or stands in double quotes: AS "{str(place.tokens[place.at].value)[:40]}"'
+    return None
+
+
+def brackets(place: Place) -> str | None:
+    if place.kind() in ("RPAREN", "RBRACKET") and not place.open and "CASE" not in place.expected:
+        return f"this {place.written()} closes nothing"
+    if place.kind() == "$end" and place.open:
+        token = place.open[-1]
+        line = place.text.count("\n", 0, token.lexpos) + 1
+        column = token.lexpos - place.text.rfind("\n", 0, token.lexpos)
+        return f"the {token.value} at line {line}, column {column} is never closed"
+    return None
+
+
+def missing_from(place: Place) -> str | None:
+    kinds = [t.type for t in place.tokens[: place.at]]
+    if place.kind() == "NAME" and "FROM" in place.expected and "FROM" not in kinds:
+        return f"is FROM missing before {place.written()[:40]}?"
+    return None
+
+
+def limit_comma(place: Place) -> str | None:
+    if place.kind() == "COMMA" and place.kind(-2) == "LIMIT":
+        return "write LIMIT count OFFSET how_many_to_skip"
+    return None
+
+
+def top(place: Place) -> str | None:
+    if place.kind() == "NUMBER" and place.written(-1).upper() == "TOP":
+        return f"write LIMIT {place.written()} at the end"
+    return None
+
+
+def in_without_list(place: Place) -> str | None:
+    if place.kind(-1) == "IN" and place.expected == {"LPAREN"}:
+        return "write IN ('a', 'b') or IN (SELECT …)"
+    return None
+
+
+def join_condition(place: Place) -> str | None:
+    if {"ON", "USING"} <= place.expected and "WHERE" not in place.expected:
+        return "a JOIN needs ON condition or USING (columns); without one it is CROSS JOIN"
+    return None
+
+
+def not_operator(place: Place) -> str | None:
+    if place.kind() == "NOT" and place.kind(-1) in ("EQUALS", "COMPARE"):
+        return "put NOT … in parentheses"
+    return None
+
+
+def not_in_uql(place: Place) -> str | None:
+    """Statements and forms of SQL that UQL does not read."""
+    if place.at == 0 and place.kind() == "NAME":
+        return "UQL reads SELECT, WITH, EXPLAIN, SET, RESET, CREATE TABLE … AS, INSERT and COPY"
+    return None
+
+
+SLIPS: tuple[Callable[[Place], str | None], ...] = (
+    missing_by,
+    trailing_comma,
+    nothing_selected,
+    near_miss,
+    top,
+    limit_comma,
+    reserved_name,
+    in_without_list,
+    not_operator,
+    missing_operand,
+    quoted_alias,
+    join_condition,
+    missing_from,
+    brackets,
+    not_in_uql,
+)
+"""Each names one slip, or None; the first that speaks is heard."""
