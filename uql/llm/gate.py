@@ -99,7 +99,7 @@ class Gate:
         model: Provider | str | None = None,
         ledger: Ledger | None = None,
         budget: Budget | None = None,
-        calls: int | None | Literal["settings"] = "settings",
+        calls: int | Literal["settings"] | None = "settings",
         plugins: tuple[str, ...] = (),
     ) -> Gate:
         """A gate for one run.
@@ -472,7 +472,9 @@ class Gate:
             paid_in = paid_out = 0
             began = time.monotonic()
             left = self.budget.seconds_left
-            timeout = request.timeout_s if left is None else max(0.01, min(request.timeout_s, left))
+            timeout = request.timeout_s if provider.limits.timed else None
+            if timeout is not None and left is not None:
+                timeout = max(0.01, min(timeout, left))
             settled = False
             try:
                 reply = await asyncio.wait_for(_as_coroutine(provider, request), timeout)
@@ -482,7 +484,7 @@ class Gate:
                     )
                 paid_in, paid_out = reply.input_tokens, reply.output_tokens
             except TimeoutError:
-                fault, paid_in = CallError("timeout", f"no reply within {timeout:g} s"), most_in
+                fault, paid_in = CallError("timeout", f"no reply within {timeout or 0:g} s"), most_in
             except CallError as error:
                 fault, paid_in, paid_out = error, error.input_tokens, error.output_tokens
             except BaseException:

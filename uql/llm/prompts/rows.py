@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 
 from uql.llm.questions import Cell, Question, Row
@@ -12,6 +13,7 @@ VERSION = "rows-1"
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _TAGS = r"/?(?:start_of_turn|end_of_turn|bos|eos|s|pad|unk|think|tool_call|tool_response)>"
 _CONTROL = re.compile(rf"<(?=[|\uff5c]|{_TAGS})|\[(?=/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS)\b)", re.IGNORECASE)
+SYSTEM = "You answer questions about a text."  # one for several kinds: the row after it is evaluated once for all
 SHORT = 80  # characters of a value that enters an instruction
 
 
@@ -96,3 +98,20 @@ def fenced(text: str, seed: int) -> str:
 def media(row: Row) -> list[Cell]:
     """The cells of a row that are images, sounds or documents."""
     return [cell for cell in row.cells if isinstance(cell.value, bytes)]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is sent: the instruction of the system, and one turn of the user."""
+
+    system: str
+    user: str
+
+
+def about(row: Row, question: str) -> str:
+    """The measured form: the row, an empty line, the question. A row of several cells begins on a line of its own."""
+    text = lines(row)
+    if not text:
+        return question
+    several = "\n" if text and sum(isinstance(c.value, str) for c in row.cells) > 1 else " "
+    return f"Text:{several}{text}\n\n{question}"

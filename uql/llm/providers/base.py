@@ -97,6 +97,7 @@ class Limits:
     concurrency: int = 8
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    timed: bool = True  # requests end after settings.timeout_s; not where work in this process cannot be taken back
     adaptive: bool = False  # concurrency grows and shrinks with what the provider bears
 
 

@@ -42,7 +42,7 @@ class Rows:
                 raise ConfigError(f"{file}: {found} has no column {key!r}", code="UQL402")
         k = quoted(key)
         try:
-            self._db.execute(f"CREATE TABLE rows AS SELECT row_number() OVER () - 1 AS __i, * FROM data_file")
+            self._db.execute("CREATE TABLE rows AS SELECT row_number() OVER () - 1 AS __i, * FROM data_file")
             self._db.execute(
                 f"CREATE TABLE truth AS SELECT r.__i, l.* FROM rows r LEFT JOIN labels_file l ON r.{k} = l.{k} ORDER BY r.__i"
             )

@@ -1,0 +1,258 @@
+"""local: a GGUF file in this process, through llama.cpp (xllamacpp).
+
+    local                          the default model of the store
+    local:NAME  local:/path.gguf   another one;  ?n_ctx=8192&threads=1 behind it
+
+Predicate, Score and Compare are read from the log-probabilities of one token, Choice is decoded under a grammar of its
+labels, Extract under one of the bare value, Write under a JSON schema. Each question about a row is a prompt of its own
+with the row first, so that the next question finds the row evaluated. The row is not fenced: the measured form has none, one
+prompt holds one row, and what may be answered is fixed by the reading; control tokens of the chat template are made harmless.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from uql import models
+from uql.errors import ConfigError
+from uql.llm.prompts import choice, compare, extract, predicate, score, write
+from uql.llm.prompts.rows import VERSION as ROWS
+from uql.llm.prompts.rows import Prompt
+from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
+from uql.llm.providers.labels import label_masses, yes_no
+from uql.llm.providers.llama import Engine, engine
+from uql.llm.providers.numbers import not_in_row
+from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
+from uql.llm.values import grammar, literal, parse_type
+from uql.settings import Settings
+
+_OPTIONS = {"n_ctx": 4096, "threads": 0}
+_MODULES: dict[type[Question], Any] = {
+    Predicate: predicate, Choice: choice, Score: score, Extract: extract, Compare: compare, Write: write,
+}  # fmt: skip
+MARGIN = 64  # tokens kept free beside prompt and reply
+
+
+def open_provider(rest: str, settings: Settings) -> Local:
+    """The model of a name or path. Raises UnknownModelError where the file is not there; it is loaded when first asked."""
+    name, _, query = rest.partition("?")
+    options = dict(_OPTIONS)
+    for key, value in parse_qsl(query, keep_blank_values=True):
+        if key not in options or not value.isdigit():
+            raise ConfigError(
+                f"local: {key}={value} is not possible", code="UQL402", help="options: n_ctx=TOKENS, threads=NUMBER"
+            )
+        options[key] = int(value)
+    return Local(models.find(name), **options)
+
+
+class Local:
+    """One model file. Instances of one file share the loaded model."""
+
+    is_local = True
+    price = Price(0.0, 0.0)
+    limits = Limits(concurrency=1, timed=False)
+
+    def __init__(self, path: Path, *, n_ctx: int = 4096, threads: int = 0) -> None:
+        self.path, self.n_ctx, self.threads = path, max(512, n_ctx), threads
+        self.name = f"local:{path.stem}"
+        self.capabilities = Capabilities(probabilities=True, schema=True, images=False, audio=False, context=self.n_ctx)
+
+    def version(self, question: Question) -> str:
+        return f"{_MODULES[type(question)].VERSION}/{ROWS}/local-1/ctx{self.n_ctx}"
+
+    def tokens_at_most(self, request: Request) -> tuple[int, int]:
+        output = sum(
+            q.max_tokens if isinstance(q, Write) else 320 if isinstance(q, Extract) else 40 for q in request.questions
+        )
+        return self.n_ctx * len(request.questions), output
+
+    async def aclose(self) -> None:
+        """The model stays loaded for the next query."""
+
+    async def answer(self, request: Request) -> Reply:
+        loaded = await engine(self.path, n_ctx=self.n_ctx, threads=self.threads)
+        return await loaded.run(lambda: self._answer(loaded, request))
+
+    # ------------------------------------------------------------------------------------------- in the engine's thread
+    def _answer(self, loaded: Engine, request: Request) -> Reply:
+        usage = Usage(requests=1)
+        errors = request.errors or ("",) * len(request.questions)
+        answers = []
+        for question, error in zip(request.questions, errors, strict=True):
+            try:
+                answers.append(self._one(loaded, question, request.row, error, usage))
+            except CallError as failure:
+                answers.append(Answer(problem=Problem(failure.kind, failure.message, failure.raw)))
+        return Reply(tuple(answers), usage.input_tokens, usage.output_tokens, 1, tuple(usage.warnings))
+
+    def _one(self, loaded: Engine, question: Question, row: Row, error: str, usage: Usage) -> Answer:
+        def ask(make: Callable[[Row], Prompt], **body: Any) -> dict[str, Any]:
+            return self._fitted(loaded, make, row, error, usage, body)
+
+        match question:
+            case Predicate():
+                reply = ask(lambda r: predicate.alone(question, r), max_tokens=1, logprobs=True, top_logprobs=40)
+                yes, no = yes_no(_top(reply)[0])
+                if yes == no == 0.0:
+                    return Answer(
+                        problem=Problem("wrong_type", "neither Yes nor No was among the likely words", _text(reply))
+                    )
+                return Answer(yes > no, yes / (yes + no))
+            case Choice():
+                return self._choice(ask, question)
+            case Score():
+                return self._score(ask, question)
+            case Compare():
+                reply = ask(lambda r: compare.alone(question, r), max_tokens=1, logprobs=True, top_logprobs=40)
+                first, second = label_masses([_top(reply)[0]], ["A", "B"], [])
+                if first == second == 0.0:
+                    return Answer(
+                        problem=Problem("wrong_type", "neither A nor B was among the likely words", _text(reply))
+                    )
+                sides = list(compare.sides(row))
+                share = first / (first + second)
+                return Answer(sides[0] if share >= 0.5 else sides[1], max(share, 1 - share))
+            case Extract():
+                return self._extract(ask, question, row)
+            case Write():
+                return self._write(ask, question)
+        raise ConfigError(f"local models do not answer a {type(question).__name__}", code="UQL402")
+
+    def _choice(self, ask: Callable[..., dict[str, Any]], question: Choice) -> Answer:
+        options = choice.options(question)
+        make = lambda r: choice.alone(question, r)  # noqa: E731
+        if question.many:  # each label is a condition of its own
+            raise CallError("wrong_type", "several labels a row are asked as one condition a label")
+        rule = "root ::= " + " | ".join(literal(option) for option in options)
+        one = {"grammar": rule, "logprobs": True, "top_logprobs": 40}
+        reply = ask(make, max_tokens=1, **one)
+        begun = _text(reply)
+        fitting = [option for option in options if begun and option.startswith(begun)]
+        if len(fitting) != 1:
+            reply = ask(make, max_tokens=max(8, max(len(option) for option in options)), **one)
+            fitting = [option for option in options if option == _text(reply).strip()]
+        if not fitting:
+            return Answer(problem=Problem("wrong_type", "the reply is none of the labels", _text(reply)))
+        masses = label_masses(_top(reply), options, _tokens(reply))
+        total = sum(masses)
+        shares = tuple(mass / total for mass in masses) if total > 0 else None
+        return Answer(fitting[0], shares[options.index(fitting[0])] if shares else math.nan, shares)
+
+    def _score(self, ask: Callable[..., dict[str, Any]], question: Score) -> Answer:
+        reply = ask(lambda r: score.alone(question, r), max_tokens=1, logprobs=True, top_logprobs=40)
+        digits = [str(d) for d in range(min(question.levels, 10))]
+        masses = label_masses([_top(reply)[0]], digits, [])
+        total = sum(masses)
+        if total <= 0:
+            return Answer(problem=Problem("wrong_type", "no digit was among the likely words", _text(reply)))
+        shares = tuple(mass / total for mass in masses)
+        level = sum(d * share for d, share in enumerate(shares))
+        stretch = (question.levels - 1) / (len(digits) - 1) if len(digits) > 1 else 0.0
+        return Answer(level * stretch, max(shares), shares if len(shares) == question.levels else None)
+
+    def _extract(self, ask: Callable[..., dict[str, Any]], question: Extract, row: Row) -> Answer:
+        kind = parse_type(question.type)
+        rule = grammar(kind)
+        if rule is not None:
+            reply = ask(lambda r: extract.alone(question, r), max_tokens=96, grammar=rule)
+            answer = extract.read(_text(reply).strip(), question)
+        else:
+            schema = {"name": "value", "schema": extract.schema(question)}
+            reply = ask(
+                lambda r: extract.alone(question, r),
+                max_tokens=320,
+                response_format={"type": "json_schema", "json_schema": schema},
+            )
+            try:
+                answer = extract.read(json.loads(_text(reply)), question)
+            except json.JSONDecodeError as error:
+                return Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", _text(reply)))
+        if answer.problem is None and not_in_row(answer.value, question.text, row):
+            return Answer(None)  # a number that the row does not hold is another one's, or made up
+        return answer
+
+    def _write(self, ask: Callable[..., dict[str, Any]], question: Write) -> Answer:
+        body: dict[str, Any] = {"max_tokens": question.max_tokens}
+        if question.schema is not None:
+            schema = {"name": "reply", "schema": json.loads(question.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+
+        def make(row: Row) -> Prompt:
+            return write.prompt(question, row)
+
+        reply = ask(make, **body)
+        if reply["choices"][0]["finish_reason"] == "length" and question.schema is not None:
+            return Answer(
+                problem=Problem("truncated", f"the reply was cut at {question.max_tokens} tokens", _text(reply))
+            )
+        return write.read(_text(reply), question)
+
+    def _fitted(
+        self, loaded: Engine, make: Callable[[Row], Prompt], row: Row, error: str, usage: Usage, body: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Send a prompt, its row shortened at the end until it fits the context."""
+        room = self.n_ctx - int(body["max_tokens"]) - MARGIN
+        shown, cut = _shortened(row, 8 * self.n_ctx)
+        for _ in range(6):
+            prompt = make(shown)
+            user = prompt.user if not error else f"{prompt.user}\n\n(Your last answer could not be used: {error[:200]})"
+            messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": user}]
+            reply = loaded.chat({"messages": messages, "temperature": 0.0, "seed": 0, "cache_prompt": True, **body})
+            problem = reply.get("error")
+            if problem is None:
+                used, timing = reply["usage"], reply.get("timings") or {}
+                usage.input_tokens += int(timing.get("prompt_n", used["prompt_tokens"]))
+                usage.output_tokens += int(used["completion_tokens"])
+                if cut:
+                    usage.warnings.append(
+                        f"rows longer than the context of {self.name} ({self.n_ctx} tokens) were cut at their end"
+                    )
+                return reply
+            if problem.get("type") != "exceed_context_size_error":
+                raise CallError("server", str(problem.get("message", problem)))
+            longest = max((len(c.value) for c in shown.cells if isinstance(c.value, str)), default=0)
+            fits = int(longest * max(0.0, 0.95 * room / max(1, int(problem["n_prompt_tokens"]))))
+            if fits < 16:
+                break
+            shown, cut = _shortened(shown, fits)[0], True
+        raise CallError("too_long", f"the question does not fit the context of {self.n_ctx} tokens")
+
+
+def _shortened(row: Row, most: int) -> tuple[Row, bool]:
+    """The row with no text longer than `most` characters, and whether one was."""
+    if all(not isinstance(c.value, str) or len(c.value) <= most for c in row.cells):
+        return row, False
+    cells = tuple(
+        Cell(c.name, c.value[:most], c.table, c.media_type) if isinstance(c.value, str) else c for c in row.cells
+    )
+    return replace(row, cells=cells), True
+
+
+def _text(reply: dict[str, Any]) -> str:
+    return str(reply["choices"][0]["message"].get("content") or "")
+
+
+def _steps(reply: dict[str, Any]) -> list[dict[str, Any]]:
+    return (reply["choices"][0].get("logprobs") or {}).get("content") or []
+
+
+def _top(reply: dict[str, Any]) -> list[dict[str, float]]:
+    """For each decoded token the probabilities of the likely ones."""
+    steps: list[dict[str, float]] = []
+    for step in _steps(reply):
+        found: dict[str, float] = {}
+        for item in step["top_logprobs"]:
+            found[item["token"]] = found.get(item["token"], 0.0) + math.exp(item["logprob"])
+        steps.append(found)
+    return steps or [{}]
+
+
+def _tokens(reply: dict[str, Any]) -> list[str]:
+    return [str(step["token"]) for step in _steps(reply)]
