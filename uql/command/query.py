@@ -207,42 +207,53 @@ def _constant(value: str) -> Any:
 
 # -------------------------------------------------------------------------------------------------------------- running
 def execute(request: Request) -> int:
-    """Run the query, write its rows, say on stderr what has to be said of them."""
+    """Run the query, write its rows, say on stderr what has to be said of them.
+
+    Of several statements all run, in order. As a table or as Markdown the rows of each are written; the other formats hold
+    one table, that of the last.
+    """
     import duckdb
 
-    from uql import config, render
+    from uql import config
+    from uql.command.script import pieces, plan
+    from uql.progress import Progress
 
     for name, meant in config.misspelt_variables().items():
         narrate(f"{name} means nothing; did you mean {meant}?", "warning")
+    statements = pieces(request.text)
+    code = Code.OK
     with Output.open(request.output, request.format) as output, connect(request) as con:
         try:
-            result = con.uql(request.text, **request.parameters)
-            if request.dry_run:
-                output.text(_plan_and_price(result))
-                return Code.OK
-            code = _run(request, con, result, output)
+            for number, (statement, source) in enumerate(statements, 1):
+                if request.dry_run:
+                    output.text(plan(con, statement, source, request.parameters))
+                    continue
+                with Progress(enabled=request.progress) as progress:
+                    stop = con.on_event(progress)
+                    result = con.uql(source, **request.parameters)
+                    data = result.arrow()
+                    stop()
+                if number == len(statements) or request.format in ("table", "markdown"):
+                    output.rows(data, result)
+                code = max(code, _say(result, request.strict))
         except duckdb.Error as error:
             narrate(f"DuckDB: {error}", "error")
             return Code.QUERY
-        for line in render.footer(result):
-            narrate(render.printable(line))
-        return code
+    return code
 
 
-def _run(request: Request, con: Connection, result: Result, output: Output) -> Code:
-    from uql.progress import Progress
+def _say(result: Result, strict: bool) -> Code:
+    """Tell what stands beside the rows; how the statement ended."""
+    from uql import render
 
-    with Progress(enabled=request.progress) as progress:
-        con.on_event(progress)
-        data = result.arrow()
-    output.rows(data, result)
+    for line in render.footer(result):
+        narrate(render.printable(line))
+    if strict and result.errors:
+        for error in result.errors[:_SHOWN_ERRORS]:
+            narrate(render.printable(f"row {error.row}: {error.kind}: {error.message}"), "failed")
     if result.partial:
         return Code.BUDGET
-    if request.strict and result.errors:
-        for error in result.errors[:_SHOWN_ERRORS]:
-            narrate(f"row {error.row}: {error.kind}: {error.message}", "failed")
-        return Code.FAILED_ROWS
-    return Code.OK
+    return Code.FAILED_ROWS if strict and result.errors else Code.OK
 
 
 def connect(request: Request) -> Connection:
@@ -269,11 +280,7 @@ def connect(request: Request) -> Connection:
         if request.read_only and database is not None:
             return uql.attach(duckdb.connect(database, read_only=True), **request.settings)
         return uql.connect(database, **request.settings)
-    except (duckdb.Error, DataError) as error:
-        raise UsageError(f"{database} cannot be opened: {error}") from None
-
-
-def _plan_and_price(result: Result) -> str:
-    from uql import render
-
-    return result.explain().rstrip("\n") + "\n" + render.quote_text(result.quote())
+    except duckdb.Error as error:
+        raise UsageError(f"the database {database} cannot be opened: {str(error).splitlines()[0]}") from None
+    except DataError as error:
+        raise UsageError(error.message, help=error.help) from None

@@ -1,0 +1,49 @@
+"""Several statements in one text: each keeps its place in it, and can be planned without being run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from uql.compiler.syntax import Statement
+    from uql.connection import Connection
+
+
+def pieces(text: str) -> list[tuple[Statement | str, str]]:
+    """The statements of a script, each with its text, before which as many lines and columns stand as in the script.
+
+    So an error in the third statement names the line of the script. What is not UQL comes as the text alone. A text without
+    a statement is one piece: the engine says what is wrong with it.
+
+    >>> [source for _, source in pieces("SELECT 1;\\nSELECT 2")]
+    ['SELECT 1', '         \\n SELECT 2']
+    """
+    from uql.compiler.parser import parse_script
+
+    found: list[tuple[Statement | str, str]] = []
+    for statement, span in parse_script(text):
+        before = "".join("\n" if char == "\n" else " " for char in text[: span.start])
+        found.append((statement, before + text[span.start : span.end]))
+    return found or [(text, text)]
+
+
+def plan(con: Connection, statement: Statement | str, source: str, parameters: Mapping[str, Any]) -> str:
+    """The plan and the price of a statement. Nothing is asked and nothing is written; SET is obeyed, for what follows."""
+    from uql.compiler.parser import parse
+    from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, SetOption
+    from uql.compiler.unparse import unparse
+
+    match statement:
+        case str():
+            if '"' in statement:  # a quoted text that UQL cannot read is never DuckDB's
+                parse(source)
+            return "DuckDB"
+        case SetOption():
+            con.uql(source).arrow()
+            return f"SET {statement.name}"
+        case CreateTable() | Insert() | CopyQuery():
+            return con.uql(f"EXPLAIN {unparse(statement.query)}", **parameters).explain()
+        case Explain():
+            return con.uql(source, **parameters).explain()
+    return con.uql(f"EXPLAIN {source}", **parameters).explain()
