@@ -1,0 +1,281 @@
+"""The catalog: the tables, views, files and data frames that a query may name, over a DuckDB connection."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import cached_property
+
+import duckdb
+
+from uql.errors import DataError, UnknownTableError, UQLError
+from uql.schema import Field, Modality, Table
+from uql.sources.files import file_sql, reader
+from uql.sources.frames import Frames, is_frame
+
+ESTIMATED = "estimated by UQL: "  # begins the comment of a table that TO made from an estimate
+SAMPLE_ROWS = 1_000
+LONG_TEXT = 30  # characters: a VARCHAR column of a greater mean length is text
+_PRIVATE = re.compile(r"\bprivate\b", re.IGNORECASE)
+_FIRST_WORD = re.compile(r"\W*(\w+)")
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", Modality.IMAGE),
+    (b"\xff\xd8\xff", Modality.IMAGE),
+    (b"GIF87a", Modality.IMAGE),
+    (b"GIF89a", Modality.IMAGE),
+    (b"ID3", Modality.AUDIO),
+    (b"\xff\xfb", Modality.AUDIO),
+    (b"\xff\xf3", Modality.AUDIO),
+    (b"\xff\xf2", Modality.AUDIO),
+    (b"%PDF", Modality.DOCUMENT),
+)
+
+
+def magic(head: bytes) -> Modality:
+    """What a value of bytes holds, by its first 16 bytes; STRUCTURED where they say nothing.
+
+    >>> magic(b"RIFF\\x00\\x00\\x00\\x00WEBPVP8 ").value, magic(b"%PDF-1.7").value, magic(b"??").value
+    ('image', 'document', 'structured')
+    """
+    if head[:4] == b"RIFF":
+        return {b"WEBP": Modality.IMAGE, b"WAVE": Modality.AUDIO}.get(head[8:12], Modality.STRUCTURED)
+    return next((kind for start, kind in _MAGIC if head.startswith(start)), Modality.STRUCTURED)
+
+
+class Catalog:
+    """What a query may name.
+
+    Works on a cursor of its own, so that a result which the user has half read is never disturbed. Statements that use a
+    `Table.sql` run on `cursor`: data frames, and copies of the user's temporary tables, are visible there alone.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+        self.cursor = connection.cursor()
+        with contextlib.suppress(duckdb.Error):  # a name is never looked for among our own Python variables
+            self.cursor.execute("SET python_enable_replacements = false")
+        self._frames = Frames(self.cursor)
+        self._fields: dict[tuple[object, ...], tuple[Field, ...]] = {}
+        self._lock = threading.RLock()
+
+    # ------------------------------------------------------------------------------------------------------ look-ups
+    def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
+        """The table, view, file or data frame of this name.
+
+        Args:
+            parts: the name, without quotes: table, schema.table, database.table or database.schema.table.
+            frames: data frames of the caller by name; a table of the same name goes first, as in DuckDB.
+            file: the name is a path (FROM 'reviews.csv').
+        Raises: UnknownTableError (UQL201); DataError (UQL5xx) when a file or a frame cannot be read.
+        """
+        with self._lock:
+            name = ".".join(parts)
+            if file:
+                return self._relation(name, file_sql(parts[0]), "file")
+            found = self._find(parts) or self._temporary(parts)
+            if found is not None:
+                sql, comment, comments = found
+                return self._relation(name, sql, "table", comment, comments)
+            frame = (frames or {}).get(parts[0]) if len(parts) == 1 else None
+            if frame is not None and (is_frame(frame) or not reader(name)):
+                return self._relation(name, _quoted((self._frames.register(name, frame),)), "frame")
+            if len(parts) == 1 and reader(name):
+                return self._relation(name, file_sql(name), "file")
+            raise self._unknown(name, frames or {})
+
+    def function_table(self, name: str, sql: str) -> Table:
+        """What a table function gives: `sql` is the call as DuckDB SQL."""
+        with self._lock:
+            return self._relation(name, sql, "function")
+
+    def names(self) -> list[str]:
+        """The tables and views that a bare name reaches, sorted, those of other schemas with their schema."""
+        rows = self._rows(
+            "SELECT database_name = current_database() AND schema_name = current_schema(), database_name, schema_name,"
+            " table_name FROM (SELECT database_name, schema_name, table_name, internal FROM duckdb_tables()"
+            " UNION ALL SELECT database_name, schema_name, view_name, internal FROM duckdb_views())"
+            " WHERE NOT internal AND NOT starts_with(table_name, '__uql_')"
+        )
+        return sorted({t if here or db == "temp" else f"{db}.{schema}.{t}" for here, db, schema, t in rows})
+
+    def describe(self, sql: str) -> list[tuple[str, str]]:
+        """Names and DuckDB types of a query's columns, without running it. Raises: duckdb.Error."""
+        with self._lock:
+            return [(str(row[0]), str(row[1])) for row in self.cursor.execute(f"DESCRIBE {sql}").fetchall()]
+
+    def value(self, sql: str) -> object:
+        """The one value of a constant query. Raises: duckdb.Error."""
+        with self._lock:
+            row = self.cursor.execute(sql).fetchone()
+            return row[0] if row else None
+
+    @cached_property
+    def aggregates(self) -> frozenset[str]:
+        """The names of DuckDB's aggregate functions, lower case."""
+        sql = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
+        return frozenset(str(name).lower() for (name,) in self._rows(sql))
+
+    # -------------------------------------------------------------------------------------------------------- finding
+    def _find(self, parts: tuple[str, ...]) -> tuple[str, str, dict[str, str]] | None:
+        """SQL, comment, and the columns' comments of a table or view on the cursor; temporary first, then the search path."""
+        rows = self._rows(
+            "SELECT database_name, schema_name, name, comment, current_database(), current_schema() FROM"
+            " (SELECT database_name, schema_name, table_name AS name, comment FROM duckdb_tables()"
+            " UNION ALL SELECT database_name, schema_name, view_name, comment FROM duckdb_views())"
+            " WHERE lower(name) = lower(?) AND NOT starts_with(name, '__uql_frame_')",
+            [parts[-1]],
+        )
+        best: tuple[int, tuple[str, str, str], str] | None = None
+        for database, schema, name, comment, here, current in rows:
+            rank = _rank(parts, database, schema, name, here, current)
+            if rank is not None and (best is None or rank < best[0]):
+                best = rank, (database, schema, name), comment or ""
+        if best is None:
+            return None
+        _, path, comment = best
+        comments = self._rows(
+            "SELECT column_name, comment FROM duckdb_columns() WHERE comment IS NOT NULL"
+            " AND database_name = ? AND schema_name = ? AND table_name = ?",
+            list(path),
+        )
+        return _quoted(path), comment, {str(column): str(text) for column, text in comments}
+
+    def _temporary(self, parts: tuple[str, ...]) -> tuple[str, str, dict[str, str]] | None:
+        """A temporary table of the user's connection, copied to the cursor, which cannot see it.
+
+        DuckDB before 2.0 drops a half-read result when its connection does something else; 2.0 refuses. So with an older
+        one the connection is asked only when it holds no result.
+        """
+        if len(parts) > 2 or (len(parts) == 2 and parts[0].lower() != "temp"):
+            return None
+        if int(duckdb.__version__.split(".")[0]) < 2 and self.connection.description is not None:
+            return None
+        try:
+            found = self.connection.execute(
+                "SELECT table_name FROM duckdb_tables() WHERE temporary AND lower(table_name) = lower(?)", [parts[-1]]
+            ).fetchall()
+            if not found:
+                return None
+            arrow = self.connection.sql(f"SELECT * FROM temp.{_quoted((found[0][0],))}").to_arrow_table()
+        except duckdb.Error:  # busy with a half-read result: then the table is not ours to see
+            return None
+        private = self._frames.register(f"temp.{parts[-1].lower()}", arrow)
+        return _quoted((private,)), "", {}
+
+    def _unknown(self, name: str, frames: Mapping[str, object]) -> UnknownTableError:
+        names = self.names() + sorted(key for key, value in frames.items() if is_frame(value))
+        low = {known.lower(): known for known in names}
+        close = get_close_matches(name.lower(), low, 1)
+        hint = f"did you mean {low[close[0]]}? " if close else ""
+        shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        listed = f"tables: {shown}" if names else "there are no tables; FROM 'file.csv' reads a file"
+        return UnknownTableError(f"no table {name}", help=hint + listed)
+
+    # ---------------------------------------------------------------------------------------------------- describing
+    def _relation(
+        self, name: str, sql: str, kind: str, comment: str = "", comments: Mapping[str, str] | None = None
+    ) -> Table:
+        comments = comments or {}
+        try:
+            schema = tuple(self.describe(f"SELECT * FROM {sql}"))
+            count = int(str(self.value(f"SELECT count(*) FROM {sql}")))
+            key = (sql, count, schema, tuple(sorted(comments.items())))
+            if key not in self._fields or kind == "file":
+                self._fields[key] = self._measured(sql, schema, comments)
+        except duckdb.Error as error:
+            raise _unreadable(name, kind, error) from error
+        estimated = comment.removeprefix(ESTIMATED) if comment.startswith(ESTIMATED) else None
+        return Table(name, sql, self._fields[key], count, comment, estimated)
+
+    def _measured(
+        self, sql: str, schema: tuple[tuple[str, str], ...], comments: Mapping[str, str]
+    ) -> tuple[Field, ...]:
+        """The fields with their modalities and mean lengths, from the first 1,000 rows."""
+        measures = []
+        for column, type in schema:
+            quoted = _quoted((column,))
+            if type == "BLOB":
+                measures.append(f"(list(array_slice({quoted}, 1, 16)) FILTER (WHERE {quoted} IS NOT NULL))[1:8]")
+            else:
+                measures.append(f"avg(length({quoted}::VARCHAR))")
+        row: tuple[object, ...] = ()
+        if measures:
+            found = self.cursor.execute(
+                f"SELECT {', '.join(measures)} FROM (SELECT * FROM {sql} LIMIT {SAMPLE_ROWS})"
+            ).fetchone()
+            row = tuple(found or ())
+        return tuple(
+            _field(Field(column, type, description=comments.get(column, "")), value)
+            for (column, type), value in zip(schema, row, strict=True)
+        )
+
+    def _rows(self, sql: str, parameters: list[object] | list[str] | None = None) -> list[tuple[object, ...]]:
+        with self._lock:
+            return list(self.cursor.execute(sql, parameters or []).fetchall())
+
+
+def _field(field: Field, measure: object) -> Field:
+    """The field with what its type, its comment and a measure (mean length, or first bytes of some values) say of it."""
+    modality, mean = Modality.STRUCTURED, 0.0
+    if isinstance(measure, list):
+        kinds = [magic(bytes(head)) for head in measure]
+        modality = max(set(kinds), key=lambda kind: (kinds.count(kind), kind.value), default=Modality.STRUCTURED)
+    elif measure is not None:
+        mean = float(str(measure))
+        if field.type == "VARCHAR" and mean > LONG_TEXT:
+            modality = Modality.TEXT
+    word = _FIRST_WORD.match(field.description)
+    if word and word[1].lower() in set(Modality) - {Modality.STRUCTURED}:
+        modality = Modality(word[1].lower())
+    return replace(field, modality=modality, mean_chars=mean, private=bool(_PRIVATE.search(field.description)))
+
+
+def _rank(
+    parts: tuple[str, ...], database: object, schema: object, name: object, here: object, current: object
+) -> int | None:
+    """How near a table is to a name: smaller is nearer, None is not meant. Exact spelling goes before another case."""
+    inexact = 0 if name == parts[-1] else 1
+
+    def same(a: object, b: object) -> bool:
+        return str(a).lower() == str(b).lower()
+
+    if len(parts) == 1:
+        if database == "temp":
+            return inexact
+        if same(database, here) and same(schema, current):
+            return 2 + inexact
+        if same(database, here) and schema == "main":
+            return 4 + inexact
+        return 6 + inexact if database == "system" else None
+    if len(parts) == 2:
+        if same(parts[0], schema) and (same(database, here) or database == "system"):
+            return 2 + inexact
+        return 4 + inexact if same(parts[0], database) and schema in ("main", "public") else None
+    if len(parts) == 3 and same(parts[0], database) and same(parts[1], schema):
+        return inexact
+    return None
+
+
+def _quoted(parts: tuple[str, ...]) -> str:
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+
+
+def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:
+    """DuckDB's complaint about a file, frame or view as a DataError that names it."""
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    said = "; ".join(lines[:3])
+    low = str(error).lower()
+    if "utf-8" in low or "unicode" in low:
+        return DataError(
+            f"{name} holds bytes that are not UTF-8: {said}",
+            code="UQL502",
+            help="convert it to UTF-8 first (iconv -f latin1 -t utf-8), or FROM read_csv(…, encoding = 'latin-1')",
+        )
+    if "no files found" in low:
+        return DataError(f"{name}: there is no such file", code="UQL501")
+    what = {"file": "the file", "frame": "the data frame", "function": "the table function"}.get(kind, "the table")
+    return DataError(f"{what} {name} cannot be read: {said}", code="UQL503")

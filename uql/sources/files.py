@@ -1,0 +1,61 @@
+"""Files in FROM: which DuckDB reader a path needs, and what can be wrong with it before DuckDB looks."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+
+from uql.errors import DataError
+
+READERS = {
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".parquet": "read_parquet",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+}
+_PACKED = {".gz", ".zst"}
+
+
+def reader(path: str) -> str | None:
+    """The DuckDB table function for a path, None when the ending is not one that can be read.
+
+    >>> reader("reviews.CSV"), reader("reviews.jsonl.gz"), reader("notes.txt")
+    ('read_csv', 'read_json', None)
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] in _PACKED:
+        suffixes.pop()
+    return READERS.get(suffixes[-1]) if suffixes else None
+
+
+def file_sql(path: str) -> str:
+    """What stands for the file in DuckDB SQL.
+
+    Raises: DataError: UQL501 no such file; UQL503 a file of no bytes, or of no known format.
+    """
+    function = reader(path)
+    if function is None:
+        known = ", ".join(sorted(READERS))
+        raise DataError(f"{path} is of no format that can be read", code="UQL503", help=f"formats: {known}")
+    if "://" not in path:
+        found = glob.glob(path, recursive=True) if glob.has_magic(path) and not Path(path).exists() else [path]
+        files = [Path(name) for name in found if Path(name).is_file()]
+        if not files:
+            kind = "is a folder" if Path(path).is_dir() else "there is no such file"
+            raise DataError(f"{path}: {kind}", code="UQL501", help=_nearby(path))
+        if all(file.stat().st_size == 0 for file in files):
+            raise DataError(f"{path} is empty (0 bytes)", code="UQL503", help="a CSV file needs at least a header line")
+    return f"{function}('{path.replace(chr(39), chr(39) * 2)}')"
+
+
+def _nearby(path: str) -> str:
+    """The files of the same folder that can be read, or the folder that is missing."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and reader(entry.name))
+    shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+    where = "this folder" if str(folder) == "." else str(folder)
+    return f"files of {where} that can be read: {shown}" if names else f"no file of {where} can be read"

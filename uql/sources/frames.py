@@ -1,0 +1,79 @@
+"""Data frames of the caller as DuckDB tables: registered under private names, on the catalog's own cursor."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import duckdb
+
+from uql.errors import DataError
+
+
+class Frames:
+    """The frames registered so far; the same object keeps its name, another object under the same name replaces it."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        self._cursor = cursor
+        self._known: dict[str, tuple[object, str]] = {}
+        self._count = 0
+
+    def register(self, name: str, frame: object) -> str:
+        """The private table name of a pandas or polars frame or a pyarrow table, registered if it is not yet.
+
+        Raises: DataError (UQL504) when the object is no table, or DuckDB cannot read it.
+        """
+        known = self._known.get(name)
+        if known is not None and known[0] is frame:
+            return known[1]
+        table = as_table(name, frame)
+        private = f"__uql_frame_{self._count}"
+        self._count += 1
+        try:
+            self._cursor.register(private, table)
+        except (duckdb.Error, ValueError, TypeError) as error:
+            raise DataError(
+                f"{name} cannot be read as a table: {error}", code="UQL504", help="hand over a pyarrow Table"
+            ) from error
+        if known is not None:
+            self._cursor.unregister(known[1])
+        self._known[name] = (frame, private)
+        return private
+
+
+def is_frame(value: object) -> bool:
+    """Is it something that may stand after FROM? Looks at modules already imported, so nothing is imported for it."""
+    return any(isinstance(value, kind) for kind in _kinds())
+
+
+def as_table(name: str, frame: Any) -> Any:
+    """What DuckDB can register: pandas and pyarrow as they are, polars as Arrow, a lazy frame collected."""
+    if not is_frame(frame):
+        raise DataError(
+            f"{name} is a {type(frame).__name__}, not a table",
+            code="UQL504",
+            help="FROM takes pandas and polars data frames, pyarrow tables and record batches",
+        )
+    polars = sys.modules.get("polars")
+    if polars is not None:
+        if isinstance(frame, polars.LazyFrame):
+            frame = frame.collect()
+        if isinstance(frame, polars.DataFrame):
+            return frame.to_arrow()
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(frame, arrow.RecordBatch):
+        return arrow.Table.from_batches([frame])
+    return frame
+
+
+def _kinds() -> tuple[type, ...]:
+    found: list[type] = []
+    for module, names in (
+        ("pandas", ("DataFrame",)),
+        ("polars", ("DataFrame", "LazyFrame")),
+        ("pyarrow", ("Table", "RecordBatch")),
+    ):
+        loaded = sys.modules.get(module)
+        if loaded is not None:
+            found += [getattr(loaded, name) for name in names if hasattr(loaded, name)]
+    return tuple(found)
