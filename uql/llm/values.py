@@ -286,7 +286,7 @@ def _span(name: str) -> tuple[int, int]:
 
 def _decimal(value: Any, kind: Type) -> Decimal:
     made = _number(value, kind)
-    digits, scale = (kind.width + (0,))[:2] if kind.width else (18, 3)
+    digits, scale = (*kind.width, 0)[:2] if kind.width else (18, 3)
     rounded = made.quantize(Decimal(1).scaleb(-scale))
     if abs(rounded) >= Decimal(10) ** (digits - scale):
         raise ValueError(f"{made} does not fit DECIMAL({digits},{scale})")

@@ -1,0 +1,161 @@
+"""What chat providers have in common: the request of a row in words and pictures, and the reading of a reply's probabilities."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from uql.llm.prompts import choice, compare, fused
+from uql.llm.prompts.rows import media
+from uql.llm.providers.base import Answer, CallError, Problem, Request
+from uql.llm.providers.labels import label_masses
+from uql.llm.questions import Choice, Compare, Extract, Predicate, Question, Row, Score, Write
+
+LONGEST = 400_000  # characters of a cell that are sent at most where the model's context is not known
+CHARS_A_TOKEN = 3  # a careful lower bound, to cut rows by
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A decoded token and the probabilities of the likely ones in its place."""
+
+    text: str
+    top: dict[str, float]
+
+
+def output_at_most(questions: Sequence[Question]) -> int:
+    """Tokens that the reply to these questions may have."""
+    most = 32
+    for question in questions:
+        match question:
+            case Write():
+                most += question.max_tokens
+            case Extract():
+                most += 400
+            case Choice(many=True):
+                most += 20 + sum(len(label) // 2 + 4 for label in question.labels)
+            case Choice():
+                most += 20 + max((len(label) // 2 for label in choice.options(question)), default=8)
+            case _:
+                most += 24
+    return most
+
+
+def tokens_at_most(request: Request, *, image_tokens: int = 2000) -> tuple[int, int]:
+    """Upper bounds: a token is at least one byte of the text."""
+    size = 2000
+    shown = [request.row, *(row for q in request.questions if isinstance(q, Write) for row in q.shown)]
+    for row in shown:
+        for cell in row.cells:
+            if isinstance(cell.value, bytes):
+                size += image_tokens
+            elif cell.value is not None:
+                size += min(LONGEST, len(cell.value.encode("utf-8", "surrogatepass"))) + len(cell.name) + 40
+        size += sum(len(value) + 20 for _, value in row.holes)
+    for question in request.questions:
+        size += 600 + 2 * len(question.text.encode("utf-8", "surrogatepass"))
+        if isinstance(question, Choice):
+            size += sum(4 * len(text.encode()) + 12 for text in (*question.labels, *question.descriptions))
+        if isinstance(question, Write):
+            size += sum(len(value.encode()) for _, value in question.parameters) + len(question.schema or "")
+    return size, output_at_most(request.questions)
+
+
+def cut(row: Row, context: int | None, reserved: int) -> tuple[Row, bool]:
+    """The row with texts no longer than the context can hold, and whether one was cut at its end."""
+    room = LONGEST if context is None else max(1000, (context - reserved - 1500) * CHARS_A_TOKEN)
+    texts = [c for c in row.cells if isinstance(c.value, str)]
+    if sum(len(str(c.value)) for c in texts) <= room:
+        return row, False
+    each = max(200, room // max(1, len(texts)))
+    cells = tuple(replace(c, value=c.value[:each]) if isinstance(c.value, str) else c for c in row.cells)
+    return replace(row, cells=cells), True
+
+
+def data_urls(row: Row) -> list[str]:
+    """The images of a row as data URLs. Raises CallError on other media."""
+    urls = []
+    for cell in media(row):
+        if not cell.media_type.startswith("image/"):
+            raise CallError(
+                "bad_request", f"the column {cell.name} ({cell.media_type or 'bytes'}) cannot be shown to this model"
+            )
+        assert isinstance(cell.value, bytes)
+        urls.append(f"data:{cell.media_type};base64,{base64.b64encode(cell.value).decode()}")
+    return urls
+
+
+def with_probabilities(
+    answers: Sequence[Answer], questions: tuple[Question, ...], row: Row, reply: str, tokens: Sequence[Token]
+) -> tuple[Answer, ...]:
+    """The answers with what the tokens at the beginning of each value say of their probability."""
+    starts: list[int] = []
+    at = 0
+    for token in tokens:
+        starts.append(at)
+        at += len(token.text)
+    if "".join(t.text for t in tokens) != reply:
+        return tuple(answers)  # tokens of another text, as before a hidden reasoning: nothing can be located
+    made = []
+    for answer, question, offset in zip(answers, questions, fused.value_offsets(reply, questions), strict=True):
+        if answer.problem is not None or offset is None:
+            made.append(answer)
+            continue
+        n = next((i for i in range(len(starts)) if starts[i] <= offset < starts[i] + max(1, len(tokens[i].text))), None)
+        made.append(answer if n is None else _weighed(answer, question, row, tokens, n, offset - starts[n]))
+    return tuple(made)
+
+
+def _weighed(answer: Answer, question: Question, row: Row, tokens: Sequence[Token], n: int, inside: int) -> Answer:
+    def tops(words: Sequence[str]) -> list[float]:
+        lead = tokens[n].text[:inside]  # what of the token stands before the value, as a quote or a space
+        steps, decoded = [], []
+        for i, token in enumerate(tokens[n : n + 12]):
+            cut_at = inside if i == 0 else 0
+            steps.append({text[cut_at:]: share for text, share in token.top.items() if i or text.startswith(lead)})
+            decoded.append(token.text[cut_at:])
+        return label_masses(steps, words, decoded)
+
+    match question:
+        case Predicate():
+            yes, no = tops(["true", "false"])
+            return replace(answer, probability=yes / (yes + no)) if yes + no > 0 else answer
+        case Compare():
+            shares = tops(["A", "B"])
+            if sum(shares) <= 0:
+                return answer
+            side = list(compare.sides(row)).index(answer.value)
+            return replace(answer, probability=shares[side] / sum(shares))
+        case Choice(many=False):
+            options = choice.options(question)
+            masses = tops(options)
+            total = sum(masses)
+            if total <= 0:
+                return answer
+            spread = tuple(mass / total for mass in masses)
+            return replace(answer, probability=spread[options.index(answer.value)], distribution=spread)
+        case Score() if question.levels <= 10:
+            masses = tops([str(level) for level in range(question.levels)])
+            total = sum(masses)
+            if total <= 0:
+                return answer
+            spread = tuple(mass / total for mass in masses)
+            return replace(
+                answer, value=sum(i * s for i, s in enumerate(spread)), probability=max(spread), distribution=spread
+            )
+    return answer
+
+
+def refused(kind: str, message: str, count: int, raw: str = "") -> tuple[Answer, ...]:
+    return (Answer(problem=Problem(kind, message, raw)),) * count
+
+
+def probabilities(items: Sequence[Any]) -> dict[str, float]:
+    """Token → probability of the SDK's list of likely tokens."""
+    found: dict[str, float] = {}
+    for item in items:
+        found[item.token] = found.get(item.token, 0.0) + math.exp(item.logprob)
+    return found

@@ -1,0 +1,257 @@
+"""http(s)://host/v1#MODEL: any server that speaks OpenAI's chat completions (vLLM, llama.cpp, Ollama, gateways).
+
+What the server can do (a JSON schema, log-probabilities) is tried once with a made-up row and remembered. The key is that of the
+environment variable that the configuration names for the endpoint (UQL_KEY_ENV), else none: a vendor's key is never sent elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from uql.errors import ConfigError, ModelError
+from uql.llm.prompts import fused, write
+from uql.llm.prompts.rows import Prompt
+from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
+from uql.llm.providers.chat import Token, cut, data_urls, probabilities, tokens_at_most, with_probabilities
+from uql.llm.providers.openai_client import call, client
+from uql.llm.questions import Question, Row, Write
+from uql.settings import Settings
+
+KEY_ENV = "UQL_KEY_ENV"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_probed: dict[tuple[str, str], Capabilities] = {}
+PROBE_TOKENS = 400
+
+
+def open_provider(rest: str, settings: Settings) -> Compatible:
+    """The server and model of an address. Raises ConfigError where a part is missing."""
+    url, _, model = rest.partition("#")
+    parts = urlsplit(url)
+    if parts.username or parts.password or parts.query:
+        raise ConfigError(
+            f"the address of a model holds no key: {parts.scheme}://{parts.hostname}…",
+            code="UQL402",
+            help=f"name the key's variable in {KEY_ENV}",
+        )
+    if not parts.hostname or not model:
+        raise ConfigError(f"the address of a model is http(s)://host/v1#MODEL, not {rest!r}", code="UQL402")
+    named = os.environ.get(KEY_ENV)
+    key = None
+    if named:
+        key = os.environ.get(named)
+        if not key:
+            raise ConfigError(f"{KEY_ENV} names the variable {named}, which is not set", code="UQL402")
+    return Compatible(url.rstrip("/"), model, api_key=key, timeout_s=settings.timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One reply of the server, read."""
+
+    text: str
+    finish: str
+    tokens: list[Token]
+    refusal: str | None
+
+
+class Compatible:
+    """One model of one server."""
+
+    def __init__(
+        self, url: str, model: str, *, api_key: str | None = None, timeout_s: float = 120.0, price: Price | None = None
+    ) -> None:
+        self.url, self.model = url, model
+        self.name = f"{url}#{model}"
+        self.is_local = urlsplit(url).hostname in LOOPBACK
+        self.price = price if price is not None else (Price(0.0, 0.0) if self.is_local else None)
+        self.limits = Limits(concurrency=64, adaptive=True)
+        self._client = client(url, api_key=api_key, timeout_s=timeout_s)
+        self._probing = asyncio.Lock()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return _probed.get((self.url, self.model), Capabilities())
+
+    def version(self, question: Question) -> str:
+        return f"{fused.version(question)}/chat-1/t0"
+
+    def tokens_at_most(self, request: Request) -> tuple[int, int]:
+        most_in, most_out = tokens_at_most(request)
+        probing = 0 if (self.url, self.model) in _probed else PROBE_TOKENS
+        return most_in + probing, most_out + probing
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    async def answer(self, request: Request) -> Reply:
+        usage = Usage()
+        can = await self._abilities(usage)
+        together = tuple(q for q in request.questions if not isinstance(q, Write))
+        answers: dict[int, Answer] = {}
+        if together:
+            places = [n for n, q in enumerate(request.questions) if not isinstance(q, Write)]
+            errors = tuple(request.errors[n] for n in places) if request.errors else ()
+            answers.update(
+                zip(places, await self._together(together, request.row, request.seed, errors, can, usage), strict=True)
+            )
+        for n, question in enumerate(request.questions):
+            if isinstance(question, Write):
+                answers[n] = await self._write(question, request, can, usage)
+        ordered = tuple(answers[n] for n in range(len(request.questions)))
+        return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+
+    async def _together(
+        self,
+        questions: tuple[Question, ...],
+        row: Row,
+        seed: int,
+        errors: tuple[str, ...],
+        can: Capabilities,
+        usage: Usage,
+    ) -> tuple[Answer, ...]:
+        bound = tokens_at_most(Request(questions, row))[1]
+        shown, was_cut = cut(row, can.context, bound)
+        if was_cut:
+            usage.warnings.append(f"rows longer than the context of {self.name} were cut at their end")
+        body: dict[str, Any] = {"max_tokens": bound}
+        if can.schema:
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answers", "schema": fused.schema(questions), "strict": True},
+            }
+        if can.probabilities:
+            body |= {"logprobs": True, "top_logprobs": 20}
+        said = await self._chat(fused.prompt(questions, shown, seed, errors), data_urls(row), body, usage)
+        problem = _problem(said)
+        if problem is not None:
+            return (Answer(problem=problem),) * len(questions)
+        answers = fused.read(said.text, questions, row)
+        return with_probabilities(answers, questions, row, said.text, said.tokens) if said.tokens else answers
+
+    async def _write(self, question: Write, request: Request, can: Capabilities, usage: Usage) -> Answer:
+        words = write.prompt(question, request.row, request.seed)
+        body: dict[str, Any] = {"max_tokens": question.max_tokens}
+        if question.schema is not None and can.schema:
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "reply", "schema": json.loads(question.schema), "strict": True},
+            }
+        elif question.schema is not None:
+            words = replace(words, user=f"{words.user}\n\nAnswer with JSON of this schema: {question.schema}")
+        said = await self._chat(words, [], body, usage)
+        problem = _problem(said)
+        if problem is not None:
+            return Answer(problem=problem)
+        if question.schema is not None and not can.schema:
+            held = fused.parsed(said.text)
+            return write.read(held if held is not None else said.text, question)
+        return write.read(said.text, question)
+
+    # ------------------------------------------------------------------------------------------------------------- wire
+    async def _chat(self, words: Prompt, images: list[str], body: dict[str, Any], usage: Usage) -> _Said:
+        """One request. Raises what `call` raises; usage grows also where the reply is of no use."""
+        content: Any = words.user
+        if images:
+            content = [
+                {"type": "text", "text": words.user},
+                *({"type": "image_url", "image_url": {"url": url}} for url in images),
+            ]
+        messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
+        usage.requests += 1
+        reply = await call(
+            lambda: self._client.chat.completions.create(
+                model=self.model, messages=messages, temperature=0.0, seed=0, **body
+            ),
+            name=self.name,
+            model=self.model,
+        )
+        if reply.usage is not None:
+            usage.input_tokens += reply.usage.prompt_tokens
+            usage.output_tokens += reply.usage.completion_tokens
+        if not reply.choices:
+            raise CallError(
+                "empty", "the reply has no choices", input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
+            )
+        first = reply.choices[0]
+        steps = (first.logprobs.content or []) if first.logprobs else []
+        tokens = [Token(step.token, probabilities(step.top_logprobs)) for step in steps]
+        return _Said(first.message.content or "", first.finish_reason or "", tokens, first.message.refusal)
+
+    async def _abilities(self, usage: Usage) -> Capabilities:
+        """What the server can do: asked once a process, with a made-up question."""
+        known = _probed.get((self.url, self.model))
+        if known is not None:
+            return known
+        async with self._probing:
+            known = _probed.get((self.url, self.model))
+            if known is None:
+                known = await self._probe(usage)
+                _probed[(self.url, self.model)] = known
+        return known
+
+    async def _probe(self, usage: Usage) -> Capabilities:
+        words = Prompt("You answer with JSON.", 'Is water wet? Answer {"ok": true} or {"ok": false}.')
+        wanted = {
+            "type": "object",
+            "properties": {"ok": {"type": "boolean"}},
+            "required": ["ok"],
+            "additionalProperties": False,
+        }
+        schema = {
+            "response_format": {"type": "json_schema", "json_schema": {"name": "ok", "schema": wanted, "strict": True}}
+        }
+        chances = {"logprobs": True, "top_logprobs": 2}
+        offered = {"schema": False, "probabilities": False}
+        for names, body in (
+            (("schema", "probabilities"), {**schema, **chances}),
+            (("schema",), schema),
+            (("probabilities",), chances),
+        ):
+            try:
+                said = await self._chat(words, [], {"max_tokens": 24, **body}, usage)
+            except CallError as error:
+                if error.kind == "bad_request":
+                    continue
+                raise
+            held = fused.parsed(said.text)
+            offered["schema"] = "schema" in names and isinstance((held or {}).get("ok"), bool)
+            offered["probabilities"] = "probabilities" in names and bool(said.tokens)
+            break
+        return Capabilities(
+            probabilities=offered["probabilities"], schema=offered["schema"], images=None, context=await self._context()
+        )
+
+    async def _context(self) -> int | None:
+        """The context that the server's list of models states, where it states one."""
+        try:
+            listed = await call(lambda: self._client.models.retrieve(self.model), name=self.name, model=self.model)
+        except (CallError, ModelError):  # an optional route: where it is missing, the context is not known
+            return None
+        held = listed.model_dump()
+        meta = held.get("meta") or {}
+        for value in (
+            held.get("max_model_len"),
+            held.get("context_length"),
+            meta.get("n_ctx"),
+            meta.get("n_ctx_train"),
+        ):
+            if isinstance(value, int) and value > 0:
+                return value
+        return None
+
+
+def _problem(said: _Said) -> Problem | None:
+    if said.refusal:
+        return Problem("refusal", "the model declined to answer", said.refusal)
+    if said.finish == "content_filter":
+        return Problem("content_filter", "the provider's filter held the answer back", said.text)
+    if said.finish == "length":
+        return Problem("truncated", "the reply was cut at its limit", said.text)
+    if not said.text.strip():
+        return Problem("empty", "the reply was empty")
+    return None
