@@ -93,7 +93,8 @@ class Formula:
 
 def decided(masks: Masks) -> NDArray[np.bool_]:
     """Where it is settled whether the row passes: TRUE is certain, or impossible."""
-    return (masks == TRUE) | (masks & TRUE == 0)
+    settled: NDArray[np.bool_] = (masks == TRUE) | (masks & TRUE == 0)
+    return settled
 
 
 def conjuncts(expr: Expr | None) -> list[Expr]:

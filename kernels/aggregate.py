@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from uql.errors import BudgetError
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import quote
 from uql.kernels.sample import Sampled, after_stages, draw
-from uql.sampling.base import Estimate
+from uql.sampling.base import AggregateSampler, Estimate
 
 if TYPE_CHECKING:
     pass
@@ -32,9 +32,9 @@ class Groups:
 
     table: str
     keys: dict[Expr, str]  # expression → its column
-    calls: dict[Call, str]
+    calls: dict[Expr, str]
     exact: bool
-    estimates: dict[Call, list[Estimate]] = field(default_factory=dict)  # by group
+    estimates: dict[Expr, list[Estimate]] = field(default_factory=dict)  # by group
     ratios: dict[Expr, list[Estimate]] = field(default_factory=dict)  # of quotients of two aggregates
     members: list[Rids] = field(default_factory=list)  # rows of each group, those asked
 
@@ -46,8 +46,21 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     _check_estimable(block, calls, relation, ctx)
     weights = _weights(calls, relation, ctx)
     size = next(iter(weights.values()), None)
-    sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size))
     columns = _columns(block)
+
+    def reached(so_far: Sampled) -> bool:
+        """Is every interval as narrow as the user's `error`?"""
+        asked, _, group_codes = _asked(block, calls, columns, so_far, codes, relation, ctx)
+        wanted = ctx.settings.error or 0.0
+        for code in group_codes:
+            measure = _Measure(
+                so_far, asked, weights, code, codes is not None, bool(block.keys), ctx.settings.confidence
+            )
+            if not all(narrow(measure.call(c), wanted) for c in calls if c.name in ESTIMATED and not c.distinct):
+                return False
+        return bool(group_codes)
+
+    sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size), reached)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact:
@@ -139,7 +152,7 @@ def _exact(
     passing = np.sort(sampled.passing)
     joined, arrays = relation.joined(passing, columns)
     keys = {key.expr: f"__k{i}" for i, key in enumerate(block.keys)}
-    names = {call: f"__a{i}" for i, call in enumerate(calls)}
+    names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
     parts = [f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()]
     parts += [f"{ctx.duck.expression(c)} AS {n}" for c, n in names.items()]
     parts.append("min(__pos) AS __first")
@@ -158,6 +171,12 @@ def _exact(
         groups.estimates[call] = [exactly(v, confidence, relation.n) for v in values]
     del n
     return groups
+
+
+def narrow(estimate: Estimate, error: float) -> bool:
+    """Is half the interval at most `error` times the value?"""
+    value, low, high = estimate.value, estimate.low, estimate.high
+    return value is not None and low is not None and high is not None and high - low <= 2 * error * abs(value)
 
 
 def exactly(value: object, confidence: float, calls: int) -> Estimate:
@@ -198,7 +217,7 @@ def _estimated(
     passing = sampled.passing
     asked, representatives, group_codes = _asked(block, calls, columns, sampled, codes, relation, ctx)
     keys = {key.expr: f"__k{i}" for i, key in enumerate(block.keys)}
-    names = {call: f"__a{i}" for i, call in enumerate(calls)}
+    names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
     quotients = _quotients(block, calls)
     groups = Groups("", keys, names, exact=False)
     for call in calls:
@@ -207,7 +226,7 @@ def _estimated(
         groups.ratios[quotient] = []
     confident = len(group_codes)
     for code in group_codes:
-        measure = _Measure(sampled, asked, weights, code, codes is not None, bool(block.keys))
+        measure = _Measure(sampled, asked, weights, code, codes is not None, bool(block.keys), ctx.settings.confidence)
         for call in calls:
             groups.estimates[call].append(measure.call(call))
         for quotient, (top, bottom) in quotients.items():
@@ -215,10 +234,9 @@ def _estimated(
         inside = asked.group[asked.at] == code if block.keys else np.ones(len(asked.at), bool)
         groups.members.append(passing[inside])
     extra: dict[str, NDArray[np.float64]] = {"__g": np.arange(confident, dtype=np.float64)}
-    for call, name in names.items():
-        extra[name] = np.array(
-            [np.nan if e.value is None else e.value for e in groups.estimates[call]], dtype=np.float64
-        )
+    for aggregated, name in names.items():
+        found = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
+        extra[name] = np.array(found, dtype=np.float64)
     groups.table = _group_table(block, keys, names, representatives, columns, extra, relation, ctx)
     if block.keys and not sampled.every:
         _note_unseen(block, codes, group_codes, sampled, ctx)
@@ -228,7 +246,7 @@ def _estimated(
 def _group_table(
     block: Block,
     keys: dict[Expr, str],
-    names: dict[Call, str],
+    names: dict[Expr, str],
     representatives: Rids,
     columns: tuple[VirtualColumn, ...],
     extra: dict[str, Floats],
@@ -341,9 +359,11 @@ class _Measure:
         code: int,
         concrete: bool,
         grouped: bool,
+        confidence: float,
     ) -> None:
         self.sampled, self.asked, self.weights, self.code = sampled, asked, weights, code
         self.domain = code if concrete and grouped else None
+        self.confidence = confidence
         member = asked.group == code if grouped else np.ones(len(asked.truth), dtype=bool)
         self.member = member
         counted = np.where(np.isnan(asked.truth), np.nan, asked.truth)
@@ -367,11 +387,11 @@ class _Measure:
         return self.sampler.ratio(y, x, **self._keywords())
 
     @property
-    def sampler(self):  # type: ignore[no-untyped-def]
+    def sampler(self) -> AggregateSampler:
         return self.sampled.sampler
 
-    def _keywords(self, call: Call | None = None) -> dict[str, object]:
-        found: dict[str, object] = {}
+    def _keywords(self, call: Call | None = None) -> dict[str, Any]:
+        found: dict[str, Any] = {}
         if self.domain is not None:
             found["domain"] = self.domain
         if call is not None and call in self.weights:
@@ -398,7 +418,7 @@ class _Measure:
         values = values[~np.isnan(values)]
         calls = len(self.sampled.told)
         unknown = int(np.isnan(self.inside).sum() + (truth & ~known).sum())
-        confidence = self.sampler.confidence
+        confidence = self.confidence
         if call.distinct:
             seen = float(values.sum())
             return Estimate(seen, seen, float("inf"), confidence, False, calls, unknown, "at least")

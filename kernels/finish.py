@@ -98,7 +98,8 @@ def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: R
 # -------------------------------------------------------------------------------------------------------------- groups
 def groups(block: Block, found: Groups, ctx: Context) -> Output:
     """The output of a block with aggregates."""
-    replaced: dict[Expr, str] = {**found.keys, **found.calls}
+    replaced: dict[Expr, str] = dict(found.keys)
+    replaced.update(found.calls)
     items = typed_items(block.items, ctx.duck, replaced)
     having = f" WHERE {ctx.duck.expression(block.having, replaced)}" if block.having is not None else ""
     source = quote(found.table)
@@ -140,7 +141,8 @@ def _of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list
         return found.estimates[expr]
     n = len(found.estimates[calls[0]])
     if found.exact:
-        values = _evaluate(expr, {c: [e.value for e in found.estimates[c]] for c in calls}, found, ctx)
+        at: dict[Expr, list[float | None]] = {c: [e.value for e in found.estimates[c]] for c in calls}
+        values = _evaluate(expr, list(at), at, found, ctx)
         return [
             Estimate(v, v, v, ctx.settings.confidence, True, found.estimates[calls[0]][g].calls)
             for g, v in enumerate(values)
@@ -163,14 +165,14 @@ def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Group
     from itertools import product
 
     names = list(units)
-    center = _evaluate_units(expr, names, {u: [e.value for e in units[u]] for u in names}, found, ctx)
+    center = _evaluate(expr, names, {u: [e.value for e in units[u]] for u in names}, found, ctx)
     lows, highs = list(center), list(center)
     open_ = [any(_open(units[u][g]) for u in names) for g in range(n)]
     for corner in product((False, True), repeat=len(names)):
         at: dict[Expr, list[float | None]] = {
             u: [e.high if up else e.low for e in units[u]] for u, up in zip(names, corner, strict=True)
         }
-        values = _evaluate_units(expr, names, at, found, ctx)
+        values = _evaluate(expr, names, at, found, ctx)
         for g, value in enumerate(values):
             if value is not None:
                 low, high = lows[g], highs[g]
@@ -192,11 +194,7 @@ def _open(estimate: Estimate) -> bool:
     return any(e is None or e in (float("inf"), float("-inf")) for e in ends)
 
 
-def _evaluate(expr: Expr, values: dict[Call, list[float | None]], found: Groups, ctx: Context) -> list[float | None]:
-    return _evaluate_units(expr, list(values), dict(values), found, ctx)
-
-
-def _evaluate_units(
+def _evaluate(
     expr: Expr,
     names: Sequence[Expr],
     values: dict[Expr, list[float | None]],

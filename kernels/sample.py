@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
 
 DEFAULT_METHOD = "asd"
+FIRST_LOOK = 64  # rows before the first look of `error = x`
 
 
 @dataclass(slots=True)
@@ -52,13 +54,15 @@ async def draw(
     ctx: Context,
     groups: NDArray[np.int64] | None = None,
     size: NDArray[np.float64] | None = None,
+    reached: Callable[[Sampled], bool] | None = None,
 ) -> Sampled:
     """Asks rows until all are asked or the budget is spent, keeping back what the rows that pass will still need.
 
     `groups` (N,) are the groups of all rows where DuckDB knows them, `size` (N,) what a SUM weighs each row with.
 
     Every step is no larger than fits if each of its rows passes, so nothing is ever half asked: a sample has no holes that the
-    budget tore.
+    budget tore. With `error = x`, looks at B = 64, 128, … rows, each at its share of the level, stop the sampling as soon as
+    `reached` says that every interval is narrow enough.
     """
     after = after_stages(block)
     taxonomies = len(block.groups)
@@ -75,39 +79,57 @@ async def draw(
     sampler = _sampler(n, max(0, room), fits, ctx, guided, groups, size)
     if left == 0 and per_row:  # budget 0: the ledger alone
         return await _ledger_alone(block, relation, ctx, sampler)
-    told: list[Rids] = []
-    truths: list[Truth] = []
-    passed = 0
+    drawn = _Drawn(sampler, n)
+    looks = ctx.settings.error is not None and reached is not None and not fits and not after and per_row > 0
+    look, size_of_look = 1, min(FIRST_LOOK, max(0, room))
+    if looks:
+        sampler.more(size_of_look, look)
     while True:
         left = ctx.calls_left
         step = CHUNK
         if left is not None and not fits:
-            step = min(step, (left - taxonomies - per_passing * passed) // max(1, per_row + per_passing))
-        if step <= 0:
-            break
-        rids = sampler.propose(step)
+            step = min(step, (left - taxonomies - per_passing * drawn.passed) // max(1, per_row + per_passing))
+        rids = sampler.propose(step) if step > 0 else np.zeros(0, dtype=np.int64)
         if not len(rids):
-            break
+            if step <= 0 or not looks or reached is None or size_of_look >= room or reached(drawn.sampled()):
+                break
+            look, size_of_look = look + 1, min(2 * size_of_look, room)
+            sampler.more(size_of_look, look)
+            continue
         truth = await _truth(block, rids, relation, ctx)
-        done = truth.complete  # rows that a budget shared with others did not reach are not told
-        rids, truth = rids[done], Truth(truth.yes[done], truth.no[done], truth.unknown[done])
-        sampler.tell(rids, truth.answers)
-        told.append(rids)
-        truths.append(truth)
-        passed += int(truth.yes.sum())
+        drawn.tell(rids, truth)
         _report(block, sampler, ctx)
-        if per_row == 0 and not fits:
-            break  # nothing is asked here: one draw is the sample
-        if not done.all():
-            break
-    rows = np.concatenate(told) if told else np.zeros(0, dtype=np.int64)
-    flags = [
-        np.concatenate([getattr(t, f) for t in truths]) if truths else np.zeros(0, bool)
-        for f in ("yes", "no", "unknown")
-    ]
-    sampled = Sampled(sampler, rows, Truth(*flags), len(rows) == n)
+        if (per_row == 0 and not fits) or not truth.complete.all():
+            break  # nothing is asked here: one draw is the sample; or a limit other than calls ended it
+    sampled = drawn.sampled()
     await classify(after, block, sampled.passing, relation, ctx)
     return sampled
+
+
+class _Drawn:
+    """The rows asked so far."""
+
+    def __init__(self, sampler: AggregateSampler, n: int) -> None:
+        self.sampler, self.n = sampler, n
+        self.rows: list[Rids] = []
+        self.truths: list[Truth] = []
+        self.passed = 0
+
+    def tell(self, rids: Rids, truth: Truth) -> None:
+        """Rows that a limit left unasked are unknown: a sample has no holes."""
+        truth = Truth(truth.yes, truth.no, truth.unknown | ~truth.complete)
+        self.sampler.tell(rids, truth.answers)
+        self.rows.append(rids)
+        self.truths.append(truth)
+        self.passed += int(truth.yes.sum())
+
+    def sampled(self) -> Sampled:
+        rows = np.concatenate(self.rows) if self.rows else np.zeros(0, dtype=np.int64)
+        flags = [
+            np.concatenate([getattr(t, f) for t in self.truths]) if self.truths else np.zeros(0, bool)
+            for f in ("yes", "no", "unknown")
+        ]
+        return Sampled(self.sampler, rows, Truth(*flags), len(rows) == self.n)
 
 
 def after_stages(block: Block) -> tuple[Stage, ...]:

@@ -64,10 +64,11 @@ def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: C
     """The rows without those that failed, under on_error = 'drop'."""
     if ctx.settings.on_error != "drop" or not columns or not len(rids):
         return rids
-    failed = np.logical_or.reduce([relation.failed[c.id][rids] for c in columns])
+    failed: NDArray[np.bool_] = np.logical_or.reduce([relation.failed[c.id][rids] for c in columns])
     if failed.any():
         ctx.notes.append(f"{int(failed.sum()):,} rows without an answer were dropped (on_error = 'drop')")
-    return rids[~failed]
+    kept: Rids = rids[~failed]
+    return kept
 
 
 def _unasked(rids: Rids, wanted: tuple[Stage, ...], relation: Relation) -> int:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from uql.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
+from uql.errors import ConfigError, DataError, UQLError, UQLSyntaxError
 from uql.settings import Settings
+from uql.statements import duckdb_own, store, text_outcome, write
 
 if TYPE_CHECKING:
     from uql.catalog import Catalog
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from uql.sampling.base import Estimate
 
 T = TypeVar("T")
-MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
 CALLS_AGGREGATE, CALLS_ROWS = 128, 256
 
 
@@ -135,7 +135,7 @@ class Connection:
         return self._script(text, parameters, sys._getframe(1))
 
     def _script(self, text: str, parameters: Mapping[str, Any], frame: FrameType | None) -> Result:
-        from uql.compiler.parser import parse_script
+        from uql.compiler.parser import parse, parse_script
 
         if not isinstance(text, str):
             raise UQLSyntaxError(f"a statement is a text, not {type(text).__name__}")
@@ -144,26 +144,32 @@ class Connection:
         if not pieces:
             raise UQLSyntaxError("there is no statement in the text", text=text, start=0, end=1)
         result: Result | None = None
-        for i, (piece, source) in enumerate(pieces):
-            result = self._statement(piece, source, parameters, frames)
-            if i < len(pieces) - 1:
+        for i, (piece, _) in enumerate(pieces):
+            if isinstance(piece, str):  # not UQL: it may be DuckDB's
+                try:
+                    parse(piece)
+                except UQLSyntaxError as error:
+                    result = duckdb_own(self._duck, error, piece)
+            else:
+                result = self._statement(piece, text, parameters, frames)
+            if i < len(pieces) - 1 and result is not None:
                 result.run()
         assert result is not None
         return result
 
     def _statement(
-        self, piece: Statement | UQLSyntaxError, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
+        self, piece: Statement, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
     ) -> Result:
         from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, SetOption
 
-        if isinstance(piece, UQLSyntaxError):
-            return self._duckdb_own(piece, source)
         if isinstance(piece, SetOption):
             return self._set(piece.name, piece.value, source)
         if isinstance(piece, Explain):
             return self._explain(piece, source, parameters, frames)
         if isinstance(piece, CreateTable | Insert | CopyQuery):
-            return self._write(piece, source, parameters, frames)
+            result = self._result(self._bind(piece.query, source, parameters, frames), source)
+            write(self._duck, piece, result.arrow())
+            return result
         bound = self._bind(piece, source, parameters, frames)
         result = self._result(bound, source)
         if bound.to is not None:
@@ -234,7 +240,7 @@ class Connection:
             ctx.partial or exhausted,
         )
         if bound.to is not None:
-            self._store(bound.to, outcome, bound)
+            store(self._duck, bound.to, outcome, bound.text)
         return outcome
 
     def _estimated(self, name: str, estimate: Estimate) -> None:
@@ -305,7 +311,7 @@ class Connection:
                     f"{outcome.table.num_rows:,} rows",
                 ]
                 lines += [f"Note: {note}" for note in outcome.notes]
-            return _text_outcome(lines, outcome)
+            return text_outcome(lines, outcome)
 
         return Result(run, inner.explain, inner.quote, source)
 
@@ -321,7 +327,7 @@ class Connection:
         physical = plan(bound.query, settings.disabled_rules)
         calls = _limit(physical, settings)
         if not isinstance(physical, Block):
-            return _text_outcome(explain(bound, physical, self._price(settings, calls), calls).splitlines(), None)
+            return text_outcome(explain(bound, physical, self._price(settings, calls), calls).splitlines(), None)
 
         async def ask(ctx: Context) -> tuple[int, int]:
             return await pilot(physical, ctx, n)
@@ -336,7 +342,7 @@ class Connection:
             f"Sample: {asked:,} rows asked, {passed:,} pass ({settings.confidence:.0%}: {low:.1%}–{high:.1%}); "
             f"{gate.cost.calls:,} calls, {gate.cost.cached:,} from the ledger",
         ]
-        outcome = _text_outcome(lines, None)
+        outcome = text_outcome(lines, None)
         outcome.cost = gate.cost
         return outcome
 
@@ -364,6 +370,7 @@ class Connection:
 
     # -------------------------------------------------------------------------------------------- other statements
     def _set(self, name: str, value: Any, source: str) -> Result:
+        from uql.compiler.cost import FREE
         from uql.result import Result
 
         try:
@@ -375,97 +382,8 @@ class Connection:
             place = source.lower().find(name.lower())
             error.start, error.end = place, place + len(name)
             raise error.at(source) from None
-        empty = _text_outcome([], None)
-        return Result(lambda: empty, lambda: "SET", _free, source)
-
-    def _write(self, piece: Any, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
-        """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: the query runs, DuckDB writes its rows."""
-        from uql.compiler.syntax import CreateTable, Insert
-        from uql.kernels.duck import Duck, quote
-
-        bound = self._bind(piece.query, source, parameters, frames)
-        result = self._result(bound, source)
-        outcome = result.run()
-        duck = Duck(self._duck)
-        rows = {"__rows": outcome.table}
-        try:
-            if isinstance(piece, CreateTable):
-                how = "OR REPLACE " if piece.replace else ""
-                how += "TEMP " if piece.temporary else ""
-                exists = "IF NOT EXISTS " if piece.if_not_exists else ""
-                name = ".".join(quote(p) for p in piece.name)
-                duck.execute(f"CREATE {how}TABLE {exists}{name} AS SELECT * FROM __rows", rows)
-            elif isinstance(piece, Insert):
-                name = ".".join(quote(p) for p in piece.name)
-                columns = f" ({', '.join(quote(c) for c in piece.columns)})" if piece.columns else ""
-                duck.execute(f"INSERT INTO {name}{columns} SELECT * FROM __rows", rows)
-            else:
-                path = piece.path.replace("'", "''")
-                options = f" {piece.options}" if piece.options else ""
-                duck.execute(f"COPY (SELECT * FROM __rows) TO '{path}'{options}", rows)
-        except duckdb.Error as error:
-            raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
-        return result
-
-    def _duckdb_own(self, error: UQLSyntaxError, source: str) -> Result:
-        """What UQL's grammar does not have, DuckDB may: unchanged, where no quoted text in it is free text."""
-        from uql.compiler.cost import FREE
-        from uql.result import Result
-
-        if _has_free_text(source):
-            raise error.at(source)
-        try:
-            relation = self._duck.sql(source)
-            table = None
-            if relation is not None:
-                table = (
-                    relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
-                )
-        except duckdb.Error as other:
-            said = str(other).strip().splitlines()[0]
-            message = f"{error.message}; and DuckDB says: {said}"
-            raise UQLSyntaxError(
-                message, code=error.code, text=source, start=error.start, end=error.end, help=error.help
-            ) from None
-        outcome = _text_outcome([], None)
-        if table is not None and relation is not None:
-            outcome.table, outcome.types = table, [str(t) for t in relation.types]
-        return Result(lambda: outcome, lambda: "DuckDB", lambda: FREE, source)
-
-    def _store(self, name: str, outcome: Outcome, bound: BoundStatement) -> None:
-        """TO name: the rows as a table; an estimated column x is stored with x_low and x_high."""
-        import pyarrow as pa
-
-        from uql.compiler.sql import literal
-        from uql.kernels.duck import Duck, quote
-
-        found = self._duck.execute(
-            "SELECT comment, temporary FROM duckdb_tables() WHERE lower(table_name) = lower(?)", [name]
-        ).fetchone()
-        if found is not None and not str(found[0] or "").startswith(MADE_BY_TO):
-            raise BindError(
-                f"there is a table {name} already, and TO did not make it", code="UQL203", help="choose another name"
-            ).at(bound.text)
-        table = outcome.table
-        for column, estimates in outcome.estimates.items():
-            values = estimates if isinstance(estimates, list) else [estimates]
-            if all(e.exact for e in values):
-                continue
-            at = table.column_names.index(column) + 1
-            low = pa.array([e.low for e in values], type=pa.float64())
-            high = pa.array([e.high for e in values], type=pa.float64())
-            table = table.add_column(at, f"{column}_low", low).add_column(at + 1, f"{column}_high", high)
-        temp = "TEMP " if self._is_read_only() else ""
-        duck = Duck(self._duck)
-        duck.execute(f"CREATE OR REPLACE {temp}TABLE {quote(name)} AS SELECT * FROM __rows", {"__rows": table})
-        how = "exact" if outcome.exact else "estimate"
-        duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(f'{MADE_BY_TO}, {how}')}")
-
-    def _is_read_only(self) -> bool:
-        row = self._duck.execute(
-            "SELECT readonly FROM duckdb_databases() WHERE database_name = current_database()"
-        ).fetchone()
-        return bool(row and row[0])
+        empty = text_outcome([], None)
+        return Result(lambda: empty, lambda: "SET", lambda: FREE, source)
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
@@ -485,32 +403,6 @@ def _limit(plan: PhysicalPlan, settings: Settings) -> int | None:
         return int(settings.budget)
     aggregates = isinstance(plan, Block) and plan.aggregated and not plan.derived
     return CALLS_AGGREGATE if aggregates else CALLS_ROWS
-
-
-def _free() -> Quote:
-    from uql.compiler.cost import FREE
-
-    return FREE
-
-
-def _text_outcome(lines: list[str], of: Outcome | None) -> Outcome:
-    import pyarrow as pa
-
-    from uql.llm.gate import Cost
-    from uql.result import Outcome
-
-    table = pa.table({"plan": pa.array(lines, type=pa.string())}) if lines else pa.table({})
-    outcome = Outcome(table, ["VARCHAR"] * table.num_columns, {}, [], Cost())
-    if of is not None:
-        outcome.cost, outcome.errors, outcome.warnings = of.cost, of.errors, of.warnings
-    return outcome
-
-
-def _has_free_text(source: str) -> bool:
-    """Does a double-quoted text of the statement hold white space? Then DuckDB would take it for a name."""
-    from uql.compiler.lexer import quoted_texts
-
-    return any(" " in text.strip() or "\n" in text for text in quoted_texts(source))
 
 
 def _frames(frame: FrameType | None) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.kernels.base import RowError
-    from uql.llm.budget import Cost
+    from uql.llm.gate import Cost
     from uql.sampling.base import Estimate
 
 

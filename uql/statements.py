@@ -1,0 +1,129 @@
+"""What a statement leaves behind: tables that TO, CREATE, INSERT and COPY write, and what DuckDB runs unchanged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from uql.errors import BindError, DataError, UQLSyntaxError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.compiler.syntax import CopyQuery, CreateTable, Insert
+    from uql.result import Outcome, Result
+
+MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
+
+
+def write(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery, rows: pa.Table) -> None:
+    """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: DuckDB writes the rows of the query. Raises DataError (UQL509)."""
+    from uql.compiler.sql import literal
+    from uql.compiler.syntax import CreateTable, Insert
+    from uql.kernels.duck import Duck, quote
+
+    if isinstance(statement, CreateTable):
+        how = ("OR REPLACE " if statement.replace else "") + ("TEMP " if statement.temporary else "")
+        exists = "IF NOT EXISTS " if statement.if_not_exists else ""
+        sql = f"CREATE {how}TABLE {exists}{'.'.join(map(quote, statement.name))} AS SELECT * FROM __rows"
+    elif isinstance(statement, Insert):
+        columns = f" ({', '.join(map(quote, statement.columns))})" if statement.columns else ""
+        sql = f"INSERT INTO {'.'.join(map(quote, statement.name))}{columns} SELECT * FROM __rows"
+    else:
+        sql = f"COPY (SELECT * FROM __rows) TO {literal(statement.path)} {statement.options}"
+    try:
+        Duck(connection).execute(sql, {"__rows": rows})
+    except duckdb.Error as error:
+        raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+
+
+def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, text: str) -> None:
+    """TO name: the rows as a table; an estimated column x is stored with x_low and x_high.
+
+    In a read-only database it is a temporary table. Raises BindError (UQL203) for a table that TO did not make.
+    """
+    import pyarrow as pa
+
+    from uql.compiler.sql import literal
+    from uql.kernels.duck import Duck, quote
+
+    found = connection.execute(
+        "SELECT comment FROM duckdb_tables() WHERE lower(table_name) = lower(?) "
+        "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
+        [name, name],
+    ).fetchone()
+    if found is not None and not str(found[0] or "").startswith(MADE_BY_TO):
+        raise BindError(
+            f"there is a table {name} already, and TO did not make it", code="UQL203", help="choose another name"
+        ).at(text)
+    table = outcome.table
+    for column, estimates in outcome.estimates.items():
+        values = estimates if isinstance(estimates, list) else [estimates]
+        if all(e.exact for e in values):
+            continue
+        at = table.column_names.index(column) + 1
+        low = pa.array([e.low for e in values], type=pa.float64())
+        high = pa.array([e.high for e in values], type=pa.float64())
+        table = table.add_column(at, f"{column}_low", low).add_column(at + 1, f"{column}_high", high)
+    duck = Duck(connection)
+    temporary = "TEMP " if is_read_only(connection) else ""
+    duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT * FROM __rows", {"__rows": table})
+    how = "exact" if outcome.exact else "estimate"
+    duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(f'{MADE_BY_TO}, {how}')}")
+
+
+def is_read_only(connection: duckdb.DuckDBPyConnection) -> bool:
+    row = connection.execute(
+        "SELECT readonly FROM duckdb_databases() WHERE database_name = current_database()"
+    ).fetchone()
+    return bool(row and row[0])
+
+
+def duckdb_own(connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, source: str) -> Result:
+    """What UQL's grammar does not have, DuckDB may: unchanged, where no quoted text in it is free text."""
+    from uql.compiler.cost import FREE
+    from uql.result import Result
+
+    if _has_free_text(source):
+        raise error.at(source)
+    try:
+        relation = connection.sql(source)
+        table = None
+        if relation is not None:
+            table = relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+    except duckdb.Error as other:
+        said = str(other).strip().splitlines()[0]
+        message = f"{error.message}; and DuckDB says: {said}"
+        raise UQLSyntaxError(
+            message, code=error.code, text=source, start=error.start, end=error.end, help=error.help
+        ) from None
+    outcome = text_outcome([], None)
+    if table is not None and relation is not None:
+        outcome.table, outcome.types = table, [str(t) for t in relation.types]
+    return Result(lambda: outcome, lambda: "DuckDB", lambda: FREE, source)
+
+
+def _has_free_text(source: str) -> bool:
+    """Does a double-quoted text of the statement hold white space? Then DuckDB would take it for a name."""
+    from uql.compiler.lexer import tokenize
+
+    try:
+        tokens = tokenize(source)
+    except UQLSyntaxError:
+        return True
+    return any(len(token.value.split()) > 1 for token in tokens if token.type == "QUOTED")
+
+
+def text_outcome(lines: list[str], of: Outcome | None) -> Outcome:
+    """An outcome of lines of text, with the cost of another."""
+    import pyarrow as pa
+
+    from uql.llm.gate import Cost
+    from uql.result import Outcome
+
+    table = pa.table({"plan": pa.array(lines, type=pa.string())}) if lines else pa.table({})
+    outcome = Outcome(table, ["VARCHAR"] * table.num_columns, {}, [], Cost())
+    if of is not None:
+        outcome.cost, outcome.errors, outcome.warnings = of.cost, of.errors, of.warnings
+    return outcome
