@@ -92,14 +92,14 @@ def _one_hot_ridge(span: Span, classes: Indices, k: int) -> tuple[Matrix, Floats
         if best is None or error < best[0]:
             best = error, vt.T @ ((s / (s * s + penalty))[:, None] * uy)
     assert best is not None
-    weights: Matrix = (span.rows.T @ (span.back @ best[1]).astype(np.float32)).astype(np.float32)
-    return weights, middle - offset @ best[1]
+    return span.weights(best[1]), middle - offset @ best[1]
 
 
 class GroupBySampler(AsdSampler):
     """ASD for classes: answers are class numbers 0, 1, …, −1 for a row that does not pass the WHERE, NaN where unknown.
 
-    `total(1[class = g])`, `ratio` and `counts` share one sample. Three waves, the first spread over the features.
+    `total(1[class = g])`, `ratio` and `counts` share one sample. Three to six waves, the first spread over the
+    features.
 
     Args:
         novelty: the part of each later wave's rows that are those least like any class seen, as far from each other as
@@ -120,7 +120,7 @@ class GroupBySampler(AsdSampler):
     @staticmethod
     def _plan(budget: int, free: int) -> list[int]:
         pairs = min(budget, free) // 2
-        waves = max(1, min(3 if budget >= 24 else 2, pairs))
+        waves = max(1, min(max(3, min(6, budget // 40)) if budget >= 24 else 2, pairs))
         return [2 * (pairs // waves + (t < pairs % waves)) for t in range(waves)] if pairs else []
 
     @property

@@ -177,7 +177,7 @@ class LearnedSearch(Search):
             return self._start(k)
         if not self.has_examples and (yes < ENOUGH or len(y) - yes < ENOUGH):
             return self._start(k)
-        step = 1 if len(y) < REFIT_ABOVE else 24
+        step = 1 if len(y) < REFIT_ABOVE else max(24, len(y) // 16)
         if not self._ready or len(y) - self._fitted_at >= step:
             self._refit(rows, y)
         return self._top(self._buffer, k)

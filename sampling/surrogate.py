@@ -49,28 +49,30 @@ class Span:
     """Labelled rows in the coordinates of their own span.
 
     Attributes:
-        rows: (n, d) float32, the labelled rows.
-        inside: (n, r) float64, their coordinates along the r ≤ n leading directions.
-        back: (n, r), so that `rows.T @ (back @ b)` is the weight vector of coefficients b.
+        inside: (n, r) float64, their coordinates along the r leading directions.
+        axes: (d, r) float32, those directions: `axes @ b` is the weight vector of coefficients b.
     """
 
-    rows: Matrix
     inside: Floats
-    back: Floats
+    axes: Matrix
 
     @classmethod
     def of(cls, rows: Matrix, directions: int) -> Span:
-        """Eigen-decompose the Gram matrix and keep at most `directions`."""
-        gram = (rows @ rows.T).astype(np.float64)
-        values, vectors = np.linalg.eigh(gram)
+        """Eigen-decompose the smaller of the rows' two product matrices, and keep at most `directions`."""
+        n, d = rows.shape
+        product = (rows @ rows.T if n <= d else rows.T @ rows).astype(np.float64)
+        values, vectors = np.linalg.eigh(product)
         order = np.argsort(values)[::-1][:directions]
         order = order[values[order] > 1e-7 * max(float(values[-1]), 1e-12)]
         roots = np.sqrt(values[order])
-        return cls(rows, vectors[:, order] * roots, vectors[:, order] / roots)
+        if n > d:
+            axes = np.ascontiguousarray(vectors[:, order], np.float32)
+            return cls((rows @ axes).astype(np.float64), axes)
+        return cls(vectors[:, order] * roots, rows.T @ (vectors[:, order] / roots).astype(np.float32))
 
     def weights(self, coefficients: Floats) -> Matrix:
-        """(d,) float32: what a row is multiplied with."""
-        out: Matrix = (self.rows.T @ (self.back @ coefficients).astype(np.float32)).astype(np.float32)
+        """(d,) or (d, k) float32: what a row is multiplied with."""
+        out: Matrix = self.axes @ coefficients.astype(np.float32)
         return out
 
 
