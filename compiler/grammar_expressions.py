@@ -22,6 +22,15 @@ def span(p: P, first: int = 0, last: int | None = None) -> Span:
     return Span(start, end if last is None else p.lexspan(last)[1])
 
 
+def lower(name: str) -> str:
+    """ASCII names ignore case; others keep it, since lower case may have other letters."""
+    return name.lower() if name.isascii() else name
+
+
+def upper(name: str) -> str:
+    return name.upper() if name.isascii() else name
+
+
 def as_string(node: Expr) -> Expr:
     """A plain double-quoted text in the place of a string is that string, as in the paper."""
     if isinstance(node, ast.Quoted) and not node.forced and not node.using:
@@ -367,22 +376,22 @@ def p_cast(p: P) -> None:
 def p_type(p: P) -> None:
     """type : NAME
     | NAME WITH_TIME_ZONE"""
-    p[0] = ast.TypeName(p[1].upper() + (" WITH TIME ZONE" if len(p) == 3 else ""), span=span(p))
+    p[0] = ast.TypeName(upper(p[1]) + (" WITH TIME ZONE" if len(p) == 3 else ""), span=span(p))
 
 
 def p_type_sizes(p: P) -> None:
     """type : NAME LPAREN sizes RPAREN"""
-    p[0] = ast.TypeName(p[1].upper(), sizes=tuple(p[3]), span=span(p))
+    p[0] = ast.TypeName(upper(p[1]), sizes=tuple(p[3]), span=span(p))
 
 
 def p_type_labels(p: P) -> None:
     """type : NAME LPAREN labels RPAREN"""
-    p[0] = ast.TypeName(p[1].upper(), labels=tuple(p[3]), span=span(p))
+    p[0] = ast.TypeName(upper(p[1]), labels=tuple(p[3]), span=span(p))
 
 
 def p_type_fields(p: P) -> None:
     """type : NAME LPAREN fields RPAREN"""
-    p[0] = ast.TypeName(p[1].upper(), fields=tuple(p[3]), span=span(p))
+    p[0] = ast.TypeName(upper(p[1]), fields=tuple(p[3]), span=span(p))
 
 
 def p_type_list(p: P) -> None:
@@ -433,7 +442,7 @@ def p_call_same(p: P) -> None:
 
 
 def make_call(p: P, args: tuple[Expr, ...], **rest: Any) -> ast.Call:
-    return ast.Call(".".join(p[1]).lower(), args, span=span(p), **rest)
+    return ast.Call(lower(".".join(p[1])), args, span=span(p), **rest)
 
 
 def p_call_empty(p: P) -> None:

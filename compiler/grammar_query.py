@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uql.compiler import syntax as ast
-from uql.compiler.grammar_expressions import P, append, span, whole_number
+from uql.compiler.grammar_expressions import P, append, lower, span, whole_number
 from uql.compiler.syntax import Query, SelectItem, Span
 
 
@@ -303,7 +303,7 @@ def p_grouped_into(p: P) -> None:
 def p_option(p: P) -> None:
     """option : NAME
     | NAME EQUALS constant"""
-    p[0] = ast.Option(p[1].lower(), p[3] if len(p) == 4 else True, span=span(p))
+    p[0] = ast.Option(lower(p[1]), p[3] if len(p) == 4 else True, span=span(p))
 
 
 def p_constant(p: P) -> None:
@@ -448,7 +448,7 @@ def p_table_function(p: P) -> None:
 def p_function(p: P) -> None:
     """function : dotted LPAREN RPAREN
     | dotted LPAREN expressions RPAREN"""
-    p[0] = ast.Call(".".join(p[1]).lower(), tuple(p[3]) if len(p) == 5 else (), span=span(p))
+    p[0] = ast.Call(lower(".".join(p[1])), tuple(p[3]) if len(p) == 5 else (), span=span(p))
 
 
 def _alias(p: P) -> str | None:

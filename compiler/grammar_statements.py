@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from uql.compiler import syntax as ast
-from uql.compiler.grammar_expressions import P, append, span, whole_number
+from uql.compiler.grammar_expressions import P, append, lower, span, whole_number
 from uql.compiler.syntax import Query
 
 
@@ -62,8 +62,7 @@ def _setting(p: P) -> str:
         raise p.lexer.error_at(
             f"{p[2]}.{p[4]} is no setting of UQL", span(p, 2, 4), help=f"write {p[1].upper()} uql.{p[4]}"
         )
-    name: str = p[4].lower()
-    return name
+    return lower(p[4])
 
 
 # ---------------------------------------------------------------------------------------------------------------- tables

@@ -14,85 +14,16 @@ from ply import lex
 
 from uql.errors import UQLSyntaxError
 
-RESERVED = frozenset(
-    [
-        "SELECT",
-        "FROM",
-        "WHERE",
-        "GROUP",
-        "ORDER",
-        "BY",
-        "LIMIT",
-        "AS",
-        "AND",
-        "OR",
-        "NOT",
-        "ON",
-        "JOIN",
-        "UNION",
-        "HAVING",
-        "CASE",
-        "WHEN",
-    ]
-)
+_words = re.compile(r"\w+").findall
+RESERVED = frozenset(_words("SELECT FROM WHERE GROUP ORDER BY LIMIT AS AND OR NOT ON JOIN UNION HAVING CASE WHEN"))
+"""Never a name without quotes."""
 
 SOFT = frozenset(
-    [
-        "ALL",
-        "ANALYZE",
-        "ANTI",
-        "ASC",
-        "BETWEEN",
-        "CAST",
-        "COPY",
-        "CREATE",
-        "CROSS",
-        "DESC",
-        "DISTINCT",
-        "ELSE",
-        "END",
-        "ESCAPE",
-        "EXISTS",
-        "EXPLAIN",
-        "FALSE",
-        "FILTER",
-        "FIRST",
-        "FORMAT",
-        "FULL",
-        "IF",
-        "ILIKE",
-        "IN",
-        "INNER",
-        "INSERT",
-        "INTERVAL",
-        "INTO",
-        "IS",
-        "LAST",
-        "LEFT",
-        "LIKE",
-        "MANY",
-        "NULL",
-        "NULLS",
-        "OFFSET",
-        "OUTER",
-        "OVER",
-        "PARTITION",
-        "PROMPT",
-        "REPLACE",
-        "RESET",
-        "RIGHT",
-        "SAMPLE",
-        "SEMI",
-        "SET",
-        "TABLE",
-        "THEN",
-        "TO",
-        "TRUE",
-        "TRY",
-        "TRY_CAST",
-        "USING",
-        "WITH",
-    ]
+    _words(
+        """ALL ANALYZE ANTI ASC BETWEEN CAST COPY CREATE CROSS DESC DISTINCT ELSE END ESCAPE EXISTS EXPLAIN FALSE FILTER
+        FIRST FORMAT FULL IF ILIKE IN INNER INSERT INTERVAL INTO IS LAST LEFT LIKE MANY NULL NULLS OFFSET OUTER OVER
+        PARTITION PROMPT REPLACE RESET RIGHT SAMPLE SEMI SET TABLE THEN TO TRUE TRY TRY_CAST USING WITH"""
+    )
 )
 """Keywords by position: names wherever the keyword cannot stand."""
 

@@ -48,27 +48,26 @@ def source() -> str:
         '"""The tables of the parser, made by `python -m uql.compiler.make_tables`; do not edit."""',
         "",
         f"SIGNATURE = {signature()!r}",
-        f"TERMINALS = {tuple(terms)!r}",
-        f"RULES = {tuple(rules)!r}",
-        "# a state a line: terminal, action, terminal, action, …",
-        "ACTION = (",
+        f"TERMINALS = {' '.join(terms)!r}.split()",
+        f"RULES = {' '.join(rules)!r}.split()",
+        "# A state a line: terminal, action, terminal, action, … As text, since that compiles faster than numbers.",
+        'ACTION = """',
         *(_row(tables.lr_action.get(state, {}), terms) for state in range(len(tables.lr_action))),
-        ")",
-        "# a state a line: rule, state, rule, state, …",
-        "GOTO = (",
+        '"""',
+        "# A state a line: rule, state, rule, state, …",
+        'GOTO = """',
         *(_row(tables.lr_goto.get(state, {}), rules) for state in range(len(tables.lr_action))),
-        ")",
-        "# left side, length of the right side, function",
-        "PRODUCTIONS = (",
-        *(f"({p.name!r}, {p.len}, {p.func!r})," for p in tables.lr_productions),
-        ")",
+        '"""',
+        "# A production a line: left side, length of the right side, function.",
+        'PRODUCTIONS = """',
+        *(f"{p.name} {p.len} {p.func}" for p in tables.lr_productions),
+        '"""',
     ]
     return "\n".join(lines) + "\n"
 
 
 def _row(row: dict[str, int], names: list[str]) -> str:
-    flat = [str(value) for name in sorted(row) for value in (names.index(name), row[name])]
-    return f"({','.join(flat)}{',' if flat else ''})," if flat else "(),"
+    return " ".join(f"{names.index(name)} {row[name]}" for name in sorted(row))
 
 
 def main() -> int:

@@ -74,14 +74,19 @@ def _machine() -> Any:
     table.lr_action = _rows(_tables.ACTION, _tables.TERMINALS)
     table.lr_goto = _rows(_tables.GOTO, _tables.RULES)
     table.lr_productions = [
-        yacc.MiniProduction("", name, length, function, "", 0) for name, length, function in _tables.PRODUCTIONS
+        yacc.MiniProduction("", name, int(length), None if function == "None" else function, "", 0)
+        for name, length, function in map(str.split, _tables.PRODUCTIONS.strip().splitlines())
     ]
     table.bind_callables(PRODUCTIONS)
     return yacc.LRParser(table, None)
 
 
-def _rows(flat: tuple[tuple[int, ...], ...], names: tuple[str, ...]) -> dict[int, dict[str, int]]:
-    return {i: {names[k]: v for k, v in zip(row[::2], row[1::2], strict=True)} for i, row in enumerate(flat)}
+def _rows(table: str, names: list[str]) -> dict[int, dict[str, int]]:
+    rows = {}
+    for state, line in enumerate(table[1:-1].split("\n")):
+        numbers = [int(number) for number in line.split()]
+        rows[state] = {names[k]: v for k, v in zip(numbers[::2], numbers[1::2], strict=True)}
+    return rows
 
 
 class _Feed:
