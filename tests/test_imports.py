@@ -50,3 +50,9 @@ def test_the_version_is_said_without_typer() -> None:
 )
 def test_a_module_of_the_outside_is_light(module: str) -> None:
     assert not loaded_after(f"import {module}") & HEAVY
+
+
+def test_every_public_name_stays_what_it_is_when_it_is_used_twice() -> None:
+    loaded_after(
+        "import uql\nfor name in [*uql.__all__, *uql.__all__]: assert getattr(uql, name) is getattr(uql, name)\nuql.sem('x')"
+    )

@@ -19,7 +19,7 @@ FOLDERS = {
 
 # A part is the modules that begin with one of its prefixes, the longest one deciding. Later parts import earlier ones.
 PARTS: dict[str, tuple[str, ...]] = {
-    "base": ("uql.errors", "uql.schema", "uql.settings", "uql.sem"),
+    "base": ("uql.errors", "uql.schema", "uql.settings"),
     "sampling": ("uql.sampling",),
     "syntax": (
         "uql.compiler",
@@ -63,7 +63,16 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kernels": ("uql.kernels",),
     "render": ("uql.render", "uql.progress"),
     "config": ("uql.config",),
-    "engine": ("uql", "uql.catalog", "uql.frames", "uql.engine", "uql.result", "uql.connection", "uql.statements"),
+    "engine": (
+        "uql",
+        "uql.sem",
+        "uql.catalog",
+        "uql.frames",
+        "uql.engine",
+        "uql.result",
+        "uql.connection",
+        "uql.statements",
+    ),
     "cli": ("uql.cli", "uql.command"),
     "benchmarks": ("uql.benchmarks",),
 }

@@ -38,7 +38,9 @@ __all__ = ["Connection", "Estimate", "Result", "UQLError", "__version__", "attac
 def __getattr__(name: str) -> Any:
     """Each public name is imported when it is first used, so that `import uql` is light."""
     if name in _PLACES:
-        return getattr(import_module(_PLACES[name]), name)
+        value = getattr(import_module(_PLACES[name]), name)
+        globals()[name] = value  # `uql.sem` is the function, not the module that its import leaves there
+        return value
     raise AttributeError(f"module 'uql' has no attribute {name!r}")
 
 
