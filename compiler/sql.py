@@ -189,9 +189,15 @@ def query_sql(
     return _Queries(column, virtual or _no_virtual, table or _table).query(query)
 
 
-def source_sql(source: BoundSource, virtual: VirtualSql | None = None, table: TableSql | None = None) -> Sql:
-    """What stands after FROM, as a table, a sub-query or a tree of joins."""
-    head, joins = _Queries(base_column, virtual or _no_virtual, table or _table).source(source)
+def source_sql(
+    source: BoundSource,
+    virtual: VirtualSql | None = None,
+    table: TableSql | None = None,
+    query: QuerySql | None = None,
+    column: ColumnSql = base_column,
+) -> Sql:
+    """What stands after FROM: a table or a sub-query, with the joins that follow it in its `joins`."""
+    head, joins = _Queries(column, virtual or _no_virtual, table or _table, query).source(source)
     if joins:
         head.set("joins", joins)
     return head
@@ -369,9 +375,9 @@ class _Expressions:
 class _Queries:
     """Bound queries → sqlglot."""
 
-    def __init__(self, column: ColumnSql, virtual: VirtualSql, table: TableSql) -> None:
-        self.column, self.virtual, self.table = column, virtual, table
-        self.expressions = _Expressions(column, virtual, self.sub)
+    def __init__(self, column: ColumnSql, virtual: VirtualSql, table: TableSql, query: QuerySql | None = None) -> None:
+        self.table = table
+        self.expressions = _Expressions(column, virtual, query or self.sub)
 
     def sub(self, query: Query) -> Sql:
         if not isinstance(query, Bound):

@@ -1,0 +1,513 @@
+"""One query block: its clauses bound in order, its texts settled, its types asked of DuckDB. And UNION, CTE, sub-queries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from uql.compiler.bind.expressions import Clause, Expressions
+from uql.compiler.bind.scope import Scope, suggestion
+from uql.compiler.bind.sources import Common, Sources, forced_modalities
+from uql.compiler.bind.statement import Statement
+from uql.compiler.bind.uses import ANY, CONDITION, Pending, settle
+from uql.compiler.bound import (
+    Bound,
+    BoundItem,
+    BoundJoin,
+    BoundQuery,
+    BoundSelect,
+    BoundSource,
+    BoundUnion,
+)
+from uql.compiler.sql import expression, render
+from uql.compiler.syntax import (
+    Binary,
+    Call,
+    Cast,
+    Column,
+    Derived,
+    Expr,
+    GroupKey,
+    InList,
+    InQuery,
+    Name,
+    Number,
+    OrderKey,
+    Query,
+    Quoted,
+    Select,
+    SelectItem,
+    Star,
+    String,
+    Union,
+    Virtual,
+)
+from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.walk import rewrite, walk
+from uql.errors import BindError, UnknownColumnError
+from uql.schema import Field, Modality
+
+WHERE = Clause("WHERE", before=True)
+GROUP = Clause("GROUP BY", before=True)
+
+
+class Blocks:
+    """Binds queries; common tables are visible to those that follow them and to all inside."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+
+    def query(self, query: Query, outer: Scope | None, commons: dict[str, Common]) -> tuple[BoundQuery, bool]:
+        """The bound query, and whether it reads columns of the query around it."""
+        if isinstance(query, Select):
+            return _Block(self, query, outer, self._commons(query, commons)).bind()
+        if isinstance(query, Union):
+            return self._union(query, outer, self._commons(query, commons))
+        raise BindError("this is no query", code="UQL212", start=query.span.start, end=query.span.end)
+
+    def _commons(self, query: Select | Union, commons: dict[str, Common]) -> dict[str, Common]:
+        known, own = dict(commons), set()
+        for common in query.ctes:
+            low = common.name.lower()
+            if low in own:
+                raise BindError(
+                    f"WITH gives {common.name} twice", code="UQL204", start=common.span.start, end=common.span.end
+                )
+            own.add(low)
+            bound, _ = self.query(common.query, None, known)
+            fields = self.fields(bound)
+            if common.columns:
+                if len(common.columns) > len(fields):
+                    raise BindError(
+                        f"{common.name} is given {len(common.columns)} column names and has {len(fields)} columns",
+                        code="UQL211",
+                        start=common.span.start,
+                        end=common.span.end,
+                    )
+                named = [replace(f, name=name) for f, name in zip(fields, common.columns, strict=False)]
+                fields = (*named, *fields[len(named) :])
+            known[low] = Common(bound, fields)
+        return known
+
+    def _union(self, query: Union, outer: Scope | None, commons: dict[str, Common]) -> tuple[BoundQuery, bool]:
+        sides: list[Query] = [query.right]
+        node: Query = query.left
+        links = [query]
+        while isinstance(node, Union) and not (node.order_by or node.limit or node.offset or node.ctes):
+            links.append(node)
+            sides.append(node.right)
+            node = node.left
+        left, correlated = self.query(node, outer, commons)
+        for link in reversed(links):
+            right, also = self.query(link.right, outer, commons)
+            correlated = correlated or also
+            left = self._pair(link, left, right, outer)
+        return left, correlated
+
+    def _pair(self, query: Union, left: BoundQuery, right: BoundQuery, outer: Scope | None) -> BoundUnion:
+        if len(left.items) != len(right.items):
+            raise BindError(
+                f"the sides of UNION have {len(left.items)} and {len(right.items)} columns",
+                code="UQL211",
+                start=query.span.start,
+                end=query.span.end,
+            )
+        types = self.statement.types.union(
+            [(item.name, item.type) for item in left.items],
+            [(item.name, item.type) for item in right.items],
+            query.span,
+        )
+        items = tuple(replace(item, type=type) for item, type in zip(left.items, types, strict=True))
+        keys = tuple(self._union_key(key, items) for key in query.order_by)
+        return BoundUnion(
+            items,
+            left,
+            right,
+            query.all,
+            keys,
+            self.whole(query.limit, "LIMIT"),
+            self.whole(query.offset, "OFFSET") or 0,
+        )
+
+    def _union_key(self, key: OrderKey, items: tuple[BoundItem, ...]) -> OrderKey:
+        expr, names = key.expr, [item.name for item in items]
+        if isinstance(expr, Number):
+            return replace(key, expr=Column("", names[ordinal(expr, len(items), "ORDER BY")], span=expr.span))
+        wanted = expr.text if isinstance(expr, Quoted) else expr.parts[-1] if isinstance(expr, Name) else None
+        if wanted is not None:
+            name = next((n for n in names if n == wanted), None)
+            name = name or next((n for n in names if n.lower() == wanted.lower()), None)
+            if name is not None:
+                if isinstance(expr, Quoted):
+                    self.statement.read(expr.span, expr.text, "column", name)
+                return replace(key, expr=Column("", name, span=expr.span))
+        raise UnknownColumnError(
+            "ORDER BY after UNION takes a column of its result",
+            start=expr.span.start,
+            end=expr.span.end,
+            help=suggestion(wanted or "", names) + f"columns: {', '.join(names)}",
+        )
+
+    def whole(self, expr: Expr | None, clause: str) -> int | None:
+        """LIMIT and OFFSET: a constant whole number from 0 on. Raises: BindError (UQL208)."""
+        if expr is None:
+            return None
+        value: object = None
+        if isinstance(expr, Number) and expr.text.isdigit():
+            value = int(expr.text)
+        elif not any(isinstance(node, Name | Quoted | Query | Column) for node in walk(expr)):
+            types = self.statement.types
+            try:
+                value = self.statement.catalog.value(f"SELECT {render(expression(expr))}")
+            except types.error:
+                value = None
+        text = self.statement.text[expr.span.start : expr.span.end] if expr.span.start >= 0 else ""
+        number: int | None = None
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 and value == int(value):
+            number = int(value)
+        elif value is not None and not isinstance(value, str) and str(value).isdigit():
+            number = int(str(value))
+        if number is None or number >= 2**63:
+            raise BindError(
+                f"{clause} {text or value} is no number of rows",
+                code="UQL208",
+                start=expr.span.start,
+                end=expr.span.end,
+                help=f"{clause} takes a whole number from 0 on",
+            )
+        return number
+
+    def fields(self, query: BoundQuery) -> tuple[Field, ...]:
+        """The columns that a sub-query gives, with unique names; texts stay texts, private columns stay private."""
+        taken: dict[str, int] = {}
+        found: list[Field] = []
+        sides = _selects(query)
+        for index, item in enumerate(query.items):
+            name, low = item.name, item.name.lower()
+            while low in taken:
+                taken[low] += 1
+                name = f"{item.name}_{taken[item.name.lower()]}"
+                low = name.lower()
+            taken[low] = 0
+            found.append(_field(name, item.type, [(s.items[index].expr, s.source) for s in sides]))
+        return tuple(found)
+
+
+class _Block:
+    """Binds one SELECT."""
+
+    def __init__(self, blocks: Blocks, select: Select, outer: Scope | None, commons: dict[str, Common]) -> None:
+        self.blocks, self.statement, self.select, self.commons = blocks, blocks.statement, select, commons
+        self.scope = Scope(outer=outer)
+        self.binder = Expressions(self.statement, self.scope, self._sub)
+        self.columns: list[VirtualColumn] = []
+
+    def _sub(self, query: Query, scope: Scope) -> Bound:
+        bound, correlated = self.blocks.query(query, scope, self.commons)
+        return Bound(bound, correlated, span=query.span)
+
+    def _derived(self, derived: Derived) -> tuple[BoundQuery, tuple[Field, ...]]:
+        bound, _ = self.blocks.query(derived.query, None, self.commons)
+        return bound, self.blocks.fields(bound)
+
+    # ------------------------------------------------------------------------------------------------------- clauses
+    def bind(self) -> tuple[BoundSelect, bool]:
+        select, binder = self.select, self.binder
+        source = self._source()
+        aggregated = self._is_aggregated()
+        items = self._expanded_items()
+        self._aliases(items)
+        where = binder.bind(select.where, WHERE, CONDITION) if select.where is not None else None
+        after = Clause("SELECT", group=aggregated, group_aliases=True)
+        keys = self._keys(items)
+        bound: list[Expr] = []
+        for index, item in enumerate(items):
+            bound.append(_label(binder.bind(item.expr, replace(after, select_aliases=index), ANY)))
+        having = None
+        if select.having is not None:
+            having = binder.bind(select.having, replace(after, name="HAVING"), CONDITION)
+        order = tuple(self._order(key, items, bound, keys, after) for key in select.order_by)
+        names = [self._item_name(item, expr) for item, expr in zip(items, bound, strict=True)]
+        self.columns = settle(binder.uses)
+        outputs = tuple(
+            BoundItem(self._settled(expr), name, "VARCHAR") for expr, name in zip(bound, names, strict=True)
+        )
+        query = BoundSelect(
+            items=outputs,
+            source=self._settled_source(source),
+            where=self._settled(where),
+            group_by=tuple(self._group_item(key, expr) for key, expr in keys),
+            having=self._settled(having),
+            order_by=tuple(replace(key, expr=self._settled(key.expr)) for key in order),
+            limit=self.blocks.whole(select.limit, "LIMIT"),
+            offset=self.blocks.whole(select.offset, "OFFSET") or 0,
+            distinct=select.distinct,
+            aggregated=aggregated,
+            virtuals=tuple(sorted(set(self.columns), key=lambda v: v.id)),
+        )
+        self._note_readings()
+        types = self.statement.types.select(query, self.scope)
+        query = replace(
+            query, items=tuple(replace(item, type=type) for item, type in zip(query.items, types, strict=True))
+        )
+        return query, self.scope.correlated
+
+    def _source(self) -> BoundSource | None:
+        if self.select.source is None:
+            return None
+        sources = Sources(self.statement, self.binder, self.commons, self._derived, forced_modalities(self.select))
+        part = sources.bind(self.select.source, self.scope.outer)
+        self.scope.relations.extend(part.relations)
+        self.scope.merged.extend(part.merged)
+        return part.source
+
+    def _is_aggregated(self) -> bool:
+        select = self.select
+        if select.group_by or select.having is not None:
+            return True
+        parts: list[Any] = [*(item.expr for item in select.items), *(key.expr for key in select.order_by)]
+        return any(isinstance(n, Call) and self.binder.is_aggregate(n) for part in parts for n in walk(part))
+
+    def _expanded_items(self) -> list[SelectItem]:
+        """The SELECT items with stars replaced by the columns they stand for."""
+        found: list[SelectItem] = []
+        for item in self.select.items:
+            if not isinstance(item.expr, Star):
+                found.append(item)
+                continue
+            star = item.expr
+            if not self.scope.relations:
+                raise BindError("* needs a FROM", code="UQL212", start=star.span.start, end=star.span.end)
+            if star.table is not None:
+                relation = self.scope.relation(star.table)
+                if relation is None:
+                    raise self.scope.unknown((star.table, "*"), star.span)
+                found += [SelectItem(Column(relation.alias, f.name, span=star.span)) for f in relation.fields]
+                continue
+            hidden = {column: merged for merged in self.scope.merged for column in merged.hidden}
+            shown: set[str] = set()
+            for relation in self.scope.relations:
+                for f in relation.fields:
+                    merged = hidden.get(Column(relation.alias, f.name))
+                    if merged is None:
+                        found.append(SelectItem(Column(relation.alias, f.name, span=star.span)))
+                    elif merged.name not in shown:
+                        shown.add(merged.name)
+                        found.append(SelectItem(replace(merged.value, span=star.span), merged.name))
+        return found
+
+    def _aliases(self, items: list[SelectItem]) -> None:
+        aliases = self.binder.aliases
+        for index, item in enumerate(items):
+            if item.alias is not None:
+                aliases.select.setdefault(item.alias.lower(), (index, item.expr))
+                aliases.spelled.append(item.alias)
+        for key in self.select.group_by:
+            if key.alias is not None:
+                aliases.group[key.alias.lower()] = key
+                aliases.spelled.append(key.alias)
+
+    def _keys(self, items: list[SelectItem]) -> list[tuple[GroupKey, Expr]]:
+        """The group keys: ordinals and ALL stand for SELECT items, texts are settled as group keys."""
+        found: list[tuple[GroupKey, Expr]] = []
+        for key in self.select.group_by:
+            expr = key.expr
+            if isinstance(expr, Number):
+                item = items[ordinal(expr, len(items), "GROUP BY")]
+                found.append((replace(key, expr=item.expr, alias=key.alias or item.alias), self._key(item.expr, key)))
+            elif self._is_all(expr):
+                for item in items:
+                    calls = [n for n in walk(item.expr) if isinstance(n, Call) and self.binder.is_aggregate(n)]
+                    if not calls:
+                        found.append((GroupKey(item.expr, item.alias, span=key.span), self._key(item.expr, key)))
+            else:
+                found.append((key, self._key(expr, key)))
+        return found
+
+    def _key(self, expr: Expr, key: GroupKey) -> Expr:
+        bound = _label(self.binder.bind(expr, GROUP, self.binder.group_want(key)))
+        if (key.into is not None or key.many) and not isinstance(bound, Pending):
+            raise BindError(
+                f"{'MANY' if key.many else 'INTO'} belongs to a text that makes groups",
+                code="UQL212",
+                start=expr.span.start,
+                end=expr.span.end,
+                help='as in GROUP BY "the topic" INTO 5',
+            )
+        if key.into is not None and key.into < 1:
+            raise BindError(
+                f"INTO {key.into} is no number of groups",
+                code="UQL208",
+                start=key.span.start,
+                end=key.span.end,
+                help="INTO takes a whole number from 1 on",
+            )
+        return bound
+
+    def _is_all(self, expr: Expr) -> bool:
+        if not isinstance(expr, Name) or len(expr.parts) != 1 or expr.parts[0].lower() != "all":
+            return False
+        return self.scope.find(expr.parts, expr.span) is None and "all" not in self.binder.aliases.select
+
+    def _order(
+        self,
+        key: OrderKey,
+        items: list[SelectItem],
+        bound: list[Expr],
+        keys: list[tuple[GroupKey, Expr]],
+        after: Clause,
+    ) -> OrderKey:
+        expr = key.expr
+        if isinstance(expr, Number):
+            return replace(key, expr=bound[ordinal(expr, len(items), "ORDER BY")])
+        name = expr.text if isinstance(expr, Quoted) and not expr.forced else None
+        if isinstance(expr, Name) and len(expr.parts) == 1:
+            name = expr.parts[0]
+        if name is not None:
+            for index, item in enumerate(items):
+                if item.alias is not None and item.alias.lower() == name.lower():
+                    if isinstance(expr, Quoted):
+                        self.statement.read(expr.span, expr.text, "column", f"the name {item.alias} given in SELECT")
+                    return replace(key, expr=bound[index])
+        if isinstance(expr, Quoted):
+            same = [b for i, b in zip(items, bound, strict=True) if _text_of(i.expr) == expr.text]
+            same += [b for k, b in keys if _text_of(k.expr) == expr.text]
+            for candidate in same:
+                if isinstance(candidate, Pending):
+                    use = self.binder.uses[candidate.index]
+                    self.statement.read(expr.span, expr.text, "virtual", _PENDING + str(candidate.index))
+                    if use.text == expr.text:
+                        return replace(key, expr=candidate)
+        return self.binder.order_key(key, replace(after, name="ORDER BY"))
+
+    # ------------------------------------------------------------------------------------------------------- results
+    def _item_name(self, item: SelectItem, bound: Expr) -> str:
+        """AS; else the column's name; else the item as written."""
+        if item.alias is not None:
+            return item.alias
+        if isinstance(item.expr, Column):
+            return item.expr.name
+        if isinstance(item.expr, Name):
+            return bound.name if isinstance(bound, Column) else item.expr.parts[-1]
+        if isinstance(item.expr, Quoted):
+            return bound.name if isinstance(bound, Column) else item.expr.text
+        if isinstance(item.expr, Cast) and isinstance(item.expr.operand, Quoted | Name):
+            return self._item_name(SelectItem(item.expr.operand), bound)
+        span = item.expr.span
+        if 0 <= span.start < span.end <= len(self.statement.text):
+            return " ".join(self.statement.text[span.start : span.end].split())
+        from uql.compiler.unparse import unparse
+
+        return unparse(item.expr)
+
+    def _settled(self, expr: Any) -> Any:
+        if expr is None:
+            return None
+
+        def change(node: Any) -> Any:
+            return Virtual(self.columns[node.index], span=node.span) if isinstance(node, Pending) else node
+
+        return rewrite(expr, change)
+
+    def _settled_source(self, source: BoundSource | None) -> BoundSource | None:
+        if isinstance(source, BoundJoin):
+            left, right = self._settled_source(source.left), self._settled_source(source.right)
+            assert left is not None and right is not None
+            return replace(source, left=left, right=right, on=self._settled(source.on))
+        return source
+
+    def _group_item(self, key: GroupKey, bound: Expr) -> BoundItem:
+        expr = self._settled(bound)
+        type = self.statement.types.of(expr, self.scope) or "VARCHAR"
+        return BoundItem(expr, self._item_name(SelectItem(key.expr, key.alias), expr), type)
+
+    def _note_readings(self) -> None:
+        for use, column in zip(self.binder.uses, self.columns, strict=True):
+            seen = ", ".join(c.label for c in (*column.reads, *column.holes))
+            self.statement.read(use.span, use.text, "virtual", f"{column.kind.value} {column.type} reads {seen}")
+        for index, reading in enumerate(self.statement.readings):
+            if reading.detail.startswith(_PENDING):
+                column = self.columns[int(reading.detail.removeprefix(_PENDING))]
+                seen = ", ".join(c.label for c in (*column.reads, *column.holes))
+                detail = f"{column.kind.value} {column.type} reads {seen}"
+                self.statement.readings[index] = replace(reading, detail=detail)
+
+
+_PENDING = "\0"  # begins the detail of a reading until its text is settled
+
+
+def _label(expr: Expr) -> Expr:
+    """A whole item `"t" IN ('a', 'b')` or `"t" = 'a'` is the label itself."""
+    match expr:
+        case InList(operand=Pending() as text, negated=False, items=items) if all(isinstance(i, String) for i in items):
+            return replace(text, span=expr.span)
+        case InQuery(operand=Pending() as text, negated=False):
+            return replace(text, span=expr.span)
+        case Binary(op="=", left=Pending() as text, right=String()):
+            return replace(text, span=expr.span)
+    return expr
+
+
+def _text_of(expr: Expr) -> str | None:
+    """The text of an item that is one text, cast or not."""
+    while isinstance(expr, Cast):
+        expr = expr.operand
+    return expr.text if isinstance(expr, Quoted) else None
+
+
+def ordinal(number: Number, count: int, clause: str) -> int:
+    """The index of the SELECT item that `1`, `2`, … means. Raises: BindError (UQL208)."""
+    if not number.text.isdigit() or not 1 <= int(number.text) <= count:
+        raise BindError(
+            f"{clause} {number.text} is no SELECT item",
+            code="UQL208",
+            start=number.span.start,
+            end=number.span.end,
+            help=f"there {'is' if count == 1 else 'are'} {count}: write 1{f' to {count}' if count > 1 else ''}",
+        )
+    return int(number.text) - 1
+
+
+def _selects(query: BoundQuery) -> list[BoundSelect]:
+    if isinstance(query, BoundUnion):
+        return [*_selects(query.left), *_selects(query.right)]
+    assert isinstance(query, BoundSelect)
+    return [query]
+
+
+def _source_field(source: BoundSource | None, column: Column) -> Field | None:
+    from uql.compiler.bound import BoundDerived, BoundTable
+
+    match source:
+        case BoundTable(table=table, alias=column.table):
+            return table.field(column.name)
+        case BoundDerived(alias=column.table, fields=fields):
+            return next((f for f in fields if f.name == column.name), None)
+        case BoundJoin():
+            return _source_field(source.left, column) or _source_field(source.right, column)
+    return None
+
+
+def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]]) -> Field:
+    """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
+    plain = [_source_field(source, expr) if isinstance(expr, Column) else None for expr, source in made_from]
+    if plain and all(f is not None and f.type == type for f in plain):
+        first = plain[0]
+        assert first is not None
+        return replace(first, name=name, private=any(f is not None and f.private for f in plain))
+    read = [
+        f
+        for expr, source in made_from
+        for node in walk(expr)
+        if isinstance(node, Column) and (f := _source_field(source, node)) is not None
+    ]
+    summary = any(isinstance(n, Virtual) and n.column.kind is Kind.SUMMARY for e, _ in made_from for n in walk(e))
+    texts = [f for f in read if f.modality is Modality.TEXT]
+    long = type == "VARCHAR" and (bool(texts) or summary)
+    return Field(
+        name,
+        type,
+        Modality.TEXT if long else Modality.STRUCTURED,
+        mean_chars=max((f.mean_chars for f in read), default=0.0),
+        private=any(f.private for f in read),
+    )

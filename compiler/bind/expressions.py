@@ -1,0 +1,442 @@
+"""Expressions: names become columns, quoted texts become columns or uses of a virtual column, by the place they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from uql.compiler.bind.reading import columns_read, misspelt, near_name
+from uql.compiler.bind.scope import Scope
+from uql.compiler.bind.statement import Statement
+from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, ORDER, WORDS, Pending, Place, Use, Want, is_numeric
+from uql.compiler.bound import Bound
+from uql.compiler.sql import type_sql
+from uql.compiler.syntax import (
+    Between,
+    Binary,
+    Boolean,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Exists,
+    Expr,
+    GroupKey,
+    InList,
+    InQuery,
+    IsDistinct,
+    IsNull,
+    Like,
+    ListExpr,
+    Name,
+    Null,
+    Number,
+    OrderKey,
+    Query,
+    Quoted,
+    ScalarQuery,
+    Star,
+    String,
+    Try,
+    TypedLiteral,
+    Unary,
+    When,
+    Window,
+)
+from uql.errors import BindError
+
+MODALITIES = ("IMAGE", "AUDIO", "DOCUMENT")
+_NUMBER_AGGREGATES = (
+    "sum avg mean min max median mad stddev stddev_pop stddev_samp variance var_pop var_samp quantile quantile_cont"
+    " quantile_disc approx_quantile product fsum favg kahan_sum sumkahan skewness kurtosis kurtosis_pop sum_no_overflow"
+)
+NUMBER_AGGREGATES = frozenset(_NUMBER_AGGREGATES.split())
+NUMBER_FUNCTIONS = frozenset(
+    [
+        "abs",
+        "round",
+        "floor",
+        "ceil",
+        "ceiling",
+        "trunc",
+        "sqrt",
+        "cbrt",
+        "ln",
+        "log",
+        "log2",
+        "log10",
+        "exp",
+        "power",
+        "pow",
+        "sign",
+        "mod",
+        "sin",
+        "cos",
+        "tan",
+    ]
+)
+PASSED_ON = frozenset(
+    ["coalesce", "ifnull", "nullif", "greatest", "least", "any_value", "first", "last", "arg_min", "arg_max"]
+)
+CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or", "count_if", "countif"))
+NOW = frozenset(("current_date", "current_timestamp", "current_time", "localtime", "localtimestamp"))
+ORDERINGS = ("<", "<=", ">", ">=")
+
+
+@dataclass(slots=True)
+class Clause:
+    """Where an expression stands: which level its texts are of, and which aliases it may name."""
+
+    name: str
+    group: bool = False  # texts in it are said of a group
+    before: bool = False  # WHERE, ON: before the groups are made
+    group_aliases: bool = False  # names given in GROUP BY come before columns
+    select_aliases: int | None = None  # how many SELECT items' aliases are visible; None: all
+
+    def inside(self) -> Clause:
+        """The same inside an aggregate's arguments: rows again."""
+        return replace(self, group=False)
+
+
+@dataclass(slots=True)
+class Aliases:
+    """The names that SELECT and GROUP BY give, lower case → what they stand for, unbound."""
+
+    select: dict[str, tuple[int, Expr]] = field(default_factory=dict)
+    group: dict[str, GroupKey] = field(default_factory=dict)
+    spelled: list[str] = field(default_factory=list)
+
+
+class Expressions:
+    """Binds the expressions of one query block, noting the uses of its texts."""
+
+    def __init__(
+        self, statement: Statement, scope: Scope, sub: Callable[[Query, Scope], Bound], aggregated: bool = False
+    ) -> None:
+        self.statement, self.scope, self.sub, self.aggregated = statement, scope, sub, aggregated
+        self.aliases = Aliases()
+        self.uses: list[Use] = []
+        self._expanding: list[str] = []
+
+    # ------------------------------------------------------------------------------------------------------ dispatch
+    def bind(self, expr: Expr, clause: Clause, want: Want = ANY) -> Expr:
+        """The bound expression; texts that a model answers are `Pending` until the block is settled."""
+        match expr:
+            case Quoted():
+                return self.quoted(expr, clause, want)
+            case Name():
+                return self.name(expr, clause, want)
+            case String():
+                self._string(expr)
+                return expr
+            case Number() | Null() | Boolean() | TypedLiteral() | Column():
+                return expr
+            case Unary(op="NOT"):
+                return replace(expr, operand=self.bind(expr.operand, clause, CONDITION))
+            case Unary():
+                return replace(expr, operand=self.bind(expr.operand, clause, NUMBER))
+            case Binary(op="AND" | "OR"):
+                return self._logical(expr, clause)
+            case Binary():
+                return self._binary(expr, clause)
+            case Like():
+                escape = self.bind(expr.escape, clause, WORDS) if expr.escape is not None else None
+                pattern = self.bind(expr.pattern, clause, WORDS)
+                return replace(expr, operand=self.bind(expr.operand, clause, WORDS), pattern=pattern, escape=escape)
+            case InList():
+                items = tuple(self.bind(item, clause) for item in expr.items)
+                labels = tuple(item.value for item in items if isinstance(item, String))
+                if labels and len(labels) == len(items):
+                    inner = Want(Place.COMPARE, "VARCHAR", labels)
+                else:
+                    inner = self._against(items[0], ordering=False) if items else ANY
+                return replace(expr, operand=self.bind(expr.operand, clause, inner), items=items)
+            case InQuery():
+                return self._in_query(expr, clause)
+            case Between():
+                low, high = self.bind(expr.low, clause, NUMBER), self.bind(expr.high, clause, NUMBER)
+                want = self._against(low, ordering=True)
+                return replace(expr, operand=self.bind(expr.operand, clause, want), low=low, high=high)
+            case IsNull():
+                return replace(expr, operand=self.bind(expr.operand, clause))
+            case IsDistinct():
+                right = self.bind(expr.right, clause)
+                want = CONDITION if isinstance(right, Boolean) else self._against(right, ordering=False)
+                return replace(expr, left=self.bind(expr.left, clause, want), right=right)
+            case Case():
+                return self._case(expr, clause, want)
+            case Cast():
+                return self._cast(expr, clause)
+            case Try():
+                return self._try(expr, clause, want)
+            case Call():
+                return self._call(expr, clause, want)
+            case Exists():
+                return replace(expr, query=self.sub(expr.query, self.scope))
+            case ScalarQuery():
+                bound = self.sub(expr.query, self.scope)
+                if len(bound.query.items) != 1:
+                    raise self.error("a sub-query as a value gives one column", "UQL211", expr)
+                return replace(expr, query=bound)
+            case ListExpr():
+                return replace(expr, items=tuple(self.bind(item, clause) for item in expr.items))
+            case Star():
+                raise self.error("* may stand as a SELECT item and in COUNT(*)", "UQL212", expr)
+        raise self.error(f"{type(expr).__name__} cannot stand here", "UQL212", expr)
+
+    # --------------------------------------------------------------------------------------------- names and readings
+    def quoted(self, quoted: Quoted, clause: Clause, want: Want) -> Expr:
+        """The reading rule: a column or an alias in scope, a misspelt one (UQL101), else a text for the model."""
+        mode = self.statement.settings.quoted
+        if not quoted.forced and not quoted.using:
+            found = self._named((quoted.text,), quoted, clause, want)
+            if found is not None:
+                self.statement.read(quoted.span, quoted.text, "column", _described(found, quoted.text))
+                return found
+            if mode == "strict":
+                error = self.scope.unknown((quoted.text,), quoted.span, self.aliases.spelled)
+                error.help = f'{error.help}; PROMPT "{quoted.text[:40]}" asks the model (uql.quoted = strict)'
+                raise error
+            if mode == "guard":
+                near = near_name(quoted.text, [*self.scope.names(), *self.aliases.spelled])
+                if near is not None:
+                    raise misspelt(quoted, near)
+        if not quoted.text.strip():
+            raise self.error("an empty text asks nothing", "UQL212", quoted)
+        return self._text(quoted, clause, want, attempt=False)
+
+    def _text(self, quoted: Quoted, clause: Clause, want: Want, attempt: bool) -> Pending:
+        reads, holes = columns_read(quoted, self.scope)
+        use = Use(quoted.text, reads, holes, want, clause.group, clause.before, attempt, quoted.span)
+        self.uses.append(use)
+        self.statement.semantic = True
+        return Pending(index=len(self.uses) - 1, span=quoted.span)
+
+    def name(self, name: Name, clause: Clause, want: Want) -> Expr:
+        found = self._named(name.parts, name, clause, want)
+        if found is not None:
+            return found
+        if len(name.parts) == 1 and name.parts[0].lower() in NOW:
+            return Call(name.parts[0].lower(), span=name.span)
+        raise self.scope.unknown(name.parts, name.span, self.aliases.spelled)
+
+    def _named(self, parts: tuple[str, ...], node: Expr, clause: Clause, want: Want) -> Expr | None:
+        """What a name means: a name of GROUP BY where groups exist, a column, an alias of SELECT; None when nothing."""
+        low = parts[0].lower()
+        key = self.aliases.group.get(low) if len(parts) == 1 else None
+        if key is not None and clause.group_aliases and low not in self._expanding:
+            return self._expand(low, key.expr, clause, self.group_want(key), node)
+        found = self.scope.find(parts, node.span)
+        if found is not None:
+            column, inner = found
+            for part in inner:
+                column = Call("struct_extract", (column, String(part)), span=node.span)
+            return replace(column, span=node.span)
+        if len(parts) > 1 or low in self._expanding:
+            return None
+        item = self.aliases.select.get(low)
+        if item is not None and (clause.select_aliases is None or item[0] < clause.select_aliases):
+            return self._expand(low, item[1], clause, want, node)
+        return self._expand(low, key.expr, clause, self.group_want(key), node) if key is not None else None
+
+    def _expand(self, name: str, expr: Expr, clause: Clause, want: Want, node: Expr) -> Expr:
+        self._expanding.append(name)
+        try:
+            bound = self.bind(expr, clause, want)
+        finally:
+            self._expanding.pop()
+        return bound
+
+    @staticmethod
+    def group_want(key: GroupKey) -> Want:
+        return Want(Place.GROUP, "VARCHAR", into=key.into, many=key.many)
+
+    def _string(self, string: String) -> None:
+        if not string.double:
+            return
+        self.statement.read(string.span, string.value, "string")
+        column = next((n for n in self.scope.names() if n.lower() == string.value.lower()), None)
+        if column is not None:
+            self.statement.warn(
+                f'UQL102: "{string.value}" is read as a string here; for the column write its table before it, '
+                f'as in {self._owner(column)}."{column}"'
+            )
+
+    def _owner(self, column: str) -> str:
+        return next((r.alias for r in self.scope.relations if r.find(column) is not None), "t")
+
+    # ------------------------------------------------------------------------------------------------------ operators
+    def _logical(self, expr: Binary, clause: Clause) -> Expr:
+        """AND and OR: long chains lean to the left, and are walked without recursion."""
+        chain: list[Binary] = []
+        node: Expr = expr
+        while isinstance(node, Binary) and node.op in ("AND", "OR"):
+            chain.append(node)
+            node = node.left
+        bound = self.bind(node, clause, CONDITION)
+        for link in reversed(chain):
+            bound = replace(link, left=bound, right=self.bind(link.right, clause, CONDITION))
+        return bound
+
+    def _binary(self, expr: Binary, clause: Clause) -> Expr:
+        if expr.op == "||":
+            return replace(expr, left=self.bind(expr.left, clause, WORDS), right=self.bind(expr.right, clause, WORDS))
+        if expr.op in ("+", "-", "*", "/", "//", "%"):
+            return self._arithmetic(expr, clause)
+        ordering = expr.op in ORDERINGS
+        if _may_ask(expr.right):  # 3 < PROMPT "…": the left side says what is wanted
+            left = self.bind(expr.left, clause, NUMBER if ordering else WORDS)
+            right = self.bind(expr.right, clause, self._against(left, ordering))
+            return replace(expr, left=left, right=right)
+        right = self.bind(expr.right, clause, NUMBER if ordering else ANY)
+        want = self._against(right, ordering)
+        if isinstance(right, String) and not ordering:
+            want = Want(Place.COMPARE, "VARCHAR", (right.value,))
+        return replace(expr, left=self.bind(expr.left, clause, want), right=right)
+
+    def _arithmetic(self, expr: Binary, clause: Clause) -> Expr:
+        chain: list[Binary] = []
+        node: Expr = expr
+        while isinstance(node, Binary) and node.op in ("+", "-", "*", "/", "//", "%"):
+            chain.append(node)
+            node = node.left
+        first = chain[-1]
+        want = NUMBER
+        if isinstance(first.right, TypedLiteral):
+            want = Want(Place.COMPARE, "TIMESTAMP" if first.right.type == "INTERVAL" else first.right.type)
+        bound = self.bind(node, clause, want)
+        for link in reversed(chain):
+            bound = replace(link, left=bound, right=self.bind(link.right, clause, NUMBER))
+        return bound
+
+    def _against(self, other: Expr, ordering: bool) -> Want:
+        """What a comparison with `other` asks of a text: a value of the other side's type."""
+        if isinstance(other, Null):
+            return ANY
+        if isinstance(other, Boolean):
+            return CONDITION
+        if isinstance(other, Pending):
+            return NUMBER if ordering else WORDS
+        type = self.statement.types.of(self.blank(other), self.scope)
+        if type is None or is_numeric(type):
+            return NUMBER
+        if type == "BOOLEAN":
+            return CONDITION
+        return Want(Place.COMPARE, "VARCHAR" if type.startswith("ENUM") else type)
+
+    def blank(self, expr: Expr) -> Expr:
+        """The expression with NULL for every text that is not settled yet."""
+        from uql.compiler.walk import rewrite
+
+        def change(node: object) -> object:
+            return Null(span=node.span) if isinstance(node, Pending) else node
+
+        return rewrite(expr, change)  # type: ignore[no-any-return]
+
+    def _in_query(self, expr: InQuery, clause: Clause) -> Expr:
+        bound = self.sub(expr.query, self.scope)
+        if len(bound.query.items) != 1:
+            raise self.error("a sub-query after IN gives one column", "UQL211", expr)
+        type = bound.query.items[0].type
+        if type == "VARCHAR" or type.startswith("ENUM"):
+            labels = None if bound.correlated else bound
+            want = Want(Place.COMPARE, "VARCHAR", label_query=labels)
+        else:
+            want = NUMBER if is_numeric(type) else Want(Place.COMPARE, type)
+        return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
+
+    def _case(self, expr: Case, clause: Clause, want: Want) -> Expr:
+        operand = expr.operand
+        tests = [self.bind(w.condition, clause, CONDITION if operand is None else ANY) for w in expr.whens]
+        if operand is not None:
+            labels = tuple(test.value for test in tests if isinstance(test, String))
+            if labels and len(labels) == len(tests):
+                asked = Want(Place.COMPARE, "VARCHAR", labels)
+            else:
+                asked = self._against(tests[0], ordering=False)
+            operand = self.bind(operand, clause, asked)
+        values = [self.bind(when.value, clause, want) for when in expr.whens]
+        default = self.bind(expr.default, clause, want) if expr.default is not None else None
+        whens = tuple(
+            When(condition=test, value=value, span=when.span)
+            for when, test, value in zip(expr.whens, tests, values, strict=True)
+        )
+        return replace(expr, operand=operand, whens=whens, default=default)
+
+    def _cast(self, expr: Cast, clause: Clause) -> Expr:
+        type = type_sql(expr.type)
+        labels = expr.type.labels if expr.type.name == "ENUM" and not expr.type.dims else ()
+        if type in MODALITIES:
+            bound = self.bind(expr.operand, clause)
+            if not isinstance(bound, Column):
+                raise self.error(f"only a column can be cast to {type}", "UQL206", expr)
+            return replace(bound, span=expr.span)
+        if labels:
+            if len(set(labels)) != len(labels) or not all(label.strip() for label in labels):
+                raise self.error("the labels of ENUM are different and not empty", "UQL206", expr)
+            want = Want(Place.CAST, "VARCHAR", labels, closed=True)
+        else:
+            want = Want(Place.CAST, type)
+        bound = self.bind(expr.operand, clause, want)
+        return replace(bound, span=expr.span) if isinstance(bound, Pending) else replace(expr, operand=bound)
+
+    def _try(self, expr: Try, clause: Clause, want: Want) -> Expr:
+        inner = expr.operand
+        if isinstance(inner, Cast) and isinstance(inner.operand, Quoted):
+            labels = inner.type.labels if inner.type.name == "ENUM" else ()
+            kind = "VARCHAR" if labels else type_sql(inner.type)
+            want, inner = Want(Place.CAST, kind, labels, closed=bool(labels)), inner.operand
+        else:
+            want = replace(want, place=Place.SELECT, type=None) if want.place is not Place.CAST else want
+        if not isinstance(inner, Quoted):
+            raise self.error('TRY takes a text for the model: TRY "…"', "UQL212", expr)
+        self.quoted(replace(inner, forced=True), clause, want)
+        self.uses[-1] = replace(self.uses[-1], attempt=True)
+        return Pending(index=len(self.uses) - 1, span=expr.span)
+
+    # ---------------------------------------------------------------------------------------------------------- calls
+    def is_aggregate(self, call: Call) -> bool:
+        return call.over is None and call.name in self.statement.aggregates
+
+    def _call(self, call: Call, clause: Clause, want: Want) -> Expr:
+        aggregate = call.over is not None or self.is_aggregate(call)
+        inside = clause.inside() if self.is_aggregate(call) else clause
+        name, args = call.name, list(call.args)
+        if name in CONDITION_AGGREGATES or (name == "if" and args):
+            first: Want = CONDITION
+        elif (aggregate and name in NUMBER_AGGREGATES) or name in NUMBER_FUNCTIONS:
+            first = NUMBER
+        elif name in PASSED_ON:
+            first = want
+        elif aggregate:
+            first = ANY
+        else:
+            first = WORDS
+        rest = want if name == "if" else first
+        bound: list[Expr] = []
+        for index, arg in enumerate(args):
+            if isinstance(arg, Star) and name == "count" and len(args) == 1:
+                bound.append(Star(span=arg.span))  # COUNT(t.*) counts rows, too
+            else:
+                bound.append(self.bind(arg, inside, first if index == 0 else rest))
+        order = tuple(self.order_key(key, inside) for key in call.order_by)
+        where = self.bind(call.filter, inside, CONDITION) if call.filter is not None else None
+        over = call.over
+        if over is not None:
+            parts = tuple(self.bind(part, clause) for part in over.partition_by)
+            over = Window(parts, tuple(self.order_key(key, clause) for key in over.order_by), span=over.span)
+        return replace(call, args=tuple(bound), order_by=order, filter=where, over=over)
+
+    def order_key(self, key: OrderKey, clause: Clause) -> OrderKey:
+        return replace(key, expr=self.bind(key.expr, clause, ORDER))
+
+    def error(self, message: str, code: str, node: Expr, help: str | None = None) -> BindError:
+        return BindError(message, code=code, start=node.span.start, end=node.span.end, help=help)
+
+
+def _may_ask(expr: Expr) -> bool:
+    return isinstance(expr, Quoted) or (isinstance(expr, Cast | Unary) and _may_ask(expr.operand))
+
+
+def _described(expr: Expr, text: str) -> str:
+    return expr.label if isinstance(expr, Column) else f"the name {text} given in this query"

@@ -1,0 +1,160 @@
+"""Parameters: `$name` replaced by constants before anything else is bound, so that no query is made by string formatting."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import uuid
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from decimal import Decimal
+from typing import Any
+
+from uql.compiler.bind.scope import suggestion
+from uql.compiler.syntax import (
+    Boolean,
+    Cast,
+    Expr,
+    InList,
+    ListExpr,
+    Node,
+    Null,
+    Number,
+    Parameter,
+    Quoted,
+    Select,
+    Span,
+    String,
+    TypedLiteral,
+    TypeName,
+    Unary,
+)
+from uql.compiler.virtual import SemText
+from uql.errors import BindError, UQLSyntaxError
+
+
+def substitute(node: Any, values: Mapping[str, object]) -> Any:
+    """The tree with every parameter replaced by its value. Raises: BindError (UQL210) on a missing, unused or odd one."""
+    used: set[str] = set()
+    result = _replaced(node, values, used)
+    unused = sorted(set(values) - used)
+    if unused:
+        raise BindError(
+            f"the query has no parameter ${unused[0]}",
+            code="UQL210",
+            help=suggestion(unused[0], used)
+            + (f"its parameters: {', '.join(sorted(used))}" if used else "it has none"),
+        )
+    return result
+
+
+def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:
+    if isinstance(node, Parameter):
+        if node.name not in values:
+            raise BindError(
+                f"no value for the parameter ${node.name}",
+                code="UQL210",
+                start=node.span.start,
+                end=node.span.end,
+                help=suggestion(node.name, values) + f"give it: con.uql(…, {node.name}=…)",
+            )
+        used.add(node.name)
+        return constant(values[node.name], node.name, node.span)
+    changes: dict[str, Any] = {}
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Node):
+            new: Any = _replaced(value, values, used)
+            if new is not value:
+                changes[f.name] = new
+        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+            new = tuple(_replaced(item, values, used) if isinstance(item, Node) else item for item in value)
+            if isinstance(node, InList) and f.name == "items":  # IN ($list): the list's items are the list
+                new = tuple(
+                    part
+                    for old, item in zip(value, new, strict=True)
+                    for part in (item.items if isinstance(old, Parameter) and isinstance(item, ListExpr) else (item,))
+                )
+            if any(a is not b for a, b in zip(value, new, strict=False)) or len(value) != len(new):
+                changes[f.name] = new
+    return replace(node, **changes) if changes else node
+
+
+def constant(value: object, name: str, span: Span) -> Expr:
+    """A Python value as an expression. Raises: BindError (UQL210) when UQL has no constant for it."""
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
+        value = item()
+    match value:
+        case None:
+            return Null(span=span)
+        case bool():
+            return Boolean(value, span=span)
+        case int():
+            return _signed(str(abs(value)), value < 0, span)
+        case float():
+            if not math.isfinite(value):
+                return Cast(String(str(value), span=span), TypeName("DOUBLE"), span=span)
+            return _signed(repr(abs(value)), math.copysign(1, value) < 0, span)
+        case Decimal():
+            if not value.is_finite():
+                raise _odd(value, name, span)
+            return _signed(format(abs(value), "f"), value < 0, span)
+        case str():
+            return String(value, span=span)
+        case dt.datetime():
+            kind = "TIMESTAMPTZ" if value.tzinfo is not None else "TIMESTAMP"
+            return TypedLiteral(kind, value.isoformat(sep=" "), span=span)
+        case dt.date():
+            return TypedLiteral("DATE", value.isoformat(), span=span)
+        case dt.time():
+            return TypedLiteral("TIME", value.isoformat(), span=span)
+        case dt.timedelta():
+            micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+            return TypedLiteral("INTERVAL", f"{micros} microseconds", span=span)
+        case uuid.UUID():
+            return Cast(String(str(value), span=span), TypeName("UUID"), span=span)
+        case bytes():
+            text = "".join(f"\\x{byte:02X}" for byte in value)
+            return Cast(String(text, span=span), TypeName("BLOB"), span=span)
+        case list() | tuple():
+            return ListExpr(tuple(constant(part, name, span) for part in value), span=span)
+        case SemText():
+            text = Quoted(value.text, forced=True, span=span)
+            return text if value.type is None else Cast(text, type_name(value.type, span), span=span)
+    raise _odd(value, name, span)
+
+
+def type_name(text: str, span: Span) -> TypeName:
+    """A type as written by the user of `uql.sem`. Raises: BindError (UQL210) when it is none."""
+    from uql.compiler.parser import parse
+
+    try:
+        tree = parse(f"SELECT CAST(NULL AS {text})")
+    except UQLSyntaxError as error:
+        raise _no_type(text, span) from error
+    match tree:
+        case Select(items=(item,), source=None, where=None, group_by=(), order_by=(), limit=None, to=None):
+            if isinstance(item.expr, Cast) and item.alias is None:
+                return item.expr.type
+    raise _no_type(text, span)
+
+
+def _no_type(text: str, span: Span) -> BindError:
+    help = "types are VARCHAR, DOUBLE, DATE, ENUM('a','b'), STRUCT(a VARCHAR), VARCHAR[] …"
+    return BindError(f"{text!r} is no type", code="UQL210", start=span.start, end=span.end, help=help)
+
+
+def _signed(digits: str, negative: bool, span: Span) -> Expr:
+    number = Number(digits, span=span)
+    return Unary("-", number, span=span) if negative else number
+
+
+def _odd(value: object, name: str, span: Span) -> BindError:
+    return BindError(
+        f"the parameter ${name} is a {type(value).__name__} ({value!r:.60}), which is no constant of UQL",
+        code="UQL210",
+        start=span.start,
+        end=span.end,
+        help="parameters are numbers, texts, dates, times, None, lists of these, and uql.sem(…)",
+    )

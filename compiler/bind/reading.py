@@ -1,0 +1,150 @@
+"""How a quoted text is read: the guard against misspelt names, holes, and which quoted words are mere identifiers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from uql.compiler.bind.scope import Scope, distance, suggestion
+from uql.compiler.bound import Reading
+from uql.compiler.syntax import Column, Quoted, Span
+from uql.errors import BindError
+
+_WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)
+_JOINERS = re.compile(r"[_\-\s]+")
+_HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/|"(?:\\.|""|[^"\\])*\"""", re.DOTALL)
+
+
+def near_name(text: str, names: Iterable[str]) -> str | None:
+    """The visible name that a text misspells, by the rule of UQL101; None when it is a free text.
+
+    >>> near_name("star", ["stars"]), near_name("sign-up date", ["sign_up_date"]), near_name("the plot", ["plot"])
+    ('stars', 'sign_up_date', None)
+    """
+    bare = _JOINERS.sub("", text).lower()
+    names = list(names)
+    if bare:
+        for name in names:
+            if _JOINERS.sub("", name).lower() == bare:
+                return name
+    letters = sum(c.isalpha() for c in text)
+    if not _WORD.fullmatch(text) or letters < 4:
+        return None
+    limit = 2 if letters >= 8 else 1
+    scored = [(distance(text.lower(), name.lower(), limit), name) for name in names]
+    near = [pair for pair in scored if pair[0] <= limit]
+    return min(near, key=lambda pair: pair[0])[1] if near else None
+
+
+def misspelt(quoted: Quoted, name: str) -> BindError:
+    return BindError(
+        f'"{quoted.text}" is no column, and too near to {name} to be a text for the model',
+        code="UQL101",
+        start=quoted.span.start,
+        end=quoted.span.end,
+        help=f'did you mean "{name}"? PROMPT "{quoted.text}" asks the model',
+    )
+
+
+def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
+    """The names in the holes {col} and {t.col} of a text, each once. Raises: BindError (UQL205) on a brace that is no hole."""
+    seen: set[tuple[str, ...]] = set()
+    for match in _HOLE.finditer(quoted.text):
+        if match[0] in ("{{", "}}"):
+            continue
+        parts = tuple(part.strip().strip('"') for part in (match[1] or "").split("."))
+        if match[1] is None or not all(parts):
+            raise BindError(
+                f'"{quoted.text}" has a brace that is no hole',
+                code="UQL205",
+                start=quoted.span.start,
+                end=quoted.span.end,
+                help="a hole is {column} or {table.column}; {{ and }} are braces",
+            )
+        if parts not in seen:
+            seen.add(parts)
+            yield parts
+
+
+def unknown_hole(quoted: Quoted, parts: tuple[str, ...], scope: Scope) -> BindError:
+    name = ".".join(parts)
+    names = scope.names()
+    if len(parts) > 1:
+        relation = scope.relation(parts[0])
+        names = [f"{relation.alias}.{f.name}" for relation in ([relation] if relation else scope.relations)
+                 for f in relation.fields]  # fmt: skip
+    shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+    return BindError(
+        f"no column {name} for the hole {{{name}}}",
+        code="UQL205",
+        start=quoted.span.start,
+        end=quoted.span.end,
+        help=suggestion(name, names) + (f"columns: {shown}; " if shown else "") + "{{ and }} are braces",
+    )
+
+
+def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+    """What a text reads: (columns shown as the row, structured columns whose values become part of the question).
+
+    Its holes; else its USING; else the unstructured columns in FROM; else all VARCHAR ones. Private columns never.
+    Raises: BindError: UQL205 unknown hole, UQL202 unknown USING column, UQL207 nothing to read or a private column.
+    """
+    reads: dict[Column, None] = {}
+    filled: dict[Column, None] = {}
+    for parts in holes(quoted):
+        found = scope.find(parts, quoted.span)
+        if found is None or found[1] or not isinstance(found[0], Column):
+            raise unknown_hole(quoted, parts, scope)
+        field = scope.field_of(found[0])
+        shown = field is not None and field.is_unstructured
+        (reads if shown else filled)[_public(found[0], quoted, scope)] = None
+    if quoted.using:
+        for name in quoted.using:
+            found = scope.find(name.parts, name.span)
+            if found is None or found[1] or not isinstance(found[0], Column):
+                raise scope.unknown(name.parts, name.span)
+            reads[_public(found[0], quoted, scope)] = None
+            filled.pop(found[0], None)
+    if reads or filled:
+        return tuple(reads), tuple(filled)
+    fields = [(Column(r.alias, f.name), f) for r in scope.relations for f in r.fields if not f.private]
+    chosen = [column for column, f in fields if f.is_unstructured]
+    chosen = chosen or [column for column, f in fields if f.type == "VARCHAR"]
+    if not chosen:
+        raise BindError(
+            f'"{quoted.text}" has nothing to read: no column in FROM holds text, images or sound',
+            code="UQL207",
+            start=quoted.span.start,
+            end=quoted.span.end,
+            help='name what the model sees: "… {column} …" or "…" USING (column)',
+        )
+    return tuple(chosen), ()
+
+
+def _public(column: Column, quoted: Quoted, scope: Scope) -> Column:
+    field = scope.field_of(column)
+    if field is not None and field.private:
+        raise BindError(
+            f"{column.label} is private and is never shown to a model",
+            code="UQL207",
+            start=quoted.span.start,
+            end=quoted.span.end,
+            help="its comment says private; name another column",
+        )
+    return Column(column.table, column.name)
+
+
+def quoted_tokens(text: str) -> Iterator[Span]:
+    """Where the double-quoted words of a statement stand, strings and comments passed over."""
+    for match in _TOKEN.finditer(text):
+        if match[0].startswith('"'):
+            yield Span(match.start(), match.end())
+
+
+def identifiers(text: str, settled: Iterable[Reading]) -> Iterator[Reading]:
+    """A reading 'identifier' for every quoted word that no settled reading covers."""
+    spans = [reading.span for reading in settled if reading.span.start >= 0]
+    for token in quoted_tokens(text):
+        if not any(span.start <= token.start < span.end for span in spans):
+            yield Reading(token, text[token.start + 1 : token.end - 1].replace('""', '"'), "identifier")

@@ -1,0 +1,171 @@
+"""What a name may mean: the relations of a query block, those around it, and how near two names are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Protocol
+
+from uql.compiler.syntax import Column, Expr, Span
+from uql.errors import BindError, UnknownColumnError
+from uql.schema import Field, Table
+
+
+class CatalogLike(Protocol):
+    """What the binder needs of a catalog; `uql.catalog.Catalog` is one."""
+
+    @property
+    def aggregates(self) -> frozenset[str]: ...
+    def table(
+        self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False
+    ) -> Table: ...
+    def function_table(self, name: str, sql: str) -> Table: ...
+    def describe(self, sql: str) -> list[tuple[str, str]]: ...
+    def value(self, sql: str) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A table or sub-query in FROM, under its alias."""
+
+    alias: str
+    fields: tuple[Field, ...]
+
+    def find(self, name: str) -> Field | None:
+        """The field of this name: exact spelling first, then case-insensitively."""
+        low = name.lower()
+        exact = next((f for f in self.fields if f.name == name), None)
+        return exact or next((f for f in self.fields if f.name.lower() == low), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A column of JOIN … USING: one name for a column of either side."""
+
+    name: str
+    value: Expr
+    hidden: tuple[Column, ...]  # what a bare name or a star no longer means
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of one query block. `correlated` turns true when a name was found outside."""
+
+    relations: list[Relation] = field(default_factory=list)
+    merged: list[Merged] = field(default_factory=list)
+    outer: Scope | None = None
+    correlated: bool = False
+
+    def names(self) -> list[str]:
+        """The column names in scope, each once."""
+        return list(dict.fromkeys(f.name for relation in self.relations for f in relation.fields))
+
+    def field_of(self, column: Column) -> Field | None:
+        """The field behind a bound column, also of a query around this one."""
+        for relation in self.relations:
+            if relation.alias == column.table:
+                return relation.find(column.name)
+        return self.outer.field_of(column) if self.outer is not None else None
+
+    def owns(self, column: Column) -> bool:
+        return any(relation.alias == column.table for relation in self.relations)
+
+    def find(self, parts: Sequence[str], span: Span) -> tuple[Expr, tuple[str, ...]] | None:
+        """The column that a name means and the struct fields after it, None when there is none here or outside.
+
+        Raises: BindError (UQL204) when it is in several tables.
+        """
+        found = self._own(parts, span)
+        if found is None and self.outer is not None:
+            found = self.outer.find(parts, span)
+            if found is not None:
+                self.correlated = True
+        return found
+
+    def _own(self, parts: Sequence[str], span: Span) -> tuple[Expr, tuple[str, ...]] | None:
+        for skip in range(
+            min(len(parts) - 1, 3), 0, -1
+        ):  # database.schema.table.column: the last qualifier is the alias
+            relation = self.relation(parts[skip - 1])
+            if relation is not None and len(parts) > skip:
+                hit = relation.find(parts[skip])
+                if hit is not None:
+                    return Column(relation.alias, hit.name, span=span), tuple(parts[skip + 1 :])
+        bare = self._bare(parts[0], span)
+        return (bare, tuple(parts[1:])) if bare is not None else None
+
+    def _bare(self, name: str, span: Span) -> Expr | None:
+        merged = next((m for m in self.merged if m.name.lower() == name.lower()), None)
+        if merged is not None:
+            return merged.value
+        hits = [(relation, hit) for relation in self.relations if (hit := relation.find(name)) is not None]
+        exact = [(relation, hit) for relation, hit in hits if hit.name == name]
+        hits = exact or hits
+        if len(hits) > 1:
+            choices = " or ".join(f"{relation.alias}.{hit.name}" for relation, hit in hits)
+            raise BindError(
+                f"{name} is a column of several tables",
+                code="UQL204",
+                start=span.start,
+                end=span.end,
+                help=f"write {choices}",
+            )
+        return Column(hits[0][0].alias, hits[0][1].name, span=span) if hits else None
+
+    def relation(self, alias: str) -> Relation | None:
+        exact = next((r for r in self.relations if r.alias == alias), None)
+        return exact or next((r for r in self.relations if r.alias.lower() == alias.lower()), None)
+
+    def unknown(self, parts: Sequence[str], span: Span, more: Iterable[str] = ()) -> UnknownColumnError:
+        """No such column: with the nearest name and the choices."""
+        name = ".".join(parts)
+        relation = self.relation(parts[0]) if len(parts) > 1 else None
+        if len(parts) > 1 and relation is None:
+            aliases = [r.alias for r in self.relations]
+            known = f"tables of this query: {', '.join(aliases)}" if aliases else "this query has no FROM"
+            return UnknownColumnError(
+                f"no table or column {parts[0]} in this query",
+                start=span.start,
+                end=span.end,
+                help=suggestion(parts[0], [*aliases, *self.names()]) + known,
+            )
+        names = [f.name for f in relation.fields] if relation is not None else [*self.names(), *more]
+        where = relation.alias if relation is not None else ", ".join(r.alias for r in self.relations)
+        shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        return UnknownColumnError(
+            f"no column {parts[-1] if relation else name}" + (f" in {where}" if where else ""),
+            start=span.start,
+            end=span.end,
+            help=suggestion(parts[-1], names) + (f"columns: {shown}" if shown else "this query has no FROM"),
+        )
+
+
+def suggestion(name: str, names: Iterable[str]) -> str:
+    """`did you mean x? `, or nothing when no name is near."""
+    low = {known.lower(): known for known in names}
+    close = get_close_matches(name.lower(), low, 1, 0.6)
+    return f"did you mean {low[close[0]]}? " if close else ""
+
+
+def distance(a: str, b: str, limit: int) -> int:
+    """Damerau–Levenshtein distance (adjacent swaps count one), or limit + 1 when it is greater.
+
+    >>> distance("satrs", "stars", 2), distance("star", "stars", 2), distance("plot", "stars", 2)
+    (1, 1, 3)
+    """
+    if abs(len(a) - len(b)) > limit:
+        return limit + 1
+    before: list[int] = []
+    last = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            best = min(row[j - 1] + 1, last[j] + 1, last[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        if min(row) > limit:
+            return limit + 1
+        before, last = last, row
+    return min(last[-1], limit + 1)

@@ -1,0 +1,239 @@
+"""FROM: tables, files, frames, table functions, sub-queries, common tables and joins, with the names they bring into scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
+from uql.compiler.bind.scope import Merged, Relation, Scope, suggestion
+from uql.compiler.bind.statement import Statement
+from uql.compiler.bind.uses import CONDITION
+from uql.compiler.bound import BoundDerived, BoundJoin, BoundQuery, BoundSource, BoundTable
+from uql.compiler.sql import expression, render
+from uql.compiler.syntax import (
+    Binary,
+    Call,
+    Cast,
+    Column,
+    Derived,
+    Expr,
+    Join,
+    Name,
+    Quoted,
+    Select,
+    Source,
+    Span,
+    TableFunction,
+    TableName,
+)
+from uql.compiler.walk import walk
+from uql.errors import BindError, UQLError
+from uql.schema import Field, Modality
+
+JOIN = Clause("ON", before=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """A common table: its query, bound once, and the fields it gives."""
+
+    query: BoundQuery
+    fields: tuple[Field, ...]
+
+
+@dataclass(slots=True)
+class Part:
+    """One side of FROM: the bound source, and what it brings into scope."""
+
+    source: BoundSource
+    relations: list[Relation]
+    merged: list[Merged] = field(default_factory=list)
+
+
+class Sources:
+    """Binds the FROM clause of one block into its scope."""
+
+    def __init__(
+        self,
+        statement: Statement,
+        expressions: Expressions,
+        commons: dict[str, Common],
+        derived: Callable[[Derived], tuple[BoundQuery, tuple[Field, ...]]],
+        forced: dict[str, Modality],
+    ) -> None:
+        self.statement, self.expressions, self.commons = statement, expressions, commons
+        self.derived, self.forced = derived, forced
+        self.taken: set[str] = set()
+
+    def bind(self, source: Source, outer: Scope | None) -> Part:
+        match source:
+            case TableName():
+                return self._table(source)
+            case TableFunction():
+                return self._function(source)
+            case Derived():
+                query, fields = self.derived(source)
+                return self._derived(query, fields, source.alias or "subquery", source.span, source.alias is None)
+            case Join():
+                return self._join(source, outer)
+        raise BindError(
+            f"{type(source).__name__} cannot stand after FROM",
+            code="UQL212",
+            start=source.span.start,
+            end=source.span.end,
+        )
+
+    def _alias(self, alias: str, span: Span, free: bool = False) -> str:
+        """An alias no other table of the block has; `free` ones are numbered, given ones refused."""
+        wanted, number = alias, 1
+        while wanted.lower() in self.taken:
+            if not free:
+                raise BindError(
+                    f"two tables of this query are called {alias}",
+                    code="UQL204",
+                    start=span.start,
+                    end=span.end,
+                    help=f"give one another name: {alias} AS {alias[:1] or 't'}2",
+                )
+            number += 1
+            wanted = f"{alias}_{number}"
+        self.taken.add(wanted.lower())
+        return wanted
+
+    def _table(self, source: TableName) -> Part:
+        if len(source.parts) == 1 and not source.file:
+            common = self.commons.get(source.parts[0].lower())
+            if common is not None:
+                alias = source.alias or source.parts[0]
+                return self._derived(common.query, common.fields, alias, source.span, False)
+        try:
+            table = self.statement.catalog.table(source.parts, frames=self.statement.frames, file=source.file)
+        except UQLError as error:
+            if error.start < 0:
+                error.start, error.end = source.span.start, source.span.end
+            if error.code == "UQL201" and self.commons:
+                error.help = suggestion(source.parts[0], self.commons) + (error.help or "")
+            raise
+        table = self.statement.seen(table)
+        fields = tuple(self._forced(f) for f in table.fields)
+        if fields != table.fields:
+            table = replace(table, fields=fields)
+            self.statement.tables[table.sql] = table
+        stem = source.parts[-1].replace("\\", "/").rsplit("/", 1)[-1].split(".")[0] if source.file else source.parts[-1]
+        alias = self._alias(source.alias or stem or "file", source.span)
+        return Part(BoundTable(table, alias), [Relation(alias, table.fields)])
+
+    def _forced(self, f: Field) -> Field:
+        kind = self.forced.get(f.name.lower())
+        return replace(f, modality=kind) if kind is not None else f
+
+    def _function(self, source: TableFunction) -> Part:
+        call = self._constant_call(source.call)
+        sql = render(expression(call))
+        try:
+            table = self.statement.catalog.function_table(source.call.name, sql)
+        except UQLError as error:
+            if error.start < 0:
+                error.start, error.end = source.span.start, source.span.end
+            raise
+        table = self.statement.seen(table)
+        alias = self._alias(source.alias or source.call.name, source.span, free=source.alias is None)
+        return Part(BoundTable(table, alias), [Relation(alias, table.fields)])
+
+    def _constant_call(self, call: Call) -> Call:
+        """The arguments of a table function: constants, and name = constant."""
+        none = Scope()
+        binder = Expressions(self.statement, none, self.expressions.sub)
+        args: list[Expr] = []
+        for arg in call.args:
+            if isinstance(arg, Binary) and arg.op == "=" and isinstance(arg.left, Name) and len(arg.left.parts) == 1:
+                args.append(replace(arg, right=binder.bind(arg.right, Clause("FROM"))))
+            else:
+                args.append(binder.bind(arg, Clause("FROM")))
+        return replace(call, args=tuple(args))
+
+    def _derived(self, query: BoundQuery, fields: tuple[Field, ...], alias: str, span: Span, free: bool) -> Part:
+        name = self._alias(alias, span, free)
+        fields = tuple(self._forced(f) for f in fields)
+        return Part(BoundDerived(query, name, fields), [Relation(name, fields)])
+
+    # ---------------------------------------------------------------------------------------------------------- joins
+    def _join(self, join: Join, outer: Scope | None) -> Part:
+        left, right = self.bind(join.left, outer), self.bind(join.right, outer)
+        scope = Scope([*left.relations, *right.relations], [*left.merged, *right.merged], outer)
+        on: Expr | None = None
+        merged = [*left.merged, *right.merged]
+        if join.using:
+            on, new = self._using(join, left, right)
+            names = {m.name.lower() for m in new}
+            merged = [m for m in merged if m.name.lower() not in names] + new
+        elif join.on is not None:
+            binder = self.expressions
+            before, binder.scope = binder.scope, scope
+            try:
+                on = binder.bind(join.on, JOIN, CONDITION)
+            finally:
+                binder.scope = before
+            if scope.correlated:
+                before.correlated = True
+        elif join.kind != "CROSS":
+            raise BindError(
+                f"{join.kind} JOIN needs a condition",
+                code="UQL212",
+                start=join.span.start,
+                end=join.span.end,
+                help='write ON a.x = b.x, ON "… {a.x} … {b.y} …" or USING (x)',
+            )
+        source = BoundJoin(join.kind, left.source, right.source, on)
+        if join.kind in ("SEMI", "ANTI"):
+            return Part(source, left.relations, left.merged)
+        return Part(source, [*left.relations, *right.relations], merged)
+
+    def _using(self, join: Join, left: Part, right: Part) -> tuple[Expr, list[Merged]]:
+        """USING (a, b) as an ON condition, and the columns that are one from then on."""
+        sides = [Scope(list(part.relations), list(part.merged)) for part in (left, right)]
+        conditions: list[Expr] = []
+        merged: list[Merged] = []
+        for name in join.using:
+            values: list[Expr] = []
+            for scope in sides:
+                found = scope.find((name,), join.span)
+                if found is None:
+                    raise scope.unknown((name,), join.span)
+                values.append(found[0])
+            conditions.append(Binary("=", values[0], values[1], span=join.span))
+            kept: Expr = values[1] if join.kind == "RIGHT" else values[0]
+            if join.kind == "FULL":
+                kept = Call("coalesce", (values[0], values[1]), span=join.span)
+            spelled = values[0].name if isinstance(values[0], Column) else name
+            hidden = tuple(node for value in values for node in walk(value) if isinstance(node, Column))
+            merged.append(Merged(spelled, kept, hidden))
+        on = conditions[0]
+        for condition in conditions[1:]:
+            on = Binary("AND", on, condition, span=join.span)
+        return on, merged
+
+
+def forced_modalities(query: Select) -> dict[str, Modality]:
+    """The columns that the block casts to IMAGE, AUDIO or DOCUMENT, by name in lower case."""
+    found: dict[str, Modality] = {}
+    for item in query.items:
+        for node in walk(item):
+            if isinstance(node, Cast) and node.type.name in MODALITIES and not node.type.dims:
+                name = _name_of(node.operand)
+                if name is not None:
+                    found[name.lower()] = Modality(node.type.name.lower())
+    for part in (query.where, query.having):
+        for node in walk(part):
+            if isinstance(node, Cast) and node.type.name in MODALITIES:
+                name = _name_of(node.operand)
+                if name is not None:
+                    found[name.lower()] = Modality(node.type.name.lower())
+    return found
+
+
+def _name_of(expr: Expr) -> str | None:
+    if isinstance(expr, Name):
+        return expr.parts[-1]
+    return expr.text if isinstance(expr, Quoted) else None

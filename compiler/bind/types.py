@@ -1,0 +1,223 @@
+"""Types, by DuckDB's judgement: a query block is described with NULLs of the right types for its tables and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from uql.compiler.bind.scope import CatalogLike, Scope
+from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, BoundSource, BoundTable
+from uql.compiler.sql import (
+    base_column,
+    expression,
+    identifier,
+    null_of,
+    null_virtual,
+    ordered,
+    quote,
+    render,
+    source_sql,
+    value_type,
+)
+from uql.compiler.syntax import (
+    NO_SPAN,
+    Boolean,
+    Call,
+    Column,
+    Expr,
+    Number,
+    Query,
+    Span,
+    String,
+    TypedLiteral,
+    Unary,
+    Virtual,
+)
+from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.walk import children, walk
+from uql.errors import BindError
+from uql.schema import Field, Table
+
+
+class DuckTypes:
+    """Asks DuckDB for types; no table is read for it."""
+
+    def __init__(self, catalog: CatalogLike, error: tuple[type[Exception], ...]) -> None:
+        self.catalog, self.error = catalog, error
+
+    def of(self, expr: Expr, scope: Scope) -> str | None:
+        """The DuckDB type of a bound expression that stands alone, None when DuckDB cannot tell."""
+        match expr:
+            case Number():
+                return "DOUBLE"
+            case String():
+                return "VARCHAR"
+            case Boolean():
+                return "BOOLEAN"
+            case TypedLiteral():
+                return expr.type
+            case Unary(op="-" | "+"):
+                return self.of(expr.operand, scope)
+            case Column():
+                field = scope.field_of(expr)
+                return field.type if field is not None else None
+            case Virtual():
+                return value_type(expr.column)
+        try:
+            tree = expression(expr, self._null_column(scope, own=False), null_virtual, null_query)
+            return self.catalog.describe(f"SELECT {render(tree)} AS x")[0][1]
+        except (*self.error, AttributeError, TypeError, BindError):
+            return None
+
+    def select(self, query: BoundSelect, scope: Scope) -> list[str]:
+        """The types of a block's output columns, in order.
+
+        Raises: BindError (UQL209) with DuckDB's complaint about a function, a type, or a column that is no group key.
+        """
+        from sqlglot import exp
+
+        column = self._null_column(scope, own=True)
+        bare = replace(query, source=None, limit=None, offset=0)
+
+        def virtual(v: VirtualColumn) -> Any:
+            return null_virtual(v) if v.kind is Kind.SUMMARY else identifier("__virtual", v.name)
+
+        def of(expr: Expr) -> Any:
+            return expression(expr, column, virtual, null_query)
+
+        tree = exp.Select(
+            expressions=[exp.alias_(of(item.expr), f"c{i}", quoted=True) for i, item in enumerate(bare.items)],
+            distinct=exp.Distinct() if query.distinct else None,
+        )
+        asked = [v for v in query.virtuals if v.kind is not Kind.SUMMARY]
+        if query.source is not None:
+            head = source_sql(without_rows(query.source), null_virtual, query=null_query, column=column)
+            joins = head.args.get("joins") or []
+            head.set("joins", None)
+            if asked:
+                joins = [*joins, exp.Join(this=_virtual_table(asked), kind="CROSS")]
+            tree = tree.from_(head)
+            tree.set("joins", joins)
+        elif asked:
+            tree = tree.from_(_virtual_table(asked))
+        if query.where is not None:
+            tree.set("where", exp.Where(this=of(query.where)))
+        if query.group_by:
+            tree.set("group", exp.Group(expressions=[of(key.expr) for key in query.group_by]))
+        if query.having is not None:
+            tree.set("having", exp.Having(this=of(query.having)))
+        if query.order_by:
+            tree.set("order", exp.Order(expressions=ordered(query.order_by, of)))
+        try:
+            return [type for _, type in self.catalog.describe(render(tree))]
+        except self.error as error:
+            raise self.complaint(error, query, scope) from error
+
+    def union(self, left: list[tuple[str, str]], right: list[tuple[str, str]], span: Span) -> list[str]:
+        """The types of a UNION's columns. Raises: BindError (UQL211) when two sides do not fit."""
+        sides = [
+            ", ".join(f"{render(null_of(type))} AS c{i}" for i, (_, type) in enumerate(side)) for side in (left, right)
+        ]
+        try:
+            return [type for _, type in self.catalog.describe(f"SELECT {sides[0]} UNION ALL SELECT {sides[1]}")]
+        except self.error as error:
+            raise BindError(
+                f"the sides of UNION do not fit: {first_line(error)}", code="UQL211", start=span.start, end=span.end
+            ) from error
+
+    def complaint(self, error: Exception, query: BoundSelect, scope: Scope) -> BindError:
+        """DuckDB's error as ours, at the smallest part that DuckDB refuses by itself."""
+        parts: list[Expr] = [item.expr for item in query.items]
+        parts += [key.expr for key in query.group_by] + [key.expr for key in query.order_by]
+        parts += [part for part in (query.where, query.having) if part is not None]
+        stack: list[BoundSource] = [query.source] if query.source is not None else []
+        while stack:
+            top = stack.pop()
+            if isinstance(top, BoundJoin):
+                stack += [top.left, top.right]
+                parts += [top.on] if top.on is not None else []
+        for part in parts:
+            said = self._refusal(part, scope)
+            if said is not None:
+                span, message = said
+                return BindError(message, code="UQL209", start=span.start, end=span.end)
+        message = first_line(error)
+        span = NO_SPAN
+        if "GROUP BY" in message:  # the name of the column stands in quotes in DuckDB's message
+            for part in parts:
+                for node in walk(part):
+                    if isinstance(node, Column) and f'"{node.name}"' in message and span == NO_SPAN:
+                        span = node.span
+        elif "aggregate" in message.lower():
+            calls = [n for p in (query.where, *(k.expr for k in query.group_by), *parts) if p for n in walk(p)]
+            aggregates = self.catalog.aggregates
+            span = next((n.span for n in calls if isinstance(n, Call) and n.name in aggregates), NO_SPAN)
+        return BindError(message, code="UQL209", start=span.start, end=span.end)
+
+    def _refusal(self, expr: Expr, scope: Scope) -> tuple[Span, str] | None:
+        """The smallest part of an expression that DuckDB refuses with NULLs for its columns, and why."""
+        try:
+            tree = expression(expr, self._null_column(scope, own=False), null_virtual, null_query)
+            self.catalog.describe(f"SELECT {render(tree)} AS x")
+        except self.error as error:
+            for child in children(expr):
+                if isinstance(child, Expr):
+                    inner = self._refusal(child, scope)
+                    if inner is not None:
+                        return (inner[0] if inner[0].start >= 0 else expr.span), inner[1]
+            return expr.span, first_line(error)
+        return None
+
+    def _null_column(self, scope: Scope, own: bool) -> Callable[[Column], Any]:
+        def column(c: Column) -> Any:
+            if own and (scope.owns(c) or not c.table):
+                return base_column(c)
+            field = scope.field_of(c)
+            return null_of(field.type if field is not None else "VARCHAR")
+
+        return column
+
+
+def null_query(query: Query) -> Any:
+    """A sub-query as one row of NULLs of its types: it was judged by itself."""
+    assert isinstance(query, Bound)
+    items = ", ".join(f"{render(null_of(item.type))} AS {quote(item.name)}" for item in query.query.items)
+    return _raw(f"SELECT {items}")
+
+
+def _raw(sql: str) -> Any:
+    from sqlglot import exp
+
+    return exp.Var(this=sql)
+
+
+def without_rows(source: BoundSource) -> BoundSource:
+    """The same FROM clause over tables of no rows, so that describing it opens no file."""
+    match source:
+        case BoundTable():
+            return BoundTable(_empty(source.alias, source.table.fields), source.alias)
+        case BoundDerived():
+            return BoundTable(_empty(source.alias, source.fields), source.alias)
+        case BoundJoin():
+            return replace(source, left=without_rows(source.left), right=without_rows(source.right))
+    raise TypeError(f"not a bound source: {source!r}")
+
+
+def _empty(name: str, fields: tuple[Field, ...]) -> Table:
+    items = ", ".join(f"{render(null_of(f.type))} AS {quote(f.name)}" for f in fields)
+    return Table(name, f"(SELECT {items})", fields)
+
+
+def _virtual_table(virtuals: list[VirtualColumn]) -> Any:
+    from sqlglot import exp
+
+    items = ", ".join(f"{render(null_virtual(v))} AS {quote(v.name)}" for v in virtuals)
+    return exp.Table(this=_raw(f"(SELECT {items})"), alias=exp.TableAlias(this=exp.to_identifier("__virtual")))
+
+
+def first_line(error: Exception) -> str:
+    """What DuckDB says, without its kind, its candidates and its copy of the statement."""
+    line = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    kind, _, rest = line.partition("Error: ")
+    return rest if rest and len(kind) < 30 else line

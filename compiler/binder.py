@@ -1,0 +1,88 @@
+"""The binder: what every name and every quoted text of a query means.
+
+    bind(parse(text), catalog, text=text, parameters={}, frames={}, settings=settings) → BoundStatement
+
+The rules are those of the language: how a quoted text is read and which kind and type it has by its place. The concerns have a
+module each in `uql.compiler.bind`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from uql.compiler.bind.block import Blocks
+from uql.compiler.bind.parameters import substitute
+from uql.compiler.bind.reading import identifiers
+from uql.compiler.bind.scope import CatalogLike
+from uql.compiler.bind.statement import Statement
+from uql.compiler.bind.types import DuckTypes
+from uql.compiler.bound import BoundStatement
+from uql.compiler.syntax import Option, Query, Select, Union
+from uql.errors import BindError, ConfigError, UQLError
+from uql.settings import Settings
+
+_NONE: Mapping[str, object] = {}
+
+
+def bind(
+    query: Query,
+    catalog: CatalogLike,
+    *,
+    text: str = "",
+    parameters: Mapping[str, object] = _NONE,
+    frames: Mapping[str, object] = _NONE,
+    settings: Settings | None = None,
+) -> BoundStatement:
+    """Bind a query: names, quoted texts, types.
+
+    Args:
+        query: the parsed query.
+        catalog: where its tables are found.
+        text: the statement as written; errors and readings have their places in it.
+        parameters: values of `$name`; every one has to be used.
+        frames: data frames of the caller that FROM may name.
+        settings: those in force; WITH (…) goes over them.
+    Raises: UnknownTableError, UnknownColumnError, BindError (UQL2xx, and UQL101 for a misspelt name), DataError for files and
+        frames, ConfigError (UQL105) for a wrong option; each with its place in `text`.
+    """
+    import duckdb
+
+    settings = settings or Settings()
+    try:
+        if not isinstance(query, Select | Union):
+            raise BindError(f"{type(query).__name__} is no query", code="UQL212")
+        options, settings = _options(query.options, settings)
+        types = DuckTypes(catalog, (duckdb.Error,))
+        statement = Statement(text, catalog, frames, settings, types)
+        bound, _ = Blocks(statement).query(substitute(query, parameters), None, {})
+    except UQLError as error:
+        raise error.at(text) from error.__cause__
+    readings = [*statement.readings, *identifiers(text, statement.readings)]
+    return BoundStatement(
+        bound,
+        text,
+        to=query.to,
+        options=options,
+        readings=tuple(sorted(readings, key=lambda reading: reading.span.start)),
+        warnings=tuple(statement.warnings),
+        tables=tuple(statement.tables.values()),
+        semantic=statement.semantic,
+    )
+
+
+def _options(options: tuple[Option, ...], settings: Settings) -> tuple[tuple[tuple[str, Any], ...], Settings]:
+    """WITH (…) as checked values, and the settings with them. Raises: ConfigError (UQL105) at the option's place."""
+    found: dict[str, Any] = {}
+    for option in options:
+        name = option.name.lower()
+        try:
+            if name in found:
+                raise ConfigError(f"the option {name} is given twice")
+            settings = settings.with_values(**{name: option.value})
+        except ConfigError as error:
+            if error.start < 0:
+                error.start, error.end = option.span.start, option.span.end
+            raise
+        found[name] = getattr(settings, name)
+    return tuple(found.items()), settings
