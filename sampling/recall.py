@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from uql.sampling import intervals
+from uql.sampling import intervals, surrogate
 from uql.sampling.base import Floats, Indices
 from uql.sampling.retrieval import LearnedSearch
+from uql.sampling.surrogate import SEARCH_DIRECTIONS
 
 LOOKS = 3
-ALLOWED = (0, 1, 2, 3, 5, 8)  # hits that a check sample may hold and still pass
-RECENT = 4  # batches of the search that are looked back on
-DRY = 0.15  # of the overall hit rate: below, the search is dry
+ALLOWED = (0, 1, 2, 3, 5, 8, 12)  # hits that a check sample may hold and still pass
+PASS = 0.8  # chance of passing that a check sample is made for
+AHEAD = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # of the rows not asked: when a check is imagined
 
 
 class RecallSearch(LearnedSearch):
@@ -46,7 +47,6 @@ class RecallSearch(LearnedSearch):
         self._check: set[int] = set()
         self._check_size, self._check_hits, self._check_from = 0, 0, 0
         self._queue = np.zeros(0, np.int64)
-        self._rates: list[tuple[int, int]] = []  # (hits, rows) of each told batch of the search
         self._next_look = 0
 
     @property
@@ -68,7 +68,6 @@ class RecallSearch(LearnedSearch):
         hits = int(np.nansum(np.asarray(answers, np.float64) == 1.0))
         if not self._check:
             self._left -= hits
-            self._rates.append((hits, len(indices)))
             return
         for row, answer in zip(np.asarray(indices).tolist(), np.asarray(answers, np.float64).tolist(), strict=True):
             if row in self._check:
@@ -84,7 +83,6 @@ class RecallSearch(LearnedSearch):
         most = intervals.most_marked(self._check_hits, self._check_size, self._check_from, level)
         # earlier bounds hold at their own levels, and the levels add up to less than δ: the least of them holds
         self._left = min(self._left - self._check_hits, most - self._check_hits)
-        self._rates.clear()
         self._next_look = len(self.told) + max(64, self._check_size // 4)
 
     def _choose(self, k: int) -> Indices:
@@ -93,7 +91,7 @@ class RecallSearch(LearnedSearch):
             return rows
         if self._check or self.met:
             return np.zeros(0, np.int64)
-        if self._dry() and not self._open.any():
+        if self.looks < LOOKS and len(self.told) >= self._next_look and not self._open.any():
             size = self._check_rows()
             if size:
                 free = np.flatnonzero(~self._asked)
@@ -105,32 +103,40 @@ class RecallSearch(LearnedSearch):
         self.batch = max(8, len(self.told) // 32)
         return super()._choose(k)
 
-    def _dry(self) -> bool:
-        """Whether the search finds little now, and a look is left."""
-        if self.looks >= LOOKS or len(self.told) < self._next_look:
-            return False
-        hits, rows = (sum(part) for part in zip(*self._rates[-RECENT:], strict=True)) if self._rates else (0, 0)
-        if len(self._rates) < RECENT or rows == 0:
-            return False
-        overall = len(self.found()) / max(len(self.told), 1)
-        return hits / rows < DRY * overall or (hits == 0 and len(self.told) >= 64)
-
     def _check_rows(self) -> int:
-        """Rows of a check that passes if a quarter of the matches that may be left are left; 0 if no sample could
-        pass."""
-        found = len(self.found())
-        free = int((~self._asked).sum())
-        may_miss = math.floor(found * (1 - self.recall) / self.recall + 1e-9)
-        if free == 0:
+        """Rows of a check to be made now; 0 if the search should go on, with the time of the next thought put off."""
+        self._next_look = len(self.told) + max(32, len(self.told) // 16)
+        rows, y = self._labels()
+        found, free = int(y.sum()), int((~self._asked).sum())
+        if free == 0 or found == 0 or found == len(y):
             return 0
+        p = surrogate.probability(self.features[rows], y, None, SEARCH_DIRECTIONS).predict(self.features)[~self._asked]
+        gains = np.concatenate([[0.0], np.cumsum(np.sort(p)[::-1])])
         level = (1 - self.confidence) / 2 ** (self.looks + 1)
+        costs, now = [], 0
+        for part in AHEAD:
+            more = int(part * free)
+            size = self._size_for(found + float(gains[more]), float(gains[-1] - gains[more]), free - more, level)
+            costs.append(more + (free if size is None else size))
+            if more == 0:
+                now = size or 0
+        return now if costs[0] <= min(costs) else 0
+
+    def _size_for(self, found: float, left: float, free: int, level: float) -> int | None:
+        """Rows of a check that likely passes if `left` of `free` rows match and `found` were found; None if none
+        does."""
+        may_miss = math.floor(found * (1 - self.recall) / self.recall + 1e-9)
+        if free <= 0:
+            return 0
+        if left > may_miss:
+            return None
         for allowed in ALLOWED:
             n = check_size(allowed, may_miss + allowed, free, level)
             if n is None:
-                return free if allowed == 0 and may_miss == 0 and free <= 64 else 0
-            if expected_pass(allowed, n * (may_miss / 4) / free) >= 0.8:
+                return None
+            if expected_pass(allowed, n * left / free) >= PASS:
                 return n
-        return n or 0
+        return None
 
 
 def check_size(allowed: int, most: int, free: int, level: float) -> int | None:
