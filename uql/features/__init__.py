@@ -1,0 +1,1 @@
+"""Rows as vectors: embedders, a cache by content, and similarity to a condition."""

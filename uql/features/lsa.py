@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from uql.features.cache import save_array, save_bytes
 from uql.features.embedder import LONGEST, Matrix, unit_rows
 
 FIT_ROWS = 50_000
@@ -21,10 +24,11 @@ class Lsa:
     Source: Deerwester et al. (1990); Halko, Martinsson & Tropp (2011) for the SVD.
     """
 
-    name = "lsa-128"
-
     def __init__(self, terms: Sequence[str], idf: Matrix, components: Matrix) -> None:
         self._terms, self._idf, self._components = list(terms), idf, components
+        digest = blake2b("\n".join(self._terms).encode("utf-8", "surrogatepass"), digest_size=6)
+        digest.update(np.ascontiguousarray(components).tobytes())
+        self.name = f"lsa-{len(components)}-{digest.hexdigest()}"
         self._counter: Any = None
 
     @classmethod
@@ -78,7 +82,9 @@ class Lsa:
         if self._counter is None:
             self._counter = _counter(self._terms, 0)
         parts = [
-            self._project(_weighted(self._counter.transform([(t or "")[:LONGEST] for t in texts[i : i + 8192]]), self._idf))
+            self._project(
+                _weighted(self._counter.transform([(t or "")[:LONGEST] for t in texts[i : i + 8192]]), self._idf)
+            )
             for i in range(0, len(texts), 8192)
         ]
         return np.concatenate(parts) if parts else np.zeros((0, self.dimensions), np.float32)
@@ -104,3 +110,26 @@ def _weighted(counts: Any, idf: Matrix) -> Any:
     counts = counts.astype(np.float32)
     counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
     return normalize(counts, copy=False)
+
+
+def save_lsa(folder: Path, lsa: Lsa) -> None:
+    """Keep a fit in a folder; the terms, which name it whole, are written last."""
+    terms, idf, components = lsa.state
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "terms.txt").unlink(missing_ok=True)
+    save_array(folder / "idf.npy", idf)
+    save_array(folder / "components.npy", components)
+    save_bytes(folder / "terms.txt", "\n".join([lsa.name, *terms]).encode("utf-8", "surrogatepass"))
+
+
+def load_lsa(folder: Path) -> Lsa | None:
+    """The fit kept in a folder, or None where there is none, or it is damaged."""
+    try:
+        name, *terms = (folder / "terms.txt").read_bytes().decode("utf-8", "surrogatepass").split("\n")
+        idf, components = np.load(folder / "idf.npy"), np.load(folder / "components.npy")
+    except (OSError, ValueError):
+        return None
+    if components.ndim != 2 or components.shape[1] != len(terms) or idf.shape != (len(terms),):
+        return None
+    lsa = Lsa(terms, idf, components)
+    return lsa if lsa.name == name else None

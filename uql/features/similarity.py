@@ -35,6 +35,8 @@ def with_similarity(
         columns.append(features.cosines(yes).mean(axis=1))
         if no:
             columns.append(columns[-1] - features.cosines(no).mean(axis=1))
+    if not len(features.matrix):
+        return np.zeros((0, features.matrix.shape[1] + len(columns)), np.float32), np.zeros(0)
     prior = columns[1] if yes else columns[0]
     scaled = [WEIGHT * (c - c.mean()) / (c.std() or 1.0) for c in columns]
     matrix = np.concatenate([features.matrix, np.stack(scaled, axis=1).astype(np.float32)], axis=1)

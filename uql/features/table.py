@@ -2,72 +2,180 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from uql.features.cache import Half, Progress, VectorCache, content_hashes, distinct
 from uql.features.embedder import Embedder, Matrix, unit_rows
+from uql.features.lsa import Lsa, load_lsa, save_lsa
+from uql.features.static import static_embedder
 
 COMPONENTS = 96  # principal components kept of each block
+SLICE = 32_768  # rows held as float32 at a time
+REFIT_SHARE = 0.25  # of texts unknown to a kept LSA: above, it is fitted anew
+WITHOUT_STATIC = "wordllama is not installed: features are LSA alone (pip install 'uql-engine[local]')"
+
+
+@dataclass(frozen=True)
+class Block:
+    """The vectors of a table's rows by one embedder: (M, e) of distinct texts, and (N,) each row's place among them."""
+
+    embedder: Embedder
+    vectors: Half | Matrix
+    index: NDArray[np.int64]
+    mean: Matrix  # (e,) over the N rows
+
+    @classmethod
+    def of(cls, embedder: Embedder, vectors: Half | Matrix, index: NDArray[np.int64]) -> Block:
+        """Adds the mean."""
+        total = np.zeros(vectors.shape[1])
+        counts = np.bincount(index, minlength=len(vectors)).astype(np.float32)
+        for start in range(0, len(vectors), SLICE):
+            total += counts[start : start + SLICE] @ vectors[start : start + SLICE].astype(np.float32)
+        return cls(embedder, vectors, index, (total / max(len(index), 1)).astype(np.float32))
+
+    def slices(self) -> Iterator[tuple[slice, Matrix]]:
+        """The rows' vectors less the mean, some rows at a time, as float32."""
+        for start in range(0, len(self.index), SLICE):
+            rows = slice(start, min(start + SLICE, len(self.index)))
+            yield rows, self.vectors[self.index[rows]].astype(np.float32) - self.mean
+
+    def reduced(self, components: int = COMPONENTS) -> Matrix:
+        """(N, c) at most `components` principal components, not whitened, with a mean squared row norm of 1."""
+        n, e = len(self.index), self.vectors.shape[1]
+        covariance = np.zeros((e, e))
+        for _, part in self.slices():
+            covariance += part.T @ part
+        keep = min(components, n - 1, e)
+        if keep < 1:
+            return np.zeros((n, 0), np.float32)
+        values, axes = np.linalg.eigh(covariance)
+        order = np.argsort(values)[::-1][:keep]
+        order = order[values[order] > max(1e-6 * values[-1], 1e-6)]
+        if len(order) == 0:
+            return np.zeros((n, 0), np.float32)
+        scale = np.sqrt(values[order].sum() / n)
+        turn = np.ascontiguousarray(axes[:, order] / scale, np.float32)
+        out = np.empty((n, len(order)), np.float32)
+        for rows, part in self.slices():
+            out[rows] = part @ turn
+        return out
+
+    def cosines(self, texts: Sequence[str]) -> Matrix:
+        """(N, len(texts)) cosines of every row with each text, the table's mean taken away from both."""
+        asked = unit_rows(self.embedder.embed(texts) - self.mean)
+        out = np.empty((len(self.index), len(texts)), np.float32)
+        for rows, part in self.slices():
+            lengths = np.linalg.norm(part, axis=1)
+            out[rows] = (part @ asked.T) / np.where(lengths > 1e-6, lengths, 1.0)[:, None]
+        return out
 
 
 @dataclass(frozen=True)
 class TableFeatures:
-    """The rows of one table (or of the texts given) as vectors.
+    """The rows of one table (or the texts given) as vectors.
 
     Attributes:
-        matrix: (N, d) float32 in C order, mean 0, mean squared row norm 1.
-        blocks: for each embedder, itself, the (N, e) vectors of the rows and their (e,) mean.
+        matrix: (N, d) float32 in C order, mean 0, mean squared row norm 1; d is 0 where the texts say nothing.
+        blocks: what it was stacked from; the first serves `cosines`.
         note: what was left out, for EXPLAIN; empty where nothing was.
     """
 
     matrix: Matrix
-    blocks: tuple[tuple[Embedder, Matrix, Matrix], ...]
+    blocks: tuple[Block, ...]
     note: str = ""
 
     def cosines(self, texts: Sequence[str]) -> Matrix:
-        """(N, len(texts)) cosines of every row with each text in the first block, the table's mean taken away from
-        both."""
+        """(N, len(texts)) cosines of every row with each text, the table's mean taken away from both."""
         if not self.blocks:
             return np.zeros((len(self.matrix), len(texts)), np.float32)
-        embedder, vectors, mean = self.blocks[0]
-        asked = unit_rows(embedder.embed(texts) - mean)
-        products = vectors @ asked.T - mean @ asked.T
-        # |v − m|² = |v|² − 2 v·m + |m|²
-        squares = np.einsum("ij,ij->i", vectors, vectors) - 2 * (vectors @ mean) + float(mean @ mean)
-        lengths = np.sqrt(np.maximum(squares, 0.0))
-        out: Matrix = (products / np.where(lengths > 1e-6, lengths, 1.0)[:, None]).astype(np.float32)
-        return out
+        return self.blocks[0].cosines(texts)
 
 
-def reduce_block(vectors: Matrix, components: int = COMPONENTS) -> Matrix:
-    """Centre, rotate to at most `components` principal components without whitening, scale to a mean squared row norm
-    of 1."""
-    if vectors.shape[1] == 0 or len(vectors) == 0:
-        return np.zeros((len(vectors), 0), np.float32)
-    mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
-    covariance = np.zeros((vectors.shape[1], vectors.shape[1]))
-    for start in range(0, len(vectors), 65_536):
-        part = vectors[start : start + 65_536] - mean
-        covariance += part.T @ part
-    values, axes = np.linalg.eigh(covariance)
-    keep = min(components, len(vectors) - 1, vectors.shape[1])
-    if keep < 1 or values[-1] <= 0:
-        return np.zeros((len(vectors), 0), np.float32)
-    order = np.argsort(values)[::-1][:keep]
-    order = order[values[order] > values[-1] * 1e-8]
-    rotated = (vectors - mean) @ np.ascontiguousarray(axes[:, order], np.float32)
-    out: Matrix = rotated / np.float32(np.sqrt(values[order].sum() / len(vectors)))
-    return out
+def table_features(
+    texts: Sequence[str | None],
+    *,
+    key: str = "",
+    cache_dir: Path | None = None,
+    embedder: Embedder | None = None,
+    progress: Progress | None = None,
+) -> TableFeatures:
+    """The features of N texts: static embedding and LSA, or another embedder and LSA.
+
+    Args:
+        texts: (N,) one a row; None and empty texts are fine.
+        key: names the table and columns: texts of one key share a cache and an LSA.
+        cache_dir: where vectors are kept; None keeps nothing.
+        embedder: instead of the static one.
+        progress: called with (texts done, texts to embed).
+    """
+    hashes = content_hashes(texts)
+    first, index = distinct(hashes)
+    once = [texts[i] for i in first]
+    folder = None if cache_dir is None else cache_dir / blake2b(key.encode(), digest_size=8).hexdigest()
+    main = embedder if embedder is not None else static_embedder()
+    blocks = []
+    if main is not None and len(once):
+        if folder is not None:
+            _drop_others(folder, _folder_name(main.name))
+        cache = VectorCache(None if folder is None else folder / _folder_name(main.name), main.name)
+        blocks.append(Block.of(main, cache.vectors(once, hashes[first], main, progress), index))
+    if len(once):
+        lsa, vectors = _lsa(once, hashes[first], folder, progress if main is None else None)
+        if vectors.shape[1]:
+            blocks.append(Block.of(lsa, vectors, index))
+    reduced = [part for part in (block.reduced() for block in blocks) if part.shape[1]]
+    note = WITHOUT_STATIC if main is None else ""
+    if not reduced:
+        return TableFeatures(np.zeros((len(texts), 0), np.float32), tuple(blocks), note)
+    matrix = np.concatenate(reduced, axis=1) if len(reduced) > 1 else reduced[0]
+    matrix /= np.float32(np.sqrt(len(reduced)))
+    return TableFeatures(np.ascontiguousarray(matrix), tuple(blocks), note)
 
 
-def stack_blocks(blocks: Sequence[Matrix], n_rows: int) -> Matrix:
-    """Blocks of mean squared row norm 1, side by side, rescaled to 1."""
-    kept = [block for block in blocks if block.shape[1]]
-    if not kept:
-        return np.zeros((n_rows, 0), np.float32)
-    return np.ascontiguousarray(np.concatenate(kept, axis=1) / np.float32(np.sqrt(len(kept))), np.float32)
+def row_features(
+    texts: Sequence[str | None],
+    embedder: Embedder | None = None,
+    cache_dir: Path | None = None,
+    key: str = "",
+    progress: Progress | None = None,
+) -> Matrix:
+    """(N, d) float32: `table_features(…).matrix`."""
+    return table_features(texts, key=key, cache_dir=cache_dir, embedder=embedder, progress=progress).matrix
 
 
-Progress = Callable[[int, int], None]
+def _lsa(
+    texts: Sequence[str | None], hashes: NDArray[np.void], folder: Path | None, progress: Progress | None
+) -> tuple[Lsa, Half | Matrix]:
+    """A kept LSA with the vectors of new texts added, or a new fit where too many texts are unknown to it."""
+    if folder is not None:
+        kept = load_lsa(folder / "lsa")
+        if kept is not None:
+            cache = VectorCache(folder / "lsa" / "vectors", kept.name)
+            _, known = cache._find(hashes)
+            if float((~known).mean()) <= REFIT_SHARE:
+                return kept, cache.vectors(texts, hashes, kept, progress)
+    lsa, vectors = Lsa.fit_embed(texts)
+    if folder is not None and lsa.dimensions:
+        save_lsa(folder / "lsa", lsa)
+        cache = VectorCache(folder / "lsa" / "vectors", lsa.name)
+        cache._append(hashes, vectors.astype(np.float16))
+    return lsa, vectors
+
+
+def _drop_others(folder: Path, keep: str) -> None:
+    """Remove what another embedder left for the same texts."""
+    for other in folder.glob("*/manifest.json"):
+        if other.parent.name != keep:
+            shutil.rmtree(other.parent, ignore_errors=True)
+
+
+def _folder_name(name: str) -> str:
+    plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)[:60].lstrip(".")
+    return f"{plain}-{blake2b(name.encode(), digest_size=4).hexdigest()}"

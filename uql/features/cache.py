@@ -1,0 +1,196 @@
+"""Vectors of texts on disk: one folder a (key, embedder), found by the texts' content, so that only new texts are
+embedded.
+
+A folder holds segments (`*.vectors.npy` float16, `*.hashes.npy`) and `manifest.json`, which names them and the
+embedder. Files are
+written beside their place and moved into it, the manifest last: a killed run leaves the former state and a stray
+segment, which the
+next writer removes. Two writers at once lose one's segment, never a reader's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.features.embedder import LONGEST, Embedder
+
+Half = NDArray[np.float16]
+Progress = Callable[[int, int], None]
+
+VERSION = 1
+CHUNK = 8192  # texts embedded between two calls of `progress`
+SEGMENTS = 16  # more are merged into one
+
+
+def content_hashes(texts: Sequence[str | None]) -> NDArray[np.void]:
+    """(n,) 16 bytes a text: equal texts (of which the first 20,000 characters are read) have equal hashes."""
+    joined = b"".join(
+        blake2b((text or "")[:LONGEST].encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
+    )
+    return np.frombuffer(joined, dtype=np.dtype((np.void, 16)))
+
+
+def distinct(hashes: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The position of each distinct hash's first row, in the order of rows; and for each row its hash's number in that
+    order."""
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return first[order].astype(np.int64), number[inverse.ravel()]
+
+
+class VectorCache:
+    """The vectors of one (key, embedder), in memory-mapped files; in memory alone where `folder` is None."""
+
+    def __init__(self, folder: Path | None, embedder: str) -> None:
+        self.folder, self.embedder = folder, embedder
+        self._names: list[str] = []
+        self._hashes: list[NDArray[np.void]] = []
+        self._vectors: list[Half] = []
+        if folder is not None:
+            self._read(folder)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._hashes))
+
+    def vectors(
+        self,
+        texts: Sequence[str | None],
+        hashes: NDArray[np.void],
+        embedder: Embedder,
+        progress: Progress | None = None,
+    ) -> Half:
+        """(n, d) float16 of distinct texts, in order; those not in the cache are embedded and kept.
+
+        Args:
+            texts: no two of equal content.
+            hashes: of the texts.
+            embedder: whose `name` the cache was opened for.
+            progress: called with (texts done, texts to embed).
+        """
+        at, known = self._find(hashes)
+        new = np.flatnonzero(~known)
+        if len(new):
+            parts = []
+            for start in range(0, len(new), CHUNK):
+                if progress is not None:
+                    progress(start, len(new))
+                parts.append(embedder.embed([texts[i] for i in new[start : start + CHUNK]]).astype(np.float16))
+            if progress is not None:
+                progress(len(new), len(new))
+            self._append(hashes[new], np.concatenate(parts))
+            at, known = self._find(hashes)
+        if len(self._vectors) == 1 and len(at) == len(self._vectors[0]) and bool((at == np.arange(len(at))).all()):
+            return self._vectors[0]
+        out = np.empty((len(texts), self._vectors[0].shape[1] if self._vectors else 0), np.float16)
+        start = 0
+        for part in self._vectors:
+            mine = np.flatnonzero((at >= start) & (at < start + len(part)))
+            out[mine] = part[at[mine] - start]
+            start += len(part)
+        return out
+
+    def _find(self, hashes: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Where each hash is, and whether it is known."""
+        if not len(self):
+            return np.zeros(len(hashes), np.int64), np.zeros(len(hashes), bool)
+        kept = np.concatenate(self._hashes).view("S16").ravel()
+        asked = np.ascontiguousarray(hashes).view("S16").ravel()
+        order = np.argsort(kept, kind="stable")
+        place = np.minimum(np.searchsorted(kept[order], asked), len(kept) - 1)
+        at = order[place]
+        return at, kept[at] == asked
+
+    def _append(self, hashes: NDArray[np.void], vectors: Half) -> None:
+        if self.folder is None:
+            self._hashes.append(hashes)
+            self._vectors.append(vectors)
+            return
+        if len(self._vectors) >= SEGMENTS:
+            hashes = np.concatenate([*self._hashes, hashes])
+            vectors = np.concatenate([*self._vectors, vectors])
+            self._names, self._hashes, self._vectors = [], [], []
+        self.folder.mkdir(parents=True, exist_ok=True)
+        name = secrets.token_hex(8)
+        save_array(self.folder / f"{name}.hashes.npy", np.frombuffer(hashes.tobytes(), np.uint8).reshape(-1, 16))
+        save_array(self.folder / f"{name}.vectors.npy", vectors)
+        self._names.append(name)
+        self._hashes.append(hashes)
+        self._vectors.append(np.load(self.folder / f"{name}.vectors.npy", mmap_mode="r"))
+        manifest = {
+            "version": VERSION,
+            "embedder": self.embedder,
+            "rows": len(self),
+            "dimensions": int(vectors.shape[1]),
+            "segments": self._names,
+        }
+        save_bytes(self.folder / "manifest.json", json.dumps(manifest, indent=1).encode())
+        self._sweep(self.folder)
+
+    def _read(self, folder: Path) -> None:
+        manifest = read_json(folder / "manifest.json")
+        if manifest.get("version") != VERSION or manifest.get("embedder") != self.embedder:
+            return  # another embedder, or none: its files are swept at the next write
+        for name in manifest.get("segments", []):
+            try:
+                hashes = np.load(folder / f"{name}.hashes.npy")
+                vectors = np.load(folder / f"{name}.vectors.npy", mmap_mode="r")
+            except (OSError, ValueError):
+                continue  # a damaged segment is made again
+            if len(hashes) == len(vectors):
+                self._names.append(str(name))
+                self._hashes.append(np.frombuffer(hashes.tobytes(), np.dtype((np.void, 16))))
+                self._vectors.append(vectors)
+
+    def _sweep(self, folder: Path) -> None:
+        """Remove segments that the manifest does not name."""
+        for path in [*folder.glob("*.npy"), *folder.glob("*.part")]:
+            if path.name.split(".")[0] not in self._names:
+                with contextlib.suppress(OSError):  # another process reads it, or removed it first
+                    path.unlink()
+
+
+def save_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(f"{secrets.token_hex(8)}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array whole or not at all."""
+    part = path.with_name(f"{secrets.token_hex(8)}.part")
+    try:
+        with part.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; empty where there is none, or it cannot be read."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,51 @@
+"""One run's features: what the engine asks for rows as vectors, and for similarity to a condition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.features.cache import Progress
+from uql.features.embedder import Embedder, Matrix
+from uql.features.similarity import with_similarity
+from uql.features.table import TableFeatures, table_features
+
+
+class FeatureStore:
+    """Makes features once a text list, keeps them in memory for the run and, with a folder, on disk between runs.
+
+    Args:
+        cache_dir: beside the database; None for a database in memory.
+        embedder: instead of the static one.
+        progress: called with (texts done, texts to embed).
+    """
+
+    def __init__(
+        self, cache_dir: Path | None = None, embedder: Embedder | None = None, progress: Progress | None = None
+    ) -> None:
+        self.cache_dir, self.embedder, self.progress = cache_dir, embedder, progress
+        self._made: dict[str, tuple[Sequence[str | None], TableFeatures]] = {}
+
+    def table(self, texts: Sequence[str | None], key: str) -> TableFeatures:
+        """The features of these texts; `key` names the table and the columns they come from."""
+        made = self._made.get(key)
+        if made is not None and (made[0] is texts or list(made[0]) == list(texts)):
+            return made[1]
+        found = table_features(texts, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress)
+        self._made[key] = (texts, found)
+        return found
+
+    def query(
+        self,
+        texts: Sequence[str | None],
+        key: str,
+        condition: str,
+        yes: Sequence[str] = (),
+        no: Sequence[str] = (),
+    ) -> tuple[Matrix, NDArray[np.float64]]:
+        """(N, d) the rows' features with their similarity to a condition and its example rows, and (N,) the prior
+        score."""
+        return with_similarity(self.table(texts, key), condition, yes, no)
