@@ -59,6 +59,7 @@ class Context:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     based_on: list[str] = field(default_factory=list)  # estimated tables that the result rests on
+    unverified: Rids | None = None  # candidate rows returned unasked (precision = …)
     exact: bool = True
     partial: bool = False
     on_estimate: Callable[[str, Estimate], None] | None = None  # the estimate so far, by name

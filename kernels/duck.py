@@ -58,8 +58,8 @@ class Duck:
                 self.connection.unregister(name)
 
     def scalar(self, sql: str) -> Any:
-        row = self.connection.execute(sql).fetchone()
-        return row[0] if row else None
+        rows = self.connection.execute(sql).fetchall()  # to the end: an unread row would hold the connection
+        return rows[0][0] if rows else None
 
     def create(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> tuple[str, int]:
         """A temporary table of the rows of a query: its name and how many they are."""

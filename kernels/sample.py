@@ -144,7 +144,10 @@ async def classify(after: tuple[Stage, ...], block: Block, rids: Rids, relation:
     for stage in after:
         usable = tuple(c for c in stage.columns if c not in block.groups or relation.labels.get(c.id))
         if usable:
-            await relation.ask(Stage(usable), rids, ctx)
+            for start in range(0, len(rids), CHUNK):
+                await relation.ask(Stage(usable), rids[start : start + CHUNK], ctx)
+    for column in block.groups:
+        await sem_group.reopen(column, rids, relation, ctx)
 
 
 async def _truth(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Truth:

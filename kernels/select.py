@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +94,10 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
         return await _first(block, block.wanted, rids, relation, ctx)
     left = ctx.calls_left
     n = len(rids)
+    if ctx.settings.recall is not None or ctx.settings.precision is not None:
+        promised = await _promised(block, rids, relation, ctx)
+        if promised is not None:
+            return promised
     if left is None or n * (per_row + per_passing) <= left:
         truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)
@@ -189,6 +194,51 @@ async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) ->
     ctx.exact = False
     _note_found(len(found), rest.estimate(), told, relation.n, ctx)
     return np.sort(np.array(found, dtype=np.int64))
+
+
+async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids | None:
+    """A search to a stated recall, or one that adds rows unasked at a stated precision; None where there are no features.
+
+    The result says what holds: the target, or the weaker statement that the budget allowed.
+    """
+    from uql.sampling.recall import RecallSearch
+    from uql.sampling.unverified import UnverifiedSearch
+
+    guided = await _guide(block, relation, ctx)
+    if guided is None:
+        return None
+    left = ctx.calls_left
+    room = relation.n if left is None else left // max(1, len(block.filter_stages))
+    settings = ctx.settings
+    shared: dict[str, Any] = {"rng": ctx.rng, "features": guided.features, "prior": guided.prior}
+    shared["confidence"] = settings.confidence
+    level = f"{settings.confidence:.0%}"
+    if settings.recall is not None:
+        search = RecallSearch(relation.n, room, recall=settings.recall, has_examples=guided.has_examples, **shared)
+        searched = await _learn(block, search, relation, ctx)
+        holds = search.guaranteed
+        words = "as asked" if search.met else f"less than the {settings.recall:.0%} asked for: the budget ended"
+        ctx.notes.append(
+            f"found {len(searched.found):,} rows; recall ≥ {holds:.0%} at {level}, {words}; "
+            f"{len(searched.told):,} of {relation.n:,} rows were asked"
+        )
+        ctx.exact = len(searched.told) == relation.n and not searched.unknown
+        ctx.partial = ctx.partial or not search.met
+        return np.sort(np.array(searched.found, dtype=np.int64))
+    assert settings.precision is not None
+    adds = UnverifiedSearch(relation.n, room, precision=settings.precision, **shared)
+    searched = await _learn(block, adds, relation, ctx)
+    extra = adds.unverified()
+    ctx.exact = len(searched.told) == relation.n and not searched.unknown
+    ctx.unverified = extra
+    ctx.notes.append(
+        f"{len(searched.found):,} rows were asked and pass; {len(extra):,} more were not asked: "
+        f"at least {settings.precision:.0%} of these pass ({level})"
+        if len(extra)
+        else f"{len(searched.found):,} rows were asked and pass; no others could be added at a precision of "
+        f"{settings.precision:.0%} ({level})"
+    )
+    return np.unique(np.concatenate([np.array(searched.found, dtype=np.int64), extra]))
 
 
 def _note_found(found: int, total: Estimate, asked: int, n: int, ctx: Context) -> None:

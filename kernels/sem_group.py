@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from uql.compiler.physical import Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.errors import ModelReplyError
 from uql.kernels.base import Context, Relation, Rids
-from uql.llm.questions import Write
+from uql.llm.questions import NONE, Write
 
 SHOWN = 24  # rows shown to the taxonomy request
 MOST_GROUPS = 20
+ROUNDS = 12  # of naming groups for rows that fit none
+OPEN_SHARE = 0.02  # of the rows, in no group: then more groups are named
 _FILLER = {"other", "others", "none", "none of these", "misc", "miscellaneous", "unknown", "n/a"}
 
 
@@ -30,22 +33,7 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
     """
     if column.id in relation.labels or not len(rids):
         return
-    chosen = choose_rows(rids, relation, column, ctx)
-    shown = tuple(row for row in relation.rows(chosen, [column]) if not row.is_null)
-    if not shown:
-        relation.labels[column.id] = ()
-        return
-    least, most = (column.into, column.into) if column.into else (min(4, len(shown)), min(8, len(shown)))
-    question = Write(
-        column.text,
-        task="taxonomy",
-        schema=schema_of(least, most),
-        shown=shown,
-        parameters=(("groups", str(least) if least == most else f"{least} to {most}"),),
-        max_tokens=300,
-    )
-    reply = await ctx.write(question)
-    labels, descriptions = read_groups(reply, column.into or MOST_GROUPS)
+    labels, descriptions = await _named(column, rids, (), relation, ctx)
     if not labels:
         raise ModelReplyError(
             f'the model named no groups for "{column.text}"',
@@ -54,6 +42,56 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
             help="use another model, or give the labels: … GROUP BY \"the text\"::ENUM('a', 'b')",
         )
     relation.labels[column.id], relation.descriptions[column.id] = labels, descriptions
+
+
+async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Where "none of these" is large, names groups for those rows and asks them again, as often as it helps and fits.
+
+    A round costs one call and one for each row that is asked again; nothing is asked where that does not fit in the budget.
+    """
+    if column.into is not None or column.many or column.id not in relation.labels:
+        return
+    for _ in range(ROUNDS):
+        none = rids[[value == NONE for value in relation.values[column.id][rids]]] if len(rids) else rids
+        if len(none) < max(2, OPEN_SHARE * len(rids)) or not ctx.fits(1 + len(none)):
+            return
+        known = relation.labels[column.id]
+        labels, descriptions = await _named(column, none, known, relation, ctx)
+        low = {label.casefold() for label in known}
+        new = [(n, d) for n, d in zip(labels, descriptions, strict=True) if n.casefold() not in low]
+        if not new:
+            return
+        relation.labels[column.id] = (*known, *(n for n, _ in new))
+        relation.descriptions[column.id] = (*relation.descriptions[column.id], *(d for _, d in new))
+        relation.asked[column.id][none] = False
+        await relation.ask(Stage((column,)), none, ctx)
+
+
+async def _named(
+    column: VirtualColumn, rids: Rids, known: tuple[str, ...], relation: Relation, ctx: Context
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names and descriptions of the groups of these rows, from one request that shows some of them."""
+    chosen = choose_rows(rids, relation, column, ctx)
+    shown = tuple(row for row in relation.rows(chosen, [column]) if not row.is_null)
+    if not shown:
+        return (), ()
+    least, most = (column.into, column.into) if column.into else (min(4, len(shown)), min(8, len(shown)))
+    if known:
+        least = 1
+    parameters = [("groups", str(least) if least == most else f"{least} to {most}")]
+    if known:
+        parameters.append(("known", "; ".join(known)))
+    reply = await ctx.write(
+        Write(
+            column.text,
+            task="taxonomy",
+            schema=schema_of(least, most),
+            shown=shown,
+            parameters=tuple(parameters),
+            max_tokens=300,
+        )
+    )
+    return read_groups(reply, column.into or MOST_GROUPS)
 
 
 def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Context) -> Rids:

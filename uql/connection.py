@@ -202,6 +202,7 @@ class Connection:
             lambda: self._explained(bound, physical, settings),
             lambda: self._quoted(physical, settings),
             source,
+            self._store(source),
         )
 
     # ---------------------------------------------------------------------------------------------------------- runs
@@ -238,10 +239,14 @@ class Connection:
             ctx.based_on,
             ctx.exact and not exhausted and not ctx.based_on,
             ctx.partial or exhausted,
+            _positions(output, ctx),
         )
         if bound.to is not None:
             store(self._duck, bound.to, outcome, bound.text)
         return outcome
+
+    def _store(self, source: str) -> Callable[[str, Outcome], None]:
+        return lambda name, outcome: store(self._duck, name, outcome, source)
 
     def _estimated(self, name: str, estimate: Estimate) -> None:
         self._emit(EstimateEvent(name, estimate))
@@ -260,6 +265,7 @@ class Connection:
         from uql.compiler.sql import query_sql, render
         from uql.compiler.syntax import Call, Star
         from uql.engine import fields_of
+        from uql.kernels.duck import Duck
 
         def price(block: Block) -> Quote:
             candidates = 0.0
@@ -267,8 +273,7 @@ class Connection:
                 count = BoundSelect(
                     (BoundItem(Call("count", (Star(),)), "n", "BIGINT"),), block.source, block.pushed, aggregated=True
                 )
-                row = self._duck.execute(render(query_sql(count))).fetchone()
-                candidates = float(row[0]) if row else 0.0
+                candidates = float(Duck(self._duck).scalar(render(query_sql(count))) or 0)
             fields = fields_of(block)
             stages = (*block.filter_stages, *block.row_stages, *block.late_stages)
             stages += tuple(Stage((c,)) for c in block.groups)
@@ -313,7 +318,7 @@ class Connection:
                 lines += [f"Note: {note}" for note in outcome.notes]
             return text_outcome(lines, outcome)
 
-        return Result(run, inner.explain, inner.quote, source)
+        return Result(run, inner.explain, inner.quote, source, self._store(source))
 
     def _sampled(self, bound: BoundStatement, n: int) -> Outcome:
         """EXPLAIN SAMPLE n: the plan priced with the share of rows that pass among n random ones, which are paid for."""
@@ -383,7 +388,7 @@ class Connection:
             error.start, error.end = place, place + len(name)
             raise error.at(source) from None
         empty = text_outcome([], None)
-        return Result(lambda: empty, lambda: "SET", lambda: FREE, source)
+        return Result(lambda: empty, lambda: "SET", lambda: FREE, source, self._store(source))
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
@@ -391,6 +396,14 @@ def _calls(bound: BoundStatement, settings: Settings) -> int | None:
     from uql.compiler.planner import plan
 
     return _limit(plan(bound.query, settings.disabled_rules), settings)
+
+
+def _positions(output: Output, ctx: Context) -> list[int]:
+    """Where the rows that were returned unasked stand in the output."""
+    if ctx.unverified is None or output.rids is None:
+        return []
+    unasked = set(ctx.unverified.tolist())
+    return [i for i, rid in enumerate(output.rids.tolist()) if rid in unasked]
 
 
 def _limit(plan: PhysicalPlan, settings: Settings) -> int | None:

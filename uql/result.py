@@ -34,6 +34,7 @@ class Outcome:
     based_on: list[str] = field(default_factory=list)
     exact: bool = True
     partial: bool = False
+    unverified: list[int] = field(default_factory=list)
 
 
 class Result:
@@ -43,9 +44,14 @@ class Result:
     """
 
     def __init__(
-        self, run: Callable[[], Outcome], explain: Callable[[], str], quote: Callable[[], Quote], text: str
+        self,
+        run: Callable[[], Outcome],
+        explain: Callable[[], str],
+        quote: Callable[[], Quote],
+        text: str,
+        store: Callable[[str, Outcome], None],
     ) -> None:
-        self._run, self._explain, self._quote, self.text = run, explain, quote, text
+        self._run, self._explain, self._quote, self.text, self._store = run, explain, quote, text, store
         self._outcome: Outcome | None = None
 
     def run(self) -> Outcome:
@@ -159,6 +165,15 @@ class Result:
     def partial(self) -> bool:
         """Did a limit end the run before it was done?"""
         return self.run().partial
+
+    @property
+    def unverified(self) -> list[int]:
+        """Positions of the rows that were returned unasked, under WITH (precision = …)."""
+        return self.run().unverified
+
+    def to_table(self, name: str) -> None:
+        """The rows as a table of the database, as `TO name` stores them."""
+        self._store(name, self.run())
 
     def explain(self) -> str:
         """The plan, how each quoted text was read, and the price. Makes no call."""

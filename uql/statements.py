@@ -52,8 +52,8 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
         "SELECT comment FROM duckdb_tables() WHERE lower(table_name) = lower(?) "
         "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
         [name, name],
-    ).fetchone()
-    if found is not None and not str(found[0] or "").startswith(MADE_BY_TO):
+    ).fetchall()
+    if found and not str(found[0][0] or "").startswith(MADE_BY_TO):
         raise BindError(
             f"there is a table {name} already, and TO did not make it", code="UQL203", help="choose another name"
         ).at(text)
@@ -74,10 +74,11 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
 
 
 def is_read_only(connection: duckdb.DuckDBPyConnection) -> bool:
-    row = connection.execute(
-        "SELECT readonly FROM duckdb_databases() WHERE database_name = current_database()"
-    ).fetchone()
-    return bool(row and row[0])
+    from uql.kernels.duck import Duck
+
+    return bool(
+        Duck(connection).scalar("SELECT readonly FROM duckdb_databases() WHERE database_name = current_database()")
+    )
 
 
 def duckdb_own(connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, source: str) -> Result:
@@ -101,7 +102,13 @@ def duckdb_own(connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, sou
     outcome = text_outcome([], None)
     if table is not None and relation is not None:
         outcome.table, outcome.types = table, [str(t) for t in relation.types]
-    return Result(lambda: outcome, lambda: "DuckDB", lambda: FREE, source)
+    return Result(
+        lambda: outcome,
+        lambda: "DuckDB",
+        lambda: FREE,
+        source,
+        lambda name, done: store(connection, name, done, source),
+    )
 
 
 def _has_free_text(source: str) -> bool:

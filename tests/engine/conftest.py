@@ -70,9 +70,7 @@ def make_world(folder: Path, n: int = 60, seed: int = 0) -> World:
     rows = []
     for i in range(n):
         sentiment, about = rng.choice(["pos", "neg"]), rng.choice(["plot", "acting", "music"])
-        text = (
-            f"Number {i}: what {'a delight' if sentiment == 'pos' else 'a waste'}, above all the {about}, I must say so here"
-        )
+        text = f"Number {i}: what {'a delight' if sentiment == 'pos' else 'a waste'}, above all the {about}, I must say so here"
         rows.append(
             {
                 "id": i,
@@ -92,9 +90,9 @@ def make_world(folder: Path, n: int = 60, seed: int = 0) -> World:
     with duckdb.connect() as con:
         import pyarrow as pa
 
-        table = pa.Table.from_pylist(rows)  # noqa: F841: read by DuckDB
-        con.sql(f"SELECT {', '.join(data)} FROM table").write_parquet(str(folder / "data.parquet"))
-        con.sql(f"SELECT {', '.join(labels)} FROM table").write_parquet(str(folder / "labels.parquet"))
+        con.register("rows", pa.Table.from_pylist(rows))
+        con.sql(f"SELECT {', '.join(data)} FROM rows").write_parquet(str(folder / "data.parquet"))
+        con.sql(f"SELECT {', '.join(labels)} FROM rows").write_parquet(str(folder / "labels.parquet"))
     return World(folder, rows)
 
 

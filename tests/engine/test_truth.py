@@ -27,7 +27,7 @@ SAME = [
         f"SELECT COUNT(*) FROM r WHERE ({POS} OR {JOKE}) AND NOT (stars = 2 OR {PLOT})",
     ),
     (
-        'SELECT id FROM reviews WHERE "the review is positive" AND film = \'Alien\' ORDER BY id',
+        "SELECT id FROM reviews WHERE \"the review is positive\" AND film = 'Alien' ORDER BY id",
         f"SELECT id FROM r WHERE {POS} AND film = 'Alien' ORDER BY id",
     ),
     (
@@ -39,7 +39,10 @@ SAME = [
         f"SELECT film, SUM(stars), AVG(stars), MIN(stars), MAX(stars) FROM r WHERE {POS} GROUP BY film ORDER BY 1",
     ),
     ('SELECT AVG("the number of stars") FROM reviews', f"SELECT AVG({RATING}) FROM r"),
-    ('SELECT SUM("the number of stars"::INTEGER) FROM reviews WHERE film = \'Alien\'', f"SELECT SUM({RATING}) FROM r WHERE film = 'Alien'"),
+    (
+        "SELECT SUM(\"the number of stars\"::INTEGER) FROM reviews WHERE film = 'Alien'",
+        f"SELECT SUM({RATING}) FROM r WHERE film = 'Alien'",
+    ),
     ('SELECT MAX("the number of stars") FROM reviews', f"SELECT MAX({RATING}) FROM r"),
     ('SELECT COUNT("the number of stars") FROM reviews', f"SELECT COUNT({RATING}) FROM r"),
     (
@@ -143,4 +146,7 @@ def test_the_answer_is_that_of_sql_over_the_labels(con, world, query, sql):
 
 def plain(rows):
     """Rows with numbers as floats, so that DECIMAL and DOUBLE compare."""
-    return [tuple(round(float(v), 9) if isinstance(v, int | float) and not isinstance(v, bool) else v for v in row) for row in rows]
+    return [
+        tuple(round(float(v), 9) if isinstance(v, int | float) and not isinstance(v, bool) else v for v in row)
+        for row in rows
+    ]

@@ -1,0 +1,186 @@
+"""A budget is never exceeded; what it leaves open is said: intervals, notes, errors that cost nothing."""
+
+from __future__ import annotations
+
+import pytest
+import uql
+from uql.errors import BudgetError, ConfigError
+from uql.sampling.base import Estimate
+
+
+def test_a_count_over_more_rows_than_the_budget_is_an_estimate_with_an_interval(large):
+    truth = large.truth("SELECT COUNT(*) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL")[0][0]
+    hits = 0
+    for seed in range(20):
+        result = large.connect(seed=seed).uql(
+            'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive" WITH (budget = 100)'
+        )
+        found = result.estimates["n"]
+        assert isinstance(found, Estimate)
+        assert result.cost.calls <= 100
+        assert not found.exact
+        assert not result.exact
+        hits += found.low <= truth <= found.high
+        assert result.fetchall()[0][0] == round(found.value)
+    assert hits >= 17
+
+
+def test_a_count_that_fits_in_the_budget_is_exact(world):
+    result = world.connect().uql('SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"')
+    assert result.exact
+    assert result.estimates["n"].exact
+    assert result.cost.calls <= 60
+
+
+def test_nothing_found_is_not_zero_plus_minus_zero(large):
+    con = large.connect(method="uniform")
+    result = con.uql("SELECT COUNT(*) AS n FROM reviews WHERE \"the topic\" = 'sport' WITH (budget = 64)")
+    n, b = 1500, 64
+    found = result.estimates["n"]
+    assert found.value == 0
+    assert found.high >= n * (1 - 0.025 ** (1 / b)) * (1 - b / n) * 0.8  # some rows are NULL and cost no call
+    assert found.low == 0
+
+
+def test_budget_zero_is_the_ledger_alone(large, tmp_path):
+    ledger = str(tmp_path / "ledger.sqlite")
+    query = "SELECT COUNT(*) AS n FROM reviews WHERE \"the review is positive\" AND film = 'Alien'"
+    first = uql_connect(large, ledger=ledger, budget=40)
+    assert first.uql(query).cost.calls <= 40
+    second = uql_connect(large, ledger=ledger, budget=0)
+    result = second.uql(query)
+    assert result.cost.calls == 0
+    assert result.cost.cached > 0
+    assert not result.exact
+    truth = large.truth("SELECT COUNT(*) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL AND film = 'Alien'")[0][0]
+    assert result.estimates["n"].low <= truth <= result.estimates["n"].high
+
+
+def test_the_same_query_again_is_paid_for_once(world, tmp_path):
+    ledger = str(tmp_path / "ledger.sqlite")
+    query = 'SELECT id FROM reviews WHERE "the review is positive" ORDER BY id'
+    first = uql_connect(world, ledger=ledger).uql(query)
+    again = uql_connect(world, ledger=ledger).uql(query)
+    assert first.fetchall() == again.fetchall()
+    assert first.cost.calls > 0
+    assert again.cost.calls == 0
+
+
+def test_a_negative_budget_is_refused(world):
+    with pytest.raises(ConfigError):
+        world.connect(budget=-1)
+    with pytest.raises(ConfigError):
+        world.connect().uql('SELECT COUNT(*) FROM reviews WHERE "the review is positive" WITH (budget = -3)').show()
+
+
+def test_a_value_for_each_row_that_does_not_fit_sends_nothing(large):
+    con = large.connect()
+    result = con.uql('SELECT id, "the reviewer\'s name" AS who FROM reviews WITH (budget = 50)')
+    with pytest.raises(BudgetError) as error:
+        result.fetchall()
+    assert error.value.code == "UQL401"
+    assert "budget" in str(error.value.help)
+    with pytest.raises(BudgetError):
+        con.uql('SELECT MEDIAN("the number of stars") FROM reviews WITH (budget = 50)').fetchall()
+
+
+def test_a_map_under_limit_runs_on_the_rows_returned_only(world):
+    result = world.connect().uql('SELECT id, "the reviewer\'s name" AS who FROM reviews WHERE text IS NOT NULL LIMIT 5')
+    assert len(result.fetchall()) == 5
+    assert result.cost.calls == 5
+
+
+def test_limit_stops_the_filter_as_soon_as_k_rows_are_certain(world):
+    result = world.connect(method="uniform").uql('SELECT id FROM reviews WHERE "the review is positive" LIMIT 5')
+    assert len(result.fetchall()) == 5
+    assert result.cost.calls <= 20
+    ordered = world.connect().uql('SELECT id FROM reviews WHERE "the review is positive" ORDER BY id DESC LIMIT 3')
+    truth = world.truth("SELECT id FROM r WHERE sentiment = 'pos' AND text IS NOT NULL ORDER BY id DESC LIMIT 3")
+    assert ordered.fetchall() == truth
+    assert ordered.exact
+
+
+def test_where_and_select_in_one_budget_stay_exact_by_sharing_requests(world):
+    asked = len(world.truth("SELECT 1 FROM r WHERE text IS NOT NULL"))
+    con = world.connect(budget=60)
+    result = con.uql('SELECT id, "the reviewer\'s name" AS who FROM reviews WHERE "the review is positive" ORDER BY id')
+    truth = world.truth("SELECT id, reviewer FROM r WHERE sentiment = 'pos' AND text IS NOT NULL ORDER BY id")
+    assert result.fetchall() == truth
+    assert result.cost.calls == asked
+
+
+def test_a_search_says_how_many_there_may_be(large):
+    result = large.connect().uql('SELECT id FROM reviews WHERE "the review is positive" WITH (budget = 100)')
+    ids = {row[0] for row in result.fetchall()}
+    truth = {row[0] for row in large.truth("SELECT id FROM r WHERE sentiment = 'pos' AND text IS NOT NULL")}
+    assert ids <= truth
+    assert ids
+    assert not result.exact
+    assert any(note.startswith("found") for note in result.notes)
+    assert result.cost.calls <= 100
+
+
+def test_group_counts_over_a_sample_have_intervals_a_group(large):
+    result = large.connect().uql(
+        'SELECT film, COUNT(*) AS n, AVG(stars) AS s FROM reviews WHERE "the review is positive" GROUP BY film ORDER BY film WITH (budget = 200)'
+    )
+    truth = large.truth(
+        "SELECT film, COUNT(*), AVG(stars) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL GROUP BY film ORDER BY film"
+    )
+    rows = result.fetchall()
+    assert [r[0] for r in rows] == [t[0] for t in truth]
+    for i, (_, n, s) in enumerate(truth):
+        assert result.estimates["n"][i].low <= n <= result.estimates["n"][i].high
+        assert result.estimates["s"][i].low <= s <= result.estimates["s"][i].high
+    assert result.cost.calls <= 200
+
+
+def test_a_taxonomy_over_a_sample_stays_in_the_budget(large):
+    result = large.connect().uql(
+        'SELECT topic, COUNT(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY "the main topic" AS topic ORDER BY topic WITH (budget = 150)'
+    )
+    truth = large.truth("SELECT about, COUNT(*) FROM r WHERE text IS NOT NULL GROUP BY about ORDER BY about")
+    assert result.cost.calls <= 150
+    assert [r[0] for r in result.fetchall()] == [t[0] for t in truth]
+    for i, (_, n) in enumerate(truth):
+        assert result.estimates["n"][i].low <= n <= result.estimates["n"][i].high
+
+
+def test_maximum_minimum_and_distinct_of_a_sample_are_one_sided(large):
+    result = large.connect().uql(
+        'SELECT MAX("the number of stars") AS most, MIN("the number of stars") AS least, COUNT(DISTINCT "the topic") AS kinds FROM reviews WITH (budget = 60)'
+    )
+    estimates = result.estimates
+    assert estimates["most"].high == float("inf")
+    assert estimates["least"].low == float("-inf")
+    assert estimates["kinds"].low == 3
+    assert estimates["kinds"].high == float("inf")
+
+
+def test_to_stores_the_rows_with_their_intervals_and_says_what_rests_on_them(large):
+    con = large.connect()
+    con.uql(
+        'SELECT film, COUNT(*) AS n FROM reviews WHERE "the review is positive" GROUP BY film TO counts WITH (budget = 100)'
+    )
+    stored = con.sql("SELECT * FROM counts ORDER BY film").fetchall()
+    assert [len(row) for row in stored] == [4, 4, 4]
+    again = con.uql("SELECT SUM(n) AS total FROM counts")
+    assert not again.exact
+    assert again.based_on
+    con.uql("SELECT 1 AS one TO counts")  # what TO made it may replace
+    with pytest.raises(uql.UQLError) as error:
+        con.uql("SELECT 1 AS one TO reviews")
+    assert error.value.code == "UQL203"
+
+
+def test_wrong_answers_and_failures_are_told_apart(world):
+    con = world.connect(error=0.2, budget="all")
+    wrong = con.uql('SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"')
+    assert wrong.exact
+    assert wrong.estimates["n"].unknown == 0
+
+
+def uql_connect(world, **settings):
+    con = uql.connect(model=world.oracle(), **settings)
+    con.sql(f"SELECT * FROM '{world.folder}/data.parquet'").create("reviews")
+    return con
