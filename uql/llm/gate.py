@@ -136,9 +136,9 @@ class Gate:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the providers that the gate opened, and the ledger if it is its own."""
-        for provider in self._providers.values():
-            if provider is not self._default:
+        """Close the providers that the gate opened by name, and the ledger if it is its own."""
+        for key, provider in self._providers.items():
+            if not key.startswith("#"):
                 await provider.aclose()
         self._providers.clear()
         if self._owned:

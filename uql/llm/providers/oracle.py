@@ -107,8 +107,10 @@ class Oracle:
     def _answer(self, question: Question, row: Row) -> Answer:
         if isinstance(question, Write):
             return Answer(written(question, self))
-        truth, sql = self.truth(question.text, row)
         wrong = self._is_wrong(question, row)
+        if isinstance(question, Compare):
+            return self._more(question, row, wrong)
+        truth, sql = self.truth(question.text, row)
         match question:
             case Predicate():
                 if truth is None:
@@ -122,14 +124,6 @@ class Oracle:
                 if value is None:
                     return Answer(problem=Problem("wrong_type", "the label of this row is NULL"))
                 return Answer(question.levels - 1 - value if wrong else value)
-            case Compare():
-                sides = self._sides(row)
-                if len(sides) != 2:
-                    raise DataError(f"{self.path}: a comparison needs two rows, told apart by their tables")
-                (one, first), (two, second) = sides.items()
-                more = _sort_key(self.truth(question.text, second)[0]) > _sort_key(self.truth(question.text, first)[0])
-                value = two if more != wrong else one
-                return Answer(value, 1.0)
             case Extract():
                 return Answer(self._other(truth, sql, row) if wrong else truth, 1.0)
         raise ConfigError(f"an oracle cannot answer a {type(question).__name__}", code="UQL402")
@@ -154,6 +148,15 @@ class Oracle:
             others = [option for option in options if option != said]
             said = others[self._hash(question.text, row, "which") % len(others)]
         return Answer(said, 1.0, tuple(float(option == said) for option in options))
+
+    def _more(self, question: Compare, row: Row, wrong: bool) -> Answer:
+        """Which of the two rows has the greater label; the first shown where they are equal."""
+        sides = self._sides(row)
+        if len(sides) != 2:
+            raise DataError(f"{self.path}: a comparison needs two rows, told apart by their tables")
+        (one, first), (two, second) = sides.items()
+        above = _sort_key(self.truth(question.text, second)[0]) > _sort_key(self.truth(question.text, first)[0])
+        return Answer(two if above != wrong else one, 1.0)
 
     def _level(self, truth: Any, sql: str, levels: int) -> float | None:
         """The truth on 0 … levels − 1: as it is where all labels are in that range, else stretched to it."""

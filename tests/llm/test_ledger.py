@@ -1,0 +1,137 @@
+"""The ledger: what it keeps, how it forgets, and that two processes may use one."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import subprocess
+import sys
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from uql.errors import ConfigError, DataError
+from uql.llm import codec
+from uql.llm.ledger import Entry, Ledger
+from uql.llm.providers.base import Answer
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, True, 3, 2.5, float("inf"), "täxt", date(2026, 1, 2), datetime(2026, 1, 2, 3, 4), timedelta(days=2, seconds=3), Decimal("1.20"),
+        ["a", None], {"a": {"b": [1, Decimal("2")]}}, {"$date": "no date"}, b"\x00\xff", 2**70,
+    ],
+)  # fmt: skip
+def test_an_answer_comes_back_as_it_was(value: object) -> None:
+    back = codec.loads(codec.dumps(Answer(value, 0.25, (0.75, 0.25))))
+    assert back == Answer(value, 0.25, (0.75, 0.25)) and type(back.value) is type(value)
+    assert codec.loads(codec.dumps(Answer(value))).distribution is None
+
+
+def test_the_file_is_private_and_holds_no_row_text(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "ledger.sqlite"
+    with Ledger(path) as ledger:
+        key = ledger.key(b"question", b"a very secret text of a row")
+        asyncio.run(ledger.put([Entry(key, Answer("short"), "m", "t")]))
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert asyncio.run(ledger.get([key]))[key].value == "short"
+    held = b"".join(p.read_bytes() for p in path.parent.iterdir())
+    assert b"very secret" not in held
+    with Ledger(tmp_path / "other.sqlite") as other:
+        assert other.key(b"question", b"a very secret text of a row") != key, "keys are made with a secret of the file"
+
+
+def test_memory_keeps_nothing(tmp_path: Path) -> None:
+    with Ledger(":memory:") as one:
+        asyncio.run(one.put([Entry(b"k", Answer(1), "m")]))
+    with Ledger(":memory:") as two:
+        assert asyncio.run(two.get([b"k"])) == {}
+
+
+def test_prune_forgets_a_table_a_model_or_the_oldest(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        entries = [Entry(bytes([n]), Answer("x" * 100), f"m{n % 2}", f"t{n % 5}") for n in range(100)]
+        asyncio.run(ledger.put(entries))
+        assert ledger.stats().answers == 100 and dict(ledger.stats().models) == {"m0": 50, "m1": 50}
+        assert ledger.prune(source="t1") == 20 and ledger.prune(model="m0", source="t2") == 10 and ledger.prune() == 0
+        assert ledger.prune(older_than_s=3600) == 0 and ledger.prune(older_than_s=-1) == 70
+
+
+def test_the_size_cap_drops_the_oldest_answers(tmp_path: Path) -> None:
+    path = tmp_path / "l.sqlite"
+
+    async def fill(ledger: Ledger) -> None:
+        for n in range(20):
+            await ledger.put([Entry(f"{n}-{i}".encode(), Answer("x" * 1000), "m") for i in range(50)])
+
+    with Ledger(path, max_bytes=400_000) as ledger:
+        asyncio.run(fill(ledger))
+    assert path.stat().st_size <= 450_000
+    with Ledger(path) as ledger:
+        assert asyncio.run(ledger.get([b"19-0"])) and not asyncio.run(ledger.get([b"0-0"]))
+
+
+def test_draws_are_replayed_in_order(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        ledger.log_draw("r", "count", [5, 1, 2**40])
+        ledger.log_draw("r", "count", [7])
+        ledger.log_draw("r", "other", [])
+        assert (
+            ledger.draws("r", "count") == [[5, 1, 2**40], [7]]
+            and ledger.draws("r", "other") == [[]]
+            and ledger.draws("q", "count") == []
+        )
+
+
+def test_runs_are_listed_with_their_state(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "l.sqlite") as ledger:
+        ledger.start_run("a", statement="SELECT 1", model="m", seed=3)
+        ledger.finish_run("a", "done")
+        ledger.start_run("a", statement="SELECT 1", model="m", seed=3)
+        (run,) = ledger.runs()
+        assert run["status"] == "running" and run["calls"] == 0 and run["seed"] == 3
+
+
+WRITER = """
+import asyncio, sys
+from uql.llm.ledger import Entry, Ledger
+from uql.llm.providers.base import Answer
+async def main():
+    with Ledger(sys.argv[1]) as ledger:
+        for n in range(300):
+            await ledger.put([Entry(f"{sys.argv[2]}-{n}".encode(), Answer(n), "m")])
+asyncio.run(main())
+"""
+
+
+def test_two_processes_use_one_ledger_at_once(tmp_path: Path) -> None:
+    path = str(tmp_path / "l.sqlite")
+    both = [subprocess.Popen([sys.executable, "-c", WRITER, path, name]) for name in "ab"]
+    assert [p.wait(60) for p in both] == [0, 0]
+    with Ledger(path) as ledger:
+        assert ledger.stats().answers == 600
+
+
+def test_a_file_that_is_no_ledger_and_a_folder_that_cannot_be_written_are_clear_errors(tmp_path: Path) -> None:
+    (tmp_path / "text.sqlite").write_text("this is not a database, but long enough to look like one" * 100)
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "text.sqlite", tmp_path / "file" / "l.sqlite", tmp_path):
+        with pytest.raises(ConfigError, match="ledger"):
+            Ledger(path)
+
+
+def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "l.sqlite")
+    ledger.close()
+    ledger.close()
+    with pytest.raises(DataError, match="closed"):
+        ledger.stats()
+
+
+def test_the_default_lies_in_uql_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UQL_HOME", str(tmp_path))
+    with Ledger() as ledger:
+        assert ledger.path == str(tmp_path / "ledger.sqlite")
