@@ -79,6 +79,14 @@ tokens = tuple(
 
 Token = lex.LexToken
 
+_FOREIGN = {
+    "&": "write AND",
+    "|": "write OR, or || to join strings",
+    "#": "a comment begins with --",
+    "?": "a parameter is written $name",
+    "@": "a parameter is written $name",
+    ":": "a parameter is written $name, a cast x::type",
+}
 _ESCAPE = re.compile(r'\\(["\\])|""')
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 _PIECE = re.compile(r"'(?:[^']++|'')*+'?|\"(?:[^\"\\]++|\"\"|\\.)*+\"?|--[^\n]*|/\*.*?(?:\*/|\Z)|;", re.DOTALL)
@@ -123,7 +131,7 @@ class _Rules:
         return _ended(t)
 
     def t_SYMBOL(self, t: Token) -> Token:
-        r"<=|>=|<>|!=|==|\|\||//|::|[-+*/%<>=(),.;\[\]]"
+        r"<=|>=|<>|!=|==|\|\||//|/(?!\*)|::|[-+*%<>=(),.;\[\]]"
         t.type = SYMBOLS[t.value]
         t.value = CANONICAL.get(t.value, t.value)
         return _ended(t)
@@ -167,6 +175,8 @@ def _unreadable(text: str, at: int) -> UQLSyntaxError:
         return error("$ needs a name", at + 1, "a parameter is written $name")
     if char == "!":
         return error("! alone is no operator", at + 1, "write NOT, or <> for “not equal”")
+    if char in _FOREIGN:
+        return error(f"{char} has no meaning here", at + 1, _FOREIGN[char])
     if char in "{}":
         return error(f"{char} may stand only inside a text", at + 1, 'a hole belongs into the quotes: "… {column} …"')
     shown = char if char.isprintable() else ascii(char)[1:-1]

@@ -20,7 +20,7 @@ from uql.compiler.syntax import Node, Span, Statement
 from uql.compiler.syntax_errors import Place, unexpected
 from uql.errors import UQLSyntaxError
 
-MAX_DEPTH = 200
+MAX_DEPTH = 100
 """How deep parentheses and expressions may nest; every later stage may recurse this deep."""
 
 _SOFT = frozenset(WORDS.values()) - RESERVED
