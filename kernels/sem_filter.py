@@ -110,13 +110,13 @@ async def first(
     """The first k of these rows that pass, in their order: an exact prefix. `reserved` calls are kept for what follows.
 
     Returns: their ids; whether the search ended for want of rows or of k rather than of budget; how many rows were unknown.
-    Each batch is as large as the rows still wanted at the pass rate seen so far, so few are asked in vain.
+    Each batch is as large as the rows still wanted at the pass rate seen so far, at most doubling what was asked: few are asked in vain.
     """
     found: list[int] = []
     position, passed, unknown = 0, 0, 0
     while len(found) < k and position < len(rids):
         rate = (passed + 1) / (position + 1) if position else 1.0
-        size = int(np.ceil((k - len(found)) / min(1.0, rate)))
+        size = min(int(np.ceil((k - len(found)) / min(1.0, rate))), max(k - len(found), position))
         left = ctx.calls_left
         if left is not None:
             size = min(size, (left - reserved) // max(1, len(stages)))

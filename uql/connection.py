@@ -149,7 +149,7 @@ class Connection:
                 try:
                     parse(piece)
                 except UQLSyntaxError as error:
-                    result = duckdb_own(self._duck, error, piece)
+                    result = duckdb_own(self._catalog.cursor, error, piece)
             else:
                 result = self._statement(piece, text, parameters, frames)
             if i < len(pieces) - 1 and result is not None:
@@ -168,7 +168,7 @@ class Connection:
             return self._explain(piece, source, parameters, frames)
         if isinstance(piece, CreateTable | Insert | CopyQuery):
             result = self._result(self._bind(piece.query, source, parameters, frames), source)
-            write(self._duck, piece, result.arrow())
+            write(self._catalog.cursor, piece, result.arrow())
             return result
         bound = self._bind(piece, source, parameters, frames)
         result = self._result(bound, source)
@@ -242,11 +242,11 @@ class Connection:
             _positions(output, ctx),
         )
         if bound.to is not None:
-            store(self._duck, bound.to, outcome, bound.text)
+            store(self._catalog.cursor, bound.to, outcome, bound.text)
         return outcome
 
     def _store(self, source: str) -> Callable[[str, Outcome], None]:
-        return lambda name, outcome: store(self._duck, name, outcome, source)
+        return lambda name, outcome: store(self._catalog.cursor, name, outcome, source)
 
     def _estimated(self, name: str, estimate: Estimate) -> None:
         self._emit(EstimateEvent(name, estimate))
@@ -273,7 +273,7 @@ class Connection:
                 count = BoundSelect(
                     (BoundItem(Call("count", (Star(),)), "n", "BIGINT"),), block.source, block.pushed, aggregated=True
                 )
-                candidates = float(Duck(self._duck).scalar(render(query_sql(count))) or 0)
+                candidates = float(Duck(self._catalog.cursor).scalar(render(query_sql(count))) or 0)
             fields = fields_of(block)
             stages = (*block.filter_stages, *block.row_stages, *block.late_stages)
             stages += tuple(Stage((c,)) for c in block.groups)
@@ -362,7 +362,7 @@ class Connection:
         from uql.llm.gate import Gate, Run
 
         self._emit(PlanEvent(calls, settings.max_cost))
-        duck = Duck(self._duck)
+        duck = Duck(self._catalog.cursor)
         run = Run(uuid.uuid4().hex[:12], settings.seed, text)
         gate = Gate.open(settings, run=run, model=self._model, calls=calls)
         try:

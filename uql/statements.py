@@ -45,6 +45,7 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     """
     import pyarrow as pa
 
+    from uql.catalog import ESTIMATED
     from uql.compiler.sql import literal
     from uql.kernels.duck import Duck, quote
 
@@ -53,7 +54,7 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
         "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
         [name, name],
     ).fetchall()
-    if found and not str(found[0][0] or "").startswith(MADE_BY_TO):
+    if found and not str(found[0][0] or "").startswith((MADE_BY_TO, ESTIMATED)):
         raise BindError(
             f"there is a table {name} already, and TO did not make it", code="UQL203", help="choose another name"
         ).at(text)
@@ -69,8 +70,8 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     duck = Duck(connection)
     temporary = "TEMP " if is_read_only(connection) else ""
     duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT * FROM __rows", {"__rows": table})
-    how = "exact" if outcome.exact else "estimate"
-    duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(f'{MADE_BY_TO}, {how}')}")
+    said = MADE_BY_TO if outcome.exact else ESTIMATED + " ".join(text.split())[:200]
+    duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(said)}")
 
 
 def is_read_only(connection: duckdb.DuckDBPyConnection) -> bool:

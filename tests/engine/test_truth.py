@@ -136,7 +136,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("query", "sql"), [s for s in SAME if s[1]], ids=lambda v: (v or "")[:90])
+@pytest.mark.parametrize(("query", "sql"), [s for s in SAME if s[1]], ids=range(len(SAME)))
 def test_the_answer_is_that_of_sql_over_the_labels(con, world, query, sql):
     result = con.uql(query)
     assert plain(result.fetchall()) == plain(world.truth(sql))
