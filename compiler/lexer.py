@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from ply import lex
 
@@ -77,7 +77,7 @@ tokens = tuple(
 )
 """The terminals of the grammar; SEMICOLON ends a statement before the grammar sees it."""
 
-Token = lex.LexToken
+Token: TypeAlias = lex.LexToken
 
 _FOREIGN = {
     "&": "write AND",

@@ -114,7 +114,8 @@ class _Feed:
             return None
         token = self.tokens[self.at]
         if token.type == "SEMICOLON":
-            return self._end(token)
+            self._end(token)
+            return None
         if self.at and self.tokens[self.at - 1].type == "DOT" and token.type in WORDS.values():
             token.type = "NAME"
         elif token.type in _SOFT:
@@ -237,15 +238,10 @@ def _check_depth(statement: Node, text: str) -> None:
 
 
 def _children(node: Node) -> Iterable[Node]:
-    stack: list[Any] = [getattr(node, name) for name in _names(type(node))]
+    stack: list[Any] = [getattr(node, f.name) for f in fields(node) if f.name != "span"]
     while stack:
         value = stack.pop()
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):
             stack.extend(value)
-
-
-@cache
-def _names(kind: type[Node]) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name != "span")

@@ -47,7 +47,8 @@ def unexpected(place: Place) -> UQLSyntaxError:
             "there is no statement", text=place.text, start=0, end=0, help="for example: SELECT * FROM t"
         )
     help = next((words for words in (slip(place) for slip in SLIPS) if words), None)
-    message = f"expected {listed(expected_words(place.expected))}, found {found}"
+    once = {"FROM"} if any(t.type == "FROM" for t in place.tokens[: place.at]) and "WHERE" in place.expected else set()
+    message = f"expected {listed(expected_words(place.expected - once))}, found {found}"
     return UQLSyntaxError(message, text=place.text, start=start, end=end, help=help)
 
 
@@ -85,8 +86,8 @@ def expected_words(kinds: frozenset[str]) -> list[str]:
         rest -= {"NAME", "QUOTED"}
     elif "AS" in rest:
         rest -= {"NAME"}
-    if {"PLUS", "EQUALS"} <= rest or {"PLUS", "CONCAT"} <= rest:
-        words.append("an operator")
+    if {"PLUS", "SLASH"} <= rest:
+        words += ["an operator"] if {"AND", "OR"} <= rest or "AND" not in rest else ["AND", "an operator"]
         rest -= _OPERATORS | {"DOT", "LPAREN", "USING", "FILTER", "OVER", "LBRACKET", "ESCAPE"}
     if rest >= _JOINS:
         rest -= _JOINS - {"JOIN"}
