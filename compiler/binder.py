@@ -58,6 +58,10 @@ def bind(
         bound, _ = Blocks(statement).query(substitute(query, parameters), None, {})
     except UQLError as error:
         raise error.at(text) from error.__cause__
+    except RecursionError as error:
+        raise BindError(
+            "the query is nested too deeply", code="UQL213", help="split it with WITH name AS (…)"
+        ) from error
     readings = [*statement.readings, *identifiers(text, statement.readings)]
     return BoundStatement(
         bound,

@@ -147,16 +147,21 @@ class Catalog:
     def _temporary(self, parts: tuple[str, ...]) -> tuple[str, str, dict[str, str]] | None:
         """A temporary table of the user's connection, copied to the cursor, which cannot see it.
 
-        DuckDB before 2.0 drops a half-read result when its connection does something else; 2.0 refuses. So with an older
-        one the connection is asked only when it holds no result.
+        From DuckDB 2.0 on a relation refuses to run while the connection holds a half-read result; an older one would
+        drop that result, and is asked only when it holds none.
         """
         if len(parts) > 2 or (len(parts) == 2 and parts[0].lower() != "temp"):
             return None
-        if int(duckdb.__version__.split(".")[0]) < 2 and self.connection.description is not None:
+        held = [column[0] for column in self.connection.description or ()]
+        if int(duckdb.__version__.split(".")[0]) < 2 and held not in (
+            [],
+            ["Count"],
+        ):  # Count: of a statement that made rows
             return None
+        wanted = "'" + parts[-1].lower().replace("'", "''") + "'"
         try:
-            found = self.connection.execute(
-                "SELECT table_name FROM duckdb_tables() WHERE temporary AND lower(table_name) = lower(?)", [parts[-1]]
+            found = self.connection.sql(
+                f"SELECT table_name FROM duckdb_tables() WHERE temporary AND lower(table_name) = {wanted}"
             ).fetchall()
             if not found:
                 return None

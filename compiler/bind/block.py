@@ -423,17 +423,22 @@ class _Block:
 
     def _note_readings(self) -> None:
         for use, column in zip(self.binder.uses, self.columns, strict=True):
-            seen = ", ".join(c.label for c in (*column.reads, *column.holes))
-            self.statement.read(use.span, use.text, "virtual", f"{column.kind.value} {column.type} reads {seen}")
+            self.statement.read(use.span, use.text, "virtual", _asked(column))
         for index, reading in enumerate(self.statement.readings):
             if reading.detail.startswith(_PENDING):
                 column = self.columns[int(reading.detail.removeprefix(_PENDING))]
-                seen = ", ".join(c.label for c in (*column.reads, *column.holes))
-                detail = f"{column.kind.value} {column.type} reads {seen}"
-                self.statement.readings[index] = replace(reading, detail=detail)
+                self.statement.readings[index] = replace(reading, detail=_asked(column))
 
 
 _PENDING = "\0"  # begins the detail of a reading until its text is settled
+
+
+def _asked(column: VirtualColumn) -> str:
+    """What EXPLAIN says of a virtual column: kind, type, labels, reads."""
+    labels = ", ".join(repr(label) for label in column.labels[:8]) + (", …" if len(column.labels) > 8 else "")
+    seen = ", ".join(c.label for c in (*column.reads, *column.holes))
+    of = f" of {labels}" if labels else " of a query's rows" if column.label_query is not None else ""
+    return f"{column.kind.value} {column.type}{of} reads {seen}"
 
 
 def _label(expr: Expr) -> Expr:

@@ -80,6 +80,7 @@ PASSED_ON = frozenset(
 )
 CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or", "count_if", "countif"))
 NOW = frozenset(("current_date", "current_timestamp", "current_time", "localtime", "localtimestamp"))
+LONG_CHAIN = 16  # terms of AND or OR: longer chains are balanced
 ORDERINGS = ("<", "<=", ">", ">=")
 
 
@@ -240,11 +241,13 @@ class Expressions:
         return self._expand(low, key.expr, clause, self.group_want(key), node) if key is not None else None
 
     def _expand(self, name: str, expr: Expr, clause: Clause, want: Want, node: Expr) -> Expr:
+        first = len(self.uses)
         self._expanding.append(name)
         try:
             bound = self.bind(expr, clause, want)
         finally:
             self._expanding.pop()
+        self.uses[first:] = [replace(use, at=node.span) for use in self.uses[first:]]
         return bound
 
     @staticmethod
@@ -267,16 +270,23 @@ class Expressions:
 
     # ------------------------------------------------------------------------------------------------------ operators
     def _logical(self, expr: Binary, clause: Clause) -> Expr:
-        """AND and OR: long chains lean to the left, and are walked without recursion."""
-        chain: list[Binary] = []
+        """AND and OR: a long chain, which leans to the left, becomes a balanced tree, so that nothing recurses deeply."""
+        terms: list[Expr] = []
         node: Expr = expr
-        while isinstance(node, Binary) and node.op in ("AND", "OR"):
-            chain.append(node)
+        while isinstance(node, Binary) and node.op == expr.op:
+            terms.append(node.right)
             node = node.left
-        bound = self.bind(node, clause, CONDITION)
-        for link in reversed(chain):
-            bound = replace(link, left=bound, right=self.bind(link.right, clause, CONDITION))
-        return bound
+        terms.append(node)
+        bound = [self.bind(term, clause, CONDITION) for term in reversed(terms)]
+        if len(bound) <= LONG_CHAIN:
+            tree = bound[0]
+            for term in bound[1:]:
+                tree = replace(expr, left=tree, right=term)
+            return tree
+        while len(bound) > 1:
+            pairs = [replace(expr, left=a, right=b) for a, b in zip(bound[::2], bound[1::2], strict=False)]
+            bound = pairs + bound[len(bound) - len(bound) % 2 :]
+        return bound[0]
 
     def _binary(self, expr: Binary, clause: Clause) -> Expr:
         if expr.op == "||":

@@ -171,8 +171,8 @@ class DuckTypes:
 
     def _null_column(self, scope: Scope, own: bool) -> Callable[[Column], Any]:
         def column(c: Column) -> Any:
-            if own and (scope.owns(c) or not c.table):
-                return base_column(c)
+            if own and (not c.table or scope.owns(c) or scope.outer is None or scope.outer.field_of(c) is None):
+                return base_column(c)  # a column of FROM, the hidden side of a SEMI JOIN included
             field = scope.field_of(c)
             return null_of(field.type if field is not None else "VARCHAR")
 

@@ -62,6 +62,11 @@ class Use:
     before: bool  # WHERE, ON: comes before the groups
     attempt: bool = False
     span: Span = field(default=NO_SPAN, compare=False)
+    at: Span = field(default=NO_SPAN, compare=False)  # where an alias stands for it
+
+    @property
+    def place(self) -> Span:
+        return self.at if self.at.start >= 0 else self.span
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -181,7 +186,7 @@ def _two_types(first: Use, type: str, second: Use, other: str) -> BindError:
     return BindError(
         f'"{first.text}" is {type} {_SAID[first.want.place]}, and {other} {_SAID[second.want.place]}',
         code="UQL206",
-        start=second.span.start,
-        end=second.span.end,
+        start=second.place.start,
+        end=second.place.end,
         help=f'one text has one type in a query: write "{first.text}"::{other}, or ask it in other words',
     )

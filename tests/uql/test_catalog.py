@@ -1,0 +1,175 @@
+"""The catalog: tables, views, files and data frames, with what their columns hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from uql.catalog import ESTIMATED, Catalog, magic
+from uql.errors import DataError, UnknownTableError
+from uql.schema import Modality
+
+
+@pytest.fixture
+def connection() -> duckdb.DuckDBPyConnection:
+    made = duckdb.connect()
+    made.execute(
+        "CREATE TABLE Reviews AS SELECT i AS id, repeat('word ', 10) AS text, 'short' AS tag, 'a.png' AS path,"
+        " 'secret' AS name, '\\x89PNG\\x0D\\x0A\\x1A\\x0A'::BLOB AS photo FROM range(2000) r(i);"
+        "COMMENT ON TABLE Reviews IS 'what people say';"
+        "COMMENT ON COLUMN Reviews.path IS 'image: a file';"
+        "COMMENT ON COLUMN Reviews.name IS 'the private name';"
+        "CREATE VIEW seen AS FROM Reviews; CREATE SCHEMA s; CREATE TABLE s.inner_one (a INTEGER);"
+        "ATTACH ':memory:' AS other; CREATE TABLE other.far AS SELECT 1 AS a"
+    )
+    return made
+
+
+def test_columns_have_a_type_a_modality_a_description_and_a_length(connection: duckdb.DuckDBPyConnection) -> None:
+    table = Catalog(connection).table(("reviews",))
+    kinds = {f.name: f.modality for f in table.fields}
+    assert kinds["text"] is Modality.TEXT and kinds["tag"] is Modality.STRUCTURED
+    assert kinds["path"] is Modality.IMAGE and kinds["photo"] is Modality.IMAGE
+    assert table.row_count == 2000 and table.description == "what people say"
+    assert table.fields[1].mean_chars == 50 and table.fields[0].type == "BIGINT"
+    assert [f.name for f in table.fields if f.private] == ["name"]
+
+
+@pytest.mark.parametrize(
+    "parts", [("seen",), ("s", "inner_one"), ("memory", "s", "inner_one"), ("other", "far"), ("REVIEWS",)]
+)
+def test_views_schemas_and_attached_databases_are_found(
+    connection: duckdb.DuckDBPyConnection, parts: tuple[str, ...]
+) -> None:
+    catalog = Catalog(connection)
+    table = catalog.table(parts)
+    assert catalog.describe(f"SELECT * FROM {table.sql}")
+
+
+def test_an_exact_spelling_goes_before_another_case(connection: duckdb.DuckDBPyConnection) -> None:
+    table = Catalog(connection).table(("Reviews",))
+    assert table.sql == '"memory"."main"."Reviews"'
+
+
+def test_a_half_read_result_of_the_user_is_not_disturbed(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("SELECT * FROM range(5000)")
+    assert connection.fetchone() == (0,)
+    catalog = Catalog(connection)
+    catalog.table(("reviews",))
+    with pytest.raises(UnknownTableError):
+        catalog.table(("nowhere",))
+    assert len(connection.fetchall()) == 4999
+
+
+def test_a_temporary_table_of_the_users_connection_is_seen(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TEMP TABLE mine AS SELECT 7 AS seven").fetchall()
+    catalog = Catalog(connection)
+    table = catalog.table(("mine",))
+    assert catalog.value(f"SELECT seven FROM {table.sql}") == 7
+
+
+def test_no_variable_of_ours_is_taken_for_a_table(connection: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(UnknownTableError):
+        Catalog(connection).table(("connection",))
+
+
+def test_an_unknown_table_is_answered_with_the_nearest_and_all(connection: duckdb.DuckDBPyConnection) -> None:
+    with pytest.raises(UnknownTableError, match="no table revews") as caught:
+        Catalog(connection).table(("revews",), frames={"df": pa.table({"a": [1]})})
+    assert caught.value.help is not None and "did you mean Reviews" in caught.value.help and "df" in caught.value.help
+
+
+def test_data_frames_of_three_kinds_are_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    import pandas
+    import polars
+
+    catalog = Catalog(connection)
+    data = {"note": ["a rather long note that goes on and on", None]}
+    frames: dict[str, object] = {
+        "p": pandas.DataFrame(data),
+        "q": polars.DataFrame(data),
+        "l": polars.LazyFrame(data),
+        "r": pa.table(data),
+        "b": pa.RecordBatch.from_pydict(data),
+    }
+    for name in frames:
+        table = catalog.table((name,), frames=frames)
+        assert table.row_count == 2 and table.fields[0].modality is Modality.TEXT, name
+        assert catalog.table((name,), frames=frames).sql == table.sql
+    with pytest.raises(DataError, match="not a table"):
+        catalog.table(("n",), frames={"n": 3})
+
+
+def test_a_table_goes_before_a_frame_of_its_name(connection: duckdb.DuckDBPyConnection) -> None:
+    assert Catalog(connection).table(("reviews",), frames={"reviews": pa.table({"a": [1]})}).row_count == 2000
+
+
+def test_files_are_read_by_their_ending(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    catalog = Catalog(connection)
+    for ending, options in (("csv", ""), ("tsv", "(DELIMITER '\t')"), ("parquet", ""), ("json", ""), ("jsonl", "")):
+        path = str(tmp_path / f"it's one.{ending}")
+        form = {"tsv": "(FORMAT csv, DELIMITER '\t')", "jsonl": "(FORMAT json)"}.get(ending, options)
+        connection.execute(
+            f"COPY (SELECT 1 AS a, 'x' AS b) TO '{path.replace(chr(39), chr(39) * 2)}' {form}"
+        ).fetchall()
+        assert [f.name for f in catalog.table((path,), file=True).fields] == ["a", "b"], ending
+
+
+def test_bad_files_are_named_with_what_is_wrong(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    catalog = Catalog(connection)
+    (tmp_path / "bytes.csv").write_bytes(b"a,b\n1,\xff\xfe\n")
+    (tmp_path / "empty.csv").write_bytes(b"")
+    (tmp_path / "broken.parquet").write_bytes(b"nothing of the kind")
+    (tmp_path / "broken.json").write_bytes(b"{{{{")
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "folder.csv").mkdir()
+    wanted = {"bytes.csv": "UQL502", "empty.csv": "UQL503", "broken.parquet": "UQL503", "broken.json": "UQL503",
+              "notes.txt": "UQL503", "missing.csv": "UQL501", "folder.csv": "UQL501", "gone/x.csv": "UQL501"}  # fmt: skip
+    for name, code in wanted.items():
+        with pytest.raises(DataError) as caught:
+            catalog.table((str(tmp_path / name),), file=True)
+        assert caught.value.code == code, name
+        assert name.split("/")[-1] in caught.value.message
+
+
+def test_an_empty_table_and_a_column_of_nulls_are_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE none_of (a VARCHAR, b BLOB); CREATE TABLE nulls AS SELECT NULL::VARCHAR AS a")
+    catalog = Catalog(connection)
+    assert catalog.table(("none_of",)).row_count == 0
+    assert catalog.table(("nulls",)).fields[0].mean_chars == 0
+
+
+def test_statistics_follow_a_table_that_changes(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE grows (a VARCHAR)")
+    catalog = Catalog(connection)
+    assert catalog.table(("grows",)).fields[0].modality is Modality.STRUCTURED
+    connection.execute("INSERT INTO grows VALUES (repeat('long ', 20))")
+    assert catalog.table(("grows",)).fields[0].modality is Modality.TEXT
+    connection.execute("COMMENT ON COLUMN grows.a IS 'private'")
+    assert catalog.table(("grows",)).fields[0].private
+
+
+def test_a_table_made_from_an_estimate_says_so(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(f"COMMENT ON TABLE s.inner_one IS '{ESTIMATED}SELECT 1'")
+    assert Catalog(connection).table(("s", "inner_one")).estimated_by == "SELECT 1"
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n", Modality.IMAGE),
+        (b"\xff\xd8\xff\xe0", Modality.IMAGE),
+        (b"GIF89a", Modality.IMAGE),
+        (b"RIFF\0\0\0\0WEBP", Modality.IMAGE),
+        (b"RIFF\0\0\0\0WAVE", Modality.AUDIO),
+        (b"ID3\x04", Modality.AUDIO),
+        (b"%PDF-1.7", Modality.DOCUMENT),
+        (b"", Modality.STRUCTURED),
+        (b"RIFF", Modality.STRUCTURED),
+    ],
+)
+def test_the_first_bytes_say_what_a_value_holds(head: bytes, kind: Modality) -> None:
+    assert magic(head) is kind
