@@ -9,6 +9,7 @@ from typing import Any
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request
 from uql.llm.questions import Cell, Choice, Predicate, Question, Row, Score
 
+CHEAP = Price(1.0, 2.0)
 Script = Callable[[Request, int], Any]
 
 
@@ -42,7 +43,7 @@ class Scripted:
         name: str = "scripted",
         latency_s: float = 0.0,
         concurrency: int = 8,
-        price: Price | None = Price(1.0, 2.0),
+        price: Price | None = CHEAP,
         tokens: tuple[int, int] = (10, 2),
         limits: Limits | None = None,
     ) -> None:

@@ -77,8 +77,10 @@ def _locked(path: Path, name: str) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise DataError(f"another process is fetching {name}", code="UQL512", help="wait for it to end") from None
-        yield
-    path.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def _room_for(model: KnownModel, folder: Path, partial: Path) -> None:

@@ -92,13 +92,16 @@ def with_probabilities(
     answers: Sequence[Answer], questions: tuple[Question, ...], row: Row, reply: str, tokens: Sequence[Token]
 ) -> tuple[Answer, ...]:
     """The answers with what the tokens at the beginning of each value say of their probability."""
+    whole = "".join(token.text for token in tokens)
+    shift = whole.find(reply.strip())  # white space around the reply may be among the tokens alone
+    if shift < 0:
+        return tuple(answers)  # tokens of another text, as before a hidden reasoning: nothing can be located
+    shift -= len(reply) - len(reply.lstrip())
     starts: list[int] = []
-    at = 0
+    at = -shift
     for token in tokens:
         starts.append(at)
         at += len(token.text)
-    if "".join(t.text for t in tokens) != reply:
-        return tuple(answers)  # tokens of another text, as before a hidden reasoning: nothing can be located
     made = []
     for answer, question, offset in zip(answers, questions, fused.value_offsets(reply, questions), strict=True):
         if answer.problem is not None or offset is None:

@@ -16,10 +16,11 @@ from urllib.parse import urlsplit
 from uql.errors import ConfigError, ModelError
 from uql.llm.prompts import fused, write
 from uql.llm.prompts.rows import Prompt
+from uql.llm.providers import direct
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
 from uql.llm.providers.chat import Token, cut, data_urls, probabilities, tokens_at_most, with_probabilities
 from uql.llm.providers.openai_client import call, client
-from uql.llm.questions import Question, Row, Write
+from uql.llm.questions import Choice, Question, Row, Write
 from uql.settings import Settings
 
 KEY_ENV = "UQL_KEY_ENV"
@@ -96,14 +97,38 @@ class Compatible:
         if together:
             places = [n for n, q in enumerate(request.questions) if not isinstance(q, Write)]
             errors = tuple(request.errors[n] for n in places) if request.errors else ()
-            answers.update(
-                zip(places, await self._together(together, request.row, request.seed, errors, can, usage), strict=True)
-            )
+            several_labels = any(isinstance(q, Choice) and q.many for q in together)
+            if self.is_local and can.schema and can.probabilities and not several_labels:
+                said = await self._one_by_one(together, request.row, errors, can, usage)
+            else:
+                said = await self._together(together, request.row, request.seed, errors, can, usage)
+            answers.update(zip(places, said, strict=True))
         for n, question in enumerate(request.questions):
             if isinstance(question, Write):
                 answers[n] = await self._write(question, request, can, usage)
         ordered = tuple(answers[n] for n in range(len(request.questions)))
         return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+
+    async def _one_by_one(
+        self, questions: tuple[Question, ...], row: Row, errors: tuple[str, ...], can: Capabilities, usage: Usage
+    ) -> tuple[Answer, ...]:
+        """Each question a prompt of its own, the row first: small models answer these far better than several at once, and a
+        server on this machine finds the row evaluated already."""
+        answers = []
+        for n, question in enumerate(questions):
+            bound = tokens_at_most(Request((question,), row))[1]
+            shown, was_cut = cut(row, can.context, bound)
+            if was_cut:
+                usage.warnings.append(f"rows longer than the context of {self.name} were cut at their end")
+            words: Prompt = fused.MODULES[type(question)].alone(question, shown)
+            if errors and errors[n]:
+                words = replace(words, user=f"{words.user}\n\n(Your last answer could not be used: {errors[n][:200]})")
+            said = await self._chat(
+                words, data_urls(row), {**direct.body(question), "max_tokens": direct.tokens(question, bound)}, usage
+            )
+            problem = None if said.tokens and said.finish == "length" else _problem(said)
+            answers.append(Answer(problem=problem) if problem else direct.read(question, row, said.text, said.tokens))
+        return tuple(answers)
 
     async def _together(
         self,
@@ -229,19 +254,15 @@ class Compatible:
     async def _context(self) -> int | None:
         """The context that the server's list of models states, where it states one."""
         try:
-            listed = await call(lambda: self._client.models.retrieve(self.model), name=self.name, model=self.model)
+            listed = await call(lambda: self._client.models.list(), name=self.name, model=self.model)
         except (CallError, ModelError):  # an optional route: where it is missing, the context is not known
             return None
-        held = listed.model_dump()
-        meta = held.get("meta") or {}
-        for value in (
-            held.get("max_model_len"),
-            held.get("context_length"),
-            meta.get("n_ctx"),
-            meta.get("n_ctx_train"),
-        ):
-            if isinstance(value, int) and value > 0:
-                return value
+        served = [model.model_dump() for model in listed.data]
+        for held in [m for m in served if m.get("id") == self.model] or (served if len(served) == 1 else []):
+            meta = held.get("meta") or {}
+            for value in (held.get("max_model_len"), held.get("context_length"), meta.get("n_ctx")):
+                if isinstance(value, int) and value > 0:
+                    return value
         return None
 
 

@@ -25,6 +25,7 @@ from uql.llm.prompts import choice, compare, extract, predicate, score, write
 from uql.llm.prompts.rows import VERSION as ROWS
 from uql.llm.prompts.rows import Prompt
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
+from uql.llm.providers.direct import scored
 from uql.llm.providers.labels import label_masses, yes_no
 from uql.llm.providers.llama import Engine, engine
 from uql.llm.providers.numbers import not_in_row
@@ -148,14 +149,7 @@ class Local:
     def _score(self, ask: Callable[..., dict[str, Any]], question: Score) -> Answer:
         reply = ask(lambda r: score.alone(question, r), max_tokens=1, logprobs=True, top_logprobs=40)
         digits = [str(d) for d in range(min(question.levels, 10))]
-        masses = label_masses([_top(reply)[0]], digits, [])
-        total = sum(masses)
-        if total <= 0:
-            return Answer(problem=Problem("wrong_type", "no digit was among the likely words", _text(reply)))
-        shares = tuple(mass / total for mass in masses)
-        level = sum(d * share for d, share in enumerate(shares))
-        stretch = (question.levels - 1) / (len(digits) - 1) if len(digits) > 1 else 0.0
-        return Answer(level * stretch, max(shares), shares if len(shares) == question.levels else None)
+        return scored(question, label_masses([_top(reply)[0]], digits, []), _text(reply))
 
     def _extract(self, ask: Callable[..., dict[str, Any]], question: Extract, row: Row) -> Answer:
         kind = parse_type(question.type)

