@@ -76,8 +76,8 @@ class ResultLike(Protocol):
 
 
 # ----------------------------------------------------------------------------------------------------------- estimates
-def format_estimate(estimate: Estimate) -> str:
-    """An estimate in a few characters, its last digits no finer than its interval.
+def format_estimate(estimate: Estimate, *, whole: bool = False) -> str:
+    """An estimate in a few characters, its last digits no finer than its interval; `whole` shows no decimals.
 
     >>> from uql.sampling.base import Estimate
     >>> format_estimate(Estimate(120.3, 106.1, 134.2))
@@ -90,6 +90,8 @@ def format_estimate(estimate: Estimate) -> str:
     '≥ 9.5'
     >>> format_estimate(Estimate(12.0, 12.0, 12.0, exact=True))
     '12'
+    >>> format_estimate(Estimate(2.4, 1.0, 4.1)), format_estimate(Estimate(2.4, 1.0, 4.1), whole=True)
+    ('2.4 (1.0–4.1)', '2 (1–4)')
     """
     value, low, high = estimate.value, estimate.low, estimate.high
     if value is None:
@@ -102,7 +104,7 @@ def format_estimate(estimate: Estimate) -> str:
         return f"≤ {_plain(value)}"
     below, above = value - low, high - value
     finite = [width for width in (below, above) if math.isfinite(width) and width > 0]
-    places = _places(max(finite)) if finite else 0
+    places = _places(max(finite)) if finite and not whole else 0
     if math.isfinite(below) and math.isfinite(above) and abs(above - below) <= 0.1 * max(above, below):
         return f"{value:.{places}f} ± {max(below, above):.{places}f}"
     return f"{value:.{places}f} ({_bound(low, places)}–{_bound(high, places)})"
@@ -257,7 +259,7 @@ def table(
         return ""
     estimates = estimates or {}
     kinds = [kind.upper() for kind in (types if types is not None else _types(data))]
-    rows, shown = _shown_rows(data, estimates, max_rows)
+    rows, shown = _shown_rows(data, kinds, estimates, max_rows)
     right = [kind.startswith(_NUMBERS) for kind in kinds]
     names = [printable(name) for name in data.column_names]
     heads = [[name, kind.lower()] for name, kind in zip(names, kinds, strict=True)]
@@ -282,7 +284,9 @@ def table(
     return "\n".join([*lines, *_size_line(data, shown, sum(i >= 0 for i in kept))])
 
 
-def _shown_rows(data: pa.Table, estimates: Estimates, max_rows: int) -> tuple[list[list[str]], int]:
+def _shown_rows(
+    data: pa.Table, kinds: Sequence[str], estimates: Estimates, max_rows: int
+) -> tuple[list[list[str]], int]:
     """The texts of the rows to show, and how many they are."""
     import pyarrow as pa
 
@@ -296,10 +300,10 @@ def _shown_rows(data: pa.Table, estimates: Estimates, max_rows: int) -> tuple[li
     rows = []
     for number, texts in zip(numbers, _texts(part), strict=True):
         row = []
-        for column, text in zip(data.column_names, texts, strict=True):
+        for column, kind, text in zip(data.column_names, kinds, texts, strict=True):
             estimate = _estimate_at(estimates, column, number)
             if estimate is not None and not estimate.exact:
-                row.append(format_estimate(estimate))
+                row.append(format_estimate(estimate, whole="INT" in kind))
             else:
                 row.append("NULL" if text is None else printable(text))
         rows.append(row)
@@ -476,15 +480,16 @@ def _unique(names: Iterable[str]) -> list[str]:
 def write_markdown(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
     """A table of GitHub's Markdown; estimates as `120 ± 14`, NULL as NULL."""
     estimates = estimates or {}
-    right = [kind.upper().startswith(_NUMBERS) for kind in _types(data)]
+    kinds = [kind.upper() for kind in _types(data)]
+    right = [kind.startswith(_NUMBERS) for kind in kinds]
     stream.write("| " + " | ".join(_markdown_cell(name) for name in data.column_names) + " |\n")
     stream.write("|" + "|".join(" ---: " if number else " --- " for number in right) + "|\n")
     for number, row in enumerate(_batches(data)):
         cells = []
-        for column, value in zip(data.column_names, row, strict=True):
+        for column, kind, value in zip(data.column_names, kinds, row, strict=True):
             estimate = _estimate_at(estimates, column, number)
             if estimate is not None and not estimate.exact:
-                cells.append(format_estimate(estimate))
+                cells.append(format_estimate(estimate, whole="INT" in kind))
             else:
                 cells.append("NULL" if value is None else _markdown_cell(value))
         stream.write("| " + " | ".join(cells) + " |\n")

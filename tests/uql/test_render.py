@@ -214,7 +214,7 @@ def test_markdown_escapes_what_would_break_the_table() -> None:
     assert written(write_markdown, data, estimates={"n": [Estimate(1, 0, 2)]}).splitlines() == [
         "| a\\|b | n |",
         "| --- | ---: |",
-        "| x\\|y | 1.0 ± 1.0 |",
+        "| x\\|y | 1 ± 1 |",
         "| two<br>lines | 2 |",
         "| NULL | 3 |",
     ]

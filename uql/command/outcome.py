@@ -41,7 +41,7 @@ class UsageError(Exception):
 
 def code_of(error: UQLError) -> Code:
     """The exit code for an error of the engine."""
-    if isinstance(error, ConfigError | AuthError):
+    if isinstance(error, ConfigError | AuthError) or error.code == "UQL402":  # 402: a setting that no model can keep
         return Code.USAGE
     if isinstance(error, BackendError | UnknownModelError | QuotaError):
         return Code.BACKEND
