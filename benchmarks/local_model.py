@@ -40,9 +40,12 @@ class Task:
 
 
 TASKS = (
-    Task("lost card", "banking77", "d.text", "the customer's card was lost or stolen", "l.intent = 'lost_or_stolen_card'", "true", 80, 0.3, 0.94, 34),
-    Task("tweet negative", "airline_tweets", "d.text", "the tweet is negative about the airline", "l.sentiment = 'negative'", "l.sentiment IS NOT NULL", 60, 0.5, 0.86, 51),
-    Task("review positive", "imdb", "d.text", "the review is positive", "l.sentiment = 'positive'", "length(d.text) BETWEEN 300 AND 550", 40, 0.5, 0.95, 132),
+    Task("lost card", "banking77", "d.text", "the customer's card was lost or stolen",
+         "l.intent = 'lost_or_stolen_card'", "true", 80, 0.3, 0.94, 34),
+    Task("tweet negative", "airline_tweets", "d.text", "the tweet is negative about the airline",
+         "l.sentiment = 'negative'", "l.sentiment IS NOT NULL", 60, 0.5, 0.86, 51),
+    Task("review positive", "imdb", "d.text", "the review is positive",
+         "l.sentiment = 'positive'", "length(d.text) BETWEEN 300 AND 550", 40, 0.5, 0.95, 132),
     Task("article sport", "bbc_news", "d.text[:220]", "the article is about sport", "l.topic = 'sport'", "true", 60, 0.25, 1.00, 68),
 )  # fmt: skip
 

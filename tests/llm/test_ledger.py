@@ -21,7 +21,8 @@ from uql.llm.providers.base import Answer
 @pytest.mark.parametrize(
     "value",
     [
-        None, True, 3, 2.5, float("inf"), "täxt", date(2026, 1, 2), datetime(2026, 1, 2, 3, 4), timedelta(days=2, seconds=3), Decimal("1.20"),
+        None, True, 3, 2.5, float("inf"), "täxt", date(2026, 1, 2), datetime(2026, 1, 2, 3, 4),
+        timedelta(days=2, seconds=3), Decimal("1.20"),
         ["a", None], {"a": {"b": [1, Decimal("2")]}}, {"$date": "no date"}, b"\x00\xff", 2**70,
     ],
 )  # fmt: skip

@@ -40,7 +40,8 @@ def folder(tmp_path: Path) -> Path:
     labels = [(i, "pos" if i % 3 == 0 else "neg", ["film", "book", None][i % 3], i % 5 + 1) for i in range(202)]
     con = duckdb.connect()
     con.execute(
-        "CREATE TABLE d (id INTEGER, text VARCHAR, city VARCHAR); CREATE TABLE l (id INTEGER, sentiment VARCHAR, topic VARCHAR, stars INTEGER)"
+        "CREATE TABLE d (id INTEGER, text VARCHAR, city VARCHAR);"
+        "CREATE TABLE l (id INTEGER, sentiment VARCHAR, topic VARCHAR, stars INTEGER)"
     )
     con.executemany("INSERT INTO d VALUES (?, ?, ?)", data)
     con.executemany("INSERT INTO l VALUES (?, ?, ?, ?)", labels)
@@ -156,7 +157,8 @@ def test_latency_price_and_tokens_are_those_of_a_model(run, folder: Path) -> Non
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ("error = 2.0", "share"), ("error = -1", "number"), ("colour = 1", "colour"), ("latency_s = 'x'", "latency_s"), ("key = 'a'", "cannot be read"),
+        ("error = 2.0", "share"), ("error = -1", "number"), ("colour = 1", "colour"), ("latency_s = 'x'", "latency_s"),
+        ("key = 'a'", "cannot be read"),
     ],
 )  # fmt: skip
 def test_a_faulty_file_is_a_clear_error(run, folder: Path, more: str, says: str) -> None:

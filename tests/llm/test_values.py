@@ -14,7 +14,8 @@ from uql.llm.values import grammar, json_schema, parse_type, read
 
 READ = [
     ("VARCHAR", "Rome", "Rome"), ("VARCHAR", "null", None), ("VARCHAR", "N/A", None), ("VARCHAR", 3, "3"), ("BIGINT", "1,200", 1200),
-    ("INTEGER", 4.0, 4), ("DOUBLE", "$3.50", 3.5), ("DOUBLE", 7, 7.0), ("DECIMAL(10,2)", "1.239", Decimal("1.24")), ("BOOLEAN", "Yes.", True),
+    ("INTEGER", 4.0, 4), ("DOUBLE", "$3.50", 3.5), ("DOUBLE", 7, 7.0), ("DECIMAL(10,2)", "1.239", Decimal("1.24")),
+    ("BOOLEAN", "Yes.", True),
     ("BOOLEAN", False, False), ("DATE", "2026-02-03", date(2026, 2, 3)), ("TIMESTAMP", "2026-02-03 04:05", datetime(2026, 2, 3, 4, 5)),
     ("INTERVAL", "2 days 3 hours", timedelta(days=2, hours=3)), ("ENUM('a','it''s')", "IT'S", "it's"), ("ENUM('null','b')", "null", "null"),
     ("VARCHAR[]", ["a", "b"], ["a", "b"]), ("STRUCT(id VARCHAR, total DOUBLE)", {"id": "x", "total": "3"}, {"id": "x", "total": 3.0}),
@@ -70,7 +71,8 @@ def test_grammars_of_bare_values_allow_null_and_escape_labels() -> None:
         (27, "the points of Davis", "Davis had 27 points", False), (31, "the points of Davis", "Davis had 27 points", True),
         (1200.0, "the price", "it costs $1,200 in all", False), (3, "the rooms", "three rooms and a bath", False),
         (3, "the number of rooms", "a kitchen, a bath, a bedroom", False), (4, "the rating from 1 to 5", "quite good", False),
-        (2.5, "the weight", "2.5 kg", False), ("31", "the points", "none", False), (True, "it is so", "no", False), (7, "the points", "", True),
+        (2.5, "the weight", "2.5 kg", False), ("31", "the points", "none", False),
+        (True, "it is so", "no", False), (7, "the points", "", True),
     ],
 )  # fmt: skip
 def test_a_number_that_is_read_must_stand_in_the_row(value: object, question: str, text: str, absent: bool) -> None:

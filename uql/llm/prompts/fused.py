@@ -1,4 +1,7 @@
-"""Several questions about one row in one request: the questions first, so that their words are shared between rows, the row last, fenced."""
+"""Several questions about one row in one request.
+
+The questions come first, so that their words are shared between rows; the row comes last, fenced.
+"""
 
 from __future__ import annotations
 
