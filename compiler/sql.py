@@ -296,7 +296,8 @@ class _Expressions:
                 left, right = self.operand(expr.left), self.operand(expr.right)
                 if expr.op == "/":
                     return exp.Div(this=left, expression=right, typed=False, safe=False)
-                return getattr(exp, _BINARY[expr.op])(this=left, expression=right)
+                made: Sql = getattr(exp, _BINARY[expr.op])(this=left, expression=right)
+                return made
             case Like():
                 kind = exp.ILike if expr.op == "ILIKE" else exp.Like
                 tree: Sql = kind(this=self.operand(expr.operand), expression=self.operand(expr.pattern))
@@ -318,16 +319,16 @@ class _Expressions:
                 tree = exp.Is(this=self.operand(expr.left), expression=self.sql(expr.right))
                 return self.negated(tree, expr.negated)
             case IsDistinct():
-                kind = exp.NullSafeEQ if expr.negated else exp.NullSafeNEQ
-                return kind(this=self.operand(expr.left), expression=self.operand(expr.right))
+                same = exp.NullSafeEQ if expr.negated else exp.NullSafeNEQ
+                return same(this=self.operand(expr.left), expression=self.operand(expr.right))
             case Case():
                 whens = [exp.If(this=self.sql(when.condition), true=self.sql(when.value)) for when in expr.whens]
                 operand = self.sql(expr.operand) if expr.operand is not None else None
                 default = self.sql(expr.default) if expr.default is not None else None
                 return exp.Case(this=operand, ifs=whens, default=default)
             case Cast():
-                kind = exp.TryCast if expr.lenient else exp.Cast
-                return kind(this=self.sql(expr.operand), to=data_type(type_sql(expr.type)))
+                cast = exp.TryCast if expr.lenient else exp.Cast
+                return cast(this=self.sql(expr.operand), to=data_type(type_sql(expr.type)))
             case Call():
                 return self.call(expr)
             case Exists():

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
+from typing import Any
 
 import duckdb
 
@@ -218,7 +219,7 @@ class Catalog:
             for (column, type), value in zip(schema, row, strict=True)
         )
 
-    def _rows(self, sql: str, parameters: list[object] | list[str] | None = None) -> list[tuple[object, ...]]:
+    def _rows(self, sql: str, parameters: list[object] | list[str] | None = None) -> list[tuple[Any, ...]]:
         with self._lock:
             return list(self.cursor.execute(sql, parameters or []).fetchall())
 

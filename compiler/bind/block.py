@@ -201,6 +201,9 @@ class _Block:
         self.scope = Scope(outer=outer)
         self.binder = Expressions(self.statement, self.scope, self._sub)
         self.columns: list[VirtualColumn] = []
+        self.later: list[
+            tuple[Quoted, int]
+        ] = []  # texts of ORDER BY that are a SELECT item or key: readings to be noted
 
     def _sub(self, query: Query, scope: Scope) -> Bound:
         bound, correlated = self.blocks.query(query, scope, self.commons)
@@ -374,10 +377,8 @@ class _Block:
             same += [b for k, b in keys if _text_of(k.expr) == expr.text]
             for candidate in same:
                 if isinstance(candidate, Pending):
-                    use = self.binder.uses[candidate.index]
-                    self.statement.read(expr.span, expr.text, "virtual", _PENDING + str(candidate.index))
-                    if use.text == expr.text:
-                        return replace(key, expr=candidate)
+                    self.later.append((expr, candidate.index))
+                    return replace(key, expr=candidate)
         return self.binder.order_key(key, replace(after, name="ORDER BY"))
 
     # ------------------------------------------------------------------------------------------------------- results
@@ -424,13 +425,8 @@ class _Block:
     def _note_readings(self) -> None:
         for use, column in zip(self.binder.uses, self.columns, strict=True):
             self.statement.read(use.span, use.text, "virtual", _asked(column))
-        for index, reading in enumerate(self.statement.readings):
-            if reading.detail.startswith(_PENDING):
-                column = self.columns[int(reading.detail.removeprefix(_PENDING))]
-                self.statement.readings[index] = replace(reading, detail=_asked(column))
-
-
-_PENDING = "\0"  # begins the detail of a reading until its text is settled
+        for quoted, index in self.later:
+            self.statement.read(quoted.span, quoted.text, "virtual", _asked(self.columns[index]))
 
 
 def _asked(column: VirtualColumn) -> str:

@@ -120,8 +120,8 @@ def constant(value: object, name: str, span: Span) -> Expr:
         case list() | tuple():
             return ListExpr(tuple(constant(part, name, span) for part in value), span=span)
         case SemText():
-            text = Quoted(value.text, forced=True, span=span)
-            return text if value.type is None else Cast(text, type_name(value.type, span), span=span)
+            asked = Quoted(value.text, forced=True, span=span)
+            return asked if value.type is None else Cast(asked, type_name(value.type, span), span=span)
     raise _odd(value, name, span)
 
 

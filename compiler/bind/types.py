@@ -67,7 +67,7 @@ class DuckTypes:
         try:
             tree = expression(expr, self._null_column(scope, own=False), null_virtual, null_query)
             return self.catalog.describe(f"SELECT {render(tree)} AS x")[0][1]
-        except (*self.error, AttributeError, TypeError, BindError):
+        except self.error:
             return None
 
     def select(self, query: BoundSelect, scope: Scope) -> list[str]:
