@@ -24,6 +24,8 @@ from uql.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from uql.kernels.guide import RowFeatures
+
 Rids = NDArray[np.int64]
 
 
@@ -63,7 +65,7 @@ class Context:
     exact: bool = True
     partial: bool = False
     on_estimate: Callable[[str, Estimate], None] | None = None  # the estimate so far, by name
-    features: Any = None  # a `Features` provider, for samplers that use them
+    features: RowFeatures | None = None  # None: samples and searches go without
 
     @property
     def calls_left(self) -> int | None:
@@ -97,8 +99,8 @@ class Relation:
     Its columns are called "alias.name". Answers are kept by virtual column: `asked`, `failed` and `values` are arrays over the rows.
     """
 
-    def __init__(self, duck: Duck, name: str, n: int, fields: dict[Column, Field]) -> None:
-        self.duck, self.name, self.n, self.fields = duck, name, n, fields
+    def __init__(self, duck: Duck, name: str, n: int, fields: dict[Column, Field], source: str = "") -> None:
+        self.duck, self.name, self.n, self.fields, self.source = duck, name, n, fields, source
         self.values: dict[int, NDArray[np.object_]] = {}
         self.asked: dict[int, NDArray[np.bool_]] = {}
         self.failed: dict[int, NDArray[np.bool_]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Column, InList, String, Virtual
 from uql.compiler.virtual import Kind, VirtualColumn
+from uql.features.similarity import with_similarity
 from uql.kernels.base import Context, Relation
 from uql.llm.questions import Write
+
+if TYPE_CHECKING:
+    from uql.features.store import FeatureStore
+    from uql.features.table import TableFeatures
 
 LEAST_BUDGET = 32  # calls; below, a call for example rows is not worth it
 FEWEST_ROWS = 50  # candidates; below, nothing can be learned
@@ -56,8 +61,6 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     table = ctx.features.of(relation, reads)
     if table is None:
         return None
-    from uql.features.similarity import with_similarity
-
     condition = " and ".join(_said(block, column) for column in columns)
     yes, no = await _examples(block, columns, ctx)
     matrix, prior = with_similarity(table, condition, yes, no)
@@ -94,20 +97,20 @@ def _texts(value: Any) -> list[str]:
 
 
 class RowFeatures:
-    """Features of the rows of relations, made when first asked for, once a set of columns."""
+    """Features of the rows of relations, made when first asked for, kept by the store between queries."""
 
-    def __init__(self, embedder: str | None, cache: str | None) -> None:
-        self.embedder, self.cache = embedder, cache
-        self._made: dict[tuple[str, tuple[Column, ...]], Any] = {}
+    def __init__(self, store: FeatureStore) -> None:
+        self.store = store
+        self._made: dict[tuple[str, tuple[Column, ...]], TableFeatures | None] = {}
 
-    def of(self, relation: Relation, reads: tuple[Column, ...]) -> Any:
-        """The `TableFeatures` of a relation's rows as these columns show them; None where they hold no text."""
+    def of(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
+        """The features of a relation's rows as these columns show them; None where they hold no text."""
         texts_only = tuple(c for c in reads if relation.fields.get(c) is None or relation.fields[c].type != "BLOB")
         if not texts_only or not relation.n:
             return None
         key = (relation.name, texts_only)
         if key not in self._made:
-            from uql.features import table_features
-
-            self._made[key] = table_features(relation.texts(texts_only), embedder=self.embedder, folder=self.cache)
+            named = f"{relation.source}: {', '.join(c.label for c in texts_only)}"
+            table = self.store.table(relation.texts(texts_only), named)
+            self._made[key] = table if table.matrix.shape[1] else None
         return self._made[key]

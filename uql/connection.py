@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from uql.compiler.cost import Quote
     from uql.compiler.physical import Block, PhysicalPlan
     from uql.compiler.syntax import Query, Statement
+    from uql.features.store import FeatureStore
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
+    from uql.kernels.guide import RowFeatures
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.result import Outcome, Result
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CALLS_AGGREGATE, CALLS_ROWS = 128, 256
+FEATURES = ".uql-features"  # ends the name of the folder of vectors beside a database file
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class Connection:
         self._catalog: Catalog = Catalog(connection)
         self._listeners: list[Callable[[Any], None]] = []
         self._lock = threading.RLock()
+        self._store_of_features: FeatureStore | None = None
 
     # ------------------------------------------------------------------------------------------------------ session
     def __enter__(self) -> Connection:
@@ -248,6 +252,19 @@ class Connection:
     def _store(self, source: str) -> Callable[[str, Outcome], None]:
         return lambda name, outcome: store(self._catalog.cursor, name, outcome, source)
 
+    def _features(self) -> RowFeatures:
+        """Vectors of rows: beside a database file they are kept between runs."""
+        from uql.features.store import FeatureStore
+        from uql.kernels.duck import Duck
+        from uql.kernels.guide import RowFeatures
+
+        if self._store_of_features is None:
+            path = Duck(self._catalog.cursor).scalar(
+                "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+            )
+            self._store_of_features = FeatureStore(Path(f"{path}{FEATURES}") if path else None)
+        return RowFeatures(self._store_of_features)
+
     def _estimated(self, name: str, estimate: Estimate) -> None:
         self._emit(EstimateEvent(name, estimate))
 
@@ -368,7 +385,8 @@ class Connection:
         try:
             gate.subscribe(self._emit)
             rng = np.random.default_rng(settings.seed)
-            return await work(Context(gate, settings, rng, duck, on_estimate=self._estimated)), gate
+            ctx = Context(gate, settings, rng, duck, on_estimate=self._estimated, features=self._features())
+            return await work(ctx), gate
         finally:
             duck.close()
             await gate.aclose()

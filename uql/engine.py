@@ -19,6 +19,7 @@ from uql.compiler.bound import (
     BoundUnion,
 )
 from uql.compiler.formula import Formula
+from uql.compiler.logical import describe_source
 from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
 from uql.compiler.planner import with_sources
 from uql.compiler.sql import query_sql, render
@@ -156,14 +157,14 @@ async def _candidates(block: Block, ctx: Context) -> Relation:
         joined = await sem_join.outer_join(block.outer_join, block.columns, fields, ctx)
         where = f" WHERE {ctx.duck.expression(block.pushed)}" if block.pushed is not None else ""
         name, n = ctx.duck.create(f"SELECT * FROM {quote(joined)}{where} ORDER BY rowid")
-        return Relation(ctx.duck, name, n, fields)
+        return Relation(ctx.duck, name, n, fields, f"{block.outer_join.kind} join")
     items = tuple(BoundItem(c, c.label, "") for c in block.columns) or (BoundItem(Number("1"), "__one", "INTEGER"),)
     keys: tuple[OrderKey, ...] = ()
     if block.goal is Goal.FIRST:  # asked in this order up to the k-th certain yes
         keys = block.order_by
     sql = render(query_sql(BoundSelect(items, block.source, where=block.pushed, order_by=keys)))
     name, n = ctx.duck.create(sql)
-    return Relation(ctx.duck, name, n, fields)
+    return Relation(ctx.duck, name, n, fields, describe_source(block.source))
 
 
 def fields_of(block: Block) -> dict[Column, Field]:
