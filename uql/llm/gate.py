@@ -8,22 +8,20 @@ used. What has no answer is None with its reason, and is never kept.
 from __future__ import annotations
 
 import asyncio
-import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, overload
 
-import numpy as np
-
 from uql.errors import BackendError, ConfigError, ModelError, ModelReplyError, UQLError
+from uql.llm.asked import Slot, collected, distinct, question_key
 from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event, Events, Listener
 from uql.llm.ledger import Entry, Ledger
 from uql.llm.limiter import Limiter
 from uql.llm.providers import open_provider
 from uql.llm.providers.base import TRANSIENT, Answer, CallError, Problem, Provider, Reply, Request
-from uql.llm.questions import Answers, Choice, Failure, Question, Row, Score, Write
+from uql.llm.questions import Answers, Question, Row, Write
 from uql.settings import Settings
 
 CHUNK = 2048  # distinct rows whose keys are looked up, and whose tasks exist, at once
@@ -52,20 +50,6 @@ class Cost:
     output_tokens: int = 0
     usd: float | None = 0.0  # None: a price is unknown
     seconds: float = 0.0  # spent waiting for answers
-
-
-@dataclass(slots=True)
-class _Slot:
-    """One distinct row of an ask: where it stands, and the answer to each question as soon as there is one."""
-
-    row: Row
-    keys: list[bytes]
-    indices: list[int] = field(default_factory=list)
-    answers: list[Answer | None] = field(default_factory=list)
-
-
-class _Stop(Exception):
-    """This ask is over because of another row's error."""
 
 
 class Gate:
@@ -236,36 +220,18 @@ class Gate:
         self, questions: tuple[Question, ...], rows: Sequence[Row], provider: Provider, source: str
     ) -> tuple[Answers, ...]:
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
-        heads = [_question_key(provider, q) for q in questions]
+        heads = [question_key(provider, q) for q in questions]
         ask_null = all(isinstance(q, Write) for q in questions)
-        for chunk in self._chunks(rows, heads, ask_null):
+        for chunk in distinct(rows, heads, self.ledger, ask_null=ask_null, most=CHUNK):
             await self._ask_chunk(questions, chunk, provider, source)
             for slot in chunk:
                 for j, answer in enumerate(slot.answers):
                     for i in slot.indices:
                         found[j][i] = answer
-        return tuple(_answers(q, column) for q, column in zip(questions, found, strict=True))
-
-    def _chunks(self, rows: Sequence[Row], heads: list[bytes], ask_null: bool) -> Iterator[list[_Slot]]:
-        """Distinct rows with their keys, CHUNK at a time. Rows equal to one of an earlier chunk are found in the ledger."""
-        slots: dict[bytes, _Slot] = {}
-        for i, row in enumerate(rows):
-            if row.is_null and not ask_null:
-                continue
-            content = _row_key(row)
-            slot = slots.get(content)
-            if slot is None:
-                if len(slots) == CHUNK:
-                    yield list(slots.values())
-                    slots = {}
-                slot = slots[content] = _Slot(row, [self.ledger.key(head, content) for head in heads])
-                slot.answers = [None] * len(heads)
-            slot.indices.append(i)
-        if slots:
-            yield list(slots.values())
+        return tuple(collected(q, column) for q, column in zip(questions, found, strict=True))
 
     async def _ask_chunk(
-        self, questions: tuple[Question, ...], slots: list[_Slot], provider: Provider, source: str
+        self, questions: tuple[Question, ...], slots: list[Slot], provider: Provider, source: str
     ) -> None:
         """Fill in the answers of the slots: from others in flight, from the ledger, from the model."""
         loop = asyncio.get_running_loop()
@@ -276,7 +242,7 @@ class Gate:
                     mine[key] = self._inflight[key] = loop.create_future()
         try:
             known = await self.ledger.get(list(mine))
-            todo: list[_Slot] = []
+            todo: list[Slot] = []
             events: list[Event] = []
             for slot in slots:
                 for j, key in enumerate(slot.keys):
@@ -314,7 +280,7 @@ class Gate:
     async def _work(
         self,
         questions: tuple[Question, ...],
-        todo: list[_Slot],
+        todo: list[Slot],
         mine: dict[bytes, asyncio.Future[Answer]],
         provider: Provider,
         source: str,
@@ -373,7 +339,7 @@ class Gate:
     async def _answer_row(
         self,
         questions: tuple[Question, ...],
-        slot: _Slot,
+        slot: Slot,
         wanted: list[int],
         provider: Provider,
         limiter: Limiter,
@@ -554,54 +520,3 @@ def _told(question: Question, problem: Problem) -> str:
         if problem.raw
         else f"asked: {question.text[:80]!r}"
     )
-
-
-def _question_key(provider: Provider, question: Question) -> bytes:
-    return repr((provider.name, provider.version(question), type(question).__name__, question)).encode(
-        "utf-8", "surrogatepass"
-    )
-
-
-def _row_key(row: Row) -> bytes:
-    """The content of a row as bytes that no other row has."""
-    parts: list[bytes] = []
-    for cell in row.cells:
-        value = cell.value
-        kind = b"0" if value is None else b"s" if isinstance(value, str) else b"b"
-        data = b"" if value is None else value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-        for text in (cell.name.encode(), cell.table.encode(), cell.media_type.encode(), kind, data):
-            parts += (len(text).to_bytes(6, "little"), text)
-    for name, value in row.holes:
-        for text in (b"hole", name.encode(), value.encode("utf-8", "surrogatepass")):
-            parts += (len(text).to_bytes(6, "little"), text)
-    return b"".join(parts)
-
-
-def _answers(question: Question, found: list[Answer | None]) -> Answers:
-    """A column of answers in the form that kernels get."""
-    n = len(found)
-    probabilities = np.full(n, math.nan)
-    failures = []
-    width = 0
-    if isinstance(question, Choice):
-        width = len(question.labels) + question.none_of_these
-    elif isinstance(question, Score):
-        width = question.levels
-    rows = [
-        (i, a.distribution)
-        for i, a in enumerate(found)
-        if a is not None and a.distribution is not None and len(a.distribution) == width
-    ]
-    distributions = np.full((n, width), math.nan) if rows and width else None
-    if distributions is not None:
-        for i, shares in rows:
-            distributions[i] = shares
-    values: list[Any] = [None] * n
-    for i, answer in enumerate(found):
-        if answer is None:
-            continue
-        values[i] = answer.value
-        probabilities[i] = answer.probability
-        if answer.problem is not None:
-            failures.append(Failure(i, answer.problem.kind, answer.problem.message, answer.problem.raw[:500]))
-    return Answers(values, probabilities, tuple(failures), distributions)

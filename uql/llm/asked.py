@@ -1,0 +1,101 @@
+"""What an ask is made of: distinct rows, the keys of question and row content, and the answers put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from uql.llm.ledger import Ledger
+from uql.llm.providers.base import Answer, Provider
+from uql.llm.questions import Answers, Choice, Failure, Question, Row, Score
+
+
+@dataclass(slots=True)
+class Slot:
+    """One distinct row of an ask: where it stands, and the answer to each question as soon as there is one."""
+
+    row: Row
+    keys: list[bytes]
+    indices: list[int] = field(default_factory=list)
+    answers: list[Answer | None] = field(default_factory=list)
+
+
+def distinct(
+    rows: Sequence[Row], heads: Sequence[bytes], ledger: Ledger, *, ask_null: bool, most: int
+) -> Iterator[list[Slot]]:
+    """The distinct rows with their keys, at most `most` at once. Rows equal to one of an earlier list are found in the ledger.
+
+    Args:
+        heads: (questions,) what `question_key` gives.
+        ask_null: NULL rows are rows like others.
+    """
+    slots: dict[bytes, Slot] = {}
+    for i, row in enumerate(rows):
+        if row.is_null and not ask_null:
+            continue
+        content = row_key(row)
+        slot = slots.get(content)
+        if slot is None:
+            if len(slots) == most:
+                yield list(slots.values())
+                slots = {}
+            slot = slots[content] = Slot(row, [ledger.key(head, content) for head in heads])
+            slot.answers = [None] * len(heads)
+        slot.indices.append(i)
+    if slots:
+        yield list(slots.values())
+
+
+def question_key(provider: Provider, question: Question) -> bytes:
+    return repr((provider.name, provider.version(question), type(question).__name__, question)).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def row_key(row: Row) -> bytes:
+    """The content of a row as bytes that no other row has."""
+    parts: list[bytes] = []
+    for cell in row.cells:
+        value = cell.value
+        kind = b"0" if value is None else b"s" if isinstance(value, str) else b"b"
+        data = b"" if value is None else value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        for text in (cell.name.encode(), cell.table.encode(), cell.media_type.encode(), kind, data):
+            parts += (len(text).to_bytes(6, "little"), text)
+    for name, value in row.holes:
+        for text in (b"hole", name.encode(), value.encode("utf-8", "surrogatepass")):
+            parts += (len(text).to_bytes(6, "little"), text)
+    return b"".join(parts)
+
+
+def collected(question: Question, found: list[Answer | None]) -> Answers:
+    """A column of answers in the form that kernels get."""
+    n = len(found)
+    probabilities = np.full(n, math.nan)
+    failures = []
+    width = 0
+    if isinstance(question, Choice):
+        width = len(question.labels) + question.none_of_these
+    elif isinstance(question, Score):
+        width = question.levels
+    rows = [
+        (i, a.distribution)
+        for i, a in enumerate(found)
+        if a is not None and a.distribution is not None and len(a.distribution) == width
+    ]
+    distributions = np.full((n, width), math.nan) if rows and width else None
+    if distributions is not None:
+        for i, shares in rows:
+            distributions[i] = shares
+    values: list[Any] = [None] * n
+    for i, answer in enumerate(found):
+        if answer is None:
+            continue
+        values[i] = answer.value
+        probabilities[i] = answer.probability
+        if answer.problem is not None:
+            failures.append(Failure(i, answer.problem.kind, answer.problem.message, answer.problem.raw[:500]))
+    return Answers(values, probabilities, tuple(failures), distributions)
