@@ -41,6 +41,8 @@ def make_world(folder: Path) -> None:
         con.execute(f"COPY labels TO '{folder}/labels.parquet'")
         con.execute(f"COPY reviews TO '{folder}/reviews.csv' (HEADER)")
     (folder / "oracle.toml").write_text(ORACLE, encoding="utf-8")
+    forgetful = ORACLE.replace("sentiment = 'pos'", "CASE WHEN id < 3 THEN sentiment = 'pos' END")
+    (folder / "forgetful.toml").write_text(forgetful, encoding="utf-8")
     (folder / "broken_oracle.toml").write_text("data = ", encoding="utf-8")
     (folder / "lost_oracle.toml").write_text(ORACLE.replace("reviews.parquet", "gone.parquet"), encoding="utf-8")
     (folder / "query.uql").write_text(

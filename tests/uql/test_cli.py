@@ -128,14 +128,12 @@ def test_the_environment_and_a_project_file_are_read(
     assert capsys.readouterr().out.startswith("n,n_low,n_high\n")
 
 
-def test_strict_gives_5_where_rows_have_no_answer(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with duckdb.connect("shop.duckdb") as con:
-        con.execute("INSERT INTO reviews VALUES (7, 'A text that the oracle has never been shown by anyone.', 3)")
-    words = ["shop.duckdb", "-c", POSITIVE, "--csv", *ORACLE]
+def test_strict_gives_5_where_rows_have_no_answer(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["shop.duckdb", "-c", POSITIVE, "--csv", "--model", "oracle:forgetful.toml", "--ledger", ":memory:"]
     assert main(words) == 0
     out, err = capsys.readouterr()
-    assert out == "id,stars\n1,5\n3,4\n5,5\n"
-    assert "1 row without an answer" in err
+    assert out == "id,stars\n1,5\n"
+    assert "4 rows without an answer" in err
     assert main([*words, "--strict"]) == 5
     assert capsys.readouterr().out == out
 
