@@ -98,7 +98,9 @@ class Connection:
 
     def close(self) -> None:
         """Closes what `uql.connect` opened; a connection given to `uql.attach` stays open."""
-        self._duck.close()
+        self._catalog.cursor.close()
+        if self._owned:
+            self._duck.close()
 
     def on_event(self, listener: Callable[[Any], None]) -> Callable[[], None]:
         """Calls `listener` with every event of this connection's queries; the function returned ends it."""
@@ -494,10 +496,10 @@ def attach(
 ) -> Connection:
     """A connection over the user's own DuckDB connection, which is not touched: UQL works on a cursor of it.
 
-    Args: as `connect`. Tables and views are those of the database; temporary ones of the connection are its own.
+    Args: as `connect`. Temporary tables and views of the connection may be named too.
     """
     configured, given = _configured(model, ledger, concurrency, seed, settings)
-    return Connection(connection.cursor(), configured, owned=False, model=given)
+    return Connection(connection, configured, owned=False, model=given)
 
 
 def _configured(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from uql.features.cache import Half, Progress, VectorCache, content_hashes, distinct
 from uql.features.embedder import Embedder, Matrix, unit_rows
@@ -55,7 +56,8 @@ class Block:
         keep = min(components, n - 1, e)
         if keep < 1:
             return np.zeros((n, 0), np.float32)
-        values, axes = np.linalg.eigh(covariance)
+        with threadpool_limits(1):  # two spinning threads make a small problem a hundred times slower on a busy machine
+            values, axes = np.linalg.eigh(covariance)
         order = np.argsort(values)[::-1][:keep]
         order = order[values[order] > max(1e-6 * values[-1], 1e-6)]
         if len(order) == 0:
