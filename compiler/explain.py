@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from uql.compiler.bound import BoundStatement
 from uql.compiler.cost import FREE, Quote, Range
-from uql.compiler.logical import describe_source, show
 from uql.compiler.physical import Block, Goal, OuterJoin, PhysicalPlan, SqlQuery, Stage, UnionPlan
+from uql.compiler.shown import describe_source, show
 from uql.compiler.virtual import VirtualColumn
 
 Price = Callable[[Block], Quote]

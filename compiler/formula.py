@@ -90,6 +90,57 @@ class Formula:
                 stack.append((_AND if step == "AND" else _OR)[left, right])
         return stack[0]
 
+    def relevant(self, masks: Masks) -> NDArray[np.bool_]:
+        """(leaves, n) where the value of a leaf can still change whether the row passes.
+
+        A leaf beside a term that settles their AND or OR for this row is irrelevant, and so is everything below it.
+
+        >>> a, b = Leaf(Null(), ()), Leaf(Boolean(True), ())
+        >>> Formula((a, b), (0, 1, "AND")).relevant(np.array([[FALSE], [OPEN]], dtype=np.uint8)).tolist()
+        [[False], [False]]
+        """
+        n = masks.shape[1]
+        values: list[Masks] = []  # of every step of the program
+        sides: list[tuple[int, ...]] = []  # the steps below it
+        stack: list[int] = []
+        for i, step in enumerate(self.program):
+            if isinstance(step, int):
+                values.append(masks[step])
+                sides.append(())
+            elif step == "NOT":
+                below = stack.pop()
+                values.append(_NOT[values[below]])
+                sides.append((below,))
+            else:
+                right, left = stack.pop(), stack.pop()
+                values.append((_AND if step == "AND" else _OR)[values[left], values[right]])
+                sides.append((left, right))
+            stack.append(i)
+        matters = np.zeros((len(self.program), n), dtype=bool)
+        positive = np.ones(len(self.program), dtype=bool)  # False below an odd number of NOTs
+        matters[-1] = ~decided(values[-1])
+        found = np.zeros((len(self.leaves), n), dtype=bool)
+        for i in range(len(self.program) - 1, -1, -1):
+            step = self.program[i]
+            if isinstance(step, int):
+                found[step] |= matters[i]
+            for side in sides[i]:
+                positive[side] = positive[i] != (step == "NOT")
+                matters[side] = matters[i]
+                for other in sides[i]:
+                    if other != side:
+                        matters[side] &= ~_settles(str(step), values[other], bool(positive[i]))
+        return found
+
+
+def _settles(op: str, masks: Masks, positive: bool) -> NDArray[np.bool_]:
+    """Where a term alone settles its AND or OR. Only TRUE passes: above the NOTs NULL is as good as FALSE, below one as TRUE."""
+    wanted = FALSE if op == "AND" else TRUE
+    if (positive and op == "AND") or (not positive and op == "OR"):
+        wanted |= NULL
+    settled: NDArray[np.bool_] = (masks & ~np.uint8(wanted)) == 0
+    return settled
+
 
 def decided(masks: Masks) -> NDArray[np.bool_]:
     """Where it is settled whether the row passes: TRUE is certain, or impossible."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from uql.compiler.bound import BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.formula import conjunction, conjuncts
+from uql.compiler.shown import describe_source, show
 from uql.compiler.syntax import Expr, OrderKey
-from uql.compiler.unparse import unparse
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.compiler.walk import is_semantic, virtuals
 
@@ -263,26 +263,6 @@ def _without_semantic_on(source: BoundSource | None) -> tuple[BoundSource | None
         kind = "INNER" if on is not None else "CROSS"
         terms = terms + [p for p in parts if is_semantic(p)]
     return replace(source, left=left, right=right, on=on, kind=kind), terms
-
-
-def describe_source(source: BoundSource | None) -> str:
-    """One short phrase for what stands after FROM."""
-    from uql.compiler.bound import BoundDerived, BoundTable
-
-    match source:
-        case BoundTable(table=table, alias=alias):
-            return table.name if table.name == alias else f"{table.name} AS {alias}"
-        case BoundDerived(alias=alias):
-            return f"(…) AS {alias}"
-        case BoundJoin(kind=kind, left=left, right=right, on=on):
-            condition = f" ON {show(on)}" if on is not None else ""
-            return f"{describe_source(left)} {kind} JOIN {describe_source(right)}{condition}"
-    return "one row"
-
-
-def show(expr: Expr | None) -> str:
-    """An expression as a person reads it."""
-    return "" if expr is None else unparse(expr)
 
 
 def _reads(columns: tuple[VirtualColumn, ...]) -> str:

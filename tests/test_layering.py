@@ -47,6 +47,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     ),
     "plan": (
         "uql.compiler.formula",
+        "uql.compiler.shown",
+        "uql.compiler.valid",
+        "uql.compiler.formats",
         "uql.compiler.logical",
         "uql.compiler.rules",
         "uql.compiler.orders",

@@ -95,3 +95,37 @@ def test_a_condition_in_or_gives_duckdb_the_or_of_its_concrete_sides():
     expr = Binary("OR", Binary("AND", a, x), Binary("AND", b, y))
     assert implied(expr) == Binary("OR", a, b)
     assert implied(Binary("OR", a, x)) is None
+
+
+@given(expr=formulas, values=assignments, asked=st.sets(st.integers(0, 4)))
+def test_a_leaf_that_is_not_relevant_changes_no_answer(expr, values, asked):
+    formula = Formula.of(expr)
+    masks = masks_of(formula, values)
+    for i in range(len(formula.leaves)):
+        if i not in asked:
+            masks[i] = OPEN
+    relevant = formula.relevant(masks)[:, 0]
+    free = [i for i in range(len(formula.leaves)) if masks[i][0] == OPEN]
+    for i in (i for i in free if not relevant[i]):
+        others = [j for j in free if j != i]
+        for rest in itertools.product((FALSE, TRUE, NULL), repeat=len(others)):
+            passes = set()
+            for own in (FALSE, TRUE, NULL):
+                filled = masks.copy()
+                filled[i] = own
+                for j, value in zip(others, rest, strict=True):
+                    filled[j] = value
+                passes.add(bool(formula.evaluate(filled)[0] == TRUE))
+            assert len(passes) == 1
+
+
+@given(expr=formulas, values=assignments, asked=st.sets(st.integers(0, 4)))
+def test_a_row_that_is_open_has_a_relevant_leaf_that_is_open(expr, values, asked):
+    formula = Formula.of(expr)
+    masks = masks_of(formula, values)
+    for i in range(len(formula.leaves)):
+        if i not in asked:
+            masks[i] = OPEN
+    still_open = not decided(formula.evaluate(masks))[0]
+    relevant = formula.relevant(masks)[:, 0]
+    assert still_open == bool(any(relevant[i] and masks[i][0] == OPEN for i in range(len(masks))))
