@@ -60,8 +60,9 @@ class CallError(Exception):
     """A request that brought no reply: every question of it fails with this.
 
     Args:
-        kind: timeout, rate_limit, server, connection, truncated, empty, refusal, content_filter, too_long.
+        kind: timeout, rate_limit, server, connection, truncated, empty, refusal, content_filter, too_long, bad_request.
         retry_after_s: how long the provider wants to be left alone, where it said so.
+        parameter: of a bad request, the one that was refused, where the provider said so.
     """
 
     def __init__(
@@ -73,8 +74,10 @@ class CallError(Exception):
         retry_after_s: float | None = None,
         input_tokens: int = 0,
         output_tokens: int = 0,
+        parameter: str = "",
     ) -> None:
         super().__init__(message)
+        self.parameter = parameter
         self.kind, self.message, self.raw, self.retry_after_s = kind, message, raw, retry_after_s
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
 

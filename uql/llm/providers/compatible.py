@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +20,8 @@ from uql.llm.prompts.rows import Prompt
 from uql.llm.providers import direct
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
 from uql.llm.providers.chat import Token, cut, data_urls, probabilities, tokens_at_most, with_probabilities
-from uql.llm.providers.openai_client import call, client
+from uql.llm.providers.openai_client import client
+from uql.llm.providers.wire import call
 from uql.llm.questions import Choice, Question, Row, Write
 from uql.settings import Settings
 
@@ -27,6 +29,7 @@ KEY_ENV = "UQL_KEY_ENV"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _probed: dict[tuple[str, str], Capabilities] = {}
 PROBE_TOKENS = 400
+OPTIONAL = ("temperature", "seed", "top_logprobs", "logprobs")  # parameters that a model may refuse
 
 
 def open_provider(rest: str, settings: Settings) -> Compatible:
@@ -64,15 +67,24 @@ class Compatible:
     """One model of one server."""
 
     def __init__(
-        self, url: str, model: str, *, api_key: str | None = None, timeout_s: float = 120.0, price: Price | None = None
+        self,
+        url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        timeout_s: float = 120.0,
+        price: Price | None = None,
+        vendor: bool = False,
     ) -> None:
         self.url, self.model = url, model
         self.name = f"{url}#{model}"
         self.is_local = urlsplit(url).hostname in LOOPBACK
         self.price = price if price is not None else (Price(0.0, 0.0) if self.is_local else None)
         self.limits = Limits(concurrency=64, adaptive=True)
-        self._client = client(url, api_key=api_key, timeout_s=timeout_s)
+        self._client = client(url, api_key=api_key, timeout_s=timeout_s, vendor=vendor)
         self._probing = asyncio.Lock()
+        self._limit = "max_tokens"  # what the server calls the cap of the reply
+        self._refused: set[str] = set()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -187,14 +199,7 @@ class Compatible:
                 *({"type": "image_url", "image_url": {"url": url}} for url in images),
             ]
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
-        usage.requests += 1
-        reply = await call(
-            lambda: self._client.chat.completions.create(
-                model=self.model, messages=messages, temperature=0.0, seed=0, **body
-            ),
-            name=self.name,
-            model=self.model,
-        )
+        reply = await self._completed(messages, body, usage)
         if reply.usage is not None:
             usage.input_tokens += reply.usage.prompt_tokens
             usage.output_tokens += reply.usage.completion_tokens
@@ -206,6 +211,31 @@ class Compatible:
         steps = (first.logprobs.content or []) if first.logprobs else []
         tokens = [Token(step.token, probabilities(step.top_logprobs)) for step in steps]
         return _Said(first.message.content or "", first.finish_reason or "", tokens, first.message.refusal)
+
+    async def _completed(self, messages: Any, body: dict[str, Any], usage: Usage) -> Any:
+        """The reply to a request. A parameter that the model refuses (as reasoning models do) is left out from then on."""
+        import openai
+
+        while True:
+            wanted = {"temperature": 0.0, "seed": 0, **body}
+            wanted[self._limit] = wanted.pop("max_tokens")
+            sent = {name: value for name, value in wanted.items() if name not in self._refused}
+            usage.requests += 1
+            try:
+                send = partial(self._client.chat.completions.create, model=self.model, messages=messages, **sent)
+                return await call(send, sdk=openai, name=self.name, model=self.model)
+            except CallError as error:
+                named = next(
+                    (
+                        name
+                        for name in OPTIONAL
+                        if error.kind == "bad_request" and name in (error.parameter or error.message)
+                    ),
+                    None,
+                )
+                if named is None or named not in sent:
+                    raise
+                self._refused |= {"logprobs", "top_logprobs"} if named in ("logprobs", "top_logprobs") else {named}
 
     async def _abilities(self, usage: Usage) -> Capabilities:
         """What the server can do: asked once a process, with a made-up question."""
@@ -253,8 +283,10 @@ class Compatible:
 
     async def _context(self) -> int | None:
         """The context that the server's list of models states, where it states one."""
+        import openai
+
         try:
-            listed = await call(lambda: self._client.models.list(), name=self.name, model=self.model)
+            listed = await call(lambda: self._client.models.list(), sdk=openai, name=self.name, model=self.model)
         except (CallError, ModelError):  # an optional route: where it is missing, the context is not known
             return None
         served = [model.model_dump() for model in listed.data]

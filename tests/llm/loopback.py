@@ -1,0 +1,217 @@
+"""Servers on 127.0.0.1 that speak a vendor's protocol, and check what a real one would refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+Handler = Callable[[dict[str, Any], dict[str, str]], Any]
+
+
+class Server:
+    """What a loopback server was sent: bodies and headers, in order."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.bodies: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+
+
+@contextmanager
+def serve(routes: dict[str, Handler], latency_s: float = 0.0) -> Iterator[Server]:
+    """A server whose handlers get body and headers, and give a dict (200), a Response, or (status, dict)."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    told = Server(f"http://127.0.0.1:{port}")
+
+    def endpoint(handler: Handler) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            raw = await request.body()
+            body = json.loads(raw) if raw else {}
+            told.bodies.append(body)
+            told.headers.append(dict(request.headers))
+            if latency_s:
+                await asyncio.sleep(latency_s)
+            made = handler(body, dict(request.headers))
+            if isinstance(made, Response):
+                return made
+            status, held = made if isinstance(made, tuple) else (200, made)
+            return JSONResponse(held, status_code=status)
+
+        return answer
+
+    app = Starlette(routes=[Route(path, endpoint(h), methods=["GET", "POST"]) for path, h in routes.items()])
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        threading.Event().wait(0.005)
+    try:
+        yield told
+    finally:
+        server.should_exit = True
+        thread.join(5)
+
+
+def row_text(user: str) -> str:
+    """The row between the delimiters of a user's message."""
+    found = re.search(r"<data-(\w{8})>\n(.*?)\n</data-\1>", user, re.DOTALL)
+    return found.group(2) if found else user
+
+
+def value_for(schema: dict[str, Any], text: str) -> Any:
+    """A value that fits a schema and depends on the row: what a well-behaved model says."""
+    n = len(text)
+    if "enum" in schema:
+        return [v for v in schema["enum"] if v is not None][n % len([v for v in schema["enum"] if v is not None])]
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    match kinds[0]:
+        case "boolean":
+            return n % 2 == 0
+        case "integer":
+            return n
+        case "number":
+            return n / 2
+        case "array":
+            return [value_for(schema["items"], text)]
+        case "object":
+            return {key: value_for(inner, text) for key, inner in schema["properties"].items()}
+    return f"text of {n}"
+
+
+def strict(schema: dict[str, Any]) -> bool:
+    """As strict mode wants it: every object closed, every property required."""
+    if schema.get("type") in ("object", ["object", "null"]):
+        closed = schema.get("additionalProperties") is False and sorted(schema.get("required", [])) == sorted(
+            schema["properties"]
+        )
+        return closed and all(strict(inner) for inner in schema["properties"].values())
+    return strict(schema["items"]) if "items" in schema else True
+
+
+def chat_reply(content: str, *, tokens: bool, finish: str = "stop", used: tuple[int, int] = (30, 5)) -> dict[str, Any]:
+    """A chat completion; with log-probabilities of 0.9 on each token said."""
+    logprobs = None
+    if tokens:
+        pieces = re.findall(r"\s*\w+|\W", content)
+        steps = []
+        for piece in pieces:
+            other = {"true": "false", "false": "true"}.get(piece.strip(), "x")
+            tops = [(piece, 0.9), (piece.replace(piece.strip(), other) if piece.strip() else "x", 0.1)]
+            steps.append({"token": piece, "logprob": math.log(0.9), "bytes": None,
+                          "top_logprobs": [{"token": t, "logprob": math.log(p), "bytes": None} for t, p in tops]})  # fmt: skip
+        logprobs = {"content": steps, "refusal": None}
+    message = {"role": "assistant", "content": content, "refusal": None}
+    return {
+        "id": "c1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": logprobs}],
+        "usage": {"prompt_tokens": used[0], "completion_tokens": used[1], "total_tokens": sum(used)},
+    }  # fmt: skip
+
+
+CHAT_KEYS = {
+    "model",
+    "messages",
+    "temperature",
+    "seed",
+    "max_tokens",
+    "max_completion_tokens",
+    "response_format",
+    "logprobs",
+    "top_logprobs",
+}
+
+
+def chat(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    """OpenAI's chat completions: refuses unknown parameters, a missing key, schemas that are not strict."""
+    if not headers.get("authorization", "").startswith("Bearer "):
+        return 401, {"error": {"message": "no key", "code": "invalid_api_key"}}
+    wrong = set(body) - CHAT_KEYS
+    if wrong or [m["role"] for m in body["messages"]] != ["system", "user"]:
+        return 400, {"error": {"message": f"unknown parameter {wrong}", "type": "invalid_request_error"}}
+    user = body["messages"][1]["content"]
+    text = row_text(user if isinstance(user, str) else user[0]["text"])
+    wanted = body.get("response_format")
+    if wanted is None:
+        return chat_reply(f"a text about {len(text)}", tokens=bool(body.get("logprobs")))
+    schema = wanted["json_schema"]
+    if (
+        wanted["type"] != "json_schema"
+        or not schema["strict"]
+        or not strict(schema["schema"])
+        or not re.fullmatch(r"[\w-]{1,64}", schema["name"])
+    ):
+        return 400, {"error": {"message": "schema is not strict", "type": "invalid_request_error"}}
+    return chat_reply(json.dumps(value_for(schema["schema"], text)), tokens=bool(body.get("logprobs")))
+
+
+def decisions(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    """OpenAI's Decisions endpoint; a row that says "refuse" has its first question refused."""
+    if set(body) - {"model", "input", "questions"} or not 1 <= len(body["questions"]) <= 400:
+        return 400, {"error": {"message": "bad request", "type": "invalid_request_error"}}
+    if body["model"] != "gpt-6-luna":
+        return 400, {"error": {"message": "model not supported", "type": "invalid_request_error"}}
+    parts = body["input"][-1]["content"]
+    text = row_text(parts[0]["text"])
+    answers: list[dict[str, Any]] = []
+    for n, question in enumerate(body["questions"]):
+        name = question["name"]
+        if n == 0 and "refuse" in text:
+            answers.append({"type": "refusal", "name": name})
+        elif question["type"] == "predicate":
+            answers.append({"type": "predicate", "name": name, "probability": 0.75 if len(text) % 2 == 0 else 0.25})
+        elif question["type"] == "choice":
+            values = [c["value"] for c in question["choices"]]
+            if not 2 <= len(values) <= 255 or len(set(values)) != len(values):
+                return 400, {"error": {"message": "between 2 and 255 choices", "type": "invalid_request_error"}}
+            shares = [
+                {"value": v, "probability": 0.8 if i == 0 else 0.2 / (len(values) - 1)} for i, v in enumerate(values)
+            ]
+            answers.append(
+                {"type": "choice", "name": name, "choice": values[0], "confidence": 0.8, "probabilities": shares}
+            )
+        else:
+            levels = [
+                {"label": lv["label"], "value": i, "probability": 1 / len(question["levels"])}
+                for i, lv in enumerate(question["levels"])
+            ]
+            answers.append({"type": "score", "name": name, "score": 0.5, "confidence": 0.1, "probabilities": levels})
+    usage = {"input_tokens": 40, "output_tokens": len(answers), "total_tokens": 40 + len(answers),
+             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+             "output_tokens_details": {"reasoning_tokens": 0}}  # fmt: skip
+    return {"answers": answers, "model": body["model"], "usage": usage}
+
+
+def messages(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    """Anthropic's Messages: refuses the parameters that were removed."""
+    if not headers.get("authorization", "").startswith("Bearer ") or "anthropic-version" not in headers:
+        return 401, {"type": "error", "error": {"type": "authentication_error", "message": "no key"}}
+    wrong = set(body) - {"model", "max_tokens", "messages", "system", "output_config"}
+    if wrong or body["max_tokens"] < 1:
+        return 400, {"type": "error", "error": {"type": "invalid_request_error", "message": f"{wrong}: not permitted"}}
+    text = row_text(next(part["text"] for part in body["messages"][0]["content"] if part["type"] == "text"))
+    wanted = body.get("output_config", {}).get("format")
+    if wanted is not None and not strict(wanted["schema"]):
+        return 400, {
+            "type": "error",
+            "error": {"type": "invalid_request_error", "message": "additionalProperties must be false"},
+        }
+    said = json.dumps(value_for(wanted["schema"], text)) if wanted else f"a text about {len(text)}"
+    stop = "refusal" if "refuse" in text else "end_turn"
+    return {"id": "m", "type": "message", "role": "assistant", "model": body["model"], "content": [{"type": "text", "text": said}],
+            "stop_reason": stop, "stop_sequence": None,
+            "usage": {"input_tokens": 20, "output_tokens": 6, "cache_read_input_tokens": 10}}  # fmt: skip

@@ -1,0 +1,143 @@
+"""anthropic:MODEL, at the vendor's own host: Messages with a JSON schema as output format, the shared instruction cached.
+
+The API has no temperature and no log-probabilities: answers have no probability.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from uql.errors import ConfigError
+from uql.llm.prices import price_of
+from uql.llm.prompts import fused, write
+from uql.llm.prompts.rows import Prompt, media
+from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
+from uql.llm.providers.chat import cut, tokens_at_most
+from uql.llm.providers.openai_client import ambient_headers, http_client, vendor_key
+from uql.llm.providers.wire import call
+from uql.llm.questions import Question, Row, Write
+from uql.settings import Settings
+
+VENDOR_URL = "https://api.anthropic.com"
+IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+
+def open_provider(rest: str, settings: Settings) -> Anthropic:
+    """The vendor's model of a name. Raises AuthError where no key is set."""
+    if not rest:
+        raise ConfigError("anthropic: needs the name of a model, as anthropic:MODEL", code="UQL402")
+    return Anthropic(rest, api_key=vendor_key("ANTHROPIC_API_KEY", "Anthropic"), timeout_s=settings.timeout_s)
+
+
+class Anthropic:
+    """One model of the vendor."""
+
+    is_local = False
+    capabilities = Capabilities(probabilities=False, schema=True, images=True, audio=False)
+
+    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
+        try:
+            import anthropic
+        except ImportError as error:
+            raise ConfigError(
+                "this model needs the anthropic package", code="UQL402", help="pip install 'uql-engine[anthropic]'"
+            ) from error
+        self.model, self.name = model, f"anthropic:{model}"
+        self.price: Price | None = price_of("anthropic", model)
+        self.limits = Limits(concurrency=64, adaptive=True)
+        strip = set() if url == VENDOR_URL else ambient_headers("ANTHROPIC_CUSTOM_HEADERS")
+        http = http_client(timeout_s, strip=strip, authorization=None)
+        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=url, max_retries=0, http_client=http)
+
+    def version(self, question: Question) -> str:
+        return f"{fused.version(question)}/messages-1"
+
+    def tokens_at_most(self, request: Request) -> tuple[int, int]:
+        return tokens_at_most(request)
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    async def answer(self, request: Request) -> Reply:
+        usage = Usage()
+        places = [n for n, q in enumerate(request.questions) if not isinstance(q, Write)]
+        answers: dict[int, Answer] = {}
+        if places:
+            together = tuple(request.questions[n] for n in places)
+            errors = tuple(request.errors[n] for n in places) if request.errors else ()
+            answers.update(
+                zip(places, await self._together(together, request.row, request.seed, errors, usage), strict=True)
+            )
+        for n, question in enumerate(request.questions):
+            if isinstance(question, Write):
+                answers[n] = await self._write(question, request, usage)
+        ordered = tuple(answers[n] for n in range(len(request.questions)))
+        return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+
+    async def _together(
+        self, questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[str, ...], usage: Usage
+    ) -> tuple[Answer, ...]:
+        bound = tokens_at_most(Request(questions, row))[1]
+        shown, was_cut = cut(row, None, bound)
+        if was_cut:
+            usage.warnings.append(f"rows longer than {self.name} can be shown were cut at their end")
+        said = await self._message(
+            fused.prompt(questions, shown, seed, errors), shown, bound, fused.schema(questions), usage
+        )
+        if isinstance(said, Problem):
+            return (Answer(problem=said),) * len(questions)
+        return fused.read(said, questions, row)
+
+    async def _write(self, question: Write, request: Request, usage: Usage) -> Answer:
+        schema = None if question.schema is None else json.loads(question.schema)
+        said = await self._message(
+            write.prompt(question, request.row, request.seed), Row(), question.max_tokens, schema, usage
+        )
+        return Answer(problem=said) if isinstance(said, Problem) else write.read(said, question)
+
+    async def _message(
+        self, words: Prompt, row: Row, most: int, schema: dict[str, Any] | None, usage: Usage
+    ) -> str | Problem:
+        """The text of one reply, or why it has none."""
+        import anthropic
+
+        content: list[Any] = [_image(cell) for cell in media(row)]
+        content.append({"type": "text", "text": words.user})
+        body: dict[str, Any] = {
+            "system": [{"type": "text", "text": words.system, "cache_control": {"type": "ephemeral"}}]
+        }
+        if schema is not None:
+            body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        usage.requests += 1
+        messages: Any = [{"role": "user", "content": content}]
+        reply = await call(
+            lambda: self._client.messages.create(model=self.model, max_tokens=most, messages=messages, **body),
+            sdk=anthropic,
+            name=self.name,
+            model=self.model,
+        )
+        held = reply.usage
+        usage.input_tokens += (
+            held.input_tokens + (held.cache_creation_input_tokens or 0) + (held.cache_read_input_tokens or 0)
+        )
+        usage.output_tokens += held.output_tokens
+        text = "".join(block.text for block in reply.content if block.type == "text")
+        match reply.stop_reason:
+            case "refusal":
+                return Problem("refusal", "the model declined to answer", text)
+            case "max_tokens":
+                return Problem("truncated", "the reply was cut at its limit", text)
+            case "model_context_window_exceeded":
+                return Problem("too_long", "the request and its reply do not fit the context", text)
+        return text if text.strip() else Problem("empty", "the reply was empty")
+
+
+def _image(cell: Any) -> dict[str, Any]:
+    if cell.media_type not in IMAGES:
+        raise CallError(
+            "bad_request", f"the column {cell.name} ({cell.media_type or 'bytes'}) cannot be shown to this model"
+        )
+    data = base64.b64encode(cell.value).decode()
+    return {"type": "image", "source": {"type": "base64", "media_type": cell.media_type, "data": data}}

@@ -1,0 +1,113 @@
+"""What the errors of an SDK mean: the table of failures, in one place.
+
+401, 403                  AuthError: the run ends
+402, insufficient_quota   QuotaError: the run ends
+404                       UnknownModelError: the run ends
+3xx                       BackendError: redirects are not followed
+408, no reply in time     timeout       sent again
+429                       rate_limit    sent again, as late as Retry-After says
+409, 5xx, 529             server        sent again
+no connection, reset      connection    sent again; the run ends where nothing is reached
+reply is no JSON          truncated     tried once more
+413, context length       too_long      the row fails
+content filter            content_filter  the row fails
+another 4xx               bad_request   the row fails
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+from uql.errors import AuthError, BackendError, QuotaError, UnknownModelError
+from uql.llm.providers.base import CallError
+
+T = TypeVar("T")
+_TOO_LONG = ("context size", "maximum context", "prompt is too long", "context window")
+
+
+async def call(send: Callable[[], Awaitable[T]], *, sdk: Any, name: str, model: str) -> T:
+    """Send a request through an SDK (the module openai or anthropic: their errors have the same names), its errors turned into ours.
+
+    Raises: AuthError, QuotaError, UnknownModelError, BackendError (they concern every row); CallError (this one).
+    """
+    import httpx2
+
+    try:
+        return await send()
+    except sdk.APITimeoutError as error:
+        raise CallError("timeout", str(error)) from error
+    except sdk.APIConnectionError as error:
+        raise CallError("connection", f"{error} {error.__cause__ or ''}".strip()) from error
+    except sdk.APIStatusError as error:
+        raise status_error(error, name=name, model=model) from error
+    except sdk.APIResponseValidationError as error:
+        raise CallError("truncated", f"the reply cannot be read: {error}") from error
+    except json.JSONDecodeError as error:
+        raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
+    except httpx2.HTTPError as error:
+        raise CallError("connection", str(error) or type(error).__name__) from error
+
+
+def status_error(error: Any, *, name: str, model: str) -> Exception:
+    """What an HTTP status means, by the table of failures."""
+    status = int(error.status_code)
+    code = str(getattr(error, "code", None) or getattr(error, "type", None) or "")
+    message = _message(error)
+    if status == 401 or (status == 403 and "quota" not in code):
+        return AuthError(
+            f"{name} refused the key ({status}): {message}", help="set the key in the environment; see uql config show"
+        )
+    if status == 402 or "insufficient_quota" in code or "billing" in code:
+        return QuotaError(f"{name}: the quota is used up: {message}")
+    if status == 404:
+        return UnknownModelError(f"{name} knows no model {model!r}: {message}")
+    if 300 <= status < 400:
+        return BackendError(
+            f"{name} redirects ({status}) and is not followed", help="give the address it redirects to, if you trust it"
+        )
+    if status == 429:
+        return CallError("rate_limit", message, retry_after_s=retry_after(error.response.headers))
+    if status in (408, 409) or status >= 500:
+        kind = "timeout" if status == 408 else "server"
+        return CallError(kind, f"{status}: {message}", retry_after_s=retry_after(error.response.headers))
+    if (
+        status == 413
+        or "context_length" in code
+        or "exceed_context" in code
+        or "context size" in message
+        or "maximum context" in message
+    ):
+        return CallError("too_long", message)
+    if "content_filter" in code or "content_policy" in code:
+        return CallError("content_filter", message)
+    return CallError("bad_request", f"{status}: {message}", parameter=str(getattr(error, "param", None) or ""))
+
+
+def _message(error: Any) -> str:
+    body = error.body
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        if isinstance(inner, dict) and inner.get("message"):
+            return str(inner["message"])[:300]
+    return str(error)[:300]
+
+
+def retry_after(headers: Any) -> float | None:
+    """Seconds that the server wants to be left alone, from its headers; None where it does not say."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            return max(0.0, float(value) * scale)
+        except ValueError:
+            try:
+                moment = parsedate_to_datetime(value)
+            except ValueError:
+                continue
+            return max(0.0, (moment - datetime.now(moment.tzinfo)).total_seconds())
+    return None
