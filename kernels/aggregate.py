@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.physical import Block
-from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Star, Unary
+from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Star, Unary, Virtual
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
 from uql.errors import BudgetError
@@ -375,10 +375,25 @@ class _Measure:
         if call.name in ONE_SIDED or call.distinct:
             return self._one_sided(call)
         if call.name in ("avg", "mean"):
-            return self.sampler.ratio(self._sum(call), self._count(call), **self._keywords(call))
+            return self._mean(call)
         if call.name == "count":
             return self.sampler.total(self._count(call), (0.0, 1.0), **self._keywords())
         return self.sampler.total(self._sum(call), None, **self._keywords(call))
+
+    def _mean(self, call: Call) -> Estimate:
+        """AVG, as a ratio of sums. Numbers that happen to be 0 and 1 in the sample are no shares: they are moved by 1 and back."""
+        y, x = self._sum(call), self._count(call)
+        keywords = self._keywords(call)
+        weights = keywords.get("weights")
+        zero_one = bool(np.isin(y[~np.isnan(y)], (0.0, 1.0)).all())
+        number = isinstance(call.args[0], Virtual | Cast) if weights is None else not np.isin(weights, (0.0, 1.0)).all()
+        if not (zero_one and number):
+            return self.sampler.ratio(y, x, **keywords)
+        if weights is not None:
+            keywords["weights"] = weights + 1.0
+        moved = self.sampler.ratio(y + x, x, **keywords)
+        value, low, high = (None if v is None else v - 1.0 for v in (moved.value, moved.low, moved.high))
+        return replace(moved, value=value, low=low, high=high)
 
     def quotient(self, top: Call, bottom: Call) -> Estimate:
         """The estimate of top / bottom, each a COUNT or a SUM."""

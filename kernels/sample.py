@@ -17,6 +17,7 @@ from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
 
 DEFAULT_METHOD = "asd"
+PILOT = 256  # rows classified first, on which a taxonomy is completed
 FIRST_LOOK = 64  # rows before the first look of `error = x`
 
 
@@ -84,11 +85,17 @@ async def draw(
     look, size_of_look = 1, min(FIRST_LOOK, max(0, room))
     if looks:
         sampler.more(size_of_look, look)
+    pending: list[Rids] = []  # rows that pass, with their groups and values not yet asked
+    named = not block.groups
     while True:
         left = ctx.calls_left
+        waiting = sum(map(len, pending))
         step = CHUNK
         if left is not None and not fits:
-            step = min(step, (left - taxonomies - per_passing * drawn.passed) // max(1, per_row + per_passing))
+            kept = (0 if named else taxonomies) + per_passing * waiting
+            step = min(step, (left - kept) // max(1, per_row + per_passing))
+            if not named:  # the taxonomy is completed on the first rows, so that the others are asked once
+                step = min(step, max(sem_group.SHOWN, room // 4))
         rids = sampler.propose(step) if step > 0 else np.zeros(0, dtype=np.int64)
         if not len(rids):
             if step <= 0 or not looks or reached is None or size_of_look >= room or reached(drawn.sampled()):
@@ -98,12 +105,16 @@ async def draw(
             continue
         truth = await _truth(block, rids, relation, ctx)
         drawn.tell(rids, truth)
+        pending.append(rids[truth.yes])
+        if after and waiting + len(pending[-1]) >= sem_group.SHOWN:
+            await classify(after, block, np.concatenate(pending), relation, ctx)
+            pending, named = [], True
         _report(block, sampler, ctx)
-        if (per_row == 0 and not fits) or not truth.complete.all():
-            break  # nothing is asked here: one draw is the sample; or a limit other than calls ended it
-    sampled = drawn.sampled()
-    await classify(after, block, sampled.passing, relation, ctx)
-    return sampled
+        if not truth.complete.all():
+            break  # a limit other than calls ended it
+    if after and pending:
+        await classify(after, block, np.concatenate(pending), relation, ctx)
+    return drawn.sampled()
 
 
 class _Drawn:
@@ -113,7 +124,6 @@ class _Drawn:
         self.sampler, self.n = sampler, n
         self.rows: list[Rids] = []
         self.truths: list[Truth] = []
-        self.passed = 0
 
     def tell(self, rids: Rids, truth: Truth) -> None:
         """Rows that a limit left unasked are unknown: a sample has no holes."""
@@ -121,7 +131,6 @@ class _Drawn:
         self.sampler.tell(rids, truth.answers)
         self.rows.append(rids)
         self.truths.append(truth)
-        self.passed += int(truth.yes.sum())
 
     def sampled(self) -> Sampled:
         rows = np.concatenate(self.rows) if self.rows else np.zeros(0, dtype=np.int64)
@@ -141,6 +150,9 @@ async def classify(after: tuple[Stage, ...], block: Block, rids: Rids, relation:
     """Writes the taxonomies, then asks the groups and values of these rows."""
     for column in block.groups:
         await sem_group.taxonomy(column, rids, relation, ctx)
+    if block.groups and len(rids) > 2 * PILOT:  # rare groups are found on few rows, before all are asked
+        pilot = np.sort(ctx.rng.choice(rids, PILOT, replace=False))
+        await classify(after, block, pilot, relation, ctx)
     for stage in after:
         usable = tuple(c for c in stage.columns if c not in block.groups or relation.labels.get(c.id))
         if usable:

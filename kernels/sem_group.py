@@ -47,13 +47,14 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
 async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
     """Where "none of these" is large, names groups for those rows and asks them again, as often as it helps and fits.
 
-    A round costs one call and one for each row that is asked again; nothing is asked where that does not fit in the budget.
+    A round costs one call and one for each row that is asked again; nothing is asked where that takes more than a quarter of what
+    the budget leaves.
     """
     if column.into is not None or column.many or column.id not in relation.labels:
         return
     for _ in range(ROUNDS):
         none = rids[[value == NONE for value in relation.values[column.id][rids]]] if len(rids) else rids
-        if len(none) < max(2, OPEN_SHARE * len(rids)) or not ctx.fits(1 + len(none)):
+        if len(none) < max(2, OPEN_SHARE * len(rids)) or not ctx.fits(4 * (1 + len(none))):
             return
         known = relation.labels[column.id]
         labels, descriptions = await _named(column, none, known, relation, ctx)
