@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Kind, VirtualColumn
-from uql.errors import BudgetError
+from uql.errors import BudgetError, DataError
 from uql.kernels.duck import Duck, quote
 from uql.kernels.media import media_type
 from uql.llm.questions import Answers, Cell, Choice, Extract, Predicate, Question, Row, Score, Write
@@ -131,6 +131,30 @@ class Relation:
                 return Choice(column.text, labels, descriptions, column.none_of_these, column.many)
         return Extract(column.text, column.type)
 
+    def calls(self, wanted: Sequence[Stage], rids: Rids | None = None) -> int:
+        """Calls that asking these stages of these rows (None: all) still takes: rows of equal content are asked once."""
+        total = 0
+        for stage in wanted:
+            missing = np.zeros(self.n if rids is None else len(rids), dtype=bool)
+            for column in stage.columns:
+                self.know(column)
+                missing |= ~(self.asked[column.id] if rids is None else self.asked[column.id][rids])
+            count = int(missing.sum())
+            shown = dict.fromkeys(c for column in stage.columns for c in (*column.reads, *column.holes))
+            if count > 1 and shown:
+                import pyarrow as pa
+
+                open_ = np.flatnonzero(missing) if rids is None else rids[missing]
+                names = ", ".join(quote(c.label) for c in shown)
+                found = self.duck.arrow(
+                    f"SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM {quote(self.name)} AS r "
+                    f"JOIN __open AS o ON o.__rid = r.rowid)",
+                    {"__open": pa.table({"__rid": pa.array(open_.astype(np.int64))})},
+                )
+                count = int(found.column(0)[0].as_py())
+            total += count
+        return total
+
     async def ask(self, stage: Stage, rids: Rids, ctx: Context) -> None:
         """Puts the questions of a stage about these rows, those already asked left out. What the budget refuses stays unasked."""
         for column in stage.columns:
@@ -179,8 +203,10 @@ class Relation:
             )
             named = []
             for j, c in enumerate(holes, start=len(reads)):
-                if lists[j][i] is not None:
-                    named += [(c.name, str(lists[j][i])), (c.label, str(lists[j][i]))]
+                value = lists[j][i]
+                said = "unknown" if value is None else str(value)
+                if value is not None or cells:  # a question of holes alone, all NULL, is asked of nobody
+                    named += [(c.name, said), (c.label, said)]
             result.append(Row(cells, tuple(named)))
         return result
 
@@ -247,9 +273,12 @@ def _cell(column: Column, value: Any, table: str, found: Field | None) -> Cell:
     if isinstance(value, bytes | bytearray | memoryview):
         data = bytes(value)
         return Cell(column.name, data, table, media_type(data))
-    if found is not None and found.modality is Modality.IMAGE and value is not None:
-        raise_path = str(value)
-        return Cell(column.name, raise_path, table, "image/path")
+    if found is not None and found.modality in (Modality.IMAGE, Modality.AUDIO) and value is not None:
+        raise DataError(
+            f"{column.label} holds a path or an address, and no {found.modality} was loaded from it",
+            code="UQL510",
+            help="put the bytes into a BLOB column: SELECT filename, content FROM read_blob('folder/*')",
+        )
     return Cell(column.name, value, table)
 
 

@@ -41,7 +41,7 @@ def method_of(ctx: Context) -> str:
     from uql.sampling.methods import AGGREGATE, RETRIEVAL
 
     name = ctx.settings.method or DEFAULT_METHOD
-    if name not in {*AGGREGATE, *RETRIEVAL}:
+    if name not in {*AGGREGATE, *RETRIEVAL, "attribute"}:  # attribute: of joins
         raise ConfigError(
             f"there is no method {name!r}",
             help=f"for aggregates: {', '.join(sorted(AGGREGATE))}; for rows: {', '.join(sorted(RETRIEVAL))}",

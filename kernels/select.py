@@ -13,6 +13,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.errors import BudgetError
 from uql.kernels import sem_filter
+from uql.kernels.attribute import METHOD, by_attribute
 from uql.kernels.base import Context, Relation, Rids, need
 from uql.kernels.finish import Output, chosen, rows
 from uql.kernels.guide import Guide, guide
@@ -92,13 +93,21 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     per_row, per_passing = len(block.filter_stages), len(block.row_stages)
     if block.goal is Goal.FIRST and block.wanted is not None:
         return await _first(block, block.wanted, rids, relation, ctx)
-    left = ctx.calls_left
     n = len(rids)
+    if ctx.settings.method == METHOD:
+        for column in (c for stage in block.filter_stages for c in stage.columns):
+            await by_attribute(column, relation, ctx)
+    left = ctx.calls_left
     if ctx.settings.recall is not None or ctx.settings.precision is not None:
         promised = await _promised(block, rids, relation, ctx)
         if promised is not None:
             return promised
     if left is None or n * (per_row + per_passing) <= left:
+        truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
+        return _stated(truth, rids, n, ctx)
+    for column in (c for stage in block.filter_stages for c in stage.columns):
+        await by_attribute(column, relation, ctx)
+    if relation.calls(block.filter_stages) + relation.calls(block.row_stages) <= (ctx.calls_left or 0):
         truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)
     columns = [c for stage in (*block.filter_stages, *block.row_stages) for c in stage.columns]

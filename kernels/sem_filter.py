@@ -36,11 +36,7 @@ class Truth:
 
 async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Truth:
     """Evaluates the formula on these rows, stage after stage; a row that is decided is asked nothing more."""
-    n = len(rids)
-    masks: Masks = np.full((len(formula.leaves), n), OPEN, dtype=np.uint8)
-    for i, leaf in enumerate(formula.leaves):
-        if not leaf.semantic:
-            masks[i] = _concrete(leaf, rids, relation, ctx)
+    masks = _start(formula, rids, relation, ctx)
     for stage in stages:
         open_ = np.flatnonzero(~decided(formula.evaluate(masks)))
         if not len(open_):
@@ -49,12 +45,30 @@ async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relatio
         _read(formula, masks, rids, relation, ctx)
     result = formula.evaluate(masks)
     yes, no = result == TRUE, result & TRUE == 0
-    attempted = np.ones(n, dtype=bool)
+    attempted = np.ones(len(rids), dtype=bool)
     for leaf in formula.leaves:
         for column in leaf.columns:
             relation.know(column)
             attempted &= relation.asked[column.id][rids]
     return Truth(yes, no, ~yes & ~no & attempted)
+
+
+async def answers(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Masks:
+    """(leaves, n) the answers to every question of the formula about these rows, whether or not they are needed."""
+    masks = _start(formula, rids, relation, ctx)
+    for stage in stages:
+        await relation.ask(stage, rids, ctx)
+    _read(formula, masks, rids, relation, ctx)
+    return masks
+
+
+def _start(formula: Formula, rids: Rids, relation: Relation, ctx: Context) -> Masks:
+    """What DuckDB alone knows of these rows."""
+    masks: Masks = np.full((len(formula.leaves), len(rids)), OPEN, dtype=np.uint8)
+    for i, leaf in enumerate(formula.leaves):
+        if not leaf.semantic:
+            masks[i] = _concrete(leaf, rids, relation, ctx)
+    return masks
 
 
 def _concrete(leaf: Leaf, rids: Rids, relation: Relation, ctx: Context) -> Masks:

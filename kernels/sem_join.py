@@ -1,7 +1,8 @@
 """sem_join: LEFT, SEMI and ANTI joins on a condition that a model decides, by nested blocks of pairs.
 
 An INNER join is a filter over the pairs, and needs no kernel of its own. Equality conditions come first: DuckDB makes only the
-pairs that meet them. Pairs of equal texts are asked once, by the gate.
+pairs that meet them. Pairs of equal texts are asked once, by the gate. Where the pairs do not fit in the budget, a condition that one
+attribute a side decides is answered from that attribute.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import Column, Number
 from uql.kernels import sem_filter
+from uql.kernels.attribute import by_attribute
 from uql.kernels.base import Context, Relation, need
 from uql.kernels.duck import quote
 from uql.schema import Field
@@ -40,7 +42,10 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
         f"SELECT l.rowid AS __l{shown} FROM {quote(left)} AS l JOIN {quote(right)} AS r ON {on} ORDER BY l.rowid, r.rowid"
     )
     relation = Relation(ctx.duck, pairs, n, fields)
-    need(ctx, n * len(join.stages), f"a {join.kind} JOIN over {n:,} pairs")
+    for column in (c for stage in join.stages for c in stage.columns):
+        await by_attribute(column, relation, ctx)
+    if not ctx.fits(n * len(join.stages)):
+        need(ctx, relation.calls(join.stages), f"a {join.kind} JOIN over {n:,} pairs")
     rids = np.arange(n, dtype=np.int64)
     truth = await sem_filter.every(join.formula, join.stages, rids, relation, ctx)
     unknown = int((~truth.yes & ~truth.no).sum())

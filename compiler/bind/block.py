@@ -329,6 +329,8 @@ class _Block:
 
     def _key(self, expr: Expr, key: GroupKey) -> Expr:
         bound = _label(self.binder.bind(expr, GROUP, self.binder.group_want(key)))
+        if isinstance(bound, Pending):
+            self.binder.uses[bound.index] = replace(self.binder.uses[bound.index], is_key=True)
         if (key.into is not None or key.many) and not isinstance(bound, Pending):
             raise BindError(
                 f"{'MANY' if key.many else 'INTO'} belongs to a text that makes groups",

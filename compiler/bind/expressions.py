@@ -208,7 +208,7 @@ class Expressions:
 
     def _text(self, quoted: Quoted, clause: Clause, want: Want, attempt: bool) -> Pending:
         reads, holes = columns_read(quoted, self.scope)
-        use = Use(quoted.text, reads, holes, want, clause.group, clause.before, attempt, quoted.span)
+        use = Use(quoted.text, reads, holes, want, clause.group, clause.before, attempt, span=quoted.span)
         self.uses.append(use)
         self.statement.semantic = True
         return Pending(index=len(self.uses) - 1, span=quoted.span)

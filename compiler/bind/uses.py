@@ -61,6 +61,7 @@ class Use:
     group: bool  # said of a group: stands beside aggregates, outside of them
     before: bool  # WHERE, ON: comes before the groups
     attempt: bool = False
+    is_key: bool = False  # it is a group key, cast or not
     span: Span = field(default=NO_SPAN, compare=False)
     at: Span = field(default=NO_SPAN, compare=False)  # where an alias stands for it
 
@@ -82,7 +83,7 @@ def is_numeric(type: str) -> bool:
 
 def settle(uses: list[Use]) -> list[VirtualColumn]:
     """The virtual column of each use, in the order of the uses. Raises: BindError (UQL206) on a text of two types."""
-    grouped = {use.key for use in uses if use.want.place is Place.GROUP}
+    grouped = {use.key for use in uses if use.is_key or use.want.place is Place.GROUP}
     families: dict[tuple[object, ...], list[int]] = {}
     for index, use in enumerate(uses):
         families.setdefault((use.key, use.group and use.key not in grouped), []).append(index)

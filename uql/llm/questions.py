@@ -32,10 +32,13 @@ class Row:
 
     @property
     def is_null(self) -> bool:
-        """Every cell and hole is NULL: the answer is NULL and nobody is asked."""
+        """Every cell and hole is NULL, or all cells of one side of a pair: the answer is NULL and nobody is asked."""
         if not self.cells:
             return not self.holes
-        return all(cell.value is None for cell in self.cells)
+        said: dict[str, bool] = {}
+        for cell in self.cells:
+            said[cell.table] = said.get(cell.table, False) or cell.value is not None
+        return not all(said.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,218 @@
+"""The 'attribute' method of joins: a condition on two rows, decided from one attribute of each row.
+
+n + m calls in place of n · m: the model names an attribute with its possible values and says which pairs of values match; every
+distinct row is classified once, and pairs are joined by value. Before anything relies on it, random pairs are asked outright and
+compared with what the attribute says; what was found is checked again on pairs that it says match.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.physical import Stage
+from uql.compiler.syntax import Column
+from uql.compiler.virtual import Kind, VirtualColumn
+from uql.kernels.base import Context, Relation, Rids, RowError
+from uql.kernels.duck import quote
+from uql.kernels.labels import one_line
+from uql.llm.questions import NONE, Choice, Row, Write
+from uql.sampling.intervals import clopper_pearson
+
+METHOD = "attribute"
+RANDOM_PAIRS = 32  # asked outright, to see whether the attribute decides the condition
+FOUND_PAIRS = 32  # that the attribute says match, asked outright
+LEAST_AGREEMENT = 0.9
+SHOWN = 8  # rows in the request that names the attribute
+MOST_VALUES = 12
+SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "properties": {
+            "attribute": {"type": "string", "maxLength": 80},
+            "values": {"type": "array", "items": {"type": "string", "maxLength": 40}, "maxItems": MOST_VALUES},
+            "rule": {"type": "string", "enum": ["same", "different", "pairs"]},
+            "pairs": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+        },
+        "required": ["attribute", "values", "rule", "pairs"],
+        "additionalProperties": False,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An attribute of one row, its values, and the pairs of values (left, right) for which the condition holds."""
+
+    text: str
+    values: tuple[str, ...]
+    matches: frozenset[tuple[str, str]]
+
+
+def is_pair_condition(column: VirtualColumn) -> bool:
+    """Is it a condition on the rows of exactly two tables?"""
+    return column.kind is Kind.CONDITION and len({c.table for c in (*column.reads, *column.holes)}) == 2
+
+
+async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) -> bool:
+    """Answers a condition for all pairs of the relation from one attribute a side; False where that is not to be relied on.
+
+    Tried where the distinct pairs do not fit in the budget and the distinct rows do, or `method = 'attribute'` asks for it. The result
+    is then not exact, and a note gives the agreement measured. Pairs asked outright keep their own answers.
+    """
+    wanted = ctx.settings.method == METHOD
+    if not is_pair_condition(column) or not relation.n:
+        return False
+    if not wanted and ctx.fits(relation.calls((Stage((column,)),))):
+        return False
+    sides = tuple(_Side.of(column, table, relation) for table in dict.fromkeys(c.table for c in _columns(column)))
+    rows = set(sides[0].rows) | set(sides[1].rows)
+    check = min(RANDOM_PAIRS + FOUND_PAIRS, relation.n)
+    if not ctx.fits(1 + len(rows) + check):
+        return False
+    proposal = await _propose(column, sides, ctx)
+    if proposal is None:
+        return False
+    asked = _Asked(proposal, sides, ctx)
+    drawn = np.sort(ctx.rng.choice(relation.n, min(RANDOM_PAIRS, relation.n), replace=False)).astype(np.int64)
+    agreed, n = await _agreement(column, asked, drawn, relation, ctx)
+    if n == 0 or agreed < LEAST_AGREEMENT * n:
+        ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {agreed} of {n} random pairs agree')
+        return False
+    said = await asked.pairs(np.arange(relation.n, dtype=np.int64))
+    yes = np.flatnonzero((said == 1) & ~relation.asked[column.id])
+    confirmed, m = 0, 0
+    if len(yes):
+        some = np.sort(ctx.rng.choice(yes, min(FOUND_PAIRS, len(yes)), replace=False)).astype(np.int64)
+        confirmed, m = await _agreement(column, asked, some, relation, ctx)
+        if confirmed < LEAST_AGREEMENT * m:
+            ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {confirmed} of {m} pairs found hold')
+            return False
+    fill = (said >= 0) & ~relation.asked[column.id]
+    relation.values[column.id][fill] = (said[fill] == 1).astype(object)
+    relation.asked[column.id] |= fill
+    ctx.exact = ctx.exact and not fill.any()
+    if fill.any():
+        level = ctx.settings.confidence
+        low, high = clopper_pearson(agreed, n, level)
+        ctx.notes.append(
+            f'"{column.text}" was decided from "{proposal.text}" of each row: {agreed} of {n} random pairs asked outright agree '
+            f"({level:.0%}: {low:.1%}–{high:.1%})"
+            + (f", {confirmed} of {m} pairs that match were confirmed" if m else "")
+        )
+    return True
+
+
+def _columns(column: VirtualColumn) -> tuple[Column, ...]:
+    return (*column.reads, *column.holes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The rows of one table among the pairs: each distinct one once, and which of them each pair holds."""
+
+    codes: NDArray[np.int64]  # (pairs,)
+    rows: tuple[Row, ...]  # (distinct,)
+
+    @classmethod
+    def of(cls, column: VirtualColumn, table: str, relation: Relation) -> _Side:
+        part = replace(
+            column,
+            reads=tuple(c for c in column.reads if c.table == table),
+            holes=tuple(c for c in column.holes if c.table == table),
+        )
+        shown = ", ".join(quote(c.label) for c in _columns(part))
+        found = relation.duck.arrow(
+            f"SELECT dense_rank() OVER (ORDER BY {shown}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
+        )
+        codes = np.asarray(found.column(0).to_numpy(), dtype=np.int64)
+        _, first = np.unique(codes, return_index=True)
+        return cls(codes, tuple(relation.rows(first.astype(np.int64), [part])))
+
+
+class _Asked:
+    """The values of the attribute known so far."""
+
+    def __init__(self, proposal: Proposal, sides: tuple[_Side, ...], ctx: Context) -> None:
+        self.proposal, self.sides, self.ctx = proposal, sides, ctx
+        self.question = Choice(proposal.text, proposal.values, none_of_these=True)
+        self.values: dict[Row, str | None] = {}
+
+    async def pairs(self, rids: Rids) -> NDArray[np.int8]:
+        """(n,) 1 where the attribute says that the condition holds, 0 where not, −1 where a row has no value."""
+        wanted = {side.rows[c]: None for side in self.sides for c in np.unique(side.codes[rids])}
+        await self._ask([row for row in wanted if row not in self.values and not row.is_null])
+        matches = self.proposal.matches
+        table = np.full((len(self.sides[0].rows), len(self.sides[1].rows)), -1, dtype=np.int8)
+        held = [[self.values.get(row) for row in side.rows] for side in self.sides]
+        places: list[dict[str, list[int]]] = []
+        for values in held:
+            by_value: dict[str, list[int]] = {}
+            for i, value in enumerate(values):
+                if value is not None and value != NONE:
+                    by_value.setdefault(value, []).append(i)
+            places.append(by_value)
+        for one, left in places[0].items():
+            for two, right in places[1].items():
+                table[np.ix_(left, right)] = (one, two) in matches
+        found: NDArray[np.int8] = table[self.sides[0].codes[rids], self.sides[1].codes[rids]]
+        return found
+
+    async def _ask(self, rows: list[Row]) -> None:
+        if not rows:
+            return
+        (answers,) = await self.ctx.ask([self.question], rows)
+        for failure in answers.failures:
+            if failure.kind not in ("budget", "interrupted"):
+                self.ctx.errors.append(RowError(-1, self.question.text, failure.kind, failure.message, failure.raw))
+        self.values.update(zip(rows, answers.values, strict=True))
+
+
+async def _agreement(
+    column: VirtualColumn, asked: _Asked, rids: Rids, relation: Relation, ctx: Context
+) -> tuple[int, int]:
+    """Asks these pairs outright: how many the attribute gets right, of how many that have both answers."""
+    said = await asked.pairs(rids)
+    await relation.ask(Stage((column,)), rids, ctx)
+    answers = relation.values[column.id][rids]
+    both = np.array([v is not None for v in answers], dtype=bool) & (said >= 0)
+    right = [bool(v) == bool(s) for v, s in zip(answers[both], said[both], strict=True)]
+    return sum(right), int(both.sum())
+
+
+async def _propose(column: VirtualColumn, sides: tuple[_Side, ...], ctx: Context) -> Proposal | None:
+    shown: dict[Row, None] = {}
+    for side in sides:
+        picked = ctx.rng.choice(len(side.rows), min(SHOWN // 2, len(side.rows)), replace=False)
+        shown.update(dict.fromkeys(side.rows[i] for i in sorted(picked) if not side.rows[i].is_null))
+    question = Write(column.text, task="attribute", schema=SCHEMA, shown=tuple(shown), max_tokens=300)
+    return read_proposal(await ctx.write(question, optional=True))
+
+
+def read_proposal(reply: Any) -> Proposal | None:
+    """The proposal in a reply; None where it names no attribute, or fewer than two values, or a rule without a pair.
+
+    >>> read_proposal({"attribute": "colour", "values": ["red", "blue"], "rule": "different", "pairs": []}).matches == {
+    ...     ("red", "blue"), ("blue", "red")}
+    True
+    """
+    if not isinstance(reply, dict) or not isinstance(reply.get("attribute"), str):
+        return None
+    held = reply.get("values")
+    values = tuple(dict.fromkeys(one_line(v) for v in held if isinstance(v, str))) if isinstance(held, list) else ()
+    values = tuple(v for v in values if v and v != NONE)[:MOST_VALUES]
+    text, rule, listed = one_line(reply["attribute"]), reply.get("rule"), reply.get("pairs")
+    if rule in ("same", "different"):
+        pairs = {(a, b) for a in values for b in values if (a == b) == (rule == "same")}
+    else:
+        given = [p for p in listed if isinstance(p, list) and len(p) == 2] if isinstance(listed, list) else []
+        named = {v.casefold(): v for v in values}
+        found = [(named.get(str(a).casefold()), named.get(str(b).casefold())) for a, b in given]
+        pairs = {(a, b) for a, b in found if a is not None and b is not None}
+    if not text or len(values) < 2 or not pairs:
+        return None
+    return Proposal(text, values, frozenset(pairs))

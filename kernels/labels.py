@@ -1,0 +1,45 @@
+"""Names that a model wrote: cleaned before they enter an instruction, and near-duplicates merged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST_CHARS = 80
+
+
+def one_line(text: str) -> str:
+    """At most 80 printable characters of one line.
+
+    >>> one_line("  a\\n  b ")
+    'a b'
+    """
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MOST_CHARS].strip()
+
+
+def stem(label: str) -> str:
+    """What two spellings of one label have in common: case, plural, spaces, hyphens and articles left out.
+
+    >>> stem("The Lost-Cards"), stem("lost card"), stem("companies"), stem("glass")
+    ('lost card', 'lost card', 'company', 'glass')
+    """
+    words = "".join(c if c.isalnum() else " " for c in label.casefold()).split()
+    kept = [w for w in words if w not in ("a", "an", "the")] or words
+    return " ".join(map(_singular, kept))
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def merged(labels: Sequence[str]) -> dict[str, str]:
+    """Each label to the one that stands for it: the first with its stem.
+
+    >>> merged(["Lost cards", "fees", "lost card"])
+    {'Lost cards': 'Lost cards', 'fees': 'fees', 'lost card': 'Lost cards'}
+    """
+    first: dict[str, str] = {}
+    return {label: first.setdefault(stem(label), label) for label in labels}
