@@ -8,6 +8,7 @@ used. What has no answer is None with its reason, and is never kept.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,14 @@ from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event, Events, Listener
 from uql.llm.ledger import Entry, Ledger
 from uql.llm.limiter import Limiter
+from uql.llm.prompts.rows import label_of
 from uql.llm.providers import open_provider
 from uql.llm.providers.base import TRANSIENT, Answer, CallError, Problem, Provider, Reply, Request
 from uql.llm.questions import Answers, Question, Row, Write
 from uql.settings import Settings
 
+Announcement = Callable[[str, tuple[str, ...], int | None], None]
+log = logging.getLogger("uql.gate")
 CHUNK = 2048  # distinct rows whose keys are looked up, and whose tasks exist, at once
 UNREACHABLE = 8  # rows in a row that could not connect: the backend is gone
 FINAL = ("too_long", "refusal", "content_filter")  # asking again changes nothing
@@ -60,17 +64,29 @@ class Gate:
         budget: of the run, shared by all its asks.
     """
 
-    def __init__(self, settings: Settings, *, provider: Provider | str | None, ledger: Ledger, owned: bool, budget: Budget, run: Run,
-                 plugins: tuple[str, ...]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        provider: Provider | str | None,
+        ledger: Ledger,
+        owned: bool,
+        budget: Budget,
+        run: Run,
+        plugins: tuple[str, ...],
+        offline: bool,
+    ) -> None:
         self.settings, self.ledger, self.budget, self.run = settings, ledger, budget, run
         self.cost, self.events, self.warnings = Cost(), Events(), list[str]()
-        self._owned, self._plugins = owned, plugins
+        self._owned, self._plugins, self._offline = owned, plugins, offline
         self._default = provider
         self._providers: dict[str, Provider] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._limiters: dict[str, Limiter] = {}
         self._inflight: dict[bytes, asyncio.Future[Answer]] = {}
         self._active, self._since = 0, 0.0
+        self._announced: set[str] = set()
+        self._on_announce: list[Announcement] = []
         self._interrupted = False
         self._unreachable = 0
 
@@ -85,6 +101,7 @@ class Gate:
         budget: Budget | None = None,
         calls: int | Literal["settings"] | None = "settings",
         plugins: tuple[str, ...] = (),
+        offline: bool = False,
     ) -> Gate:
         """A gate for one run.
 
@@ -94,6 +111,7 @@ class Gate:
             ledger: shared with others and left open; None: that of settings.ledger, closed with the gate.
             budget: shared with other gates of the run; None: a new one of `calls` calls.
             calls: None is unlimited; "settings": settings.budget, or 256 where that is not set.
+            offline: replay a ledger: what it does not hold is an error (UQL411), nothing is sent.
         Raises: ConfigError where the ledger cannot be used; a model is opened when it is first asked.
         """
         if calls == "settings":
@@ -111,6 +129,7 @@ class Gate:
             budget=budget,
             run=run or Run("run", settings.seed),
             plugins=plugins,
+            offline=offline,
         )
 
     async def __aenter__(self) -> Gate:
@@ -139,6 +158,10 @@ class Gate:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self.events.subscribe(listener)
+
+    def on_announce(self, listener: Announcement) -> None:
+        """Call `listener` before the first row goes to a model that is not of this machine: its name, the columns, rows at most."""
+        self._on_announce.append(listener)
 
     def warn(self, text: str) -> None:
         if text not in self.warnings:
@@ -256,6 +279,14 @@ class Gate:
                     todo.append(slot)
             self.cost.cached += len(events)
             await self._record([], events)
+            if todo and self._offline:
+                raise ModelError(
+                    f"offline, and the ledger {self.ledger.path} has no answer for {len(todo)} rows",
+                    code="UQL411",
+                    help=f"asked: {questions[0].text[:80]!r} of {provider.name}; run it once without --offline",
+                )
+            if todo and not provider.is_local:
+                self._announce(provider, todo)
             await self._work(questions, todo, mine, provider, source)
         finally:
             for key, future in mine.items():
@@ -268,6 +299,20 @@ class Gate:
             for j, key in enumerate(slot.keys):
                 if slot.answers[j] is None:
                     slot.answers[j] = mine[key].result() if key in mine else await self._other(key)
+
+    def _announce(self, provider: Provider, todo: list[Slot]) -> None:
+        """Say once what leaves this machine, before it does."""
+        if provider.name in self._announced:
+            return
+        self._announced.add(provider.name)
+        columns = sorted(
+            {label_of(c) for slot in todo for c in slot.row.cells} | {n for slot in todo for n, _ in slot.row.holes}
+        )
+        left = self.calls_left
+        most = "every row that is asked" if left is None else f"at most {left} rows"
+        log.info("%s is sent %s of %s", provider.name, ", ".join(columns) or "a question", most)
+        for listener in self._on_announce:
+            listener(provider.name, tuple(columns), left)
 
     async def _other(self, key: bytes) -> Answer:
         future = self._inflight.get(key)
@@ -423,7 +468,8 @@ class Gate:
     ) -> Problem | tuple[Reply | None, Event, CallError | None]:
         """One call: reserved, sent within the limits, counted. A Problem where it was not sent."""
         most_in, most_out = provider.tokens_at_most(request)
-        async with limiter.slot(most_in + most_out):
+        limiter.adopt(provider.limits)
+        async with limiter.slot(most_in + most_out) as taken:
             if self._interrupted:
                 return Problem("interrupted", "the run was interrupted before this row was asked")
             price = provider.price
@@ -465,9 +511,10 @@ class Gate:
                 limiter.observe(
                     fault.kind if fault else None,
                     seconds,
-                    paid_in + paid_out,
-                    most_in + most_out,
-                    fault.retry_after_s if fault else None,
+                    tokens=paid_in + paid_out,
+                    taken=taken,
+                    at_most=most_in + most_out,
+                    retry_after_s=fault.retry_after_s if fault else None,
                 )
         cost = self.cost
         cost.requests += reply.requests if reply else 1

@@ -52,27 +52,40 @@ class Limiter:
         self._rng = rng or random.Random(0)
         self._requests = Bucket(limits.requests_per_minute)
         self._tokens = Bucket(limits.tokens_per_minute)
+        self._limits = limits
+        self._share = 0.5  # of the tokens that a call may have at most, those that it had, on the average
         self._paused_until = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._gate: asyncio.Lock | None = None
         self._fastest = float("inf")
-        self._cut_at = 0.0
+        self._cut_at = float("-inf")
+        self._starting = True  # the window doubles a round trip until the first sign of strain
+
+    def adopt(self, limits: Limits) -> None:
+        """Keep to the rates of `limits` from now on: a provider learns them from its replies."""
+        if limits is not self._limits:
+            self._limits = limits
+            self._requests.per_minute, self._tokens.per_minute = limits.requests_per_minute, limits.tokens_per_minute
 
     def tries(self, kind: str) -> int:
         """How often a row is sent in all when it keeps failing like this."""
         return TRIES[kind]
 
     @asynccontextmanager
-    async def slot(self, tokens: int) -> AsyncIterator[None]:
-        """A place in flight for a request of at most `tokens` tokens, once window and rates allow it."""
+    async def slot(self, tokens: int) -> AsyncIterator[float]:
+        """A place in flight for a request of at most `tokens` tokens, once window and rates allow it.
+
+        Yields: the tokens that were taken from the rate for it, for `observe`.
+        """
         while self.in_flight >= max(1, int(self.window)):
             place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(place)
             await place
         self.in_flight += 1
         try:
-            await self._rates(tokens)
-            yield
+            expected = tokens * self._share
+            await self._rates(expected)
+            yield expected
         finally:
             self.in_flight -= 1
             self._wake()
@@ -85,7 +98,7 @@ class Limiter:
                 place.set_result(None)
                 free -= 1
 
-    async def _rates(self, tokens: int) -> None:
+    async def _rates(self, tokens: float) -> None:
         now = time.monotonic()
         if self._requests.per_minute is None and self._tokens.per_minute is None and now >= self._paused_until:
             return
@@ -102,24 +115,34 @@ class Limiter:
             self._tokens.take(tokens, now)
 
     def observe(
-        self, fault: str | None, seconds: float, tokens: int, reserved: int, retry_after_s: float | None
+        self,
+        fault: str | None,
+        seconds: float,
+        *,
+        tokens: int,
+        taken: float,
+        at_most: int,
+        retry_after_s: float | None = None,
     ) -> None:
-        """Learn from a call that ended: give back tokens reserved too many, and adapt the window."""
-        self._tokens.give_back(reserved - tokens)
+        """Learn from a call that ended: settle the tokens taken for it, and adapt the window."""
+        self._tokens.give_back(taken - tokens)
+        if fault is None and at_most:
+            self._share += 0.1 * (tokens / at_most - self._share)
         now = time.monotonic()
         if fault == "rate_limit":
             self._paused_until = max(self._paused_until, now + (retry_after_s or FIRST_PAUSE_S))
         if not self.adaptive:
             return
         if fault in ("rate_limit", "timeout", "server"):
+            self._starting = False
             if now - self._cut_at > max(1.0, seconds):  # once a round trip
                 self.window, self._cut_at = max(1.0, self.window / 2), now
         elif fault is None:
             self._fastest = min(self._fastest * 1.01, seconds)
             if seconds < 4 * self._fastest + 0.05 or self.window < 8:
-                self.window = min(float(self.most), self.window + 1.0 / self.window)
+                self.window = min(float(self.most), self.window + (1.0 if self._starting else 1.0 / self.window))
             elif now - self._cut_at > max(1.0, seconds):
-                self.window, self._cut_at = max(1.0, self.window * 0.9), now
+                self.window, self._cut_at, self._starting = max(1.0, self.window * 0.9), now, False
         self._wake()
 
     async def pause(self, failures: int, retry_after_s: float | None) -> None:

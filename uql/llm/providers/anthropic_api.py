@@ -15,7 +15,7 @@ from uql.llm.prompts import fused, write
 from uql.llm.prompts.rows import Prompt, media
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
 from uql.llm.providers.chat import cut, tokens_at_most
-from uql.llm.providers.openai_client import ambient_headers, http_client, vendor_key
+from uql.llm.providers.openai_client import ambient_headers, http_client, learnt, vendor_key
 from uql.llm.providers.wire import call
 from uql.llm.questions import Question, Row, Write
 from uql.settings import Settings
@@ -48,7 +48,7 @@ class Anthropic:
         self.price: Price | None = price_of("anthropic", model)
         self.limits = Limits(concurrency=64, adaptive=True)
         strip = set() if url == VENDOR_URL else ambient_headers("ANTHROPIC_CUSTOM_HEADERS")
-        http = http_client(timeout_s, strip=strip, authorization=None)
+        http = http_client(timeout_s, strip=strip, authorization=None, heard=self._heard)
         self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=url, max_retries=0, http_client=http)
 
     def version(self, question: Question) -> str:
@@ -59,6 +59,9 @@ class Anthropic:
 
     async def aclose(self) -> None:
         await self._client.close()
+
+    def _heard(self, requests: float | None, tokens: float | None) -> None:
+        self.limits = learnt(self.limits, requests, tokens)
 
     async def answer(self, request: Request) -> Reply:
         usage = Usage()

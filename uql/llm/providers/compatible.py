@@ -20,7 +20,7 @@ from uql.llm.prompts.rows import Prompt
 from uql.llm.providers import direct
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
 from uql.llm.providers.chat import Token, cut, data_urls, probabilities, tokens_at_most, with_probabilities
-from uql.llm.providers.openai_client import client
+from uql.llm.providers.openai_client import client, learnt
 from uql.llm.providers.wire import call
 from uql.llm.questions import Choice, Question, Row, Write
 from uql.settings import Settings
@@ -81,7 +81,7 @@ class Compatible:
         self.is_local = urlsplit(url).hostname in LOOPBACK
         self.price = price if price is not None else (Price(0.0, 0.0) if self.is_local else None)
         self.limits = Limits(concurrency=64, adaptive=True)
-        self._client = client(url, api_key=api_key, timeout_s=timeout_s, vendor=vendor)
+        self._client = client(url, api_key=api_key, timeout_s=timeout_s, vendor=vendor, heard=self._heard)
         self._probing = asyncio.Lock()
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
@@ -100,6 +100,9 @@ class Compatible:
 
     async def aclose(self) -> None:
         await self._client.close()
+
+    def _heard(self, requests: float | None, tokens: float | None) -> None:
+        self.limits = learnt(self.limits, requests, tokens)
 
     async def answer(self, request: Request) -> Reply:
         usage = Usage()

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from uql.errors import AuthError, ConfigError
+from uql.llm.providers.base import Limits
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+Heard = Callable[[float | None, float | None], None]
+RATE_HEADERS = (
+    ("x-ratelimit-limit-requests", "anthropic-ratelimit-requests-limit"),
+    ("x-ratelimit-limit-tokens", "anthropic-ratelimit-tokens-limit", "anthropic-ratelimit-input-tokens-limit"),
+)
 VENDOR_URL = "https://api.openai.com/v1"
 NO_KEY = "none"  # the SDK wants one; sent to servers that were given none
 
 
-def client(base_url: str, *, api_key: str | None, timeout_s: float, vendor: bool = False) -> AsyncOpenAI:
+def client(
+    base_url: str, *, api_key: str | None, timeout_s: float, vendor: bool = False, heard: Heard | None = None
+) -> AsyncOpenAI:
     """A client that retries nothing, follows no redirect, and takes its key from nowhere but `api_key`.
 
     What the SDK reads from the environment (organisation, project, custom headers) goes to the vendor's own host alone.
@@ -27,7 +37,9 @@ def client(base_url: str, *, api_key: str | None, timeout_s: float, vendor: bool
             "this model needs the openai package", code="UQL402", help="pip install 'uql-engine[openai]'"
         ) from error
     names = set() if vendor else {"openai-organization", "openai-project", *ambient_headers("OPENAI_CUSTOM_HEADERS")}
-    http = http_client(timeout_s, strip=names, authorization=None if vendor else f"Bearer {api_key or NO_KEY}")
+    http = http_client(
+        timeout_s, strip=names, authorization=None if vendor else f"Bearer {api_key or NO_KEY}", heard=heard
+    )
     return openai.AsyncOpenAI(base_url=base_url, api_key=api_key or NO_KEY, max_retries=0, http_client=http)
 
 
@@ -36,8 +48,11 @@ def ambient_headers(variable: str) -> set[str]:
     return {line.partition(":")[0].strip().lower() for line in os.environ.get(variable, "").split("\n")} - {""}
 
 
-def http_client(timeout_s: float, *, strip: set[str], authorization: str | None) -> Any:
-    """An HTTP client that follows no redirect; headers in `strip` are never sent, `authorization` is where it is given."""
+def http_client(timeout_s: float, *, strip: set[str], authorization: str | None, heard: Heard | None = None) -> Any:
+    """An HTTP client that follows no redirect; headers in `strip` are never sent, `authorization` is where it is given.
+
+    `heard` is called with the rates that a reply's headers state: requests and tokens a minute, None where they are not stated.
+    """
     import httpx2
 
     async def clean(request: Any) -> None:
@@ -47,12 +62,36 @@ def http_client(timeout_s: float, *, strip: set[str], authorization: str | None)
         if authorization is not None:
             request.headers["authorization"] = authorization
 
+    async def listen(response: Any) -> None:
+        if heard is not None:
+            heard(*(stated_rate(response.headers, names) for names in RATE_HEADERS))
+
+    hooks: dict[str, list[Any]] = {"response": [listen]} if heard is not None else {}
+    if strip or authorization:
+        hooks["request"] = [clean]
     return httpx2.AsyncClient(
         timeout=httpx2.Timeout(timeout_s, connect=min(10.0, timeout_s)),
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=256),
         follow_redirects=False,
-        event_hooks={"request": [clean]} if strip or authorization else {},
+        event_hooks=hooks,
     )
+
+
+def stated_rate(headers: Any, names: tuple[str, ...]) -> float | None:
+    """The first of the headers that states a number above 0."""
+    for name in names:
+        value = headers.get(name, "")
+        if value.isdigit() and int(value) > 0:
+            return float(value)
+    return None
+
+
+def learnt(limits: Limits, requests: float | None, tokens: float | None) -> Limits:
+    """The limits with the rates that a reply stated; the same object where nothing is new."""
+    wanted = (requests or limits.requests_per_minute, tokens or limits.tokens_per_minute)
+    if wanted == (limits.requests_per_minute, limits.tokens_per_minute):
+        return limits
+    return replace(limits, requests_per_minute=wanted[0], tokens_per_minute=wanted[1])
 
 
 def vendor_key(variable: str, vendor: str) -> str:
