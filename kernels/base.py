@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from uql.kernels.guide import RowFeatures
 
 Rids = NDArray[np.int64]
+RECALLED_AT_ONCE = 4096  # rows looked up in the ledger at once
 
 
 class Asker(Protocol):
@@ -36,6 +37,8 @@ class Asker(Protocol):
     def calls_left(self) -> int | None: ...
 
     async def ask(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]: ...
+
+    async def known(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +173,17 @@ class Relation:
         replies = await ctx.ask([self.question(c) for c in open_], rows)
         for column, answers in zip(open_, replies, strict=True):
             self._keep(column, wanted, answers, ctx)
+
+    async def recall(self, stage: Stage, rids: Rids, ctx: Context) -> None:
+        """Takes from the ledger what it knows of these rows; asks nobody."""
+        for column in stage.columns:
+            self.know(column)
+        for start in range(0, len(rids), RECALLED_AT_ONCE):
+            part = rids[start : start + RECALLED_AT_ONCE]
+            rows = self.rows(part, stage.columns)
+            replies = await ctx.gate.known([self.question(c) for c in stage.columns], rows)
+            for column, answers in zip(stage.columns, replies, strict=True):
+                self._keep(column, part, answers, ctx)
 
     def _keep(self, column: VirtualColumn, rids: Rids, answers: Answers, ctx: Context) -> None:
         values = np.empty(len(rids), dtype=object)

@@ -23,8 +23,17 @@ ANSWERS = {
     "how angry the review is": "anger",
     "they agree": "a.sentiment = b.sentiment",
     "the review {a.text} and the review {b.text} agree": "a.sentiment = b.sentiment",
+    "the two reviews disagree": "a.sentiment <> b.sentiment",
+    "both are about the same thing": "a.about = b.about",
     "the sentiment": "sentiment",
     "the review of {film} is positive": "sentiment = 'pos'",
+}
+
+
+JOINS = {
+    "they agree": '{ attribute = "the sentiment", labels = ["pos", "neg"], matches = "a = b" }',
+    "the two reviews disagree": '{ attribute = "the sentiment", labels = ["pos", "neg"], matches = "a <> b" }',
+    "both are about the same thing": '{ attribute = "the sentiment", labels = ["pos", "neg"], matches = "a = b" }',
 }
 
 
@@ -43,6 +52,8 @@ class World:
         lines += [f"{json.dumps(text)} = {json.dumps(sql)}" for text, sql in ANSWERS.items()]
         lines += ["[examples]"]
         lines += ['"the review is positive" = { yes = ["wonderful acting"], no = ["an awful bore"] }']
+        lines += ["[joins]"]
+        lines += [f"{json.dumps(text)} = {joined}" for text, joined in JOINS.items()]
         path.write_text("\n".join(lines))
         return f"oracle:{path}"
 

@@ -10,7 +10,7 @@ from uql.llm.prompts.rows import Prompt, fenced, filled, lines
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import Row, Write
 
-VERSION = "write-1"
+VERSION = "write-2"
 LISTED = 600  # characters of a row in a list of rows
 
 
@@ -69,7 +69,8 @@ def _attribute(question: Write, row: Row, rows: str) -> Prompt:
     return Prompt(
         "You find what a condition on two rows depends on.",
         f"{rows}\n\nCondition on two rows: {filled(question, row)}. Name one attribute of a single row, with its possible values, "
-        "such that the condition can be decided from the attribute of both rows.",
+        "such that the condition can be decided from the attribute of both rows. Then the rule: the condition holds where the two "
+        "values are the same, where they are different, or for listed pairs of values (first row, second row).",
     )
 
 

@@ -8,6 +8,8 @@ error = 0.05               # share of answers made wrong, fixed by `seed`; laten
 "the review is positive" = "sentiment = 'pos'"   # SQL over labels: BOOLEAN, VARCHAR or number; for joins over a and b
 [examples]
 "the review is positive" = { yes = ["…"], no = ["…"] }
+[joins]                    # the attribute of one row that decides a condition on two, and for which values a and b it holds
+"they agree" = { attribute = "the sentiment", labels = ["pos", "neg"], matches = "a = b" }
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from uql.llm.providers.oracle_write import written
 from uql.llm.questions import NONE, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
 from uql.settings import Settings
 
-_KEYS = {"data", "labels", "key", "error", "latency_s", "price", "seed", "answers", "examples", "concurrency"}
+_KEYS = {"data", "labels", "key", "error", "latency_s", "price", "seed", "answers", "examples", "joins", "concurrency"}
 
 
 def open_provider(rest: str, settings: Settings) -> Oracle:
@@ -54,6 +56,7 @@ class Oracle:
         self.seed = int(self._number(held, "seed", 0))
         self.answers: dict[str, str] = dict(held.get("answers", {}))
         self.examples: dict[str, Any] = dict(held.get("examples", {}))
+        self.joins: dict[str, Any] = dict(held.get("joins", {}))
         prices = held.get("price")
         self.price = Price(0.0, 0.0) if prices is None else Price(float(prices["input"]), float(prices["output"]))
         self.limits = Limits(concurrency=int(self._number(held, "concurrency", 64)))
@@ -246,6 +249,24 @@ class Oracle:
                 if value is not None:
                     found.setdefault(str(value))
         return list(found)
+
+    def attribute_of(self, text: str) -> dict[str, Any]:
+        """What decides a condition on two rows, by the file's table of joins; an empty attribute where it has none."""
+        held = self.joins.get(text)
+        if held is None:
+            return {"attribute": "", "values": [], "rule": "pairs", "pairs": []}
+        try:
+            attribute, labels, matches = str(held["attribute"]), [str(v) for v in held["labels"]], str(held["matches"])
+        except (KeyError, TypeError):
+            raise ConfigError(
+                f"{self.path}: the join {text!r} needs attribute, labels and matches", code="UQL402"
+            ) from None
+        return {
+            "attribute": attribute,
+            "values": labels,
+            "rule": "pairs",
+            "pairs": self._rows.matching(labels, matches),
+        }
 
     # ------------------------------------------------------------------------------------------------------------ chance
     def _hash(self, text: str, row: Row, salt: str) -> int:

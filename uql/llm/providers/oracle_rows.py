@@ -112,6 +112,12 @@ class Rows:
             )
         ]
 
+    def matching(self, labels: list[str], sql: str) -> list[list[str]]:
+        """The pairs of labels a and b for which an expression over them is true."""
+        values = ",".join("('" + label.replace("'", "''") + "')" for label in labels)
+        found = self._run(f"SELECT a, b FROM (VALUES {values}) x(a), (VALUES {values}) y(b) WHERE ({sql})", sql)
+        return [[str(a), str(b)] for a, b in found]
+
     def _run(self, statement: str, sql: str) -> list[tuple[Any, ...]]:
         import duckdb
 

@@ -1,0 +1,142 @@
+"""Joins on a condition that a model decides: their answers are those of SQL over the labels, and their calls are few."""
+
+from __future__ import annotations
+
+import pytest
+
+from uql.errors import BudgetError
+
+ON = {  # the condition, in UQL and over the labels
+    "the review {a.text} and the review {b.text} agree": "x.sentiment = y.sentiment",
+    "they agree": "x.sentiment = y.sentiment",
+    "both are about the same thing": "x.about = y.about",
+}
+PAIRS = "FROM r AS x JOIN r AS y ON x.film = y.film AND x.id < y.id AND x.text IS NOT NULL AND y.text IS NOT NULL"
+JOIN = "ON a.film = b.film AND a.id < b.id AND a.text IS NOT NULL AND b.text IS NOT NULL"
+
+
+@pytest.mark.parametrize(("text", "sql"), ON.items())
+def test_an_inner_join_with_equality_first_gives_the_pairs_of_the_labels(con, world, text, sql):
+    found = con.uql(f'SELECT a.id, b.id FROM reviews AS a JOIN reviews AS b {JOIN} AND "{text}" ORDER BY 1, 2')
+    assert found.fetchall() == world.truth(f"SELECT x.id, y.id {PAIRS} AND {sql} ORDER BY 1, 2")
+    assert found.exact
+
+
+def test_pairs_of_equal_texts_are_asked_once(con, world):
+    query = (
+        'SELECT a.id, b.id FROM reviews AS a JOIN reviews AS b ON a.id = b.id AND "they agree" WHERE a.text IS NOT NULL'
+    )
+    twice = con.uql(f"{query} UNION ALL {query}")
+    once = world.truth("SELECT COUNT(*) FROM r WHERE text IS NOT NULL")[0][0]
+    assert len(twice.fetchall()) == 2 * once
+    assert twice.cost.calls == once
+
+
+@pytest.mark.parametrize("kind", ["LEFT", "SEMI", "ANTI"])
+def test_left_semi_and_anti_joins_are_those_of_sql(con, world, kind):
+    shown, sql_shown = ("f.film, b.id", "f.film, y.id") if kind == "LEFT" else ("f.film", "f.film")
+    found = con.uql(
+        f"SELECT {shown} FROM films AS f {kind} JOIN reviews AS b ON f.film = b.film AND b.stars = 5 "
+        f'AND "the review is a joke" ORDER BY 1{", 2" if kind == "LEFT" else ""}'
+    )
+    truth = world.truth(
+        f"SELECT {sql_shown} FROM films AS f {kind} JOIN r AS y ON f.film = y.film AND y.stars = 5 "
+        f"AND y.joke AND y.text IS NOT NULL ORDER BY 1{', 2' if kind == 'LEFT' else ''} NULLS LAST"
+    )
+    assert found.fetchall() == truth
+
+
+def test_exists_and_in_with_a_text_inside_are_semi_joins(con, world):
+    found = con.uql(
+        'SELECT film FROM films WHERE film IN (SELECT film FROM reviews WHERE "the review is a joke") ORDER BY film'
+    )
+    assert found.fetchall() == world.truth(
+        "SELECT film FROM films WHERE film IN (SELECT film FROM r WHERE joke AND text IS NOT NULL) ORDER BY film"
+    )
+
+
+def test_a_join_too_large_for_its_pairs_is_answered_from_one_attribute_a_side(world):
+    asked = world.truth("SELECT COUNT(*) FROM r WHERE text IS NOT NULL")[0][0]
+    result = world.connect(budget=160).uql(
+        'SELECT a.id, b.id FROM reviews AS a JOIN reviews AS b ON a.id < b.id AND "the two reviews disagree" '
+        "WHERE a.text IS NOT NULL AND b.text IS NOT NULL ORDER BY 1, 2"
+    )
+    truth = world.truth(
+        "SELECT x.id, y.id FROM r AS x JOIN r AS y ON x.id < y.id AND x.sentiment <> y.sentiment "
+        "AND x.text IS NOT NULL AND y.text IS NOT NULL ORDER BY 1, 2"
+    )
+    assert result.fetchall() == truth
+    assert result.cost.calls <= asked + 1 + 64
+    assert not result.exact
+    assert any("random pairs asked outright agree" in note for note in result.notes)
+
+
+def test_an_attribute_that_does_not_decide_the_condition_is_not_relied_on(world):
+    result = world.connect(budget=160).uql(
+        'SELECT a.id, b.id FROM reviews AS a JOIN reviews AS b ON a.id < b.id AND "both are about the same thing" '
+        "WHERE a.text IS NOT NULL AND b.text IS NOT NULL"
+    )
+    found = set(result.fetchall())
+    truth = set(
+        world.truth(
+            "SELECT x.id, y.id FROM r AS x JOIN r AS y ON x.id < y.id AND x.about = y.about "
+            "AND x.text IS NOT NULL AND y.text IS NOT NULL"
+        )
+    )
+    assert found <= truth  # only pairs that were asked
+    assert any("does not decide" in note for note in result.notes)
+    assert result.cost.calls <= 160
+
+
+def test_method_attribute_asks_for_it_where_the_pairs_would_fit(world):
+    query = (
+        'SELECT a.id, b.id FROM reviews AS a JOIN reviews AS b ON a.id < b.id AND "the two reviews disagree" '
+        "WHERE a.text IS NOT NULL AND b.text IS NOT NULL ORDER BY 1, 2 WITH (exact{})"
+    )
+    con = world.connect()
+    by_attribute = con.uql(query.format(", method = 'attribute'"))
+    by_pairs = con.uql(query.format(""))
+    assert by_attribute.fetchall() == by_pairs.fetchall()
+    assert by_attribute.cost.calls < 120 < by_pairs.cost.calls
+    assert by_pairs.exact
+    assert not by_attribute.exact
+
+
+def test_a_semi_join_uses_the_attribute_too(world):
+    query = (
+        "SELECT a.id FROM reviews AS a {} JOIN reviews AS b ON a.film <> b.film AND b.stars = 1 "
+        'AND b.text IS NOT NULL AND a.text IS NOT NULL AND "the two reviews disagree" ORDER BY 1'
+    )
+    for kind in ("SEMI", "ANTI"):
+        result = world.connect(budget=150).uql(query.format(kind))
+        assert result.fetchall() == world.truth(
+            f"SELECT x.id FROM r AS x {kind} JOIN r AS y ON x.film <> y.film AND y.stars = 1 AND y.text IS NOT NULL "
+            "AND x.text IS NOT NULL AND x.sentiment <> y.sentiment ORDER BY 1"
+        )
+        assert result.cost.calls <= 150
+
+
+def test_a_join_that_does_not_fit_sends_nothing(world):
+    result = world.connect(budget=20).uql(
+        'SELECT a.id FROM reviews AS a SEMI JOIN reviews AS b ON a.id < b.id AND "they agree"'
+    )
+    with pytest.raises(BudgetError):
+        result.fetchall()
+
+
+def test_a_count_over_a_join_is_estimated_from_sampled_pairs_with_an_interval(world):
+    truth = world.truth(
+        "SELECT COUNT(*) FROM r AS x JOIN r AS y ON x.id < y.id AND x.sentiment = y.sentiment "
+        "AND x.text IS NOT NULL AND y.text IS NOT NULL"
+    )[0][0]
+    hits = 0
+    for seed in range(10):
+        result = world.connect(seed=seed, budget=80).uql(
+            'SELECT COUNT(*) AS n FROM reviews AS a JOIN reviews AS b ON a.id < b.id AND "they agree" '
+            "WHERE a.text IS NOT NULL AND b.text IS NOT NULL"
+        )
+        found = result.estimates["n"]
+        hits += found.low <= truth <= found.high
+        assert result.cost.calls <= 80
+        assert not found.exact
+    assert hits >= 8
