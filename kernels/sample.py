@@ -18,6 +18,7 @@ from uql.sampling.base import AggregateSampler
 
 DEFAULT_METHOD = "asd"
 PILOT = 256  # rows classified first, on which a taxonomy is completed
+MOST_RECALLED = 50_000  # rows that are looked up in the ledger before a sample is drawn
 FIRST_LOOK = 64  # rows before the first look of `error = x`
 
 
@@ -77,15 +78,19 @@ async def draw(
     if guided is not None:
         left = ctx.calls_left  # the example rows cost a call
         room = 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing)
-    sampler = _sampler(n, max(0, room), fits, ctx, guided, groups, size)
-    if left == 0 and per_row:  # budget 0: the ledger alone
-        return await _ledger_alone(block, relation, ctx, sampler)
+    alone = left == 0  # budget 0: the ledger alone
+    known = None if fits or (after and not alone) else await known_rows(block, relation, ctx, every=alone)
+    sampler = _sampler(n, max(0, room), fits, ctx, guided, groups, size, known)
     drawn = _Drawn(sampler, n)
+    pending: list[Rids] = []  # rows that pass, with their groups and values not yet asked
+    if known is not None:
+        drawn.rows.append(known[0])
+        drawn.truths.append(known[1])
+        pending.append(known[0][known[1].yes])
     looks = ctx.settings.error is not None and reached is not None and not fits and not after and per_row > 0
     look, size_of_look = 1, min(FIRST_LOOK, max(0, room))
     if looks:
         sampler.more(size_of_look, look)
-    pending: list[Rids] = []  # rows that pass, with their groups and values not yet asked
     named = not block.groups
     while True:
         left = ctx.calls_left
@@ -169,20 +174,6 @@ async def _truth(block: Block, rids: Rids, relation: Relation, ctx: Context) -> 
     return await sem_filter.truth(block.formula, block.filter_stages, rids, relation, ctx)
 
 
-async def _ledger_alone(block: Block, relation: Relation, ctx: Context, sampler: AggregateSampler) -> Sampled:
-    """Budget 0: what the ledger knows, which is no random sample."""
-    rids = np.arange(relation.n, dtype=np.int64)
-    truth = await _truth(block, rids, relation, ctx)
-    done = truth.complete
-    known = rids[done]
-    truth = Truth(truth.yes[done], truth.no[done], truth.unknown[done])
-    sampler = _make("uniform", relation.n, 0, ctx, known=(known, truth.answers))
-    sampled = Sampled(sampler, known, truth, len(known) == relation.n)
-    if not block.groups:
-        await classify(after_stages(block), block, sampled.passing, relation, ctx)
-    return sampled
-
-
 async def _guided(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     return None if method_of(ctx) == "uniform" else await guide(block, relation, ctx)
 
@@ -195,11 +186,28 @@ def _sampler(
     guided: Guide | None,
     groups: NDArray[np.int64] | None,
     size: NDArray[np.float64] | None,
+    known: tuple[Rids, Truth] | None = None,
 ) -> AggregateSampler:
     method = "uniform" if fits or guided is None else method_of(ctx)
     budget = n if method == "uniform" else room  # a uniform sample may grow by what cheap rows leave over
     extra: dict[str, Any] = {} if guided is None else {"features": guided.features, "prior": guided.prior}
+    if known is not None:
+        extra["known"] = (known[0], known[1].answers)
+        budget += len(known[0]) if method == "uniform" else 0
     return _make(method, n, budget, ctx, groups=groups, size=None if fits else size, **extra)
+
+
+async def known_rows(
+    block: Block, relation: Relation, ctx: Context, *, every: bool = False
+) -> tuple[Rids, Truth] | None:
+    """Rows that the ledger decides: they enter every estimate as what they are, never as a random sample.
+
+    None where there are none, where there is nothing to decide, or (unless `every`) too many rows to look up.
+    """
+    if block.formula is None or not block.filter_stages or (relation.n > MOST_RECALLED and not every):
+        return None
+    rids, truth = await sem_filter.recalled(block.formula, block.filter_stages, relation, ctx)
+    return (rids, truth) if len(rids) else None
 
 
 def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> AggregateSampler:

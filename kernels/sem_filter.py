@@ -43,6 +43,22 @@ async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relatio
             break
         await relation.ask(stage, rids[open_], ctx)
         _read(formula, masks, rids, relation, ctx)
+    return _truth(formula, masks, rids, relation)
+
+
+async def recalled(formula: Formula, stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> tuple[Rids, Truth]:
+    """The rows that the ledger's answers decide, at no call, and what they decide."""
+    rids = np.arange(relation.n, dtype=np.int64)
+    masks = _start(formula, rids, relation, ctx)
+    for stage in stages:
+        await relation.recall(stage, rids, ctx)
+    _read(formula, masks, rids, relation, ctx)
+    truth = _truth(formula, masks, rids, relation)
+    done = truth.complete
+    return rids[done], Truth(truth.yes[done], truth.no[done], truth.unknown[done])
+
+
+def _truth(formula: Formula, masks: Masks, rids: Rids, relation: Relation) -> Truth:
     result = formula.evaluate(masks)
     yes, no = result == TRUE, result & TRUE == 0
     attempted = np.ones(len(rids), dtype=bool)

@@ -9,7 +9,7 @@ import numpy as np
 
 from uql.compiler.physical import Stage
 from uql.compiler.virtual import VirtualColumn
-from uql.errors import ModelReplyError
+from uql.errors import BudgetError, ModelReplyError
 from uql.kernels.base import Context, Relation, Rids
 from uql.llm.questions import NONE, Write
 
@@ -34,6 +34,13 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
     if column.id in relation.labels or not len(rids):
         return
     labels, descriptions = await _named(column, rids, (), relation, ctx)
+    if not labels and not ctx.fits(1):
+        raise BudgetError(
+            f'the groups of "{column.text}" need a call to be named, and the budget leaves none',
+            start=column.span.start,
+            end=column.span.end,
+            help="WITH (budget = n) with a larger n, or give the labels with ::ENUM('a', 'b')",
+        )
     if not labels:
         raise ModelReplyError(
             f'the model named no groups for "{column.text}"',

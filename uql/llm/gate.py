@@ -253,6 +253,32 @@ class Gate:
                         found[j][i] = answer
         return tuple(collected(q, column) for q, column in zip(questions, found, strict=True))
 
+    async def known(
+        self, questions: Sequence[Question], rows: Sequence[Row], *, model: str | Provider | None = None
+    ) -> tuple[Answers, ...]:
+        """What the ledger answers, at no call: the other rows fail with the kind "budget".
+
+        A row that the ledger answers whole is counted as cached, as in `ask`.
+        """
+        provider = await self.provider(model)
+        heads = [question_key(provider, q) for q in questions]
+        found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
+        missing = Answer(problem=Problem("budget", "the ledger does not have it"))
+        for chunk in distinct(rows, heads, self.ledger, ask_null=False, most=CHUNK):
+            held = await self.ledger.get([key for slot in chunk for key in slot.keys])
+            events = [
+                self._event("cached", provider, tuple(questions))
+                for slot in chunk
+                if all(key in held for key in slot.keys)
+            ]
+            self.cost.cached += len(events)
+            await self._record([], events)
+            for slot in chunk:
+                for j, key in enumerate(slot.keys):
+                    for i in slot.indices:
+                        found[j][i] = held.get(key, missing)
+        return tuple(collected(q, column) for q, column in zip(questions, found, strict=True))
+
     async def _ask_chunk(
         self, questions: tuple[Question, ...], slots: list[Slot], provider: Provider, source: str
     ) -> None:
