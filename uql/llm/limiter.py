@@ -58,6 +58,7 @@ class Limiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._gate: asyncio.Lock | None = None
         self._fastest = float("inf")
+        self._usual = 0.5  # seconds of a call, on the average
         self._cut_at = float("-inf")
         self._starting = True  # the window doubles a round trip until the first sign of strain
 
@@ -135,15 +136,19 @@ class Limiter:
             return
         if fault in ("rate_limit", "timeout", "server"):
             self._starting = False
-            if now - self._cut_at > max(1.0, seconds):  # once a round trip
+            if now - self._cut_at > self._round_trip():  # those in flight were sent before the last cut
                 self.window, self._cut_at = max(1.0, self.window / 2), now
         elif fault is None:
             self._fastest = min(self._fastest * 1.01, seconds)
+            self._usual += 0.1 * (seconds - self._usual)
             if seconds < 4 * self._fastest + 0.05 or self.window < 8:
                 self.window = min(float(self.most), self.window + (1.0 if self._starting else 1.0 / self.window))
-            elif now - self._cut_at > max(1.0, seconds):
+            elif now - self._cut_at > self._round_trip():
                 self.window, self._cut_at, self._starting = max(1.0, self.window * 0.9), now, False
         self._wake()
+
+    def _round_trip(self) -> float:
+        return max(0.02, 2 * self._usual)
 
     async def pause(self, failures: int, retry_after_s: float | None) -> None:
         """Wait before a row is sent again: as long as the provider said, else exponentially with full jitter."""
