@@ -141,9 +141,10 @@ def run(ledger: str) -> int:
         for number, step in enumerate(STEPS, 1):
             print(f"{number}. {step.title}\n\n{step.query}\n", flush=True)
             with Progress() as progress:
-                con.on_event(progress)
+                stop = con.on_event(progress)
                 result = con.uql(step.query)
                 data = result.arrow()
+                stop()
             print(render.table(data, types=result.types, estimates=result.estimates))
             for line in (*step.truth(con, result), *(f"        {line}" for line in render.footer(result))):
                 print(line)

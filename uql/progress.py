@@ -49,7 +49,7 @@ class Counts:
     priced: bool = False  # has any call had a price?
     cap: int | None = None  # calls at most
     usd_cap: float | None = None
-    seconds: float = 0.0  # since the first event
+    seconds: float = 0.0  # since the statement began
     estimates: dict[str, Estimate] = field(default_factory=dict)
 
     def add(self, event: EventLike) -> None:
@@ -84,7 +84,7 @@ class Counts:
             spent = f"${self.usd:.4f}"
             parts.append(f"{spent} of ${self.usd_cap:.2f}" if self.usd_cap is not None else spent)
         if rate and self.cap is not None and self.calls >= 8:
-            parts.append(f"{(self.cap - self.calls) / rate:.0f} s left")
+            parts.append(f"{max(0, self.cap - self.calls) / rate:.0f} s left")
         return ", ".join(parts)
 
     def estimate_lines(self) -> list[str]:
@@ -120,8 +120,10 @@ class Progress:
 
     def __call__(self, event: EventLike) -> None:
         now = self._clock()
-        if self._started is None:
-            self._started = self._drawn = now
+        if self._started is None or event.kind == "plan":  # the next statement begins
+            self.counts = Counts()
+            self._started = now
+            self._drawn = now if self._live is None else self._drawn
         self.counts.add(event)
         self.counts.seconds = now - self._started
         if not self.enabled or event.kind == "done":

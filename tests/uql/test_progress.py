@@ -81,6 +81,14 @@ def test_a_short_query_and_a_disabled_progress_show_nothing() -> None:
         assert progress.counts.calls == 40
 
 
+def test_the_next_statement_begins_anew() -> None:
+    progress = Progress(stream=io.StringIO(), clock=Clock(1.0))
+    run(progress)
+    run(progress)
+    assert progress.counts.calls == 40
+    assert progress.counts.line().startswith("40 of 64 calls")
+
+
 def test_no_more_than_five_estimates_are_shown() -> None:
     progress = Progress(stream=io.StringIO())
     for i in range(9):
