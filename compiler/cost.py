@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
-from uql.compiler.physical import Block, Goal, Stage
+from uql.compiler.formula import Formula, Masks
+from uql.compiler.orders import asked_shares, imagined, passes
+from uql.compiler.physical import Block, Goal, PhysicalPlan, Stage, UnionPlan, stages
 from uql.compiler.virtual import Kind
 
 CHARS_PER_TOKEN = 4.0
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
 ANSWER_TOKENS = {Kind.CONDITION: 1, Kind.SCORE: 1, Kind.CHOICE: 4, Kind.GROUP: 4, Kind.EXTRACT: 8, Kind.SUMMARY: 150}
 TAXONOMY_ROWS, TAXONOMY_TOKENS = 24, 150
-SELECTIVITY = (0.0, 1 / 3, 1.0)  # of a condition that nobody has asked yet
+SUMMARY_ROWS = 20  # rows of a group in one request for a summary
+GROUPS = 8  # expected where their number is not known
+SELECTIVITY = 1 / 3  # of a condition that nobody has asked yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +31,15 @@ class Range:
     expected: float
     high: float
 
+    @classmethod
+    def exactly(cls, n: float) -> Range:
+        return cls(n, n, n)
+
     def __add__(self, other: Range) -> Range:
         return Range(self.low + other.low, self.expected + other.expected, self.high + other.high)
+
+    def __mul__(self, other: Range) -> Range:
+        return Range(self.low * other.low, self.expected * other.expected, self.high * other.high)
 
     def times(self, factor: float) -> Range:
         return Range(self.low * factor, self.expected * factor, self.high * factor)
@@ -50,73 +62,174 @@ class Quote:
     output_tokens: Range
     usd: Range | None = None  # None: the price of the model is not known
     seconds: Range | None = None
+    every: Range = NOTHING  # calls that asking every row would need, whatever the budget
 
     def __add__(self, other: Quote) -> Quote:
         return Quote(
             self.calls + other.calls,
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
+            every=self.every + other.every,
+        )
+
+    def priced(self, usd_per_input_token: float, usd_per_output_token: float) -> Quote:
+        usd = self.input_tokens.times(usd_per_input_token) + self.output_tokens.times(usd_per_output_token)
+        return replace(self, usd=usd)
+
+    def within(self, budget: int | None) -> Quote:
+        """The same with at most `budget` calls; tokens shrink as calls do."""
+        if budget is None or self.calls.high <= budget:
+            return self
+        calls = self.calls.capped(budget)
+        share = [
+            c / a if a else 1.0
+            for c, a in (
+                (calls.low, self.calls.low),
+                (calls.expected, self.calls.expected),
+                (calls.high, self.calls.high),
+            )
+        ]
+
+        def shrunk(tokens: Range) -> Range:
+            parts = tokens.low * share[0], tokens.expected * share[1], tokens.high * share[2]
+            return Range(min(parts), parts[1], max(parts))
+
+        return replace(
+            self, calls=calls, input_tokens=shrunk(self.input_tokens), output_tokens=shrunk(self.output_tokens)
         )
 
 
 FREE = Quote(NOTHING, NOTHING, NOTHING)
 
 
-def block_quote(
-    block: Block,
-    candidates: int,
-    budget: int | None,
-    chars: dict[Stage, float],
-    selectivity: tuple[float, float, float] = SELECTIVITY,
-) -> Quote:
-    """The price of one block.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a block before it runs."""
 
-    Args:
-        candidates: rows that DuckDB leaves for the model.
-        budget: calls at most; None: no limit.
-        chars: mean characters of a row as each stage shows it.
-        selectivity: low, expected and high share of the rows that pass; by default nothing is known of it.
-    """
-    n = float(candidates)
-    share = Range(*selectivity) if block.formula is not None else Range(1, 1, 1)
-    calls: dict[Stage, Range] = {}
-    asked = Range(n, n, n)
-    if block.goal is Goal.FIRST and block.wanted is not None:
-        k = min(n, block.wanted)
-        low, expected, high = (max(s, 1 / max(n, 1.0)) for s in selectivity)
-        asked = Range(min(n, k / high), min(n, k / expected), min(n, k / low))
-    for i, stage in enumerate(block.filter_stages):
-        calls[stage] = asked if i == 0 else Range(0, asked.expected * selectivity[1] ** i, asked.high)
-    passing = Range(asked.low * share.low, asked.expected * share.expected, asked.high * share.high)
-    if block.goal is Goal.FIRST and block.wanted is not None:
-        passing = Range(0, min(n, block.wanted), min(n, block.wanted))
-    returned = passing if block.limit is None else passing.capped(block.wanted)
-    for stage in block.row_stages:
-        calls[stage] = passing
+    rows: Range  # candidates that DuckDB leaves for the model
+    chars: Mapping[Stage, float] = field(default_factory=dict)  # mean characters of a row as a stage shows it
+    pairs: Range = NOTHING  # of an outer join
+    answers: Masks | None = None  # (leaves, m) of the WHERE for the rows of a pilot
+    share: tuple[float, float] | None = None  # low and high share of rows that pass, from the pilot
+    rates: tuple[float, ...] | None = None  # share of true answers a leaf, from earlier queries
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls of a block by what they are for, and the rows that pass its WHERE."""
+
+    by_stage: dict[Stage, Range]
+    taxonomies: Range
+    summaries: Range
+    passing: Range
+
+    @property
+    def total(self) -> Range:
+        return sum(self.by_stage.values(), self.taxonomies + self.summaries)
+
+
+def model_answers(formula: Formula, known: Known) -> Masks:
+    """Answers to try orders and prices on: the pilot's, else independent terms at their rates, else at SELECTIVITY."""
+    if known.answers is not None and known.answers.shape[1]:
+        return known.answers
+    return imagined(formula, known.rates or [SELECTIVITY] * len(formula.leaves))
+
+
+def calls_of(block: Block, known: Known) -> Calls:
+    """How many rows each stage of a block is asked of, if nothing limits them."""
+    by_stage: dict[Stage, Range] = {}
+    if block.outer_join is not None:
+        by_stage.update(
+            _filter(
+                block.outer_join.formula, block.outer_join.stages, known.pairs, replace(known, answers=None, rates=None)
+            )
+        )
+    rows, share = known.rows, Range.exactly(1)
+    if block.formula is not None:
+        answers = model_answers(block.formula, known)
+        expected = passes(block.formula, answers)
+        informed = known.answers is not None and known.share is not None
+        low, high = known.share if informed and known.share is not None else (0.0, 1.0)
+        share = Range(low, expected, high)
+        if block.goal is Goal.FIRST and block.wanted is not None:
+            rows = _until(block.wanted, rows, share)
+        by_stage.update(_filter(block.formula, block.filter_stages, rows, known))
+    passing = rows * share
+    returned = passing
+    if block.wanted is not None:
+        returned = passing.capped(block.wanted)
+        if block.goal is Goal.FIRST:
+            passing = returned
+    for stage in stages((*block.groups, *(c for s in block.row_stages for c in s.columns))):
+        by_stage[stage] = passing
     for stage in block.late_stages:
-        calls[stage] = returned
-    total, tokens_in, tokens_out = NOTHING, NOTHING, NOTHING
-    for stage, count in calls.items():
-        total += count
-        questions = sum(len(c.text) for c in stage.columns) / CHARS_PER_TOKEN
-        row = PROMPT_TOKENS + questions + chars.get(stage, 0.0) / CHARS_PER_TOKEN
-        tokens_in += count.times(row)
-        tokens_out += count.times(sum(ANSWER_TOKENS[c.kind] for c in stage.columns))
-    for column in block.groups:
-        stage = Stage((column,))
-        row = chars.get(stage, 0.0) / CHARS_PER_TOKEN
-        total += Range(1, 1, 1) + passing
-        tokens_in += passing.times(PROMPT_TOKENS + row) + Range(1, 1, 1).times(TAXONOMY_ROWS * row + PROMPT_TOKENS)
-        tokens_out += passing.times(ANSWER_TOKENS[Kind.GROUP]) + Range(1, 1, 1).times(TAXONOMY_TOKENS)
+        by_stage[stage] = returned
+    taxonomies = Range(0.0 if passing.low < 1 else 1.0, 1.0, 1.0).times(len(block.groups))
+    summaries = NOTHING
     if block.summaries:
-        per_column = len(block.summaries)
-        total += Range(per_column, per_column * (3 if block.keys else 1), per_column * max(1.0, passing.high))
-    limited = total.capped(budget)
-    shrink = [limited.low / total.low if total.low else 1.0]
-    shrink += [limited.expected / total.expected if total.expected else 1.0]
-    shrink += [limited.high / total.high if total.high else 1.0]
+        groups = passing.capped(GROUPS) if block.keys else Range.exactly(1)
+        most = max(1.0, passing.high)
+        each = Range(groups.low, max(groups.expected, passing.expected / SUMMARY_ROWS), most)
+        summaries = each.times(len(block.summaries))
+    return Calls(by_stage, taxonomies, summaries, passing)
 
-    def scaled(tokens: Range) -> Range:
-        return Range(tokens.low * shrink[0], tokens.expected * shrink[1], tokens.high * shrink[2])
 
-    return Quote(limited, scaled(tokens_in), scaled(tokens_out))
+def quote(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Quote:
+    """The price of a whole plan, if no budget limits it: that of its blocks together."""
+    match plan:
+        case UnionPlan(left=left, right=right):
+            return quote(left, known) + quote(right, known)
+        case Block():
+            return sum(
+                (quote(below, known) for _, below in (*plan.derived, *plan.nested)), block_quote(plan, known(plan))
+            )
+    return FREE
+
+
+def block_quote(block: Block, known: Known) -> Quote:
+    """The price of one block."""
+    calls = calls_of(block, known)
+    tokens_in, tokens_out = NOTHING, NOTHING
+    for stage, count in calls.by_stage.items():
+        tokens_in += count.times(request_tokens(stage, known.chars.get(stage, 0.0)))
+        tokens_out += count.times(sum(ANSWER_TOKENS[c.kind] for c in stage.columns))
+    mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
+    tokens_in += calls.taxonomies.times(PROMPT_TOKENS + TAXONOMY_ROWS * mean)
+    tokens_out += calls.taxonomies.times(TAXONOMY_TOKENS)
+    tokens_in += calls.summaries.times(PROMPT_TOKENS + SUMMARY_ROWS * mean)
+    tokens_out += calls.summaries.times(ANSWER_TOKENS[Kind.SUMMARY])
+    return Quote(calls.total, tokens_in, tokens_out, every=calls.total)
+
+
+def request_tokens(stage: Stage, chars: float) -> float:
+    """Input tokens of one row of a stage."""
+    return PROMPT_TOKENS + (chars + sum(len(c.text) for c in stage.columns)) / CHARS_PER_TOKEN
+
+
+def rows_out(block: Block, known: Known) -> Range:
+    """How many rows a block gives to the query around it."""
+    passing = calls_of(block, known).passing
+    if block.aggregated:
+        if not block.keys:
+            return Range.exactly(1)
+        passing = Range(min(1.0, passing.low), min(float(GROUPS), passing.expected), passing.high)
+    return passing.capped(block.wanted)
+
+
+def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Known) -> dict[Stage, Range]:
+    shares = asked_shares(formula, wanted, model_answers(formula, known))
+    concrete = any(not leaf.semantic for leaf in formula.leaves)
+    found = {}
+    for i, (stage, share) in enumerate(zip(wanted, shares, strict=True)):
+        low = rows.low if i == 0 and not concrete else 0.0
+        found[stage] = Range(low, rows.expected * share, rows.high)
+    return found
+
+
+def _until(k: int, rows: Range, share: Range) -> Range:
+    """Rows asked until k of them pass."""
+
+    def asked(n: float, s: float) -> float:
+        return min(n, k / s) if s > 0 else n
+
+    return Range(asked(rows.low, share.high), asked(rows.expected, share.expected), asked(rows.high, share.low))

@@ -1,126 +1,301 @@
-"""A plan as a person reads it: the tree, how each quoted text was read, the columns sent, and the price."""
+"""A plan as a person reads it: the tree of its steps, how each quoted text was read, the columns sent, and the price.
+
+`steps` makes the tree once; `text` prints it here, `formats.py` as JSON and Mermaid.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from uql.compiler.bound import BoundStatement
-from uql.compiler.cost import FREE, Quote, Range
-from uql.compiler.physical import Block, Goal, OuterJoin, PhysicalPlan, SqlQuery, Stage, UnionPlan
+from uql.compiler.cost import Calls, Known, Quote, Range, calls_of, model_answers
+from uql.compiler.orders import cost_of
+from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, Stage, UnionPlan
 from uql.compiler.shown import describe_source, show
-from uql.compiler.virtual import VirtualColumn
+from uql.compiler.virtual import Kind, VirtualColumn
 
-Price = Callable[[Block], Quote]
+Knowledge = Callable[[Block], Known]
 
 
-def explain(statement: BoundStatement, plan: PhysicalPlan, price: Price, budget: int | None) -> str:
-    """The text of EXPLAIN. `price` gives the quote of a block; no model is asked."""
-    lines = [*_plan(plan, 0)]
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of a plan: what is done, with what, and what else is to say of it."""
+
+    operator: str
+    what: str = ""
+    notes: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()  # columns shown to the model
+    calls: Range | None = None  # rows asked, if no budget limits them
+    inputs: tuple[Step, ...] = ()
+
+    @property
+    def line(self) -> str:
+        notes = [*self.notes]
+        if self.reads:
+            notes.append(f"reads {', '.join(self.reads)}")
+        if self.calls is not None:
+            notes.append(f"{number(self.calls)} calls")
+        head = f"{self.operator} {self.what}".rstrip()
+        return f"{head}  [{'; '.join(notes)}]" if notes else head
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """All that EXPLAIN says of a statement, before it is printed."""
+
+    step: Step
+    readings: tuple[str, ...]
+    quote: Quote
+    budget: int | None
+    warnings: tuple[str, ...]
+
+
+def explained(
+    statement: BoundStatement, plan: PhysicalPlan, known: Knowledge, quote: Quote, budget: int | None
+) -> Explained:
+    """What EXPLAIN says. `known` gives what is known of each block; no model is asked."""
     readings = [r for r in statement.readings if r.read_as != "identifier"]
-    if readings:
-        lines += ["", "How the quoted texts were read:"]
-        lines += [f'  "{r.text}": {r.read_as}{" " + r.detail if r.detail else ""}' for r in readings]
-    quote = total(plan, price)
-    lines += ["", *quote_lines(quote)]
-    lines.append(f"Budget: {'all rows' if budget is None else f'{budget:,} calls'}")
-    lines += [f"Warning: {w}" for w in statement.warnings]
+    told = dict.fromkeys(f'"{r.text}": {_reading(r.read_as, r.detail)}' for r in readings)
+    return Explained(steps(plan, known), tuple(told), quote, budget, statement.warnings)
+
+
+def text(found: Explained) -> str:
+    """The text of EXPLAIN."""
+    lines = [*tree(found.step)]
+    if found.readings:
+        lines += ["", "Quoted texts, as they were read:", *(f"  {reading}" for reading in found.readings)]
+    lines += ["", *quote_lines(found.quote, found.budget)]
+    lines += [f"Warning: {w}" for w in found.warnings]
     return "\n".join(lines)
 
 
-def total(plan: PhysicalPlan, price: Price) -> Quote:
-    """The price of a whole plan: that of its blocks together."""
-    match plan:
-        case UnionPlan(left=left, right=right):
-            return total(left, price) + total(right, price)
-        case Block():
-            quote = price(plan)
-            for _, below in (*plan.derived, *plan.nested):
-                quote = quote + total(below, price)
-            return quote
-    return FREE
+def tree(step: Step, depth: int = 0) -> list[str]:
+    """A step and those below it, indented by two spaces; a chain of steps reads from the last one to the first."""
+    lines = ["  " * depth + step.line]
+    for below in step.inputs:
+        lines += tree(below, depth + 1)
+    return lines
 
 
-def quote_lines(quote: Quote) -> list[str]:
+def quote_lines(quote: Quote, budget: int | None) -> list[str]:
+    """The price, low–high in parentheses where they differ."""
+    if not quote.every.high:
+        return ["Price: nothing; no model is asked"]
+    limit = "none, every row is asked" if budget is None else f"{budget:,} calls"
+    if budget is not None and quote.every.high > budget:
+        limit += f"; asking every row would need {number(quote.every)}"
     return [
-        f"Calls: {_range(quote.calls)}",
-        f"Input tokens: {_range(quote.input_tokens)}; output tokens: {_range(quote.output_tokens)}",
-        f"USD: {_range(quote.usd, 4) if quote.usd else 'unknown'}",
+        f"Calls: {number(quote.calls)}",
+        f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
+        f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
+        f"Budget: {limit}",
     ]
 
 
-def _range(r: Range, places: int = 0) -> str:
+def number(r: Range, places: int = 0) -> str:
+    """expected (low–high), or the number alone where it is certain."""
     low, expected, high = (f"{x:,.{places}f}" for x in (r.low, r.expected, r.high))
     return low if low == high else f"{expected} ({low}–{high})"
 
 
-def _plan(plan: PhysicalPlan, depth: int) -> list[str]:
-    pad = "  " * depth
+def _reading(read_as: str, detail: str) -> str:
+    words = {"virtual": "asked of the model:", "string": "a string", "column": "the column"}
+    return f"{words.get(read_as, read_as)} {detail}".rstrip()
+
+
+# ------------------------------------------------------------------------------------------------------------ the steps
+def steps(plan: PhysicalPlan, known: Knowledge) -> Step:
+    """The tree of a plan's steps, the last one outermost."""
     match plan:
         case SqlQuery():
-            return [f"{pad}DuckDB"]
-        case UnionPlan(left=left, right=right, all=all_):
-            return [f"{pad}{'UnionAll' if all_ else 'Union'}", *_plan(left, depth + 1), *_plan(right, depth + 1)]
+            return Step("DuckDB", "the whole query", ("no model is asked",))
+        case UnionPlan():
+            found = Step(
+                "UnionAll" if plan.all else "Union", inputs=(steps(plan.left, known), steps(plan.right, known))
+            )
+            if plan.order_by:
+                found = Step("Sort", _keys(plan), inputs=(found,))
+            return _limited(plan, found)
         case Block():
-            return _block(plan, depth)
-    return []
+            return _block(plan, known)
+    raise TypeError(f"not a physical plan: {plan!r}")
 
 
-def _block(block: Block, depth: int) -> list[str]:
-    steps: list[str] = []
-    if block.limit is not None or block.offset:
-        steps.append(
-            f"Limit {block.limit if block.limit is not None else 'all'}"
-            + (f" offset {block.offset}" if block.offset else "")
-        )
-    if block.late_stages:
-        steps += [f"SemMap {_stage(s)}  (rows returned only)" for s in block.late_stages]
-    if block.order_by:
-        keys = ", ".join(
-            show(k.expr) + (" DESC (highest first)" if k.descending else " (lowest first)") for k in block.order_by
-        )
-        steps.append(f"Sort {keys}")
-    if block.distinct:
-        steps.append("Distinct")
-    if block.having is not None:
-        steps.append(f"Having {show(block.having)}")
-    if block.summaries:
-        steps.append("SemAgg " + ", ".join(f'"{c.text}"' for c in block.summaries))
+def _block(block: Block, knowledge: Knowledge) -> Step:
+    known = knowledge(block)
+    calls = calls_of(block, known)
+    step = _source(block, known, knowledge)
+    if block.formula is not None:
+        step = _filter(block, known, calls, step)
+    for stage in calls.by_stage:
+        groups = [c for c in stage.columns if c in block.groups]
+        late, early = stage in block.late_stages, any(c in s.columns for s in block.row_stages for c in stage.columns)
+        if groups:
+            rest = " with " + texts(Stage(tuple(c for c in stage.columns if c not in groups))) if early else ""
+            what = ", ".join(f'"{c.text}"{_into(c)}' for c in groups) + rest
+            notes = ("a taxonomy from some rows first: 1 call", *_ways(stage))
+            step = Step("SemGroup", what, notes, _reads(stage), calls.by_stage[stage], (step,))
+        elif early and not late:
+            step = Step("SemMap", texts(stage), _ways(stage), _reads(stage), calls.by_stage[stage], (step,))
     if block.aggregated:
         by = f" BY {', '.join(k.name for k in block.keys)}" if block.keys else ""
-        steps.append(f"Aggregate {', '.join(i.name for i in block.items)}{by}  (a sample will do, with an interval)")
-    steps += [f"SemMap {_stage(s)}" for s in block.row_stages]
-    steps += [f'SemGroup "{c.text}"{_into(c)}  reads={_reads(c)}' for c in block.groups]
-    if block.formula is not None:
-        how = {Goal.FIRST: f"  (stops at {block.wanted} rows)", Goal.SEARCH: ""}.get(block.goal, "")
-        steps += [f"SemFilter {_stage(s)}{how}" for s in block.filter_stages]
-    lines = [f"{'  ' * (depth + i)}{step}" for i, step in enumerate(steps)]
-    inner = depth + len(steps)
-    pad = "  " * inner
-    if isinstance(block.outer_join, OuterJoin):
-        join = block.outer_join
-        lines.append(
-            f"{pad}SemJoin {join.kind} {describe_source(join.left)}, {describe_source(join.right)} "
-            + "; ".join(_stage(s) for s in join.stages)
+        sampled = ("estimated from a sample where the budget does not reach every row",) if calls.total.high else ()
+        step = Step(
+            "Aggregate", ", ".join(_item(i.name, show(i.expr)) for i in block.items) + by, sampled, inputs=(step,)
         )
-    else:
-        where = f" WHERE {show(block.pushed)}" if block.pushed is not None else ""
-        lines.append(f"{pad}DuckDB {describe_source(block.source)}{where}")
-    for alias, plan in block.derived:
-        lines += [f"{pad}  {alias}:", *_plan(plan, inner + 2)]
-    for _, plan in block.nested:
-        lines += [f"{pad}  sub-query:", *_plan(plan, inner + 2)]
-    return lines
+    if block.summaries:
+        column = block.summaries[0]
+        said = ", ".join(f'"{c.text}"{_type(c)}' for c in block.summaries)
+        notes = ("said of each group as a whole" if block.keys else "said of all rows as a whole",)
+        step = Step("SemAgg", said, notes, _reads(Stage((column,))), calls.summaries, (step,))
+    if block.having is not None:
+        step = Step("Having", show(block.having), inputs=(step,))
+    if block.distinct:
+        step = Step("Distinct", inputs=(_project(block, step),))
+    if block.order_by:
+        step = Step("Sort", _keys(block), inputs=(step,))
+    step = _limited(block, step)
+    for stage in block.late_stages:
+        notes = ("of the rows returned only", *_ways(stage))
+        step = Step("SemMap", texts(stage), notes, _reads(stage), calls.by_stage[stage], (step,))
+    return step if block.distinct or block.aggregated else _project(block, step)
 
 
-def _stage(stage: Stage) -> str:
-    texts = ", ".join(f'"{c.text}" {c.kind}{"" if c.type == "BOOLEAN" else ":" + c.type}' for c in stage.columns)
-    one = "one request a row, " if len(stage.columns) > 1 else ""
-    return f"{texts}  {one}reads={_reads(*stage.columns)}"
+def _project(block: Block, below: Step) -> Step:
+    return Step("Project", ", ".join(_item(i.name, show(i.expr)) for i in block.items), inputs=(below,))
 
 
-def _reads(*columns: VirtualColumn) -> str:
-    return ", ".join(dict.fromkeys(c.label for v in columns for c in (*v.reads, *v.holes)))
+def _filter(block: Block, known: Known, calls: Calls, below: Step) -> Step:
+    """WHERE: one line where one request a row answers it, else a line for each stage under it, in the order asked."""
+    shown, notes = show_formula(block), _filter_notes(block, known)
+    only = block.filter_stages[0] if len(block.filter_stages) == 1 else None
+    if only is not None and all(c.kind is Kind.CONDITION for c in only.columns):
+        return Step("SemFilter", shown, (*notes, *_ways(only)), _reads(only), calls.by_stage.get(only), (below,))
+    asked = []
+    for i, stage in enumerate(block.filter_stages, 1):
+        place = (f"asked {_ordinal(i)}",) if only is None else ()
+        asked.append(Step("Ask", texts(stage), (*place, *_ways(stage)), _reads(stage), calls.by_stage.get(stage)))
+    return Step("SemFilter", shown, notes, inputs=(*asked, below))
+
+
+def _source(block: Block, known: Known, knowledge: Knowledge) -> Step:
+    inner = [Step("Derived", alias, inputs=(steps(plan, knowledge),)) for alias, plan in block.derived]
+    inner += [Step("SubQuery", inputs=(steps(plan, knowledge),)) for _, plan in block.nested]
+    where = f" WHERE {show(block.pushed)}" if block.pushed is not None else ""
+    rows = f"{number(known.rows)} rows"
+    join = block.outer_join
+    if join is None:
+        return Step("DuckDB", f"{describe_source(block.source)}{where}", (rows,), inputs=tuple(inner))
+    on = " AND ".join([*([show(join.pairs)] if join.pairs is not None else []), *(_leaf_texts(join.formula.leaves))])
+    asked = calls_of(block, known).by_stage
+    stages = tuple(Step("Ask", texts(s), _ways(s), _reads(s), asked.get(s)) for s in join.stages)
+    what = f"{describe_source(join.left)} {join.kind} JOIN {describe_source(join.right)} ON {on}"
+    step = Step("SemJoin", what, (f"{number(known.pairs)} pairs from DuckDB", rows), inputs=(*stages, *inner))
+    return Step("DuckDB", where.strip(), inputs=(step,)) if where else step
+
+
+def show_formula(block: Block) -> str:
+    """What is left of WHERE, as a person writes it."""
+    assert block.formula is not None
+    stack: list[tuple[str, int]] = []
+    for part in block.formula.program:
+        if isinstance(part, int):
+            stack.append((show(block.formula.leaves[part].expr), 3))
+        elif part == "NOT":
+            inner, level = stack.pop()
+            stack.append((f"NOT {inner}" if level == 3 else f"NOT ({inner})", 2))
+        else:
+            (right, b), (left, a) = stack.pop(), stack.pop()
+            own = 1 if part == "AND" else 0
+            sides = [f"({side})" if level < own else side for side, level in ((left, a), (right, b))]
+            stack.append((f" {part} ".join(sides), own))
+    return stack[0][0]
+
+
+def _filter_notes(block: Block, known: Known) -> tuple[str, ...]:
+    assert block.formula is not None
+    notes = []
+    if block.goal is Goal.FIRST:
+        notes.append(f"stops at {block.wanted:,} rows")
+    if len(block.filter_stages) > 1:
+        informed = known.answers is not None or known.rates is not None
+        notes.append("a row that is decided is asked nothing more" if not informed else _why(block, known))
+    return tuple(notes)
+
+
+def _why(block: Block, known: Known) -> str:
+    """The order chosen beside the written one, in calls a row."""
+    assert block.formula is not None
+    answers = model_answers(block.formula, known)
+    chosen = block.filter_stages
+    ids = [min(c.id for c in s.columns) for s in chosen]
+    written = sorted(range(len(ids)), key=ids.__getitem__)
+    now = cost_of(block.formula, chosen, answers, [1.0] * len(chosen), range(len(chosen)))
+    then = cost_of(block.formula, chosen, answers, [1.0] * len(chosen), written)
+    if now == then:
+        return f"the written order is the cheapest: {now:.2f} calls a row"
+    return f"this order: {now:.2f} calls a row; the written order: {then:.2f}"
+
+
+def _limited(block: Block | UnionPlan, below: Step) -> Step:
+    if block.limit is None and not block.offset:
+        return below
+    offset = f" OFFSET {block.offset:,}" if block.offset else ""
+    return Step("Limit", (f"{block.limit:,}" if block.limit is not None else "all") + offset, inputs=(below,))
+
+
+def _keys(block: Block | UnionPlan) -> str:
+    parts = []
+    for key in block.order_by:
+        words = " (highest first)" if key.descending else " (lowest first)"
+        parts.append(show(key.expr) + (" DESC" if key.descending else "") + (words if _is_score(key.expr) else ""))
+    return ", ".join(parts)
+
+
+def _is_score(expr: object) -> bool:
+    column = getattr(expr, "column", None)
+    return isinstance(column, VirtualColumn) and column.kind is Kind.SCORE
+
+
+def _item(name: str, shown: str) -> str:
+    last = shown.strip('"').rpartition('."' if shown.endswith('"') else ".")[2]
+    return shown if name.lower() in (shown.strip('"').lower(), last.lower()) else f"{shown} AS {name}"
+
+
+def texts(stage: Stage) -> str:
+    """The questions of a stage, each with the type of its answer."""
+    return ", ".join(f'"{c.text}"{_type(c)}' for c in stage.columns)
+
+
+def _leaf_texts(leaves: tuple[object, ...]) -> list[str]:
+    return [show(leaf.expr) for leaf in leaves]  # type: ignore[attr-defined]
+
+
+def _type(column: VirtualColumn) -> str:
+    if column.kind is Kind.CONDITION:
+        return ""
+    if column.kind is Kind.SCORE:
+        return " score"
+    if column.kind is Kind.CHOICE and column.labels:
+        labels = ", ".join(f"'{label}'" for label in column.labels)
+        return f" one of {labels}" + (" or none of these" if column.none_of_these else "")
+    if column.kind is Kind.CHOICE:
+        return " one of the labels of a sub-query"
+    return f" {column.type}"
+
+
+def _ways(stage: Stage) -> tuple[str, ...]:
+    return ("one request a row",) if len(stage.columns) > 1 else ()
+
+
+def _reads(stage: Stage) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(c.label for v in stage.columns for c in (*v.reads, *v.holes)))
 
 
 def _into(column: VirtualColumn) -> str:
     return (f" INTO {column.into}" if column.into else "") + (" MANY" if column.many else "")
+
+
+def _ordinal(n: int) -> str:
+    return {1: "first", 2: "second", 3: "third"}.get(n, f"{n}th")

@@ -72,6 +72,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.catalog",
         "uql.frames",
         "uql.engine",
+        "uql.explaining",
         "uql.result",
         "uql.connection",
         "uql.statements",

@@ -19,14 +19,15 @@ import duckdb
 
 from uql.errors import ConfigError, DataError, UQLError, UQLSyntaxError
 from uql.settings import Settings
-from uql.statements import duckdb_own, store, text_outcome, write
+from uql.statements import duckdb_own, store, text_outcome, text_table, write
 
 if TYPE_CHECKING:
     from uql.catalog import Catalog
     from uql.compiler.bound import BoundStatement
     from uql.compiler.cost import Quote
-    from uql.compiler.physical import Block, PhysicalPlan
-    from uql.compiler.syntax import Query, Statement
+    from uql.compiler.explain import Explained
+    from uql.compiler.physical import PhysicalPlan
+    from uql.compiler.syntax import Explain, Query, Statement
     from uql.features.store import FeatureStore
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
@@ -195,6 +196,7 @@ class Connection:
             raise error.at(source) from None
 
     def _result(self, bound: BoundStatement, source: str) -> Result:
+        from uql.compiler.explain import text
         from uql.compiler.planner import plan
         from uql.result import Result
 
@@ -205,7 +207,7 @@ class Connection:
             raise error.at(source) from None
         return Result(
             lambda: self._run(bound, physical, settings),
-            lambda: self._explained(bound, physical, settings),
+            lambda: text(self._explained(bound, physical, settings)),
             lambda: self._quoted(physical, settings),
             source,
             self._store(source),
@@ -275,99 +277,82 @@ class Connection:
             listener(event)
 
     # ------------------------------------------------------------------------------------------------- explain, quote
-    def _price(
-        self, settings: Settings, calls: int | None, share: tuple[float, float, float] | None = None
-    ) -> Callable[[Block], Quote]:
-        from uql.compiler.bound import BoundItem, BoundSelect
-        from uql.compiler.cost import SELECTIVITY, block_quote
-        from uql.compiler.physical import Stage
-        from uql.compiler.sql import query_sql, render
-        from uql.compiler.syntax import Call, Star
-        from uql.engine import fields_of
-        from uql.kernels.duck import Duck
+    def _explained(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Explained:
+        from uql.explaining import Knowledge, explanation
 
-        def price(block: Block) -> Quote:
-            candidates = 0.0
-            if not block.derived and not block.nested and block.outer_join is None:
-                count = BoundSelect(
-                    (BoundItem(Call("count", (Star(),)), "n", "BIGINT"),), block.source, block.pushed, aggregated=True
-                )
-                candidates = float(Duck(self._catalog.cursor).scalar(render(query_sql(count))) or 0)
-            fields = fields_of(block)
-            stages = (*block.filter_stages, *block.row_stages, *block.late_stages)
-            stages += tuple(Stage((c,)) for c in block.groups)
-            chars = {s: sum(fields[c].mean_chars for c in s.reads if c in fields) for s in stages}
-            return block_quote(block, int(candidates), calls, chars, share or SELECTIVITY)
-
-        return price
+        return explanation(bound, plan, Knowledge(self._catalog.cursor), _limit(plan, settings), self._model)
 
     def _quoted(self, plan: PhysicalPlan, settings: Settings) -> Quote:
-        from uql.compiler.explain import total
+        from uql.explaining import Knowledge, price
 
-        return total(plan, self._price(settings, _limit(plan, settings)))
+        return price(plan, Knowledge(self._catalog.cursor), _limit(plan, settings), self._model)
 
-    def _explained(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> str:
-        from uql.compiler.explain import explain
-
-        calls = _calls(bound, settings)
-        return explain(bound, plan, self._price(settings, calls), calls)
-
-    def _explain(self, piece: Any, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
+    def _explain(self, piece: Explain, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
         """EXPLAIN: the plan as rows of text. ANALYZE runs the query and adds what happened; SAMPLE n pays for n rows."""
+        from uql.compiler.formats import Measured, Sampled, written
+        from uql.compiler.planner import plan
         from uql.result import Result
 
         bound = self._bind(piece.statement, source, parameters, frames)
+        settings = self._settings.with_values(**dict(bound.options))
         inner = self._result(bound, source)
+        physical = plan(bound.query, settings.disabled_rules)
+
+        def shown(measured: Measured | None = None, sampled: Sampled | None = None) -> list[str]:
+            found = self._explained(bound, physical, settings)
+            return written(found, piece.format, measured, sampled).splitlines()
 
         def run() -> Outcome:
             if piece.mode == "SAMPLE":
-                return self._sampled(bound, piece.sample)
-            lines = inner.explain().splitlines()
-            outcome = None
+                return self._sampled(bound, physical, settings, piece)
             if piece.mode == "ANALYZE":
                 outcome = inner.run()
-                cost, quote = outcome.cost, inner.quote()
-                ratio = f"{cost.calls / quote.calls.expected:.2f}" if quote.calls.expected else "–"
-                lines += [
-                    "",
-                    f"Measured: {cost.calls:,} calls ({ratio} × expected), {cost.cached:,} from the ledger, "
-                    f"{cost.input_tokens:,} input and {cost.output_tokens:,} output tokens, {cost.seconds:.1f} s; "
-                    f"{outcome.table.num_rows:,} rows",
-                ]
-                lines += [f"Note: {note}" for note in outcome.notes]
-            return text_outcome(lines, outcome)
+                cost = outcome.cost
+                return text_outcome(
+                    shown(
+                        Measured(
+                            cost.calls,
+                            cost.cached,
+                            cost.input_tokens,
+                            cost.output_tokens,
+                            cost.usd,
+                            cost.seconds,
+                            outcome.table.num_rows,
+                            tuple(outcome.notes),
+                        )
+                    ),
+                    outcome,
+                )
+            return text_outcome(shown(), None)
 
-        return Result(run, inner.explain, inner.quote, source, self._store(source))
+        return Result(run, lambda: "\n".join(shown()), inner.quote, source, self._store(source))
 
-    def _sampled(self, bound: BoundStatement, n: int) -> Outcome:
-        """EXPLAIN SAMPLE n: the plan priced with the share of rows that pass among n random ones, which are paid for."""
-        from uql.compiler.explain import explain
+    def _sampled(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, piece: Explain) -> Outcome:
+        """EXPLAIN SAMPLE n: the plan priced with the answers for n random rows, which are paid for and kept."""
+        from uql.compiler.formats import Sampled, written
         from uql.compiler.physical import Block
-        from uql.compiler.planner import plan
         from uql.engine import pilot
-        from uql.sampling.intervals import clopper_pearson
+        from uql.explaining import Knowledge, Pilot, explanation
 
-        settings = self._settings.with_values(**dict(bound.options))
-        physical = plan(bound.query, settings.disabled_rules)
-        calls = _limit(physical, settings)
-        if not isinstance(physical, Block):
-            return text_outcome(explain(bound, physical, self._price(settings, calls), calls).splitlines(), None)
+        calls = _limit(plan, settings)
+        knowledge = Knowledge(self._catalog.cursor)
+        sampled: Sampled | None = None
+        outcome = text_outcome([], None)
+        if isinstance(plan, Block) and plan.formula is not None:
+            block, n = plan, piece.sample or 0
 
-        async def ask(ctx: Context) -> tuple[int, int]:
-            return await pilot(physical, ctx, n)
+            async def ask(ctx: Context) -> Pilot:
+                return await pilot(block, ctx, n)
 
-        with self._lock:
-            (asked, passed), gate = _await(self._in_context(bound.text, settings, calls, ask))
-        low, high = clopper_pearson(passed, asked, settings.confidence) if asked else (0.0, 1.0)
-        share = (low, passed / asked if asked else 1 / 3, high)
-        lines = explain(bound, physical, self._price(settings, calls, share), calls).splitlines()
-        lines += [
-            "",
-            f"Sample: {asked:,} rows asked, {passed:,} pass ({settings.confidence:.0%}: {low:.1%}–{high:.1%}); "
-            f"{gate.cost.calls:,} calls, {gate.cost.cached:,} from the ledger",
-        ]
-        outcome = text_outcome(lines, None)
-        outcome.cost = gate.cost
+            with self._lock:
+                found, gate = _await(self._in_context(bound.text, settings, calls, ask))
+            knowledge.pilots[id(block)] = found
+            outcome.cost = gate.cost
+            sampled = Sampled(
+                found.rows, found.passed, *found.share, settings.confidence, gate.cost.calls, gate.cost.cached
+            )
+        shown = written(explanation(bound, plan, knowledge, calls, self._model), piece.format, None, sampled)
+        outcome.table, outcome.types = text_table(shown.splitlines()), ["VARCHAR"]
         return outcome
 
     async def _in_context(
@@ -412,12 +397,6 @@ class Connection:
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
-def _calls(bound: BoundStatement, settings: Settings) -> int | None:
-    from uql.compiler.planner import plan
-
-    return _limit(plan(bound.query, settings.disabled_rules), settings)
-
-
 def _positions(output: Output, ctx: Context) -> list[int]:
     """Where the rows that were returned unasked stand in the output."""
     if ctx.unverified is None or output.rids is None:

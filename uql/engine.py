@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from uql.compiler.bound import (
     BoundTable,
     BoundUnion,
 )
-from uql.compiler.formula import Formula
+from uql.compiler.formula import OPEN, TRUE, Formula, Masks
 from uql.compiler.logical import describe_source
 from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
 from uql.compiler.planner import with_sources
@@ -218,19 +218,34 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
     )
 
 
-async def pilot(block: Block, ctx: Context, n: int) -> tuple[int, int]:
-    """Pays for n random candidate rows of a block and its inner queries: how many were asked, how many pass.
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """Answers to every question of a WHERE for some random candidates: (leaves, m), and the bounds of the share that passes."""
+
+    answers: Masks
+    share: tuple[float, float]
+    rows: int
+    passed: int
+
+
+async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
+    """Pays for every question of the WHERE for n random candidate rows of a block, its inner queries run first.
 
     The answers are in the ledger: the query that follows does not pay for them again.
     """
+    from uql.sampling.intervals import clopper_pearson
+
     block = await _run_inner(block, ctx)
     relation = await _candidates(block, ctx)
     await _labels(block, relation, ctx)
-    if block.formula is None or not relation.n:
-        return 0, 0
+    assert block.formula is not None
     rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
-    truth = await sem_filter.truth(block.formula, block.filter_stages, rids, relation, ctx)
-    return int((truth.yes | truth.no).sum()), int(truth.yes.sum())
+    masks = await sem_filter.answers(block.formula, block.filter_stages, rids, relation, ctx)
+    masks = masks[:, ~(masks == OPEN).any(axis=0)]  # what the budget did not reach
+    rows = masks.shape[1]
+    passed = int((block.formula.evaluate(masks) == TRUE).sum())
+    share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
+    return Pilot(masks, share, rows, passed)
 
 
 def has_estimates(query: BoundQuery) -> list[str]:

@@ -130,8 +130,15 @@ def text_outcome(lines: list[str], of: Outcome | None) -> Outcome:
     from uql.llm.gate import Cost
     from uql.result import Outcome
 
-    table = pa.table({"plan": pa.array(lines, type=pa.string())}) if lines else pa.table({})
+    table = text_table(lines) if lines else pa.table({})
     outcome = Outcome(table, ["VARCHAR"] * table.num_columns, {}, [], Cost())
     if of is not None:
         outcome.cost, outcome.errors, outcome.warnings = of.cost, of.errors, of.warnings
     return outcome
+
+
+def text_table(lines: list[str]) -> pa.Table:
+    """Lines of text as a table of one column, `plan`."""
+    import pyarrow as pa
+
+    return pa.table({"plan": pa.array(lines, type=pa.string())})
