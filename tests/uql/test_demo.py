@@ -1,0 +1,55 @@
+"""The demo prints what happened, and prints no answer where the model cannot be had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from uql.benchmarks import demo
+
+ORACLE = """data = "{data}/data.parquet"
+labels = "{data}/labels.parquet"
+key = "id"
+
+[answers]
+"the customer wants to close their account" = "intent = 'terminate_account'"
+"the customer asks about Apple Pay or Google Pay" = "intent = 'apple_pay_or_google_pay'"
+"the topic of the question" = "split"
+"""
+
+
+def test_without_the_model_it_says_so_and_ends_with_3(
+    clean_environment: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert demo.main([]) == 3
+    out, err = capsys.readouterr()
+    assert "uql models pull" in err
+    assert "answer" not in out
+
+
+def test_it_shows_each_answer_beside_the_truth(
+    clean_environment: None, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "oracle.toml").write_text(ORACLE.format(data=demo.DATA.as_posix()), encoding="utf-8")
+    spec = f"model = 'oracle:{(tmp_path / 'oracle.toml').as_posix()}'"
+    told = tuple(replace(step, query=step.query.replace("model = 'local'", spec)) for step in demo.STEPS)
+    monkeypatch.setattr(demo, "STEPS", told)
+    assert demo.main([]) == 0
+    out, err = capsys.readouterr()
+    assert "13,083 questions" in out
+    assert "truth   148 by the labels (intent terminate_account): inside the interval" in out
+    found = int(out.split("answer  ")[2].split()[0])
+    assert f"truth   {found} of them have the intent apple_pay_or_google_pay" in out  # an oracle finds no wrong one
+    assert "77 intents, put into 7 areas" in out
+    assert out.count(" calls, ") == 3
+    assert err == ""
+
+
+def test_every_intent_belongs_to_an_area() -> None:
+    fits = " OR ".join(f"regexp_matches(intent, '{pattern}')" for _, pattern in demo.AREAS)
+    with duckdb.connect() as con:
+        sql = f"SELECT DISTINCT intent FROM '{demo.DATA.as_posix()}/labels.parquet' WHERE NOT ({fits})"
+        assert con.execute(sql).fetchall() == []
