@@ -57,7 +57,13 @@ def explained(
     """What EXPLAIN says. `known` gives what is known of each block; no model is asked."""
     readings = [r for r in statement.readings if r.read_as != "identifier"]
     told = dict.fromkeys(f'"{r.text}": {_reading(r.read_as, r.detail)}' for r in readings)
-    return Explained(steps(plan, known), tuple(told), quote, budget, statement.warnings)
+    beyond = budget is not None and quote.every.high > budget
+    warnings = [*statement.warnings]
+    if isinstance(plan, Block) and plan.goal is Goal.EVERY and budget is not None and quote.every.low > budget:
+        warnings.append(
+            "each row needs a value and the budget does not reach them all: a run would be refused (UQL401)"
+        )
+    return Explained(steps(plan, known, beyond), tuple(told), quote, budget, tuple(warnings))
 
 
 def text(found: Explained) -> str:
@@ -82,9 +88,9 @@ def quote_lines(quote: Quote, budget: int | None) -> list[str]:
     """The price, low–high in parentheses where they differ."""
     if not quote.every.high:
         return ["Price: nothing; no model is asked"]
-    limit = "none, every row is asked" if budget is None else f"{budget:,} calls"
+    limit = "all, every row is asked" if budget is None else f"{budget:,} calls"
     if budget is not None and quote.every.high > budget:
-        limit += f"; asking every row would need {number(quote.every)}"
+        limit += f"; with budget = 'all': {number(quote.every)} calls"
     return [
         f"Calls: {number(quote.calls)}",
         f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
@@ -105,29 +111,30 @@ def _reading(read_as: str, detail: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ the steps
-def steps(plan: PhysicalPlan, known: Knowledge) -> Step:
-    """The tree of a plan's steps, the last one outermost."""
+def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
+    """The tree of a plan's steps, the last one outermost. `beyond`: there may be more to ask than the budget allows."""
     match plan:
         case SqlQuery():
             return Step("DuckDB", "the whole query", ("no model is asked",))
         case UnionPlan():
             found = Step(
-                "UnionAll" if plan.all else "Union", inputs=(steps(plan.left, known), steps(plan.right, known))
+                "UnionAll" if plan.all else "Union",
+                inputs=(steps(plan.left, known, beyond), steps(plan.right, known, beyond)),
             )
             if plan.order_by:
                 found = Step("Sort", _keys(plan), inputs=(found,))
             return _limited(plan, found)
         case Block():
-            return _block(plan, known)
+            return _block(plan, known, beyond)
     raise TypeError(f"not a physical plan: {plan!r}")
 
 
-def _block(block: Block, knowledge: Knowledge) -> Step:
+def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     known = knowledge(block)
     calls = calls_of(block, known)
-    step = _source(block, known, knowledge)
+    step = _source(block, known, knowledge, beyond)
     if block.formula is not None:
-        step = _filter(block, known, calls, step)
+        step = _filter(block, known, calls, beyond, step)
     for stage in calls.by_stage:
         groups = [c for c in stage.columns if c in block.groups]
         late, early = stage in block.late_stages, any(c in s.columns for s in block.row_stages for c in stage.columns)
@@ -140,7 +147,7 @@ def _block(block: Block, knowledge: Knowledge) -> Step:
             step = Step("SemMap", texts(stage), _ways(stage), _reads(stage), calls.by_stage[stage], (step,))
     if block.aggregated:
         by = f" BY {', '.join(k.name for k in block.keys)}" if block.keys else ""
-        sampled = ("estimated from a sample where the budget does not reach every row",) if calls.total.high else ()
+        sampled = ("from a sample, with an interval",) if beyond and calls.total.high else ()
         step = Step(
             "Aggregate", ", ".join(_item(i.name, show(i.expr)) for i in block.items) + by, sampled, inputs=(step,)
         )
@@ -166,9 +173,9 @@ def _project(block: Block, below: Step) -> Step:
     return Step("Project", ", ".join(_item(i.name, show(i.expr)) for i in block.items), inputs=(below,))
 
 
-def _filter(block: Block, known: Known, calls: Calls, below: Step) -> Step:
+def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step) -> Step:
     """WHERE: one line where one request a row answers it, else a line for each stage under it, in the order asked."""
-    shown, notes = show_formula(block), _filter_notes(block, known)
+    shown, notes = show_formula(block), _filter_notes(block, known, beyond)
     only = block.filter_stages[0] if len(block.filter_stages) == 1 else None
     if only is not None and all(c.kind is Kind.CONDITION for c in only.columns):
         return Step("SemFilter", shown, (*notes, *_ways(only)), _reads(only), calls.by_stage.get(only), (below,))
@@ -179,9 +186,9 @@ def _filter(block: Block, known: Known, calls: Calls, below: Step) -> Step:
     return Step("SemFilter", shown, notes, inputs=(*asked, below))
 
 
-def _source(block: Block, known: Known, knowledge: Knowledge) -> Step:
-    inner = [Step("Derived", alias, inputs=(steps(plan, knowledge),)) for alias, plan in block.derived]
-    inner += [Step("SubQuery", inputs=(steps(plan, knowledge),)) for _, plan in block.nested]
+def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> Step:
+    inner = [Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)) for alias, plan in block.derived]
+    inner += [Step("SubQuery", inputs=(steps(plan, knowledge, beyond),)) for _, plan in block.nested]
     where = f" WHERE {show(block.pushed)}" if block.pushed is not None else ""
     rows = f"{number(known.rows)} rows"
     join = block.outer_join
@@ -208,16 +215,18 @@ def show_formula(block: Block) -> str:
         else:
             (right, b), (left, a) = stack.pop(), stack.pop()
             own = 1 if part == "AND" else 0
-            sides = [f"({side})" if level < own else side for side, level in ((left, a), (right, b))]
+            sides = [f"({side})" if level < 2 and level != own else side for side, level in ((left, a), (right, b))]
             stack.append((f" {part} ".join(sides), own))
     return stack[0][0]
 
 
-def _filter_notes(block: Block, known: Known) -> tuple[str, ...]:
+def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
     assert block.formula is not None
     notes = []
     if block.goal is Goal.FIRST:
         notes.append(f"stops at {block.wanted:,} rows")
+    if block.goal is Goal.SEARCH and beyond:
+        notes.append("a search, as far as the budget reaches")
     if len(block.filter_stages) > 1:
         informed = known.answers is not None or known.rates is not None
         notes.append("a row that is decided is asked nothing more" if not informed else _why(block, known))
@@ -260,12 +269,16 @@ def _is_score(expr: object) -> bool:
 
 def _item(name: str, shown: str) -> str:
     last = shown.strip('"').rpartition('."' if shown.endswith('"') else ".")[2]
-    return shown if name.lower() in (shown.strip('"').lower(), last.lower()) else f"{shown} AS {name}"
+    return (
+        shown
+        if not name.isidentifier() or name.lower() in (shown.strip('"').lower(), last.lower())
+        else f"{shown} AS {name}"
+    )
 
 
 def texts(stage: Stage) -> str:
     """The questions of a stage, each with the type of its answer."""
-    return ", ".join(f'"{c.text}"{_type(c)}' for c in stage.columns)
+    return ", ".join(f'{"TRY " if c.attempt else ""}"{c.text}"{_type(c)}' for c in stage.columns)
 
 
 def _leaf_texts(leaves: tuple[object, ...]) -> list[str]:

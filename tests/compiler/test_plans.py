@@ -1,0 +1,53 @@
+"""Golden plans: each file of golden/plans is a list of cases `query, ----, what explain() prints`, with ==== between them.
+
+`pytest --update-golden` rewrites the files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hash_model import HashModel
+
+import uql
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "plans"
+TABLES = """
+CREATE TABLE reviews AS SELECT i AS id, ['Alien', 'Brazil', 'Casablanca'][1 + i % 3] AS film, 1 + i % 5 AS stars,
+    'Number ' || (1000 + i) || ': a film that I shall not forget so soon, above all its music' AS text,
+    'Seen in row ' || (100 + i % 900) || ', with some noise from behind us' AS remark FROM range(1000) t(i);
+CREATE TABLE films AS SELECT * FROM (VALUES
+    ('Alien', 1979, 'A crew meets a creature in deep space and has to survive it'),
+    ('Brazil', 1985, 'A clerk dreams of flying from a state that files everything'),
+    ('Casablanca', 1942, 'A bar owner meets an old love in a city full of refugees')) t(title, year, plot);
+CREATE TABLE orders AS SELECT i AS id, i % 10 AS customer, (i * 7) % 100 AS total, DATE '2024-01-01' + i::INT AS day
+    FROM range(200) t(i);
+CREATE TABLE photos AS SELECT i AS id, 'Rome' AS city, '\\x89PNG\\x0D\\x0A\\x1A\\x0A'::BLOB AS photo FROM range(40) t(i);
+"""
+
+
+@pytest.fixture(scope="module")
+def con() -> uql.Connection:
+    connection = uql.connect(model=HashModel(), ledger=":memory:")
+    for statement in TABLES.strip().rstrip(";").split(";\n"):
+        connection._duck.execute(statement)
+    return connection
+
+
+def cases(path: Path) -> list[tuple[str, str]]:
+    blocks = path.read_text(encoding="utf-8").strip("\n").split("\n====\n")
+    return [(query.strip(), said.strip("\n")) for query, _, said in (block.partition("\n----") for block in blocks)]
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.test")), ids=lambda path: path.stem)
+def test_the_plans_are_those_of_the_fixtures(path: Path, con: uql.Connection, update_golden: bool) -> None:
+    found = [(query, con.uql(query).explain()) for query, _ in cases(path)]
+    if update_golden:
+        path.write_text("\n====\n".join(f"{q}\n----\n{said}" for q, said in found) + "\n", encoding="utf-8")
+    for (query, now), (_, wanted) in zip(found, cases(path), strict=True):
+        assert now == wanted, query
+
+
+def test_there_are_at_least_sixty_plans() -> None:
+    assert sum(len(cases(path)) for path in GOLDEN.glob("*.test")) >= 60
