@@ -137,7 +137,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     if guided is not None:
         sampler = _retrieval(relation.n, relation.n, guided, ctx, limit=k)
         searched = await _learn(block, sampler, relation, ctx, wanted=k, reserved=reserved)
-        found = np.sort(searched.found[:k])
+        found = np.sort(np.array(searched.found[:k], dtype=np.int64))
         ended, unknown = searched.ended, searched.unknown
     else:
         found, ended, unknown = await sem_filter.first(

@@ -115,7 +115,8 @@ def count(hits: int, n: int, size: int, confidence: float) -> Interval:
 
 def nothing_found(n: int, size: int, confidence: float) -> float:
     """An upper bound for the number of marked rows when none of n random ones is marked."""
-    return float(size * (1 - ((1 - confidence) / 2) ** (1 / n)) * (1 - n / size))
+    bound = size * (1 - ((1 - confidence) / 2) ** (1 / n)) * (1 - n / size)
+    return float(bound) * (1 + 1e-9)  # never below the exact bound by rounding
 
 
 def gamma_sum(total: float, squares: float, largest: float, confidence: float) -> Interval:

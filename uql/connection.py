@@ -426,9 +426,7 @@ def _frames(frame: FrameType | None) -> Mapping[str, Any]:
 
 def _await(task: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine to its end, in a thread of its own where this one has a running loop already (a notebook)."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if asyncio._get_running_loop() is None:
         return asyncio.run(task)
     with ThreadPoolExecutor(1, thread_name_prefix="uql-run") as thread:
         return thread.submit(asyncio.run, task).result()
