@@ -515,7 +515,8 @@ class Gate:
                 timeout = max(0.01, min(timeout, left))
             settled = False
             try:
-                reply = await asyncio.wait_for(_as_coroutine(provider, request), timeout)
+                async with asyncio.timeout(timeout):
+                    reply = await provider.answer(request)
                 if len(reply.answers) != len(request.questions):
                     fault = CallError(
                         "wrong_type", f"{len(request.questions)} questions were asked, {len(reply.answers)} answered"
@@ -581,10 +582,6 @@ class Gate:
         await self.ledger.put(entries, events)
         for event in events:
             self.events.emit(event)
-
-
-async def _as_coroutine(provider: Provider, request: Request) -> Reply:
-    return await provider.answer(request)
 
 
 def _told(question: Question, problem: Problem) -> str:

@@ -1,8 +1,8 @@
 """The ledger: every answer that was ever paid for, and what each run did, in one SQLite file.
 
 An answer is found by a keyed hash of model, parameters, prompt version, question and row content: no row's text is a key
-and nothing but answers and the texts of questions is in the file. An answer is written before it is used. All access is
-in one thread of the ledger's own; writes of one moment share a transaction. Two processes may use one file at once.
+and nothing but answers and the texts of questions is in the file. An answer is written before it is used. Writes of
+one moment share a transaction. Two processes may use one file at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +27,7 @@ from uql.llm.providers.base import Answer
 
 T = TypeVar("T")
 FORMAT = 1  # of the tables below
+BUSY_MS = 60_000  # how long another process may hold the file
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 
 _SCHEMA = """
@@ -76,11 +77,21 @@ class Stats:
     models: tuple[tuple[str, int], ...]  # model, its answers
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Write:
     entries: Sequence[Entry]
     events: Sequence[Event]
-    done: Future[None]
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[None]
+
+    def end(self, failure: DataError | None) -> None:
+        """Wake the one who waits, in its own loop."""
+        if self.done.done():
+            return
+        if failure is None:
+            self.done.set_result(None)
+        else:
+            self.done.set_exception(failure)
 
 
 def default_path() -> Path:
@@ -106,7 +117,8 @@ class Ledger:
         self.path = str(default_path() if path is None else path)
         self.max_bytes = max_bytes
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="uql-ledger")
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # of the list of writes
+        self._using = threading.RLock()  # of the connection
         self._waiting: list[_Write] = []
         self._closed = False
         try:
@@ -122,8 +134,7 @@ class Ledger:
                 file = Path(self.path)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))  # private before anything is in it
-            db = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
-            db.execute("PRAGMA busy_timeout = 60000")
+            db = sqlite3.connect(self.path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("BEGIN IMMEDIATE")
@@ -152,11 +163,12 @@ class Ledger:
         if self._closed:
             return
         self._closed = True
-        self._pool.submit(self._finish).result()
+        self._pool.submit(self._alone, self._finish).result()
         self._pool.shutdown()
 
     def _finish(self) -> None:
-        self._flush()
+        if self._waiting:
+            self._flush()
         if self.path != ":memory:" and os.path.getsize(self.path) > self.max_bytes:
             self._drop_oldest(self.max_bytes)
         self._db.close()
@@ -171,7 +183,11 @@ class Ledger:
         """Run `work` in the ledger's thread and wait."""
         if self._closed:
             raise DataError(f"the ledger {self.path} is closed")
-        return self._pool.submit(work).result()
+        return self._pool.submit(self._alone, work).result()
+
+    def _alone(self, work: Callable[[], T]) -> T:
+        with self._using:
+            return work()
 
     # ----------------------------------------------------------------------------------------------------------- answers
     def key(self, *parts: bytes) -> bytes:
@@ -186,7 +202,12 @@ class Ledger:
         """The answers known for `keys`."""
         if not keys:
             return {}
-        return await asyncio.wrap_future(self._pool.submit(self._get, keys))
+        if len(keys) <= 64 and self._using.acquire(blocking=False):  # readers are never locked out in WAL
+            try:
+                return self._get(keys)
+            finally:
+                self._using.release()
+        return await asyncio.wrap_future(self._pool.submit(self._alone, lambda: self._get(keys)))
 
     def _get(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         found: dict[bytes, Answer] = {}
@@ -201,22 +222,55 @@ class Ledger:
         """Keep answers and events. Returns once they are in the file: use an answer only after that."""
         if not entries and not events:
             return
-        write = _Write(entries, events, Future())
+        loop = asyncio.get_running_loop()
+        write = _Write(entries, events, loop, loop.create_future())
         with self._lock:
             self._waiting.append(write)
             first = len(self._waiting) == 1
-        if first:  # the writes that come before the thread gets to it share its transaction
-            self._pool.submit(self._flush)
-        await asyncio.wrap_future(write.done)
+        if first:  # the writes of this turn of the loop share a transaction
+            loop.call_soon(self._flush_here)
+        await write.done
+
+    def _flush_here(self) -> None:
+        """Write in the loop's own thread, which takes less time than handing over to another; where the file is locked by
+        another process, or this one's thread is at work, leave it to that thread."""
+        if self._using.acquire(blocking=False):
+            try:
+                self._db.execute("PRAGMA busy_timeout = 0")
+                try:
+                    self._db.execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError:
+                    locked = True
+                else:
+                    locked = False
+                    self._write()
+                self._db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            finally:
+                self._using.release()
+            if not locked:
+                return
+        self._pool.submit(self._flush)
 
     def _flush(self) -> None:
+        with self._using:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                self._end(self._taken(), DataError(f"the ledger {self.path} cannot be written: {error}"))
+                return
+            self._write()
+
+    def _taken(self) -> list[_Write]:
         with self._lock:
             writes, self._waiting = self._waiting, []
-        if not writes:
-            return
+        return writes
+
+    def _write(self) -> None:
+        """Put all that waits into the transaction that is open, and end it."""
+        writes = self._taken()
         now = time.time()
+        failure = None
         try:
-            self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
                 [(e.key, codec.dumps(e.answer), e.model, e.source, now) for write in writes for e in write.entries],
@@ -230,11 +284,18 @@ class Ledger:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             failure = DataError(f"the ledger {self.path} cannot be written: {error}")
-            for write in writes:
-                write.done.set_exception(failure)
-            return
+        self._end(writes, failure)
+
+    def _end(self, writes: list[_Write], failure: DataError | None) -> None:
+        try:
+            here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
         for write in writes:
-            write.done.set_result(None)
+            if write.loop is here:
+                write.end(failure)
+            elif not write.loop.is_closed():
+                write.loop.call_soon_threadsafe(write.end, failure)
 
     # --------------------------------------------------------------------------------------------------------------- runs
     def start_run(self, run: str, *, statement: str, model: str, seed: int) -> None:

@@ -1,0 +1,26 @@
+"""The numbers of the gate, printed beside their targets.
+
+python -m uql.benchmarks.gate            all
+python -m uql.benchmarks.gate limits     one of: in-process, sdk, limits, memory
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from uql.benchmarks.gate import in_process, limits, memory, sdk
+
+PARTS = {"in-process": in_process.main, "sdk": sdk.main, "limits": limits.main, "memory": memory.main}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="part", help=", ".join(PARTS))
+    given = parser.parse_args().parts or list(PARTS)
+    good = [PARTS[part]() for part in given]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
