@@ -1,0 +1,1 @@
+SELECT movie, AVG(rating) FROM r GROUP BY movie

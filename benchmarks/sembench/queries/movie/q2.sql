@@ -1,0 +1,1 @@
+SELECT id FROM r WHERE movie = 'taken_3' AND positive

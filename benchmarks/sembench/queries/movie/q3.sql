@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM r WHERE movie = 'taken_3' AND positive
