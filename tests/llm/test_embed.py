@@ -1,0 +1,142 @@
+"""Embeddings through the vendors' SDKs on loopback; spans of calls."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+
+import numpy as np
+import pytest
+from loopback import serve
+from scripted import Scripted, row
+
+from uql.errors import AuthError, BackendError, ConfigError
+from uql.llm import limiter
+from uql.llm.embed import CHARS_AT_ONCE, OpenAIEmbedder, Voyage, batches, open_embedder
+from uql.llm.gate import Gate, Run
+from uql.llm.questions import Predicate
+from uql.settings import Settings
+
+
+def vectors(texts: list[str], reverse: bool = False) -> dict:
+    data = [{"object": "embedding", "index": i, "embedding": [float(len(t)), 1.0, 0.0]} for i, t in enumerate(texts)]
+    return {
+        "object": "list",
+        "model": "m",
+        "data": data[::-1] if reverse else data,
+        "usage": {"total_tokens": len(texts), "prompt_tokens": 1},
+    }
+
+
+def test_batches_keep_order_and_both_limits() -> None:
+    texts = ["x" * 50_000] * 9 + ["y"] * 300
+    made = list(batches(texts))
+    assert [t for b in made for t in b] == texts and all(
+        len(b) <= 128 and sum(map(len, b)) <= CHARS_AT_ONCE for b in made
+    )
+
+
+@pytest.mark.parametrize("vendor", ["openai", "voyage"])
+def test_texts_are_embedded_once_in_order_with_nulls_as_zeros(vendor: str) -> None:
+    def handler(body, headers):
+        assert headers["authorization"] == "Bearer k" and 1 <= len(body["input"]) <= 128
+        return vectors(body["input"], reverse=vendor == "openai")
+
+    with serve({"/v1/embeddings": handler}) as told:
+        kind = OpenAIEmbedder if vendor == "openai" else Voyage
+        embedder = kind("m", api_key="k", url=f"{told.url}/v1")
+        texts = ["a", None, "bbb", "", "a"] + [f"text {n}" for n in range(150)]
+        made = embedder.embed(texts)
+        assert made.shape == (155, 3) and made.dtype == np.float32
+        assert not made[1].any() and not made[3].any() and made[0].tolist() == made[4].tolist()
+        assert made[2].tolist() == pytest.approx([3 / math.sqrt(10), 1 / math.sqrt(10), 0])
+        assert embedder.requests == 2 and embedder.tokens == 152
+
+
+def test_an_embedder_tries_again_and_then_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limiter, "FIRST_PAUSE_S", 0.0001)
+    seen: list[int] = []
+
+    def busy(body, headers):
+        seen.append(1)
+        return (429, {"error": {"message": "slow"}, "detail": "slow"}) if len(seen) < 3 else vectors(body["input"])
+
+    for kind in (OpenAIEmbedder, Voyage):
+        seen.clear()
+        with serve({"/v1/embeddings": busy}) as told:
+            assert kind("m", api_key="k", url=f"{told.url}/v1").embed(["a"]).shape == (1, 3) and len(seen) == 3
+        with (
+            serve({"/v1/embeddings": lambda b, h: (401, {"error": {"message": "no"}, "detail": "no"})}) as told,
+            pytest.raises(AuthError),
+        ):
+            kind("m", api_key="k", url=f"{told.url}/v1").embed(["a"])
+        with (
+            serve({"/v1/embeddings": lambda b, h: (503, {"error": {"message": "no"}, "detail": "no"})}) as told,
+            pytest.raises(BackendError),
+        ):
+            kind("m", api_key="k", url=f"{told.url}/v1").embed(["a"])
+
+
+def test_images_are_embedded_by_a_multimodal_model() -> None:
+    from PIL import Image
+
+    picture = io.BytesIO()
+    Image.new("RGB", (4, 4), "red").save(picture, "PNG")
+
+    def handler(body, headers):
+        content = body["inputs"][0]["content"][0]
+        assert content["type"] == "image_base64" and base64.b64decode(content["image_base64"].split(",")[1])
+        data = [{"object": "embedding", "index": i, "embedding": [1.0, 0.0]} for i in range(len(body["inputs"]))]
+        return {
+            "object": "list",
+            "model": "m",
+            "data": data,
+            "usage": {"text_tokens": 0, "image_pixels": 16, "video_pixels": 0, "total_tokens": 5},
+        }
+
+    with serve({"/v1/multimodalembeddings": handler}) as told:
+        made = Voyage("voyage-multimodal-3", api_key="k", url=f"{told.url}/v1").embed_images([picture.getvalue(), None])
+        assert made.tolist() == [[1.0, 0.0], [0.0, 0.0]]
+
+
+def test_an_embedder_without_a_key_or_of_no_known_kind_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
+    with pytest.raises(AuthError, match="VOYAGE_API_KEY"):
+        open_embedder("voyage:voyage-3.5")
+    with pytest.raises(ConfigError, match="choices"):
+        open_embedder("word2vec")
+
+
+def test_each_call_is_a_span_without_the_row(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = pytest.importorskip("opentelemetry.trace")
+    from uql.llm.telemetry import spans
+
+    made: list[tuple[str, dict]] = []
+
+    class Span:
+        def __init__(self, name: str) -> None:
+            self.attributes: dict = {}
+            made.append((name, self.attributes))
+
+        def set_attribute(self, name: str, value: object) -> None:
+            self.attributes[name] = value
+
+        def set_status(self, *_: object) -> None: ...
+
+        def end(self, end_time: int) -> None: ...
+
+    class Tracer:
+        def start_span(self, name: str, start_time: int) -> Span:
+            return Span(name)
+
+    monkeypatch.setattr(trace, "get_tracer", lambda name: Tracer())
+
+    async def go() -> None:
+        async with Gate.open(Settings(ledger=":memory:"), model=Scripted(), calls=None, run=Run("r7")) as g:
+            g.subscribe(spans())
+            await g.ask(Predicate("it is so"), [row("a secret row")])
+
+    run(go())
+    ((name, attributes),) = made
+    assert name == "uql call" and attributes["uql.run"] == "r7" and "secret" not in str(attributes)

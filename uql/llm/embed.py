@@ -1,0 +1,213 @@
+"""Embeddings of vendors: voyage:MODEL (texts and images) and openai:MODEL (texts), batched to what a request may hold.
+
+They have the shape that features use: `name`, and `embed(texts)` giving vectors of length 1. They are counted apart from the calls of a
+run: `tokens` and `requests` add up over the life of an embedder.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.errors import AuthError, BackendError, ConfigError, DataError, UnknownModelError
+from uql.llm import limiter
+from uql.llm.providers.base import CallError
+from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
+from uql.llm.providers.wire import retry_after, status_error
+
+Matrix = NDArray[np.float32]
+TEXTS_AT_ONCE = 128
+CHARS_AT_ONCE = 240_000  # about 80,000 tokens, below what every model of both vendors takes in one request
+LONGEST = 90_000  # characters of one text; the rest is cut by the vendor anyway
+IMAGES_AT_ONCE = 16
+TRIES = 6
+CHOICES = "voyage:MODEL, openai:MODEL"
+
+
+def open_embedder(spec: str, *, timeout_s: float = 120.0) -> RemoteEmbedder:
+    """The embedder of a name. Raises ConfigError on an unknown kind, AuthError where no key is set."""
+    kind, _, model = spec.partition(":")
+    if kind == "voyage" and model:
+        return Voyage(model, api_key=vendor_key("VOYAGE_API_KEY", "Voyage"), timeout_s=timeout_s)
+    if kind == "openai" and model:
+        return OpenAIEmbedder(model, api_key=vendor_key("OPENAI_API_KEY", "OpenAI"), timeout_s=timeout_s)
+    raise ConfigError(
+        f"there is no embedder {spec!r}", code="UQL402", help=f"choices: {CHOICES}; none for the static one"
+    )
+
+
+def batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The texts in order, as many at once as one request may hold, each cut to its longest.
+
+    >>> [len(b) for b in batches(["a"] * 200)]
+    [128, 72]
+    """
+    held: list[str] = []
+    size = 0
+    for text in texts:
+        shown = text[:LONGEST]
+        if held and (len(held) == TEXTS_AT_ONCE or size + len(shown) > CHARS_AT_ONCE):
+            yield held
+            held, size = [], 0
+        held.append(shown)
+        size += len(shown)
+    if held:
+        yield held
+
+
+class RemoteEmbedder:
+    """Texts to vectors by requests; equal texts of one call are sent once."""
+
+    name: str
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.requests = 0
+
+    @abstractmethod
+    def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        """The vectors of a batch and its tokens. Raises CallError where trying again may help."""
+
+    def embed(self, texts: Sequence[str | None]) -> Matrix:
+        """(n, d) float32, rows of length 1; zeros for a text that is None or empty.
+
+        Raises: AuthError, QuotaError, UnknownModelError; BackendError where the vendor cannot be reached after six tries.
+        """
+        distinct = list(dict.fromkeys(text for text in texts if text))
+        vectors: list[list[float]] = []
+        for batch in batches(distinct):
+            vectors += self._tried(partial(self._request, batch), len(batch))
+        return _placed(texts, dict(zip(distinct, vectors, strict=True)))
+
+    def _tried(self, send: Callable[[], tuple[list[list[float]], int]], count: int) -> list[list[float]]:
+        for attempt in range(1, TRIES + 1):
+            self.requests += 1
+            try:
+                vectors, tokens = send()
+            except CallError as error:
+                if attempt == TRIES or error.kind == "bad_request":
+                    raise BackendError(f"{self.name}: {error.message}") from error
+                time.sleep(
+                    error.retry_after_s
+                    if error.retry_after_s is not None
+                    else limiter.FIRST_PAUSE_S * 2 ** (attempt - 1)
+                )
+                continue
+            if len(vectors) != count:
+                raise BackendError(f"{self.name}: {count} texts were sent, {len(vectors)} vectors came")
+            self.tokens += tokens
+            return vectors
+        raise AssertionError("unreachable")
+
+
+def _placed(items: Sequence[Any], found: dict[Any, list[float]]) -> Matrix:
+    width = len(next(iter(found.values()), ()))
+    out = np.zeros((len(items), width), np.float32)
+    for i, item in enumerate(items):
+        if item:
+            out[i] = found[item]
+    lengths = np.linalg.norm(out, axis=1, keepdims=True)
+    out /= np.where(lengths > 0, lengths, 1.0)
+    return out
+
+
+class OpenAIEmbedder(RemoteEmbedder):
+    """openai:MODEL, at the vendor's own host."""
+
+    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
+        super().__init__()
+        try:
+            import openai
+        except ImportError as error:
+            raise ConfigError(
+                "this embedder needs the openai package", code="UQL402", help="pip install 'uql-engine[openai]'"
+            ) from error
+        self.model, self.name = model, f"openai:{model}"
+        self._sdk = openai
+        self._client = openai.OpenAI(base_url=url, api_key=api_key, max_retries=0, timeout=timeout_s)
+
+    def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        try:
+            reply = self._client.embeddings.create(model=self.model, input=texts, encoding_format="float")
+        except self._sdk.APITimeoutError as error:
+            raise CallError("timeout", str(error)) from error
+        except self._sdk.APIConnectionError as error:
+            raise CallError("connection", str(error)) from error
+        except self._sdk.APIStatusError as error:
+            raise status_error(error, name=self.name, model=self.model) from error
+        ordered = sorted(reply.data, key=lambda item: item.index)
+        return [list(item.embedding) for item in ordered], reply.usage.total_tokens
+
+
+class Voyage(RemoteEmbedder):
+    """voyage:MODEL, at the vendor's own host; a multimodal model embeds images too."""
+
+    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str | None = None) -> None:
+        super().__init__()
+        try:
+            import voyageai
+            from voyageai.client import Client
+        except ImportError as error:
+            raise ConfigError(
+                "this embedder needs the voyageai package", code="UQL402", help="pip install 'uql-engine[voyage]'"
+            ) from error
+        self.model, self.name = model, f"voyage:{model}"
+        self._errors: Any = voyageai.error
+        self._client: Any = Client(api_key=api_key, max_retries=0, timeout=timeout_s, base_url=url)
+
+    def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        if "multimodal" in self.model:
+            return self._sent(
+                lambda: self._client.multimodal_embed([[text] for text in texts], self.model, input_type="document")
+            )
+        return self._sent(lambda: self._client.embed(texts, model=self.model, input_type="document", truncation=True))
+
+    def embed_images(self, images: Sequence[bytes | None]) -> Matrix:
+        """(n, d) float32 for images as files in memory; zeros for None. Raises DataError on bytes that are no image."""
+        from PIL import Image, UnidentifiedImageError
+
+        distinct = list(dict.fromkeys(image for image in images if image))
+        vectors: list[list[float]] = []
+        for start in range(0, len(distinct), IMAGES_AT_ONCE):
+            try:
+                opened = [
+                    [Image.open(io.BytesIO(image)).convert("RGB")] for image in distinct[start : start + IMAGES_AT_ONCE]
+                ]
+            except (UnidentifiedImageError, OSError) as error:
+                raise DataError(f"{self.name}: an image cannot be read: {error}", code="UQL503") from error
+            vectors += self._tried(partial(self._images, opened), len(opened))
+        return _placed(images, dict(zip(distinct, vectors, strict=True)))
+
+    def _images(self, opened: list[list[Any]]) -> tuple[list[list[float]], int]:
+        return self._sent(lambda: self._client.multimodal_embed(opened, self.model, input_type="document"))
+
+    def _sent(self, send: Callable[[], Any]) -> tuple[list[list[float]], int]:
+        errors = self._errors
+        try:
+            reply = send()
+        except errors.AuthenticationError as error:
+            raise AuthError(
+                f"{self.name} refused the key: {error}", help="set VOYAGE_API_KEY in the environment"
+            ) from error
+        except errors.RateLimitError as error:
+            raise CallError(
+                "rate_limit", str(error), retry_after_s=retry_after(getattr(error, "headers", None) or {})
+            ) from error
+        except (errors.InvalidRequestError, errors.MalformedRequestError) as error:
+            if "model" in str(error).lower() and "not" in str(error).lower():
+                raise UnknownModelError(f"{self.name}: {error}") from error
+            raise CallError("bad_request", str(error)) from error
+        except errors.Timeout as error:
+            raise CallError("timeout", str(error)) from error
+        except (errors.ServerError, errors.ServiceUnavailableError, errors.TryAgain) as error:
+            raise CallError("server", str(error)) from error
+        except errors.VoyageError as error:
+            raise CallError("connection", str(error)) from error
+        return [list(vector) for vector in reply.embeddings], int(reply.total_tokens)
