@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -256,8 +257,9 @@ def _say(result: Result, strict: bool) -> Code:
     return Code.FAILED_ROWS if strict and result.errors else Code.OK
 
 
-def connect(request: Request) -> Connection:
-    """Open the database; a file that is none is an error of usage, not of the query."""
+@contextmanager
+def connect(request: Request) -> Iterator[Connection]:
+    """The database, open; a file that is none is an error of usage, not of the query."""
     import duckdb
 
     import uql
@@ -276,11 +278,15 @@ def connect(request: Request) -> Connection:
             if not path.parent.is_dir():
                 raise UsageError(f"there is no folder {path.parent}")
             narrate(f"{database} was not there: a new database", "note")
-    try:
-        if request.read_only and database is not None:
-            return uql.attach(duckdb.connect(database, read_only=True), **request.settings)
-        return uql.connect(database, **request.settings)
-    except duckdb.Error as error:
-        raise UsageError(f"the database {database} cannot be opened: {str(error).splitlines()[0]}") from None
-    except DataError as error:
-        raise UsageError(error.message, help=error.help) from None
+    with ExitStack() as opened:
+        try:
+            if request.read_only and database is not None:
+                read_only = opened.enter_context(duckdb.connect(database, read_only=True))
+                con = uql.attach(read_only, **request.settings)
+            else:
+                con = uql.connect(database, **request.settings)
+        except duckdb.Error as error:
+            raise UsageError(f"the database {database} cannot be opened: {str(error).splitlines()[0]}") from None
+        except DataError as error:
+            raise UsageError(error.message, help=error.help) from None
+        yield opened.enter_context(con)

@@ -17,7 +17,7 @@ def pieces(text: str) -> list[tuple[Statement | str, str]]:
     a statement is one piece: the engine says what is wrong with it.
 
     >>> [source for _, source in pieces("SELECT 1;\\nSELECT 2")]
-    ['SELECT 1', '         \\n SELECT 2']
+    ['SELECT 1', '         \\nSELECT 2']
     """
     from uql.compiler.parser import parse_script
 
