@@ -258,7 +258,10 @@ class AsdSampler(Draws):
         value, variance = float(moments.totals[0]), float(moments.covariance[0, 0])
         if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):
             size = int(inside.sum())
-            return share_interval(value, variance, seen, np.ones(len(seen)), float(size), size, self.level)
+            # within a group few cells say something of the spread
+            freedom = math.inf if domain is None else moments.freedom
+            each = np.ones(len(seen))
+            return share_interval(value, variance, seen, each, float(size), size, self.level, None, freedom)
         if weights is not None and float(weights[inside].min(initial=0.0)) >= 0:
             whole = float(weights[inside].sum())
             each = weights[self.told][within]
@@ -415,10 +418,10 @@ def share_interval(
             low = max(0.0, min(low, 1 - miss))
     else:
         effective = share * (1 - share) / (variance / whole**2) if variance > 0 else math.inf
-        effective = min(max(effective, kish / 4), 100 * n)
         effective *= (
             intervals.normal_quantile(confidence) / intervals.t_quantile(confidence, moments_freedom(freedom))
         ) ** 2
+        effective = min(max(effective, kish / 4), 100 * n)
         low, high = intervals.wilson(share, effective, confidence)
     if ratio:
         return share, low, high

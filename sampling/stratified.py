@@ -160,8 +160,9 @@ def allocate(sizes: Indices, draws: int) -> Indices:
     least = np.minimum(sizes, LEAST)
     given = np.maximum(np.floor(exact).astype(np.int64), least)
     given = np.minimum(given, sizes)
-    while given.sum() > draws:  # the largest excess gives way
-        given[int(np.where(given > 0, given - exact, -math.inf).argmax())] -= 1
+    while given.sum() > draws:  # the largest excess gives way, of the strata with draws to spare first
+        spare = given > least if (given > least).any() else given > 0
+        given[int(np.where(spare, given - exact, -math.inf).argmax())] -= 1
     while given.sum() < draws:
         given[int(np.where(given < sizes, exact - given, -math.inf).argmax())] += 1
     out: Indices = given.astype(np.int64)

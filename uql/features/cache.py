@@ -146,7 +146,7 @@ class VectorCache:
             try:
                 hashes = np.load(folder / f"{name}.hashes.npy")
                 vectors = np.load(folder / f"{name}.vectors.npy", mmap_mode="r")
-            except (OSError, ValueError):
+            except (OSError, ValueError, EOFError):
                 continue  # a damaged segment is made again
             if len(hashes) == len(vectors):
                 self._names.append(str(name))
@@ -191,6 +191,6 @@ def read_json(path: Path) -> dict[str, Any]:
     """The object in a JSON file; empty where there is none, or it cannot be read."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError):
         return {}
     return found if isinstance(found, dict) else {}

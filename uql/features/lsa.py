@@ -127,7 +127,7 @@ def load_lsa(folder: Path) -> Lsa | None:
     try:
         name, *terms = (folder / "terms.txt").read_bytes().decode("utf-8", "surrogatepass").split("\n")
         idf, components = np.load(folder / "idf.npy"), np.load(folder / "components.npy")
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError):
         return None
     if components.ndim != 2 or components.shape[1] != len(terms) or idf.shape != (len(terms),):
         return None

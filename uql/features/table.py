@@ -28,12 +28,12 @@ class Block:
     """The vectors of a table's rows by one embedder: (M, e) of distinct texts, and (N,) each row's place among them."""
 
     embedder: Embedder
-    vectors: Half | Matrix
+    vectors: Half
     index: NDArray[np.int64]
     mean: Matrix  # (e,) over the N rows
 
     @classmethod
-    def of(cls, embedder: Embedder, vectors: Half | Matrix, index: NDArray[np.int64]) -> Block:
+    def of(cls, embedder: Embedder, vectors: Half, index: NDArray[np.int64]) -> Block:
         """Adds the mean."""
         total = np.zeros(vectors.shape[1])
         counts = np.bincount(index, minlength=len(vectors)).astype(np.float32)
@@ -154,7 +154,7 @@ def row_features(
 
 def _lsa(
     texts: Sequence[str | None], hashes: NDArray[np.void], folder: Path | None, progress: Progress | None
-) -> tuple[Lsa, Half | Matrix]:
+) -> tuple[Lsa, Half]:
     """A kept LSA with the vectors of new texts added, or a new fit where too many texts are unknown to it."""
     if folder is not None:
         kept = load_lsa(folder / "lsa")
@@ -163,11 +163,12 @@ def _lsa(
             _, known = cache._find(hashes)
             if float((~known).mean()) <= REFIT_SHARE:
                 return kept, cache.vectors(texts, hashes, kept, progress)
-    lsa, vectors = Lsa.fit_embed(texts)
+    lsa, made = Lsa.fit_embed(texts)
+    vectors = made.astype(np.float16)  # as kept, so that a run with a cache and one without see the same
     if folder is not None and lsa.dimensions:
         save_lsa(folder / "lsa", lsa)
         cache = VectorCache(folder / "lsa" / "vectors", lsa.name)
-        cache._append(hashes, vectors.astype(np.float16))
+        cache._append(hashes, vectors)
     return lsa, vectors
 
 

@@ -1,0 +1,188 @@
+"""Rows as vectors: shapes, the cache, similarity to a condition."""
+
+import json
+
+import numpy as np
+import pytest
+
+from uql.features import table as table_module
+from uql.features.cache import VectorCache, content_hashes, distinct
+from uql.features.lsa import Lsa, load_lsa, save_lsa
+from uql.features.similarity import with_similarity
+from uql.features.static import static_embedder
+from uql.features.store import FeatureStore
+from uql.features.table import row_features, table_features
+
+TOPICS = {
+    "card": ["my card was stolen in the city", "i lost my bank card yesterday", "someone took the card from my bag"],
+    "rain": ["heavy rain is expected tomorrow", "the storm brings rain and wind", "clouds and rain over the coast"],
+}
+TEXTS = [f"{text} number {i}" for i in range(20) for topic in TOPICS.values() for text in topic]
+
+
+class Counting:
+    """An embedder that counts what it embeds: letters of the alphabet."""
+
+    def __init__(self, name="letters"):
+        self.name, self.seen = name, []
+
+    def embed(self, texts):
+        self.seen += list(texts)
+        out = np.array([[(t or "").count(c) for c in "abcdefghijklmnop"] for t in texts], np.float32)
+        return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-9)
+
+
+needs_static = pytest.mark.skipif(static_embedder() is None, reason="wordllama is not installed")
+
+
+@needs_static
+def test_the_static_embedder_gives_unit_rows_and_zeros_for_nothing():
+    vectors = static_embedder().embed(["a lost card", None, "", "  ", "rain", "x" * 100_000, "\ud800"[:0]])
+    lengths = np.linalg.norm(vectors, axis=1)
+    assert vectors.shape == (7, 256) and vectors.dtype == np.float32
+    assert lengths[[0, 4, 5]] == pytest.approx(1, abs=1e-5)
+    assert lengths[[1, 2, 6]] == pytest.approx(0)
+
+
+@needs_static
+def test_near_texts_have_near_vectors():
+    a, b, c = static_embedder().embed(["my card was stolen", "someone took my bank card", "heavy rain tomorrow"])
+    assert a @ b > a @ c
+
+
+def test_features_have_mean_zero_and_mean_squared_norm_one():
+    matrix = row_features(TEXTS)
+    assert len(matrix) == len(TEXTS) and matrix.dtype == np.float32 and matrix.flags.c_contiguous
+    assert abs(matrix.mean(axis=0)).max() < 1e-2
+    assert (matrix**2).sum(axis=1).mean() == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "texts", [[], ["a"], [None], [None, ""], ["a b c", "a b c"], ["one two", None, "two three four"]]
+)
+def test_small_and_empty_tables_work(texts):
+    found = table_features(texts)
+    assert len(found.matrix) == len(texts) and np.isfinite(found.matrix).all()
+    matrix, prior = with_similarity(found, "is it so", ["yes it is"], ["no"])
+    assert len(matrix) == len(prior) == len(texts) and np.isfinite(matrix).all() and np.isfinite(prior).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 17, 50])
+def test_few_rows_give_few_components(n):
+    found = row_features(TEXTS[:n])
+    assert 0 < found.shape[1] <= 2 * (n - 1)
+
+
+def test_similarity_puts_rows_of_the_condition_first():
+    found = table_features(TEXTS)
+    matrix, prior = with_similarity(found, "a card was lost or stolen", ["i cannot find my card"], ["rain and wind"])
+    card = np.array(["card" in text for text in TEXTS])
+    assert matrix.shape == (len(TEXTS), found.matrix.shape[1] + 3)
+    assert prior[card].mean() > prior[~card].mean()
+    assert with_similarity(found, "a card was lost")[0].shape[1] == found.matrix.shape[1] + 1
+
+
+def test_without_wordllama_lsa_serves_alone_and_says_so(monkeypatch):
+    monkeypatch.setattr(table_module, "static_embedder", lambda: None)
+    found = table_features(TEXTS)
+    assert "wordllama" in found.note and found.matrix.shape[1] > 0
+    _, prior = with_similarity(found, "card", ["my card was stolen"], ["rain"])
+    card = np.array(["card" in text for text in TEXTS])
+    assert prior[card].mean() > prior[~card].mean()
+
+
+def test_only_new_texts_are_embedded_and_the_result_is_the_same(tmp_path):
+    first, second, fresh = Counting(), Counting(), Counting()
+    table_features(TEXTS[:100], key="t", cache_dir=tmp_path, embedder=first)
+    again = table_features(TEXTS[::-1], key="t", cache_dir=tmp_path, embedder=second)
+    assert sorted(first.seen) == sorted(set(TEXTS[:100])) and sorted(second.seen) == sorted(
+        set(TEXTS) - set(TEXTS[:100])
+    )
+    whole = table_features(TEXTS[::-1], embedder=fresh)
+    assert np.allclose(
+        again.blocks[0].vectors[again.blocks[0].index], whole.blocks[0].vectors[whole.blocks[0].index], atol=1e-2
+    )
+
+
+def test_a_table_read_twice_is_embedded_once(tmp_path):
+    embedder = Counting()
+    made = table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=embedder)
+    embedder.seen.clear()
+    again = table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=embedder)
+    assert embedder.seen == [] and isinstance(again.blocks[0].vectors, np.memmap)
+    assert (made.matrix == again.matrix).all()
+
+
+def test_another_embedder_drops_the_cache(tmp_path):
+    table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=Counting("one"))
+    other = Counting("two")
+    table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=other)
+    assert other.seen
+    kept = [json.loads(p.read_text())["embedder"] for p in tmp_path.glob("*/*/manifest.json")]
+    assert kept == ["two"]
+
+
+def test_a_damaged_cache_is_made_again(tmp_path):
+    embedder = Counting()
+    table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=embedder)
+    for path in tmp_path.rglob("*.npy"):
+        path.write_bytes(b"no array")
+    embedder.seen.clear()
+    assert table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=embedder).matrix.shape[0] == len(TEXTS)
+    assert embedder.seen
+    for path in tmp_path.rglob("manifest.json"):
+        path.write_text("{")
+    assert table_features(TEXTS, key="t", cache_dir=tmp_path, embedder=embedder).matrix.shape[0] == len(TEXTS)
+
+
+def test_a_stray_file_of_a_killed_run_is_swept(tmp_path):
+    cache = VectorCache(tmp_path / "c", "letters")
+    cache.vectors(["a"], content_hashes(["a"]), Counting())
+    stray = tmp_path / "c" / "0123.vectors.npy"
+    stray.write_bytes(b"half")
+    again = VectorCache(tmp_path / "c", "letters")
+    again.vectors(["a", "b"], content_hashes(["a", "b"]), Counting())
+    assert not stray.exists() and len(VectorCache(tmp_path / "c", "letters")) == 2
+
+
+def test_segments_are_merged(tmp_path):
+    for i in range(40):
+        cache = VectorCache(tmp_path / "c", "letters")
+        cache.vectors([f"t{i}"], content_hashes([f"t{i}"]), Counting())
+    assert len(list((tmp_path / "c").glob("*.vectors.npy"))) <= 17
+    embedder = Counting()
+    texts = [f"t{i}" for i in range(40)]
+    VectorCache(tmp_path / "c", "letters").vectors(texts, content_hashes(texts), embedder)
+    assert embedder.seen == []
+
+
+def test_progress_ends_at_the_number_of_new_texts():
+    seen = []
+    table_features(TEXTS, embedder=Counting(), progress=lambda done, total: seen.append((done, total)))
+    assert seen[0] == (0, len(set(TEXTS))) and seen[-1] == (len(set(TEXTS)), len(set(TEXTS)))
+
+
+def test_equal_texts_are_one():
+    first, index = distinct(content_hashes(["b", "a", "b", None, ""]))
+    assert first.tolist() == [0, 1, 3] and index.tolist() == [0, 1, 0, 2, 2]
+
+
+def test_a_kept_lsa_is_the_same(tmp_path):
+    lsa = Lsa.fit(TEXTS)
+    save_lsa(tmp_path / "l", lsa)
+    again = load_lsa(tmp_path / "l")
+    assert again is not None and again.name == lsa.name
+    assert np.allclose(lsa.embed(TEXTS[:5]), again.embed(TEXTS[:5]), atol=1e-6)
+    (tmp_path / "l" / "idf.npy").write_bytes(b"")
+    assert load_lsa(tmp_path / "l") is None
+
+
+def test_a_store_makes_a_table_once():
+    embedder = Counting()
+    store = FeatureStore(embedder=embedder)
+    store.table(TEXTS, "t")
+    embedder.seen.clear()
+    store.table(list(TEXTS), "t")
+    assert embedder.seen == []
+    matrix, prior = store.query(TEXTS, "t", "a card was stolen")
+    assert len(matrix) == len(prior) == len(TEXTS)

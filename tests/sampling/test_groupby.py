@@ -1,0 +1,89 @@
+"""Counts by class, rows for the taxonomy, rare classes."""
+
+import numpy as np
+
+from uql.sampling.checks import ask_all, holds
+from uql.sampling.groupby import GroupBySampler, class_probabilities, farthest_first
+
+
+def table(seed=0, n=2000, shares=(0.5, 0.3, 0.18, 0.02), d=8):
+    rng = np.random.default_rng(seed)
+    classes = np.repeat(np.arange(len(shares)), [round(s * n) for s in shares])
+    centres = 2 * rng.normal(size=(len(shares), d))
+    features = centres[classes] + rng.normal(size=(len(classes), d))
+    features -= features.mean(axis=0)
+    features /= np.sqrt((features**2).sum(axis=1).mean())
+    order = rng.permutation(len(classes))
+    return features.astype(np.float32)[order], classes[order]
+
+
+def test_farthest_first_rows_see_a_rare_class_that_random_rows_miss():
+    features, classes = table()
+    rng = np.random.default_rng(0)
+    far = np.mean([3 in classes[farthest_first(features, 16, rng)] for _ in range(30)])
+    blind = np.mean([3 in classes[rng.choice(2000, 16, replace=False)] for _ in range(30)])
+    assert far >= 0.8 and far > blind
+
+
+def test_farthest_first_gives_different_rows_of_any_table():
+    rng = np.random.default_rng(0)
+    for n, k in ((0, 4), (1, 4), (3, 4), (50, 50)):
+        rows = farthest_first(np.zeros((n, 3), np.float32), k, rng)
+        assert len(rows) == min(n, k) and len(set(rows.tolist())) == len(rows)
+
+
+def test_counts_of_classes_sum_up_and_cover():
+    features, classes = table()
+    truth = np.bincount(classes)
+    held, far, uniform = [], [], []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        sampler = GroupBySampler(2000, 120, rng=rng, features=features)
+        ask_all(sampler, classes.astype(float))
+        counts = sampler.counts(4)
+        held.append([holds(e, t) for e, t in zip(counts, truth, strict=True)])
+        far.append(abs(sampler.shares(4) - truth / 2000).sum() / 2)
+        uniform.append(
+            abs(np.bincount(classes[rng.choice(2000, 120, replace=False)], minlength=4) / 120 - truth / 2000).sum() / 2
+        )
+    assert np.mean(held) > 0.9
+    assert np.mean(far) < 0.6 * np.mean(uniform)
+
+
+def test_rows_that_do_not_pass_are_of_no_class():
+    features, classes = table()
+    passing = np.where(classes == 0, -1.0, classes)
+    sampler = GroupBySampler(2000, 120, rng=np.random.default_rng(0), features=features)
+    ask_all(sampler, passing)
+    assert holds(sampler.estimate(), float((passing >= 0).sum()))
+    assert sampler.counts(4)[0].value == 0
+
+
+def test_novel_rows_find_a_class_that_a_sample_misses():
+    features, classes = table(shares=(0.6, 0.395, 0.005))
+    seen = {0.0: 0, 0.5: 0}
+    for novelty in seen:
+        for seed in range(15):
+            sampler = GroupBySampler(2000, 60, rng=np.random.default_rng(seed), features=features, novelty=novelty)
+            asked = ask_all(sampler, classes.astype(float))
+            assert len(asked) <= 60 and len(set(asked.tolist())) == len(asked)
+            seen[novelty] += 2 in classes[asked]
+    assert seen[0.5] >= 13 and seen[0.5] > seen[0.0]
+
+
+def test_novel_rows_do_not_bias_the_counts():
+    features, classes = table()
+    found = []
+    for seed in range(40):
+        sampler = GroupBySampler(2000, 100, rng=np.random.default_rng(seed), features=features, novelty=0.5)
+        ask_all(sampler, classes.astype(float))
+        found.append([e.value for e in sampler.counts(4)])
+    error = np.array(found) - np.bincount(classes)
+    assert (abs(error.mean(axis=0)) <= 4 * error.std(axis=0, ddof=1) / np.sqrt(40) + 4).all()
+
+
+def test_many_classes_are_told_apart_by_one_ridge_model():
+    features, classes = table(shares=(1 / 15,) * 15, n=1500)
+    p = class_probabilities(features[:300], classes[:300], 15, np.ones(300), features)
+    assert np.allclose(p.sum(axis=1), 1, atol=1e-4)
+    assert (p.argmax(axis=1) == classes).mean() > 0.5

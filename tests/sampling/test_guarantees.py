@@ -1,0 +1,129 @@
+"""Precision and recall that were promised hold, also where the surrogate misleads."""
+
+import numpy as np
+import pytest
+
+from uql.sampling import intervals
+from uql.sampling.checks import World, ask_all
+from uql.sampling.recall import RecallSearch, check_size
+from uql.sampling.unverified import BettingTest, UnverifiedSearch
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.2])
+def test_a_bet_against_a_share_below_the_target_rarely_wins(delta):
+    wins, runs = 0, 2000
+    rng = np.random.default_rng(0)
+    size, target = 200, 0.9
+    marked = np.zeros(size, bool)
+    marked[: int(target * size) - 1] = True  # just below the target
+    for _ in range(runs):
+        test = BettingTest(size, target, 0.98)
+        for mark in rng.permutation(marked):
+            test.see(bool(mark))
+            if test.capital >= 1 / delta:
+                wins += 1
+                break
+    assert wins <= runs * delta + 2.33 * np.sqrt(runs * delta * (1 - delta))
+
+
+def test_a_bet_on_a_good_set_wins_soon():
+    test = BettingTest(5000, 0.9, 0.985)
+    for _ in range(33):
+        test.see(True)
+    assert test.capital >= 20
+
+
+def unverified(world, seed, precision=0.9, confidence=0.95):
+    search = UnverifiedSearch(
+        len(world.truth), 160, rng=np.random.default_rng(seed), features=world.features, prior=world.prior,
+        precision=precision, confidence=confidence,
+    )  # fmt: skip
+    asked = ask_all(search, world.truth)
+    assert len(asked) <= 160
+    return search
+
+
+def separable(n=3000, share=0.3):
+    world = World.of(n, share)
+    score = world.features[:, 0]
+    truth = np.zeros(n)
+    truth[np.argsort(-score)[: round(share * n)]] = 1.0
+    return World(world.features, world.prior, truth, world.value, world.groups)
+
+
+def test_unverified_rows_are_returned_where_the_surrogate_is_good_and_hold_their_precision():
+    world = separable()
+    returned = []
+    for seed in range(10):
+        search = unverified(world, seed)
+        rows = search.unverified()
+        assert not np.isin(rows, search.told).any()
+        returned.append(len(rows))
+        if len(rows):
+            assert world.truth[rows].mean() >= 0.85
+    assert np.mean(returned) > 200
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.8])
+def test_stated_precision_is_missed_no_more_often_than_allowed(confidence):
+    misses, runs = 0, 120
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        world = separable(1500, 0.3)
+        flip = rng.random(1500) < 0.1  # nine in ten of any set: at the edge of the target
+        world = World(
+            world.features, world.prior, np.where(flip, 1 - world.truth, world.truth), world.value, world.groups
+        )
+        accepted = unverified(world, seed, 0.9, confidence)._accepted
+        misses += len(accepted) > 0 and world.truth[accepted].mean() < 0.9
+    delta = 1 - confidence
+    assert misses <= runs * delta + 2.33 * np.sqrt(runs * delta * confidence)
+
+
+def test_nothing_unverified_is_returned_where_the_surrogate_knows_nothing():
+    world = World.of(1500, 0.2)
+    noise = np.random.default_rng(0).permutation(world.truth)
+    search = unverified(World(world.features, world.prior, noise, world.value, world.groups), 0)
+    assert len(search.unverified()) == 0
+    assert noise[search.found()].all()
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.8])
+def test_stated_recall_is_missed_no_more_often_than_allowed(confidence):
+    misses, runs, cost = 0, 25, []
+    world = World.of(1500, 0.1)
+    for seed in range(runs):
+        search = RecallSearch(
+            1500, 1500, rng=np.random.default_rng(seed), features=world.features, prior=world.prior, has_examples=True,
+            recall=0.9, confidence=confidence,
+        )  # fmt: skip
+        ask_all(search, world.truth, 64)
+        assert search.met
+        recall = len(search.found()) / world.truth.sum()
+        misses += recall < 0.9
+        assert search.guaranteed >= 0.9
+        cost.append(search.calls / 1500)
+    delta = 1 - confidence
+    assert misses <= runs * delta + 2.33 * np.sqrt(runs * delta * confidence)
+    assert np.mean(cost) < 0.75
+
+
+def test_a_recall_that_cannot_be_proved_says_what_holds_instead():
+    world = World.of(2500, 0.08)
+    search = RecallSearch(2500, 100, rng=np.random.default_rng(0), features=world.features, prior=world.prior)
+    ask_all(search, world.truth, 64)
+    assert not search.met and search.guaranteed < 0.9
+
+
+def test_unknown_answers_count_against_recall():
+    world = World.of(300, 0.3)
+    search = RecallSearch(300, 300, rng=np.random.default_rng(0), features=world.features, prior=world.prior)
+    ask_all(search, world.truth, 64, unknown=np.arange(60))
+    found = len(search.found())
+    assert search.guaranteed == pytest.approx(found / (found + 60)) and not search.met
+
+
+def test_a_check_is_the_smallest_that_proves():
+    n = check_size(2, 50, 5000, 0.05)
+    assert intervals.hypergeometric_cdf(2, n, 51, 5000) <= 0.05 < intervals.hypergeometric_cdf(2, n - 1, 51, 5000)
+    assert check_size(5, 3, 100, 0.05) is None

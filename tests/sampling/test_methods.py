@@ -1,0 +1,220 @@
+"""What single methods promise beyond the contract."""
+
+import numpy as np
+import pytest
+
+from uql.sampling.asd import AsdSampler
+from uql.sampling.cells import balanced_tree, runs_of_equal_mass
+from uql.sampling.checks import World, ask_all, errors, holds
+from uql.sampling.importance import ImportanceSampler, inclusion
+from uql.sampling.methods import AGGREGATE
+from uql.sampling.retrieval import LearnedSearch, Search
+from uql.sampling.stratified import allocate
+from uql.sampling.surrogate import Span, fit_logistic, fit_ridge, number, probability
+
+
+def told(sampler, truth):
+    ask_all(sampler, truth, 1000)
+    return sampler
+
+
+def test_asd_errs_less_than_a_uniform_sample_where_features_tell():
+    world = World.of(3000, 0.3)
+    asd, uniform = (errors(AGGREGATE[name], world, 128, 60)[0] for name in ("asd", "uniform"))
+    assert np.sqrt(np.mean(asd**2)) < 0.8 * np.sqrt(np.mean(uniform**2))
+
+
+def test_asd_from_the_past_alone_is_unbiased_before_clipping():
+    world = World.of(1200, 0.2)
+    found = []
+    for seed in range(250):
+        rng = np.random.default_rng(seed)
+        sampler = AsdSampler(1200, 48, rng=rng, features=world.features, prior=world.prior, past_only=True)
+        told(sampler, world.truth)
+        moments = sampler._moments([(sampler.answers, None)], np.ones(1200, bool), sampler._complete())
+        found.append(moments.totals[0])
+    error = np.array(found) - world.truth.sum()
+    assert abs(error.mean()) <= 3.5 * error.std(ddof=1) / np.sqrt(len(error))
+
+
+def test_asd_is_worth_having_without_a_prior():
+    world = World.of(2000, 0.2)
+    errors_of, coverage = errors(AGGREGATE["asd"], world, 96, 60, prior=None)
+    assert np.sqrt(np.mean(errors_of**2)) < 0.3
+    assert coverage >= 0.85
+
+
+def test_asd_goes_on_when_the_budget_grows():
+    world = World.of(2000, 0.2)
+    sampler = AGGREGATE["asd"](2000, 64, rng=np.random.default_rng(0), features=world.features, prior=world.prior)
+    sampler.more(64, look=1)
+    ask_all(sampler, world.truth)
+    first = sampler.estimate()
+    sampler.more(256, look=2)
+    ask_all(sampler, world.truth)
+    second = sampler.estimate()
+    assert (first.calls, second.calls) == (64, 256)
+    assert second.high - second.low < first.high - first.low
+    assert holds(second, world.truth.sum())
+
+
+def test_looks_make_wider_intervals_of_the_same_rows():
+    world = World.of(2000, 0.2)
+    sampler = AGGREGATE["uniform"](2000, 100, rng=np.random.default_rng(0))
+    ask_all(sampler, world.truth)
+    once = sampler.estimate()
+    sampler.more(100, look=2)
+    twice = sampler.estimate()
+    assert twice.low < once.low and twice.high > once.high and twice.confidence == 0.95
+
+
+@pytest.mark.parametrize("name", ["asd", "uniform", "stratified"])
+def test_sums_averages_and_groups_cover(name):
+    world = World.of(1500, 0.25)
+    held = np.zeros(4)
+    seeds = 60
+    inside = world.groups == 1
+    truths = [
+        (world.value * world.truth).sum(),
+        (world.value * world.truth).sum() / world.truth.sum(),
+        world.truth[inside].sum(),
+        (world.value * world.truth)[inside].sum() / world.truth[inside].sum(),
+    ]
+    for seed in range(seeds):
+        sampler = AGGREGATE[name](
+            1500, 128, rng=np.random.default_rng(seed), features=world.features, prior=world.prior, size=world.value,
+            groups=world.groups,
+        )  # fmt: skip
+        told(sampler, world.truth)
+        rows, y = sampler.told, sampler.answers
+        v = world.value[rows] * y
+        found = [
+            sampler.total(v, weights=world.value),
+            sampler.ratio(v, y, weights=world.value),
+            sampler.total(y, domain=1),
+            sampler.ratio(v, y, weights=world.value, domain=1),
+        ]
+        held += [holds(e, t) for e, t in zip(found, truths, strict=True)]
+    assert (held / seeds >= 0.93 - 3 * np.sqrt(0.0475 / seeds)).all(), held / seeds
+
+
+def test_numbers_that_a_model_reads_are_summed_with_a_ridge_surrogate():
+    rng = np.random.default_rng(0)
+    features = (rng.normal(size=(2000, 6)) / np.sqrt(6)).astype(np.float32)
+    y = 5 + 4 * features[:, 0].astype(float) * np.sqrt(6) + 0.5 * rng.normal(size=2000)
+    error = {"asd": [], "uniform": []}
+    for seed in range(30):
+        for name, found in error.items():
+            sampler = AGGREGATE[name](2000, 96, rng=np.random.default_rng(seed), features=features)
+            told(sampler, np.ones(2000))
+            found.append(sampler.total(y[sampler.told]).value - y.sum())
+    assert np.std(error["asd"]) < 0.6 * np.std(error["uniform"])
+
+
+def test_a_few_rows_that_hold_most_of_a_sum_are_asked_first():
+    size = np.ones(1000)
+    size[[17, 503]] = 5000.0
+    sampler = AGGREGATE["uniform"](1000, 40, rng=np.random.default_rng(0), size=size)
+    assert {17, 503} == set(sampler.propose(2).tolist())
+
+
+def test_known_rows_are_certain_and_weigh_one():
+    world = World.of(1000, 0.3)
+    known = np.flatnonzero(world.truth)[:200]
+    for name, make in AGGREGATE.items():
+        found = [
+            told(
+                make(1000, 64, rng=np.random.default_rng(s), features=world.features, prior=world.prior,
+                     known=(known, np.ones(200))),
+                world.truth,
+            ).estimate()
+            for s in range(30)
+        ]  # fmt: skip
+        assert all(e.low >= 200 for e in found), name
+        assert abs(np.mean([e.value for e in found]) - 300) < 15, name
+
+
+def test_proposition_1_a_proposal_proportional_to_the_answer_has_no_variance():
+    rng = np.random.default_rng(0)
+    value = rng.uniform(1, 5, 500)
+    for seed in range(5):
+        sampler = ImportanceSampler(500, 50, rng=np.random.default_rng(seed), guess=value, uniform=0.0)
+        told(sampler, np.ones(500))
+        assert sampler.total(value[sampler.told]).value == pytest.approx(value.sum(), rel=1e-9)
+
+
+def test_inclusion_chances_sum_to_the_draws_and_stay_chances():
+    chance = inclusion(np.array([100.0, 50.0, 1.0, 1.0, 1.0]), 3)
+    assert chance.sum() == pytest.approx(3) and chance.max() <= 1.0 and chance.min() > 0
+
+
+def test_allocation_is_proportional_and_keeps_the_sum():
+    assert allocate(np.array([50, 30, 20]), 10).tolist() == [5, 3, 2]
+    assert allocate(np.array([1000, 3, 1]), 12).tolist() == [9, 2, 1]
+    assert allocate(np.array([5, 5]), 100).tolist() == [5, 5]
+    assert allocate(np.array([10] * 20), 10).sum() == 10
+
+
+def test_cells_part_the_rows_and_pairs_come_from_their_cells():
+    rng = np.random.default_rng(0)
+    rows = np.arange(100, 200)
+    score = rng.normal(size=100)
+    made = runs_of_equal_mass(rows, score, np.where(score > 1.5, 100.0, 1.0), 16)
+    assert sorted(made.order.tolist()) == rows.tolist()
+    assert made.sizes.min() >= 2 and made.sizes.sum() == 100
+    ends = np.append(made.starts[1:], 100)
+    for (a, b), start, end in zip(made.draw_pairs(rng).tolist(), made.starts, ends, strict=True):
+        assert a != b and {a, b} <= set(made.order[start:end].tolist())
+    tree = balanced_tree(rows, rng.normal(size=(200, 5)).astype(np.float32), 16)
+    assert sorted(tree.order.tolist()) == rows.tolist() and tree.sizes.min() >= 2
+
+
+def test_approximate_leave_one_out_is_near_the_exact_one():
+    world = World.of(60, 0.5, seed=3)
+    x = world.features
+    fit = fit_logistic(Span.of(x, 64), world.truth)
+    refits = []
+    for i in range(0, 60, 6):
+        keep = np.arange(60) != i
+        refits.append(fit_logistic(Span.of(x[keep], 64), world.truth[keep]).score(x[i : i + 1])[0])
+    assert np.corrcoef(refits, fit.loo[::6])[0, 1] > 0.97
+
+
+def test_a_surrogate_is_calibrated():
+    rng = np.random.default_rng(0)
+    features = (rng.normal(size=(5000, 10)) / np.sqrt(10)).astype(np.float32)
+    chance = 1 / (1 + np.exp(-2 * features[:, 0].astype(float) * np.sqrt(10)))
+    y = (rng.random(5000) < chance).astype(float)
+    p = probability(features[:300], y[:300]).predict(features)
+    assert abs(p.mean() - y.mean()) < 0.06
+    assert abs(y[p > 0.8].mean() - p[p > 0.8].mean()) < 0.1
+
+
+def test_where_all_labels_agree_the_surrogate_is_their_share():
+    features = np.eye(5, dtype=np.float32)
+    assert probability(features, np.zeros(5)).predict(features) == pytest.approx(np.zeros(5), abs=1e-6)
+    assert number(features, np.full(5, 3.0)).predict(features) == pytest.approx(np.full(5, 3.0))
+
+
+def test_ridge_leave_one_out_is_exact_up_to_the_mean():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(30, 4)).astype(np.float32)
+    y = x[:, 0].astype(float) + 0.1 * rng.normal(size=30)
+    fit = fit_ridge(Span.of(x, 64), y, (1.0,))
+    keep = np.arange(30) != 7
+    again = fit_ridge(Span.of(x[keep], 64), y[keep], (1.0,)).score(x[7:8])[0]
+    assert fit.loo[7] == pytest.approx(again, abs=0.02)
+
+
+def test_learned_search_finds_more_than_random_rows():
+    world = World.of(3000, 0.05)
+    found = {}
+    for name, search in (
+        ("learned", LearnedSearch(3000, 120, rng=np.random.default_rng(0), features=world.features, prior=world.prior,
+                                  has_examples=True)),
+        ("blind", LearnedSearch(3000, 120, rng=np.random.default_rng(0), features=world.features)),
+        ("random", Search(3000, 120, rng=np.random.default_rng(0))),
+    ):  # fmt: skip
+        ask_all(search, world.truth)
+        found[name] = len(search.found())
+    assert found["learned"] > 60 and found["blind"] > 40 and found["random"] < 20
