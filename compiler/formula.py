@@ -90,6 +90,23 @@ class Formula:
                 stack.append((_AND if step == "AND" else _OR)[left, right])
         return stack[0]
 
+    def sure(self) -> frozenset[int]:
+        """The ids of the virtual columns that are answered on every row that passes, in whatever order they are asked.
+
+        "a" AND ("b" OR "c") passes with "b" unasked, never with "a" unasked.
+        """
+        stack: list[tuple[frozenset[int], frozenset[int]]] = []  # leaves known where a step is TRUE, where it is FALSE
+        for step in self.program:
+            if isinstance(step, int):
+                stack.append((frozenset({step}), frozenset({step})))
+            elif step == "NOT":
+                yes, no = stack.pop()
+                stack.append((no, yes))
+            else:
+                (a, b), (c, d) = stack.pop(), stack.pop()
+                stack.append((a | c, b & d) if step == "AND" else (a & c, b | d))
+        return frozenset(column.id for leaf in stack[0][0] for column in self.leaves[leaf].columns)
+
     def relevant(self, masks: Masks) -> NDArray[np.bool_]:
         """(leaves, n) where the value of a leaf can still change whether the row passes.
 

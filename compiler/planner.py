@@ -24,23 +24,30 @@ from uql.compiler.logical import (
     build,
 )
 from uql.compiler.physical import Block, Goal, OuterJoin, PhysicalPlan, SqlQuery, UnionPlan, stages
-from uql.compiler.rules import apply
+from uql.compiler.rules import apply, known_names
 from uql.compiler.subqueries import aliases, derived, expressions, in_expressions, is_semantic_query, join_conditions
 from uql.compiler.syntax import Call, Column, Expr
+from uql.compiler.valid import check_physical
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.compiler.walk import columns, is_semantic, virtuals, walk
 from uql.errors import PlanError
 
 
 def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = ()) -> PhysicalPlan:
-    """The physical plan of a bound query. Raises PlanError (UQL3xx) where no legal plan exists."""
+    """The physical plan of a bound query.
+
+    Raises: PlanError (UQL3xx) where no legal plan exists; ConfigError (UQL105) for a rule that does not.
+    """
+    known_names(disabled_rules)
     if not is_semantic_query(query):
         return SqlQuery(query)
     if isinstance(query, BoundUnion):
         left, right = plan(query.left, disabled_rules), plan(query.right, disabled_rules)
         return UnionPlan(left, right, query.all, query.items, query.order_by, query.limit, query.offset)
     assert isinstance(query, BoundSelect)
-    return _block(apply(build(query), disabled_rules), query, disabled_rules)
+    block = _block(apply(build(query), disabled_rules), query, disabled_rules)
+    check_physical(block, "planner")
+    return block
 
 
 def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]) -> Block:
@@ -109,8 +116,8 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
         formula=formula,
         filter_stages=stages(filter_columns),
         groups=groups,
-        row_stages=stages(tuple(c for c in early if c not in filter_columns)),
-        late_stages=stages(tuple(c for c in late if c not in filter_columns and c not in early)),
+        row_stages=stages(early),
+        late_stages=stages(tuple(c for c in late if c not in early)),
         summaries=summaries,
         items=items,
         keys=query.group_by,

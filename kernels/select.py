@@ -12,10 +12,10 @@ from uql.compiler.physical import Block, Goal, Stage, stages
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.errors import BudgetError
-from uql.kernels import sem_filter
+from uql.kernels import sem_filter, sem_order
 from uql.kernels.attribute import METHOD, by_attribute
 from uql.kernels.base import Context, Relation, Rids, need
-from uql.kernels.finish import Output, chosen, rows
+from uql.kernels.finish import Output, rows
 from uql.kernels.guide import Guide, guide
 from uql.kernels.sample import draw
 from uql.kernels.sem_filter import CHUNK
@@ -42,7 +42,7 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     known = [*filter_columns, *early]
     if block.distinct:
         return rows(block, passing, known, relation, ctx)
-    rids = chosen(block, passing, known, relation, ctx)
+    rids = await sem_order.chosen(block, passing, known, relation, ctx)
     if block.late_stages:
         late = [c for stage in block.late_stages for c in stage.columns]
         need(ctx, len(rids) * len(block.late_stages), f"{_texts(late)} for the {len(rids):,} rows returned")
@@ -53,6 +53,8 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
 
 async def ask_all(wanted: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
     """Asks every stage of these rows, a chunk at a time."""
+    for column in (c for stage in wanted for c in stage.columns):
+        relation.know(column)
     for start in range(0, len(rids), CHUNK):
         for stage in wanted:
             await relation.ask(stage, rids[start : start + CHUNK], ctx)

@@ -381,13 +381,16 @@ class Connection:
     # -------------------------------------------------------------------------------------------- other statements
     def _set(self, name: str, value: Any, source: str) -> Result:
         from uql.compiler.cost import FREE
+        from uql.compiler.rules import known_names
         from uql.result import Result
 
         try:
             if value is None:
                 self._settings = self._settings.with_values(**{name: getattr(Settings(), name, None)})
             else:
-                self._settings = self._settings.with_values(**{name: value})
+                changed = self._settings.with_values(**{name: value})
+                known_names(changed.disabled_rules)
+                self._settings = changed
         except ConfigError as error:
             place = source.lower().find(name.lower())
             error.start, error.end = place, place + len(name)

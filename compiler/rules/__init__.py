@@ -6,18 +6,36 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from uql.compiler.logical import LogicalPlan, OneInput, SemJoin, Union
+from uql.compiler.rules.asked_once import asked_once
 from uql.compiler.rules.limit_before_map import limit_before_map
 from uql.compiler.rules.sql_before_model import sql_before_model
+from uql.compiler.valid import check
+from uql.errors import ConfigError
 
 Rule = Callable[[LogicalPlan], LogicalPlan]
-RULES: tuple[Rule, ...] = (sql_before_model, limit_before_map)
+RULES: tuple[Rule, ...] = (sql_before_model, asked_once, limit_before_map)
+CHOICES = ("order_by_rates", "order_while_running")  # what else can be switched off: orders of the stages of a filter
+NAMES = (*(rule.__name__ for rule in RULES), *CHOICES)
 
 
-def apply(plan: LogicalPlan, disabled: tuple[str, ...] = ()) -> LogicalPlan:
-    """The plan after every rule that is not switched off by name."""
-    for rule in RULES:
+def known_names(disabled: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, all of rules that exist. Raises ConfigError (UQL105) with the list."""
+    for name in disabled:
+        if name not in NAMES:
+            raise ConfigError(f"there is no rule {name!r} to switch off", help=f"rules: {', '.join(NAMES)}")
+    return disabled
+
+
+def apply(plan: LogicalPlan, disabled: tuple[str, ...] = (), rules: tuple[Rule, ...] = RULES) -> LogicalPlan:
+    """The plan after every rule that is not switched off by name; valid, with the same columns, after each.
+
+    Raises PlanError (UQL399) naming the rule that made an invalid plan.
+    """
+    output = check(plan, "build")
+    for rule in rules:
         if rule.__name__ not in disabled:
             plan = _everywhere(plan, rule)
+            check(plan, rule.__name__, output)
     return plan
 
 

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, decided, implied
 from uql.compiler.syntax import Binary, Boolean, Column, Expr, Unary, Virtual
 from uql.compiler.virtual import Kind, VirtualColumn

@@ -1,0 +1,281 @@
+"""What a valid plan is, as a table from node to checks; looked at after the plan is built and after every rule.
+
+A check gives the words for what is wrong, or nothing. A plan that fails one is a bug of the rule that made it: the error names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from uql.compiler.formula import Formula
+from uql.compiler.logical import (
+    Aggregate,
+    Distinct,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    SemAgg,
+    SemFilter,
+    SemGroup,
+    SemJoin,
+    SemMap,
+    Sort,
+    SqlFilter,
+    Union,
+)
+from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, Stage, UnionPlan
+from uql.compiler.subqueries import aliases, is_semantic_query
+from uql.compiler.syntax import Expr
+from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.walk import columns, is_semantic, virtuals
+from uql.errors import PlanError
+
+Output = tuple[tuple[str, str], ...]  # (name, DuckDB type) of every column of the result
+Check = Callable[[Any], str | None]
+LATER = (Kind.SUMMARY,)  # asked of groups, after the aggregate that names them
+
+
+def check(plan: LogicalPlan, guilty: str, before: Output | None = None) -> Output:
+    """The output schema of a logical plan. Raises PlanError (UQL399) naming `guilty` where the plan is not valid or gives other columns."""
+    for problem in problems(plan):
+        raise _error(guilty, problem)
+    now = output(plan)
+    if before is not None and now != before:
+        raise _error(guilty, f"the result had the columns {_columns(before)} and now has {_columns(now)}")
+    return now
+
+
+def check_physical(plan: PhysicalPlan, guilty: str) -> None:
+    """Raises PlanError (UQL399) naming `guilty` where a physical plan is not valid."""
+    for name, test in PHYSICAL[type(plan)]:
+        if not test(plan):
+            raise _error(guilty, f"{type(plan).__name__}: {name}")
+
+
+def problems(plan: LogicalPlan) -> Iterator[str]:
+    """Everything wrong with a logical plan, from its sources up."""
+    for below in plan.inputs:
+        yield from problems(below)
+    for test in LOGICAL[type(plan)]:
+        said = test(plan)
+        if said is not None:
+            yield f"{type(plan).__name__}: {said}"
+
+
+def output(plan: LogicalPlan) -> Output:
+    """The columns of the result."""
+    match plan:
+        case Project(items=items) | Aggregate(items=items):
+            return tuple((item.name, item.type) for item in items)
+        case Union(left=left):
+            return output(left)
+    return output(plan.inputs[0]) if plan.inputs else ()
+
+
+def known(plan: LogicalPlan) -> set[int]:
+    """The virtual columns that have a value in every row of a node."""
+    found = set().union(*(known(below) for below in plan.inputs))
+    match plan:
+        case SemFilter(condition=condition) if is_semantic(condition):
+            found |= Formula.of(condition).sure()
+        case SemMap(columns=asked) | SemGroup(columns=asked) | SemAgg(columns=asked):
+            found |= {c.id for c in asked}
+    return found
+
+
+def scope(plan: LogicalPlan) -> set[str]:
+    """The aliases whose columns a node sees."""
+    if isinstance(plan, Scan):
+        return set(aliases(plan.source))
+    return set().union(*(scope(below) for below in plan.inputs))
+
+
+# --------------------------------------------------------------------------------------------------------------- checks
+def _in_scope(get: Callable[[Any], list[Expr | None]]) -> Check:
+    def test(plan: LogicalPlan) -> str | None:
+        seen = scope(plan)
+        for column in columns(*get(plan)):
+            if column.table and column.table not in seen:
+                return f"{column.label} is not in scope"
+        return None
+
+    return test
+
+
+def _answered(get: Callable[[Any], list[Expr | None]], below: Callable[[Any], LogicalPlan]) -> Check:
+    """Every virtual column of these expressions was asked below; those of groups are asked later."""
+
+    def test(plan: LogicalPlan) -> str | None:
+        have = known(below(plan))
+        for column in virtuals(*get(plan)):
+            if column.kind not in LATER and column.id not in have:
+                return f'"{column.text}" is used and was not asked'
+        return None
+
+    return test
+
+
+def _concrete(plan: SqlFilter) -> str | None:
+    return "holds a quoted text, which DuckDB cannot answer" if is_semantic(plan.condition) else None
+
+
+def _semantic(plan: SemFilter | SemJoin) -> str | None:
+    return None if is_semantic(plan.condition) else "holds no quoted text: it is DuckDB's"
+
+
+def _reads(plan: Any) -> str | None:
+    asked = virtuals(plan.condition) if isinstance(plan, SemFilter | SemJoin) else plan.columns
+    for column in asked:
+        if not column.reads and not column.holes:
+            return f'"{column.text}" reads nothing'
+    return None if asked else "asks nothing"
+
+
+def _kinds(*allowed: Kind) -> Check:
+    def test(plan: Any) -> str | None:
+        for column in plan.columns:
+            if column.kind not in allowed:
+                return f'"{column.text}" is a {column.kind}, which is not asked here'
+        return None
+
+    return test
+
+
+def _once(plan: Any) -> str | None:
+    have = known(plan.input)
+    for column in plan.columns:
+        if column.id in have:
+            return f'"{column.text}" is asked twice'
+    return None
+
+
+def _over(*types: type[LogicalPlan]) -> Check:
+    def test(plan: Any) -> str | None:
+        wanted = " or ".join(t.__name__ for t in types)
+        return None if isinstance(plan.input, types) else f"stands over {type(plan.input).__name__}, not {wanted}"
+
+    return test
+
+
+def _before_groups(plan: Any) -> str | None:
+    """Rows are filtered and asked before they are grouped, projected or made distinct."""
+    if isinstance(plan.input, Aggregate | Project | Distinct | SemAgg | Union):
+        return f"stands over {type(plan.input).__name__}: its rows are gone"
+    return None
+
+
+def _summaries(plan: Aggregate | Project) -> str | None:
+    """What a Project shows of groups was asked; an Aggregate's is asked above it."""
+    missing = [c for c in virtuals(*(i.expr for i in plan.items)) if c.kind in LATER]
+    return f'"{missing[0].text}" is said of groups, and there are none' if missing else None
+
+
+def _unique(plan: Scan) -> str | None:
+    names = list(aliases(plan.source))
+    return None if len(set(names)) == len(names) else "two sources have one alias"
+
+
+def _numbers(plan: Limit) -> str | None:
+    return "a number below 0" if (plan.count or 0) < 0 or plan.offset < 0 else None
+
+
+def _sides(plan: Union) -> str | None:
+    left, right = output(plan.left), output(plan.right)
+    return None if len(left) == len(right) else f"{len(left)} columns and {len(right)}"
+
+
+def _items(plan: Any) -> list[Expr | None]:
+    return [item.expr for item in plan.items]
+
+
+def _condition(plan: Any) -> list[Expr | None]:
+    return [plan.condition]
+
+
+def _keys(plan: Sort) -> list[Expr | None]:
+    return [key.expr for key in plan.keys]
+
+
+def _aggregated(plan: Aggregate) -> list[Expr | None]:
+    return [*_items(plan), plan.having, *(key.expr for key in plan.keys)]
+
+
+VALUES = (Kind.CONDITION, Kind.EXTRACT, Kind.CHOICE, Kind.SCORE)
+LOGICAL: dict[type[LogicalPlan], tuple[Check, ...]] = {
+    Scan: (_unique,),
+    SqlFilter: (_concrete, _in_scope(_condition), _before_groups),
+    SemFilter: (_semantic, _reads, _in_scope(_condition), _before_groups),
+    SemJoin: (_semantic, _reads, _in_scope(_condition)),
+    SemMap: (_reads, _kinds(*VALUES)),  # a value may be asked again where a filter has only perhaps asked it
+    SemGroup: (_reads, _kinds(Kind.GROUP), _once, _before_groups),
+    Aggregate: (_in_scope(_aggregated), _answered(_aggregated, lambda plan: plan.input), _before_groups),
+    SemAgg: (_reads, _kinds(Kind.SUMMARY), _once, _over(Aggregate)),
+    Project: (_in_scope(_items), _answered(_items, lambda plan: plan.input), _summaries),
+    Distinct: (_over(Project),),
+    Sort: (_answered(_keys, lambda plan: plan.input),),
+    Limit: (_numbers,),
+    Union: (_sides,),
+}
+
+
+# ------------------------------------------------------------------------------------------------------------- physical
+def _stages(block: Block) -> list[Stage]:
+    return [*block.filter_stages, *block.row_stages, *block.late_stages]
+
+
+def _asked(block: Block) -> list[VirtualColumn]:
+    """What is asked of rows that pass, and of groups."""
+    after = (*block.row_stages, *block.late_stages)
+    return [*(c for stage in after for c in stage.columns), *block.groups, *block.summaries]
+
+
+def _answered_ids(block: Block) -> set[int]:
+    sure = block.formula.sure() if block.formula is not None else frozenset()
+    return {c.id for c in _asked(block)} | sure
+
+
+def _used(block: Block) -> tuple[VirtualColumn, ...]:
+    keys = [*(k.expr for k in block.keys), *(k.expr for k in block.order_by)]
+    return virtuals(*(i.expr for i in block.items), *keys, block.having)
+
+
+def _filter_ids(block: Block) -> list[int]:
+    return [c.id for leaf in block.formula.leaves for c in leaf.columns] if block.formula is not None else []
+
+
+PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]] = {
+    SqlQuery: (("holds a quoted text", lambda p: not is_semantic_query(p.query)),),
+    UnionPlan: (("has no columns", lambda p: bool(p.items)),),
+    Block: (
+        ("a stage asks nothing", lambda b: all(stage.columns for stage in _stages(b))),
+        (
+            "one request shows two sets of columns",
+            lambda b: all(c.reads == stage.reads for stage in _stages(b) for c in stage.columns),
+        ),
+        ("a text is asked twice", lambda b: len({c.id for c in _asked(b)}) == len(_asked(b))),
+        (
+            "the WHERE asks other texts than it holds",
+            lambda b: {c.id for s in b.filter_stages for c in s.columns} == set(_filter_ids(b)),
+        ),
+        ("a text is used and never asked", lambda b: {c.id for c in _used(b)} <= _answered_ids(b)),
+        ("DuckDB is given a quoted text", lambda b: not is_semantic(b.pushed)),
+        ("it stops at a LIMIT that it does not have", lambda b: b.goal is not Goal.FIRST or b.wanted is not None),
+        ("it is estimated and has no aggregate", lambda b: (b.goal is Goal.ESTIMATE) == b.aggregated),
+        ("both a source and an outer join", lambda b: b.source is None or b.outer_join is None),
+        ("asked after a LIMIT that is not there", lambda b: not b.late_stages or b.limit is not None or b.offset > 0),
+    ),
+}
+
+
+def _columns(found: Output) -> str:
+    return ", ".join(f"{name} {type_}" for name, type_ in found) or "none"
+
+
+def _error(guilty: str, problem: str) -> PlanError:
+    return PlanError(
+        f"{guilty} made a plan that is not valid: {problem}",
+        code="UQL399",
+        help=f"this is a bug; without the rule the query runs: SET uql.disabled_rules = '{guilty}'",
+    )
