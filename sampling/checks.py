@@ -49,9 +49,8 @@ class World:
 
     def permuted(self, order: Indices) -> World:
         """The same table with its rows in another order."""
-        parts = (self.features, self.prior, self.truth, self.value, self.groups)
-        features, prior, truth, value, groups = (part[order] for part in parts)
-        return World(np.ascontiguousarray(features), prior, truth, value, groups)
+        features = np.ascontiguousarray(self.features[order])
+        return World(features, self.prior[order], self.truth[order], self.value[order], self.groups[order])
 
 
 def ask_all(

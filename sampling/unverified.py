@@ -112,6 +112,11 @@ class UnverifiedSearch(Search):
         """The sampler of the first half: its estimate says about how many rows match in all."""
         return self._learner
 
+    @property
+    def accepted(self) -> Indices:
+        """The rows of the accepted set, asked since or not: what the precision is promised for."""
+        return self._accepted
+
     def unverified(self) -> Indices:
         """The accepted rows that were not asked, likeliest first."""
         out: Indices = self._accepted[self._answer[self._accepted] == -1]

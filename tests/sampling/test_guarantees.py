@@ -74,7 +74,7 @@ def test_stated_precision_is_missed_no_more_often_than_allowed(confidence):
         world = World(
             world.features, world.prior, np.where(flip, 1 - world.truth, world.truth), world.value, world.groups
         )
-        accepted = unverified(world, seed, 0.9, confidence)._accepted
+        accepted = unverified(world, seed, 0.9, confidence).accepted
         misses += len(accepted) > 0 and world.truth[accepted].mean() < 0.9
     delta = 1 - confidence
     assert misses <= runs * delta + 2.33 * np.sqrt(runs * delta * confidence)

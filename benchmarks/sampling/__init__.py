@@ -1,0 +1,1 @@
+"""The sampling benchmark: the design note's tables, with targets beside them."""
