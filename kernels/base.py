@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.compiler.formula import Formula, Masks
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Kind, VirtualColumn
@@ -32,6 +33,8 @@ RECALLED_AT_ONCE = 4096  # rows looked up in the ledger at once
 
 class Asker(Protocol):
     """The gate, as kernels see it."""
+
+    attempted: set[Question]  # under TRY
 
     @property
     def calls_left(self) -> int | None: ...
@@ -67,6 +70,7 @@ class Context:
     unverified: Rids | None = None  # candidate rows returned unasked (precision = …)
     exact: bool = True
     partial: bool = False
+    rates: dict[str, tuple[int, int]] = field(default_factory=dict)  # of terms by name: answers, and how many are true
     on_estimate: Callable[[str, Estimate], None] | None = None  # the estimate so far, by name
     features: RowFeatures | None = None  # None: samples and searches go without
 
@@ -109,8 +113,14 @@ class Relation:
         self.failed: dict[int, NDArray[np.bool_]] = {}
         self.probabilities: dict[int, NDArray[np.float32]] = {}
         self.columns: dict[int, VirtualColumn] = {}
+        self.messages: dict[int, NDArray[np.object_]] = {}  # of TRY: why there is no answer
         self.labels: dict[int, tuple[str, ...]] = {}  # of taxonomies and label queries, once they are known
         self.descriptions: dict[int, tuple[str, ...]] = {}
+        self.seen: dict[Expr, tuple[int, int]] = {}  # answers to a term of a formula, and how many of them are true
+        self.profiles: dict[Formula, Masks] = {}  # (leaves, m) answers of rows that were asked everything
+        self.orders: dict[
+            Formula, tuple[int, tuple[int, ...]]
+        ] = {}  # the order of a formula's stages, and when it was found
 
     # -------------------------------------------------------------------------------------------------- answers
     def know(self, column: VirtualColumn) -> None:
@@ -170,7 +180,9 @@ class Relation:
             missing |= ~self.asked[column.id][rids]
         wanted = rids[missing]
         rows = self.rows(wanted, stage.columns)
-        replies = await ctx.ask([self.question(c) for c in open_], rows)
+        questions = [self.question(c) for c in open_]
+        ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
+        replies = await ctx.ask(questions, rows)
         for column, answers in zip(open_, replies, strict=True):
             self._keep(column, wanted, answers, ctx)
 
@@ -194,6 +206,10 @@ class Relation:
                 asked[failure.index] = False
                 continue
             rid = int(rids[failure.index])
+            if column.attempt:  # TRY: the failure is part of the value
+                why = self.messages.setdefault(column.id, np.full(self.n, None, dtype=object))
+                why[rid] = f"{failure.kind}: {failure.message}"
+                continue
             self.failed[column.id][rid] = True
             ctx.errors.append(RowError(rid, column.text, failure.kind, failure.message, failure.raw))
         self.values[column.id][rids] = values
@@ -261,6 +277,10 @@ class Relation:
         for column in columns:
             self.know(column)
             data[column.name] = _to_arrow(self.values[column.id][rids])
+            if column.attempt:
+                why = self.messages.get(column.id)
+                texts = [None] * len(rids) if why is None else list(why[rids])
+                data[f"{column.name}_why"] = pa.array(texts, type=pa.string())
         data.update({name: pa.array(values) for name, values in extra.items()})
         return pa.table(data)
 
@@ -313,8 +333,11 @@ def _to_arrow(values: NDArray[np.object_]) -> pa.Array:
 
 
 def _typed(column: VirtualColumn) -> str:
-    """The answer in its DuckDB type; what does not fit is NULL."""
+    """The answer in its DuckDB type; what does not fit is NULL. That of a TRY is a STRUCT of the answer and the error."""
     name = quote(column.name)
+    if column.attempt:
+        plain = _typed(replace(column, attempt=False)).rpartition(" AS ")[0]
+        return f"struct_pack(value := {plain}, error := {quote(f'{column.name}_why')}) AS {name}"
     if column.many:
         return f"TRY_CAST(TRY_CAST({name} AS JSON) AS VARCHAR[]) AS {name}"
     if column.type.endswith("[]") or column.type.startswith(("STRUCT", "MAP")):

@@ -88,6 +88,7 @@ class Gate:
         self._announced: set[str] = set()
         self._on_announce: list[Announcement] = []
         self._interrupted = False
+        self.attempted = set[Question]()  # of TRY: a row without an answer is never raised, whatever on_error says
         self._unreachable = 0
 
     @classmethod
@@ -385,6 +386,7 @@ class Gate:
                     if (
                         answer.problem
                         and self.settings.on_error == "raise"
+                        and questions[j] not in self.attempted
                         and answer.problem.kind not in ("budget", "interrupted")
                     ):
                         stop.append(

@@ -1,0 +1,117 @@
+"""ORDER BY "…": graded scores, then comparisons in both positions among the rows around the cut of LIMIT; ties are stable."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import uql
+from uql.errors import BudgetError
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply
+from uql.llm.questions import Compare, Score
+
+
+class Judge:
+    """Scores coarsely, in steps of five, and compares exactly: the number in the row's text is how much it is."""
+
+    name, is_local = "judge", True
+    limits, price, capabilities = Limits(concurrency=4), Price(0, 0), Capabilities()
+
+    def __init__(self, biased: bool = False) -> None:
+        self.biased = biased
+        self.compared = self.scored = 0
+
+    def version(self, question):
+        return "1"
+
+    def tokens_at_most(self, request):
+        return 10, 10
+
+    async def aclose(self):
+        return None
+
+    async def answer(self, request):
+        return Reply(tuple(self._one(q, request.row) for q in request.questions), 1, 1)
+
+    def _one(self, question, row):
+        numbers = {c.table: int(c.value.split()[1]) for c in row.cells}
+        if isinstance(question, Score):
+            self.scored += 1
+            return Answer(float(next(iter(numbers.values())) // 20))
+        assert isinstance(question, Compare)
+        self.compared += 1
+        if self.biased:  # always the first shown
+            return Answer(next(iter(numbers)))
+        return Answer(max(numbers, key=lambda table: numbers[table]))
+
+
+def connect(judge, n=100, **settings):
+    con = uql.connect(model=judge, ledger=":memory:", **settings)
+    con.sql(
+        f"SELECT i AS id, 'number ' || ((i * 37) % {n}) || ' in a text that is long enough' AS text FROM range({n}) t(i)"
+    ).create("notes")
+    return con
+
+
+@pytest.mark.parametrize(("direction", "best"), [("DESC", [99, 98, 97, 96, 95]), ("", [0, 1, 2, 3, 4])])
+def test_comparisons_settle_what_coarse_scores_leave_open_near_the_cut(direction, best):
+    judge = Judge()
+    con = connect(judge, budget="all")
+    found = con.uql(f'SELECT text FROM notes ORDER BY "how great the number is" {direction} LIMIT 5').fetchall()
+    assert [int(text.split()[1]) for (text,) in found] == best
+    assert judge.scored == 100
+    assert 0 < judge.compared <= 2 * (20 + 20 * math.ceil(math.log2(5)))  # twenty rows have the score of the cut
+
+
+def test_a_judge_that_prefers_a_position_leaves_the_order_of_the_scores(world):
+    biased = Judge(biased=True)
+    found = connect(biased, budget="all").uql(
+        'SELECT id, text FROM notes ORDER BY "how great the number is" DESC, id LIMIT 5'
+    )
+    ids = [i for i, _ in found.fetchall()]
+    assert ids == sorted(i for i in range(100) if (i * 37) % 100 >= 80)[:5]
+
+
+def test_with_exact_labels_the_rows_are_those_of_sql_and_ties_are_stable(con, world):
+    found = con.uql('SELECT id FROM reviews WHERE text IS NOT NULL ORDER BY "how angry the review is" DESC, id LIMIT 7')
+    assert found.fetchall() == world.truth("SELECT id FROM r WHERE text IS NOT NULL ORDER BY anger DESC, id LIMIT 7")
+    paged = con.uql(
+        'SELECT id FROM reviews WHERE text IS NOT NULL ORDER BY "how angry the review is", id LIMIT 4 OFFSET 3'
+    )
+    assert paged.fetchall() == world.truth(
+        "SELECT id FROM r WHERE text IS NOT NULL ORDER BY anger, id LIMIT 4 OFFSET 3"
+    )
+
+
+def test_a_note_says_where_the_order_is_by_scores_alone(world):
+    whole = world.connect().uql('SELECT id FROM reviews ORDER BY "how angry the review is" DESC, id')
+    assert whole.fetchall() == world.truth(
+        "SELECT id FROM r ORDER BY CASE WHEN text IS NOT NULL THEN anger END DESC NULLS LAST, id"
+    )
+    assert any("by scores alone" in note for note in whole.notes)
+    n = world.truth("SELECT COUNT(*) FROM r WHERE text IS NOT NULL")[0][0]
+    query = 'SELECT id FROM reviews WHERE text IS NOT NULL ORDER BY "how angry the review is" DESC, id LIMIT 5'
+    short = world.connect(budget=n).uql(query)
+    assert short.fetchall() == world.truth("SELECT id FROM r WHERE text IS NOT NULL ORDER BY anger DESC, id LIMIT 5")
+    assert short.cost.calls == n
+    assert any("no comparison" in note for note in short.notes)
+    some = world.connect(budget=n + 5).uql(query)
+    assert len(some.fetchall()) == 5
+    assert some.cost.calls <= n + 5
+    assert any("then the budget ended" in note for note in some.notes)
+
+
+def test_rows_without_a_score_come_last_and_are_compared_with_none(con, world):
+    found = con.uql('SELECT id FROM reviews ORDER BY "how angry the review is" DESC, id LIMIT 58').fetchall()
+    truth = world.truth(
+        "SELECT id FROM r ORDER BY CASE WHEN text IS NOT NULL THEN anger END DESC NULLS LAST, id LIMIT 58"
+    )
+    assert {i for (i,) in found} == {i for (i,) in truth}
+    assert found[-1] == truth[-1]
+
+
+def test_scores_that_do_not_fit_in_the_budget_send_nothing(large):
+    result = large.connect().uql('SELECT id FROM reviews ORDER BY "how angry the review is" LIMIT 3 WITH (budget = 50)')
+    with pytest.raises(BudgetError):
+        result.fetchall()
