@@ -19,7 +19,7 @@ READ = [
     ("BOOLEAN", False, False), ("DATE", "2026-02-03", date(2026, 2, 3)), ("TIMESTAMP", "2026-02-03 04:05", datetime(2026, 2, 3, 4, 5)),
     ("INTERVAL", "2 days 3 hours", timedelta(days=2, hours=3)), ("ENUM('a','it''s')", "IT'S", "it's"), ("ENUM('null','b')", "null", "null"),
     ("VARCHAR[]", ["a", "b"], ["a", "b"]), ("STRUCT(id VARCHAR, total DOUBLE)", {"id": "x", "total": "3"}, {"id": "x", "total": 3.0}),
-    ("STRUCT(a INTEGER)[]", [{"a": 1}, {}], [{"a": 1}, {"a": None}]), ("DOUBLE", None, None), ("double precision", 1, 1.0),
+    ("STRUCT(a INTEGER)[]", [{"a": 1}, {}], [{"a": 1}, None]), ("DOUBLE", None, None), ("double precision", 1, 1.0),
 ]  # fmt: skip
 WRONG = [
     ("BIGINT", "many"), ("BIGINT", 1.5), ("BIGINT", True), ("TINYINT", 400), ("UINTEGER", -1), ("DOUBLE", "NaN1"), ("DOUBLE", float("inf")),

@@ -14,6 +14,7 @@ from uql.llm.providers.base import Limits
 TRIES = {"rate_limit": 8, "timeout": 3, "server": 5, "connection": 4}  # sends of one row before it is given up
 LONGEST_PAUSE_S = 60.0
 FIRST_PAUSE_S = 0.5
+USED = 0.96  # of an allowed rate: the vendor's clock and windows are not ours
 
 
 class Bucket:
@@ -29,11 +30,11 @@ class Bucket:
 
     def take(self, units: float, now: float) -> None:
         if self.per_minute is not None:
-            self._free_at = max(self._free_at, now - 0.6) + units * 60.0 / self.per_minute
+            self._free_at = max(self._free_at, now - 0.6) + units * 60.0 / (USED * self.per_minute)
 
     def give_back(self, units: float) -> None:
         if self.per_minute is not None:
-            self._free_at -= units * 60.0 / self.per_minute
+            self._free_at -= units * 60.0 / (USED * self.per_minute)
 
 
 class Limiter:

@@ -245,7 +245,8 @@ def read(value: Any, kind: Type) -> Any:
             return [read(item, kind.fields[0][1]) for item in value]
     if not isinstance(value, dict):
         raise ValueError(f"an object with {', '.join(name for name, _ in kind.fields)} was wanted, not {value!r}")
-    return {name: read(value.get(name), inner) for name, inner in kind.fields}
+    made = {name: read(value.get(name), inner) for name, inner in kind.fields}
+    return None if all(held is None for held in made.values()) else made
 
 
 def _as_text(value: Any) -> str:

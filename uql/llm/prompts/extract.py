@@ -10,7 +10,7 @@ from uql.llm.questions import Extract, Row
 from uql.llm.values import Type, json_schema, parse_type
 from uql.llm.values import read as read_value
 
-VERSION = "extract-1"
+VERSION = "extract-2"
 _HOW = {
     "text": "in a few words",
     "integer": "with a whole number alone",
@@ -47,7 +47,8 @@ def instruction(question: Extract, row: Row) -> str:
 
 
 def schema(question: Extract) -> dict[str, Any]:
-    return json_schema(parse_type(question.type))
+    kind = parse_type(question.type)
+    return json_schema(kind, nullable=kind.kind != "struct")  # its fields may be null: one of nulls alone is read as NULL
 
 
 def read(value: Any, question: Extract) -> Answer:

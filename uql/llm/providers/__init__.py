@@ -38,6 +38,8 @@ def open_provider(spec: str | Provider | None, settings: Settings, *, plugins: t
         raise ConfigError("no model is set", code="UQL402", help=f"model = one of: {CHOICES}")
     if not isinstance(spec, str):
         return spec
+    if spec.startswith("local?"):
+        spec = spec.replace("?", ":?", 1)
     kind, colon, rest = spec.partition(":")
     if kind in BUILT_IN and (colon or kind == "local"):
         opened: Callable[[str, Settings], Provider] = import_module(BUILT_IN[kind]).open_provider
