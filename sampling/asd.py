@@ -145,7 +145,7 @@ class AsdSampler(Draws):
             return balanced_tree(free, self.features, cells)
         score = self.prior[free]
         rank = np.empty(len(free))
-        rank[np.argsort(-score, kind="stable")] = np.arange(len(free))
+        rank[np.argsort(-score.astype(np.float32))] = np.arange(len(free))
         tau = 1 / (rank + 0.002 * len(free) + 5)
         mass = 0.6 / len(free) + 0.4 * tau / tau.sum()
         if self._stretch is not None:
