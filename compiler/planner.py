@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from uql.compiler.bound import BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
-from uql.compiler.formula import Formula, conjunction, conjuncts
+from uql.compiler.formula import Formula, Leaf, Masks, conjunction, conjuncts
 from uql.compiler.logical import (
     Aggregate,
     Distinct,
@@ -23,8 +24,10 @@ from uql.compiler.logical import (
     SqlFilter,
     build,
 )
+from uql.compiler.orders import best, imagined
 from uql.compiler.physical import Block, Goal, OuterJoin, PhysicalPlan, SqlQuery, UnionPlan, stages
 from uql.compiler.rules import apply, known_names
+from uql.compiler.shown import describe_source, show
 from uql.compiler.subqueries import aliases, derived, expressions, in_expressions, is_semantic_query, join_conditions
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.valid import check_physical
@@ -32,9 +35,12 @@ from uql.compiler.virtual import Kind, VirtualColumn
 from uql.compiler.walk import columns, is_semantic, virtuals, walk
 from uql.errors import PlanError
 
+Rates = Mapping[str, tuple[int, int]]  # terms by `term_name`: answers seen, and how many of them are true
+_NONE: Rates = {}
 
-def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = ()) -> PhysicalPlan:
-    """The physical plan of a bound query.
+
+def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = (), rates: Rates = _NONE) -> PhysicalPlan:
+    """The physical plan of a bound query. `rates`: of terms that earlier queries asked; they order the stages of a filter.
 
     Raises: PlanError (UQL3xx) where no legal plan exists; ConfigError (UQL105) for a rule that does not.
     """
@@ -42,15 +48,47 @@ def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = ()) -> PhysicalPla
     if not is_semantic_query(query):
         return SqlQuery(query)
     if isinstance(query, BoundUnion):
-        left, right = plan(query.left, disabled_rules), plan(query.right, disabled_rules)
+        left, right = plan(query.left, disabled_rules, rates), plan(query.right, disabled_rules, rates)
         return UnionPlan(left, right, query.all, query.items, query.order_by, query.limit, query.offset)
     assert isinstance(query, BoundSelect)
-    block = _block(apply(build(query), disabled_rules), query, disabled_rules)
+    block = _block(apply(build(query), disabled_rules), query, disabled_rules, rates)
+    if "order_by_rates" not in disabled_rules:
+        block = ordered(block, rates)
     check_physical(block, "planner")
     return block
 
 
-def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]) -> Block:
+def term_name(block: Block, leaf: Leaf) -> str:
+    """The name of a term in the statistics: the tables and the term as written."""
+    source = block.source or (block.outer_join.left if block.outer_join is not None else None)
+    return f"{describe_source(source)}: {show(leaf.expr)}"
+
+
+def term_rates(block: Block, rates: Rates) -> tuple[float, ...] | None:
+    """The pass rate of every term of a block's WHERE, or None where one is unknown."""
+    if block.formula is None:
+        return None
+    found = [rates.get(term_name(block, leaf)) for leaf in block.formula.leaves]
+    return tuple((yes + 1) / (n + 2) for n, yes in (f for f in found if f is not None)) if None not in found else None
+
+
+def ordered(block: Block, rates: Rates = _NONE, answers: Masks | None = None) -> Block:
+    """The block with the stages of its filter in the cheapest order, by a pilot's answers or by known rates; else as written.
+
+    Questions about the same cells stay one request: asked one after another they would be at least as many calls.
+    """
+    if block.formula is None or len(block.filter_stages) < 2:
+        return block
+    if answers is None:
+        known = term_rates(block, rates)
+        if known is None:
+            return block
+        answers = imagined(block.formula, known)
+    order, _ = best(block.formula, block.filter_stages, answers, [1.0] * len(block.filter_stages))
+    return replace(block, filter_stages=tuple(block.filter_stages[i] for i in order))
+
+
+def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...], rates: Rates) -> Block:
     """Reads the chain of one SELECT from its outermost node down to its source."""
     pushed: list[Expr] = []
     formula: Formula | None = None
@@ -88,7 +126,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
     scores = tuple(c for c in virtuals(*(key.expr for key in query.order_by)) if c.kind is Kind.SCORE)
     source, outer_join = _source(node)
     nested = tuple(
-        (part, plan(part.query, disabled_rules))
+        (part, plan(part.query, disabled_rules, rates))
         for part in in_expressions(*expressions(query))
         if is_semantic_query(part.query)
     )
@@ -105,7 +143,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
         source=source,
         outer_join=outer_join,
         derived=tuple(
-            (part.alias, plan(part.query, disabled_rules))
+            (part.alias, plan(part.query, disabled_rules, rates))
             for s in sources
             for part in derived(s)
             if is_semantic_query(part.query)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, Leaf, Masks, decided
+from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, Leaf, Masks
+from uql.compiler.orders import best, imagined
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Virtual
 from uql.compiler.virtual import Kind
 from uql.kernels.base import Context, Relation, Rids
 
 CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
+PROFILE, PROFILE_SHARE = 64, 0.05  # rows that are asked everything to find the best order: at most, and of all
+LEAST_SEEN = 8  # answers to a term before its pass rate is used
+GROWN = 1.5  # times as many answers, before the order is looked at again
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +42,39 @@ class Truth:
 async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Truth:
     """Evaluates the formula on these rows, stage after stage; a row that is decided is asked nothing more."""
     masks = _start(formula, rids, relation, ctx)
-    for stage in stages:
-        open_ = np.flatnonzero(~decided(formula.evaluate(masks)))
-        if not len(open_):
-            break
-        await relation.ask(stage, rids[open_], ctx)
+    for i in order_now(formula, stages, relation, ctx):
+        relevant = formula.relevant(masks)
+        own = [j for j, leaf in enumerate(formula.leaves) if any(c in stages[i].columns for c in leaf.columns)]
+        wanted = np.flatnonzero(relevant[own].any(axis=0))
+        if not len(wanted):
+            continue
+        await relation.ask(stages[i], rids[wanted], ctx)
         _read(formula, masks, rids, relation, ctx)
-    return _truth(formula, masks, rids, relation)
+    return _truth(formula, masks)
+
+
+def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> Sequence[int]:
+    """The order in which the stages are asked: the cheapest by what is known of the terms, else as planned.
+
+    Known are the answers of a profile of rows that were asked everything, else the pass rates seen so far, once each term has
+    LEAST_SEEN answers. No order changes an answer; it is looked at again when half as many answers have come in.
+    """
+    planned = range(len(stages))
+    if len(stages) < 2 or "order_while_running" in ctx.settings.disabled_rules:
+        return planned
+    seen = relation.seen
+    counts = [seen.get(leaf.expr, (0, 0)) for leaf in formula.leaves]
+    if any(n < LEAST_SEEN for n, _ in counts):
+        return planned
+    total = sum(n for n, _ in counts)
+    made_at, order = relation.orders.get(formula, (0, ()))
+    if not order or total >= GROWN * made_at:
+        masks = relation.profiles.get(formula)
+        if masks is None:
+            masks = imagined(formula, [(yes + 1) / (n + 2) for n, yes in counts])
+        order, _ = best(formula, stages, masks, [1.0] * len(stages))
+        relation.orders[formula] = (total, order)
+    return order
 
 
 async def recalled(formula: Formula, stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> tuple[Rids, Truth]:
@@ -53,20 +84,17 @@ async def recalled(formula: Formula, stages: tuple[Stage, ...], relation: Relati
     for stage in stages:
         await relation.recall(stage, rids, ctx)
     _read(formula, masks, rids, relation, ctx)
-    truth = _truth(formula, masks, rids, relation)
+    truth = _truth(formula, masks)
     done = truth.complete
     return rids[done], Truth(truth.yes[done], truth.no[done], truth.unknown[done])
 
 
-def _truth(formula: Formula, masks: Masks, rids: Rids, relation: Relation) -> Truth:
+def _truth(formula: Formula, masks: Masks) -> Truth:
+    """What the answers so far decide; unknown where nothing that still matters is left to ask."""
     result = formula.evaluate(masks)
     yes, no = result == TRUE, result & TRUE == 0
-    attempted = np.ones(len(rids), dtype=bool)
-    for leaf in formula.leaves:
-        for column in leaf.columns:
-            relation.know(column)
-            attempted &= relation.asked[column.id][rids]
-    return Truth(yes, no, ~yes & ~no & attempted)
+    unasked = (formula.relevant(masks) & (masks == OPEN)).any(axis=0)  # the budget ended before it
+    return Truth(yes, no, ~yes & ~no & ~unasked)
 
 
 async def answers(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Masks:
@@ -78,13 +106,34 @@ async def answers(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relat
     return masks
 
 
+async def _profile(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Asks everything of a few random rows where that pays: their answers show which order is the cheapest, correlations included.
+
+    At most 5 % of the rows, and none where the terms are known already, from earlier queries or rows.
+    """
+    size = min(PROFILE, int(PROFILE_SHARE * len(rids)))
+    known = all(relation.seen.get(leaf.expr, (0, 0))[0] >= LEAST_SEEN for leaf in formula.leaves)
+    if len(stages) < 2 or size < LEAST_SEEN or known or "order_while_running" in ctx.settings.disabled_rules:
+        return
+    chosen = np.sort(np.random.default_rng([ctx.settings.seed, len(rids)]).choice(rids, size, replace=False))
+    masks = await answers(formula, stages, chosen, relation, ctx)
+    relation.profiles[formula] = masks[:, ~(masks == OPEN).any(axis=0)]
+
+
 def _start(formula: Formula, rids: Rids, relation: Relation, ctx: Context) -> Masks:
     """What DuckDB alone knows of these rows."""
     masks: Masks = np.full((len(formula.leaves), len(rids)), OPEN, dtype=np.uint8)
     for i, leaf in enumerate(formula.leaves):
         if not leaf.semantic:
             masks[i] = _concrete(leaf, rids, relation, ctx)
+            _count(leaf, masks[i], relation)
     return masks
+
+
+def _count(leaf: Leaf, masks: Masks, relation: Relation) -> None:
+    """Adds to the pass rate of a term."""
+    n, yes = relation.seen.get(leaf.expr, (0, 0))
+    relation.seen[leaf.expr] = (n + len(masks), yes + int((masks == TRUE).sum()))
 
 
 def _concrete(leaf: Leaf, rids: Rids, relation: Relation, ctx: Context) -> Masks:
@@ -116,11 +165,13 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: C
         else:
             values = relation.evaluate([leaf.expr], rids[fine], leaf.columns, ctx).column(0).to_pylist()
         masks[i][fine] = [NULL if v is None else TRUE if v else FALSE for v in values]
+        _count(leaf, masks[i][fine], relation)
 
 
 async def every(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Truth:
     """The truth of all these rows, a chunk at a time."""
     parts = []
+    await _profile(formula, stages, rids, relation, ctx)
     for start in range(0, len(rids), CHUNK):
         parts.append(await truth(formula, stages, rids[start : start + CHUNK], relation, ctx))
     if not parts:

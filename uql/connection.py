@@ -87,6 +87,9 @@ class Connection:
         self._model = model
         self._catalog: Catalog = Catalog(connection)
         self._listeners: list[Callable[[Any], None]] = []
+        self._rates: dict[
+            str, tuple[int, int]
+        ] = {}  # of terms that were asked, by name: answers, and how many are true
         self._lock = threading.RLock()
         self._store_of_features: FeatureStore | None = None
 
@@ -202,7 +205,7 @@ class Connection:
 
         settings = self._settings.with_values(**dict(bound.options))
         try:
-            physical = plan(bound.query, settings.disabled_rules)
+            physical = plan(bound.query, settings.disabled_rules, self._rates)
         except UQLError as error:
             raise error.at(source) from None
         return Result(
@@ -280,49 +283,47 @@ class Connection:
     def _explained(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Explained:
         from uql.explaining import Knowledge, explanation
 
-        return explanation(bound, plan, Knowledge(self._catalog.cursor), _limit(plan, settings), self._model)
+        return explanation(
+            bound, plan, Knowledge(self._catalog.cursor, self._rates), _limit(plan, settings), self._model
+        )
 
     def _quoted(self, plan: PhysicalPlan, settings: Settings) -> Quote:
         from uql.explaining import Knowledge, price
 
-        return price(plan, Knowledge(self._catalog.cursor), _limit(plan, settings), self._model)
+        return price(plan, Knowledge(self._catalog.cursor, self._rates), _limit(plan, settings), self._model)
 
     def _explain(self, piece: Explain, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
         """EXPLAIN: the plan as rows of text. ANALYZE runs the query and adds what happened; SAMPLE n pays for n rows."""
-        from uql.compiler.formats import Measured, Sampled, written
+        from uql.compiler.formats import Measured, written
         from uql.compiler.planner import plan
         from uql.result import Result
 
         bound = self._bind(piece.statement, source, parameters, frames)
         settings = self._settings.with_values(**dict(bound.options))
         inner = self._result(bound, source)
-        physical = plan(bound.query, settings.disabled_rules)
+        physical = plan(bound.query, settings.disabled_rules, self._rates)
 
-        def shown(measured: Measured | None = None, sampled: Sampled | None = None) -> list[str]:
-            found = self._explained(bound, physical, settings)
-            return written(found, piece.format, measured, sampled).splitlines()
+        def shown() -> list[str]:
+            return written(self._explained(bound, physical, settings), piece.format).splitlines()
 
         def run() -> Outcome:
             if piece.mode == "SAMPLE":
                 return self._sampled(bound, physical, settings, piece)
             if piece.mode == "ANALYZE":
+                predicted = self._explained(bound, physical, settings)  # before the run, which teaches
                 outcome = inner.run()
                 cost = outcome.cost
-                return text_outcome(
-                    shown(
-                        Measured(
-                            cost.calls,
-                            cost.cached,
-                            cost.input_tokens,
-                            cost.output_tokens,
-                            cost.usd,
-                            cost.seconds,
-                            outcome.table.num_rows,
-                            tuple(outcome.notes),
-                        )
-                    ),
-                    outcome,
+                measured = Measured(
+                    cost.calls,
+                    cost.cached,
+                    cost.input_tokens,
+                    cost.output_tokens,
+                    cost.usd,
+                    cost.seconds,
+                    outcome.table.num_rows,
+                    tuple(outcome.notes),
                 )
+                return text_outcome(written(predicted, piece.format, measured).splitlines(), outcome)
             return text_outcome(shown(), None)
 
         return Result(run, lambda: "\n".join(shown()), inner.quote, source, self._store(source))
@@ -331,11 +332,12 @@ class Connection:
         """EXPLAIN SAMPLE n: the plan priced with the answers for n random rows, which are paid for and kept."""
         from uql.compiler.formats import Sampled, written
         from uql.compiler.physical import Block
+        from uql.compiler.planner import ordered
         from uql.engine import pilot
         from uql.explaining import Knowledge, Pilot, explanation
 
         calls = _limit(plan, settings)
-        knowledge = Knowledge(self._catalog.cursor)
+        knowledge = Knowledge(self._catalog.cursor, self._rates)
         sampled: Sampled | None = None
         outcome = text_outcome([], None)
         if isinstance(plan, Block) and plan.formula is not None:
@@ -346,7 +348,9 @@ class Connection:
 
             with self._lock:
                 found, gate = _await(self._in_context(bound.text, settings, calls, ask))
-            knowledge.pilots[id(block)] = found
+            if "order_by_rates" not in settings.disabled_rules:
+                plan = ordered(block, answers=found.answers)
+            knowledge.pilots[id(plan)] = found
             outcome.cost = gate.cost
             sampled = Sampled(
                 found.rows, found.passed, *found.share, settings.confidence, gate.cost.calls, gate.cost.cached
@@ -372,7 +376,9 @@ class Connection:
         try:
             gate.subscribe(self._emit)
             rng = np.random.default_rng(settings.seed)
-            ctx = Context(gate, settings, rng, duck, on_estimate=self._estimated, features=self._features())
+            ctx = Context(
+                gate, settings, rng, duck, rates=self._rates, on_estimate=self._estimated, features=self._features()
+            )
             return await work(ctx), gate
         finally:
             duck.close()

@@ -21,7 +21,7 @@ from uql.compiler.bound import (
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks
 from uql.compiler.logical import describe_source
 from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
-from uql.compiler.planner import with_sources
+from uql.compiler.planner import term_name, with_sources
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import derived, expressions, in_expressions
 from uql.compiler.syntax import Column, Expr, Number, OrderKey
@@ -91,6 +91,15 @@ async def _block(block: Block, ctx: Context) -> Output:
     block = await _run_inner(block, ctx)
     relation = await _candidates(block, ctx)
     await _labels(block, relation, ctx)
+    names = {leaf.expr: term_name(block, leaf) for leaf in block.formula.leaves} if block.formula is not None else {}
+    relation.seen.update({expr: ctx.rates[name] for expr, name in names.items() if name in ctx.rates})
+    try:
+        return await _rows(block, relation, ctx)
+    finally:
+        ctx.rates.update({name: relation.seen[expr] for expr, name in names.items() if expr in relation.seen})
+
+
+async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
     if not block.aggregated:
         return await select(block, relation, ctx)
     found = await aggregate(block, relation, ctx)
@@ -244,6 +253,8 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     masks = masks[:, ~(masks == OPEN).any(axis=0)]  # what the budget did not reach
     rows = masks.shape[1]
     passed = int((block.formula.evaluate(masks) == TRUE).sum())
+    for leaf, answered in zip(block.formula.leaves, masks, strict=True):
+        ctx.rates[term_name(block, leaf)] = (rows, int((answered == TRUE).sum()))
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
     return Pilot(masks, share, rows, passed)
 

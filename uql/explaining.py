@@ -10,6 +10,7 @@ from uql.compiler.cost import Known, Quote, Range, quote, rows_out
 from uql.compiler.explain import Explained, explained
 from uql.compiler.formula import conjunction, conjuncts
 from uql.compiler.physical import Block, OuterJoin, PhysicalPlan, SqlQuery, Stage, UnionPlan, stages
+from uql.compiler.planner import Rates, term_rates
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import in_expressions, is_semantic_query
 from uql.compiler.syntax import Call, Expr, Star
@@ -30,8 +31,8 @@ class Knowledge:
     """What is known of each block of a plan; counts are DuckDB's, each made once."""
 
     cursor: duckdb.DuckDBPyConnection
+    rates: Rates = field(default_factory=dict)  # of terms that earlier queries asked
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
-    rates: dict[int, tuple[float, ...]] = field(default_factory=dict)
     _found: dict[int, Known] = field(default_factory=dict)
 
     def __call__(self, block: Block) -> Known:
@@ -54,7 +55,7 @@ class Knowledge:
             pairs,
             answers=pilot.answers if pilot is not None else None,
             share=pilot.share if pilot is not None else None,
-            rates=self.rates.get(id(block)),
+            rates=term_rates(block, self.rates),
         )
 
     # -------------------------------------------------------------------------------------------------- numbers of rows

@@ -126,3 +126,29 @@ def test_sample_keeps_to_the_budget(con, model):
     shown = lines(con, f"EXPLAIN SAMPLE 100 {QUERY} WITH (budget = 30)")
     assert model.calls <= 30
     assert any(line.startswith("Sample:") for line in shown)
+
+
+def test_sample_plans_again_with_what_it_saw(con):
+    written = lines(con, f"EXPLAIN {QUERY}")
+    sampled = lines(con, f"EXPLAIN SAMPLE 40 {QUERY}")
+    assert "the music is praised" in written[2]
+    assert "it was noisy" in sampled[2], "the term that few rows pass is asked first"
+    assert "this order: " in sampled[1]
+    assert "the written order: " in sampled[1]
+    assert "it was noisy" in lines(con, f"EXPLAIN {QUERY}")[2], "and is remembered"
+    assert "the music is praised" in lines(con, f"EXPLAIN {QUERY} WITH (disabled_rules = 'order_by_rates')")[2]
+
+
+def test_an_order_learned_while_running_saves_calls_and_changes_no_answer(model):
+    rows = {}
+    for off in ("", "order_while_running, order_by_rates"):
+        model.calls = 0
+        con = uql.connect(model=model, ledger=":memory:", budget="all", disabled_rules=off)
+        con._duck.execute(
+            "CREATE TABLE reviews AS SELECT i AS id, 'Number ' || i || ': a film not to be forgotten so soon' AS text, "
+            "'Seen in row ' || i || ', with some noise from behind us' AS remark FROM range(400) t(i)"
+        )
+        rows[off] = con.uql(QUERY).fetchall(), model.calls
+    (adapted, few), (planned, many) = rows.values()
+    assert adapted == planned
+    assert few < 0.7 * many
