@@ -362,6 +362,11 @@ class Ledger:
             for row in self._call(lambda: self._db.execute(sql, (run,)).fetchall())
         ]
 
+    def errors(self, run: str | None = None) -> list[dict[str, Any]]:
+        """The rows given up in a run (None: in all), with kind and message of the last failure."""
+        names = ("run", "at", "model", "question", "text", "error", "message", "attempt")
+        return [{name: call[name] for name in names} for call in self.calls(run) if call["kind"] == "failed"]
+
     # ------------------------------------------------------------------------------------------------------------ upkeep
     def stats(self) -> Stats:
         """How much is in the file."""

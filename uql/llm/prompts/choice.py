@@ -8,7 +8,7 @@ from uql.llm.prompts.rows import SYSTEM, Prompt, about, filled, short
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import NONE, Choice, Row
 
-VERSION = "choice-1"
+VERSION = "choice-2"
 
 
 def options(question: Choice) -> list[str]:
@@ -34,6 +34,14 @@ def alone(question: Choice, row: Row) -> Prompt:
         SYSTEM,
         about(row, f"{asked(question, row)} Choose one.\n{menu(question)}\nAnswer only with the words of the choice."),
     )
+
+
+def one_of_many(question: Choice, label: str, row: Row) -> Prompt:
+    """Whether one label fits, where a row may have several: a condition of its own."""
+    text = filled(question, row).strip().rstrip(".?")
+    subject = text if text.lower().startswith("the ") else f"the {text}"
+    said = f"Question: Is it so that {subject} is (among others) {short(label)}?"
+    return Prompt("You answer questions about a text with Yes or No.", about(row, said))
 
 
 def instruction(question: Choice, row: Row) -> str:

@@ -48,7 +48,9 @@ def instruction(question: Extract, row: Row) -> str:
 
 def schema(question: Extract) -> dict[str, Any]:
     kind = parse_type(question.type)
-    return json_schema(kind, nullable=kind.kind != "struct")  # its fields may be null: one of nulls alone is read as NULL
+    return json_schema(
+        kind, nullable=kind.kind != "struct"
+    )  # its fields may be null: one of nulls alone is read as NULL
 
 
 def read(value: Any, question: Extract) -> Answer:

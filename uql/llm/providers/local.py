@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
@@ -72,7 +73,8 @@ class Local:
         output = sum(
             q.max_tokens if isinstance(q, Write) else 320 if isinstance(q, Extract) else 40 for q in request.questions
         )
-        return self.n_ctx * len(request.questions), output
+        prompts = sum(len(q.labels) if isinstance(q, Choice) and q.many else 1 for q in request.questions)
+        return self.n_ctx * prompts, output + prompts
 
     async def aclose(self) -> None:
         """The model stays loaded for the next query."""
@@ -129,8 +131,18 @@ class Local:
     def _choice(self, ask: Callable[..., dict[str, Any]], question: Choice) -> Answer:
         options = choice.options(question)
         make = lambda r: choice.alone(question, r)  # noqa: E731
-        if question.many:  # each label is a condition of its own
-            raise CallError("wrong_type", "several labels a row are asked as one condition a label")
+        if question.many:  # each label is a condition of its own; the row is evaluated once
+            found = []
+            for label in question.labels:
+                reply = ask(partial(choice.one_of_many, question, label), max_tokens=1, logprobs=True, top_logprobs=40)
+                yes, no = yes_no(_top(reply)[0])
+                if yes == no == 0.0:
+                    return Answer(
+                        problem=Problem("wrong_type", "neither Yes nor No was among the likely words", _text(reply))
+                    )
+                if yes > no:
+                    found.append(label)
+            return Answer(found)
         rule = "root ::= " + " | ".join(literal(option) for option in options)
         one = {"grammar": rule, "logprobs": True, "top_logprobs": 40}
         reply = ask(make, max_tokens=1, **one)
