@@ -263,6 +263,24 @@ def test_a_cancelled_ask_ends_its_calls_and_the_next_one_works(run) -> None:
     run(go())
 
 
+def test_an_error_of_the_providers_own_making_ends_every_call(run) -> None:
+    def script(request, number):
+        if number == 5:
+            raise KeyError("a bug")
+
+    async def go() -> None:
+        provider = Scripted(script, latency_s=0.01)
+        async with Gate.open(Settings(ledger=":memory:"), model=provider, calls=None) as g:
+            with pytest.raises(KeyError):
+                await g.ask(SO, [row(str(n)) for n in range(100)])
+            assert provider.in_flight == 0
+            seen = len(provider.calls)
+            await asyncio.sleep(0.03)
+            assert len(provider.calls) == seen
+
+    run(go())
+
+
 def test_a_reply_with_too_few_answers_is_a_failure_and_no_shift(run) -> None:
     async def go() -> None:
         provider = Scripted(lambda request, number: Reply((Answer(True),)))

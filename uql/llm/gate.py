@@ -400,7 +400,7 @@ class Gate:
         workers = [asyncio.create_task(worker()) for _ in range(min(limiter.most, len(todo)))]
         try:
             await asyncio.gather(*workers)
-        except asyncio.CancelledError:
+        except BaseException:  # cancelled, or an error of the provider's own making: no worker stays behind
             for task in workers:
                 task.cancel()
             await asyncio.gather(*workers, return_exceptions=True)

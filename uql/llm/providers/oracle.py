@@ -63,6 +63,7 @@ class Oracle:
         self._rows = Rows(self.path, held["data"], held["labels"], held["key"])
         self._columns: dict[str, list[Any]] = {}  # SQL → its value for each row of the data
         self._pairs: dict[tuple[str, int, int], Any] = {}
+        self._wanted: dict[str, dict[tuple[int, int], None]] = {}  # SQL → pairs of the requests in flight
         self._lock = threading.Lock()
         text = self.path.read_bytes()
         self.name = f"oracle:{self.path.name}@{hashlib.blake2b(text, digest_size=6).hexdigest()}"
@@ -101,6 +102,8 @@ class Oracle:
     async def answer(self, request: Request) -> Reply:
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
+        if len({cell.table for cell in request.row.cells}) == 2:
+            await self._gather_pairs(request)
         answers = tuple(self._answer(question, request.row) for question in request.questions)
         output = sum(1 + len(str(a.value)) // 4 for a in answers)
         most = self.tokens_at_most(request)[1]
@@ -193,12 +196,7 @@ class Oracle:
         if len(sides) <= 1:
             found = self._rows.find(row)
             return self._agreed(found, [self._column(sql)[i] for i in found], text), sql
-        if len(sides) != 2:
-            raise DataError(f"{self.path}: a question about {len(sides)} tables cannot be answered")
-        names = list(sides)
-        if set(names) == {"a", "b"}:
-            names = ["a", "b"]
-        left, right = (self._rows.find(sides[name]) for name in names)
+        left, right = (self._rows.find(side) for side in self._ordered(row))
         pairs = [(i, j) for i in left for j in right]
         values = self._pair_values(sql, pairs)
         return self._agreed([i for i, _ in pairs], values, text), sql
@@ -219,9 +217,26 @@ class Oracle:
                 self._columns[sql] = self._rows.evaluate(sql)
             return self._columns[sql]
 
+    async def _gather_pairs(self, request: Request) -> None:
+        """Note the pairs of this request and let the others in flight note theirs: one statement evaluates them all."""
+        for question in request.questions:
+            sql = self.answers.get(question.text)
+            if sql is not None and not isinstance(question, Write | Compare):
+                left, right = (self._rows.find(side) for side in self._ordered(request.row))
+                self._wanted.setdefault(sql, {}).update(dict.fromkeys((i, j) for i in left for j in right))
+        await asyncio.sleep(0)
+
+    def _ordered(self, row: Row) -> list[Row]:
+        """The two rows of a pair: a and b by name, else in the order in which they are shown."""
+        sides = self._sides(row)
+        if len(sides) != 2:
+            raise DataError(f"{self.path}: a question about {len(sides)} tables cannot be answered")
+        return [sides["a"], sides["b"]] if set(sides) == {"a", "b"} else list(sides.values())
+
     def _pair_values(self, sql: str, pairs: list[tuple[int, int]]) -> list[Any]:
         with self._lock:
-            new = [pair for pair in dict.fromkeys(pairs) if (sql, *pair) not in self._pairs]
+            wanted = dict.fromkeys(pairs) | self._wanted.pop(sql, {})
+            new = [pair for pair in wanted if (sql, *pair) not in self._pairs]
             for pair, value in zip(new, self._rows.evaluate_pairs(sql, new), strict=True):
                 self._pairs[(sql, *pair)] = value
             return [self._pairs[(sql, *pair)] for pair in pairs]
