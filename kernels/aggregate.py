@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,9 @@ from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
 from uql.errors import BudgetError
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import quote
+from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.sample import Sampled, after_stages, draw
 from uql.sampling.base import AggregateSampler, Estimate
-
-if TYPE_CHECKING:
-    pass
 
 Floats = NDArray[np.float64]
 ESTIMATED = frozenset({"count", "sum", "avg", "mean"})
@@ -151,6 +149,11 @@ def _exact(
 ) -> Groups:
     passing = np.sort(sampled.passing)
     joined, arrays = relation.joined(passing, columns)
+    listed = [many for key in block.keys if (many := many_of(key.expr)) is not None]
+    if listed:  # one row a membership
+        names_of = ", ".join(quote(many.name) for many in listed)
+        singles = ", ".join(each(many, quote(many.name)) for many in listed)
+        joined = f"(SELECT * EXCLUDE ({names_of}), {singles} FROM {joined})"
     keys = {key.expr: f"__k{i}" for i, key in enumerate(block.keys)}
     names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
     parts = [f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()]
@@ -224,8 +227,15 @@ def _estimated(
         groups.estimates[call] = []
     for quotient in quotients:
         groups.ratios[quotient] = []
-    confident = len(group_codes)
-    for code in group_codes:
+    parts = [(code, asked) for code in group_codes]
+    labels: list[tuple[str | None, ...]] = []
+    if any(many_of(key.expr) for key in block.keys):
+        found_in = memberships(block.keys, group_codes, representatives, columns, relation, ctx)
+        parts = [(0, replace(asked, group=np.where(np.isin(asked.group, m.codes), 0, -1))) for m in found_in]
+        representatives = np.array([m.row for m in found_in], dtype=np.int64)
+        labels = [m.labels for m in found_in]
+    confident = len(parts)
+    for code, asked in parts:
         measure = _Measure(sampled, asked, weights, code, codes is not None, bool(block.keys), ctx.settings.confidence)
         for call in calls:
             groups.estimates[call].append(measure.call(call))
@@ -237,7 +247,7 @@ def _estimated(
     for aggregated, name in names.items():
         found = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
         extra[name] = np.array(found, dtype=np.float64)
-    groups.table = _group_table(block, keys, names, representatives, columns, extra, relation, ctx)
+    groups.table = _group_table(block, keys, names, representatives, columns, extra, relation, ctx, labels)
     if block.keys and not sampled.every:
         _note_unseen(block, codes, group_codes, sampled, ctx)
     return groups
@@ -252,6 +262,7 @@ def _group_table(
     extra: dict[str, Floats],
     relation: Relation,
     ctx: Context,
+    labels: list[tuple[str | None, ...]],
 ) -> str:
     numbers = ", ".join(f"CASE WHEN isnan({n}) THEN NULL ELSE {n} END AS {n}" for n in names.values())
     numbers = f", {numbers}" if numbers else ""
@@ -261,8 +272,12 @@ def _group_table(
         array = pa.table({name: pa.array(values) for name, values in extra.items()})
         table, _ = ctx.duck.create(f"SELECT CAST(__g AS BIGINT) AS __g{numbers} FROM __groups", {"__groups": array})
         return table
-    joined, arrays = relation.joined(representatives, columns, **extra)
-    parts = ", ".join(f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items())
+    of_many = {key.expr: i for i, key in enumerate(k for k in block.keys if many_of(k.expr))}
+    texts = {f"__m{i}": np.array([one[i] for one in labels], dtype=object) for i in of_many.values()}
+    joined, arrays = relation.joined(representatives, columns, **extra, **texts)
+    parts = ", ".join(
+        f"__m{of_many[e]} AS {n}" if e in of_many else f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()
+    )
     table, _ = ctx.duck.create(
         f"SELECT CAST(__g AS BIGINT) AS __g, {parts}{numbers} FROM {joined} ORDER BY __g", arrays
     )

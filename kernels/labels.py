@@ -1,8 +1,6 @@
-"""Names that a model wrote: cleaned before they enter an instruction, and near-duplicates merged."""
+"""Names that a model wrote: cleaned before they enter an instruction, and what near-duplicates have in common."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 MOST_CHARS = 80
 
@@ -33,13 +31,3 @@ def _singular(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
-
-
-def merged(labels: Sequence[str]) -> dict[str, str]:
-    """Each label to the one that stands for it: the first with its stem.
-
-    >>> merged(["Lost cards", "fees", "lost card"])
-    {'Lost cards': 'Lost cards', 'fees': 'fees', 'lost card': 'Lost cards'}
-    """
-    first: dict[str, str] = {}
-    return {label: first.setdefault(stem(label), label) for label in labels}

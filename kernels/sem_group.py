@@ -11,6 +11,7 @@ from uql.compiler.physical import Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.errors import BudgetError, ModelReplyError
 from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.labels import one_line, stem
 from uql.llm.questions import NONE, Write
 
 SHOWN = 24  # rows shown to the taxonomy request
@@ -65,8 +66,8 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
             return
         known = relation.labels[column.id]
         labels, descriptions = await _named(column, none, known, relation, ctx)
-        low = {label.casefold() for label in known}
-        new = [(n, d) for n, d in zip(labels, descriptions, strict=True) if n.casefold() not in low]
+        low = {stem(label) for label in known}
+        new = [(n, d) for n, d in zip(labels, descriptions, strict=True) if stem(n) not in low]
         if not new:
             return
         relation.labels[column.id] = (*known, *(n for n, _ in new))
@@ -116,9 +117,9 @@ def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Cont
 
 
 def read_groups(reply: Any, most: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names and descriptions of a reply: one line each, no duplicates in any case, no empty ones, none that says "other".
+    """Names and descriptions of a reply: one line each, no two that differ in case or number alone, no empty ones, none that says "other".
 
-    >>> read_groups([{"name": "Lost card"}, {"name": " lost  card "}, {"name": "Other"}, "Fees"], 8)
+    >>> read_groups([{"name": "Lost card"}, {"name": " lost  cards "}, {"name": "Other"}, "Fees"], 8)
     (('Lost card', 'Fees'), ('', ''))
     """
     groups: dict[str, tuple[str, str]] = {}
@@ -128,14 +129,9 @@ def read_groups(reply: Any, most: int) -> tuple[tuple[str, ...], tuple[str, ...]
         about = item.get("description", "") if isinstance(item, dict) else ""
         if not isinstance(name, str):
             continue
-        clean = _one_line(name)
-        key = clean.casefold()
-        if clean and key not in _FILLER and key not in groups:
-            groups[key] = (clean, _one_line(about) if isinstance(about, str) else "")
+        clean = one_line(name)
+        key = stem(clean)
+        if clean and clean.casefold() not in _FILLER and key not in groups:
+            groups[key] = (clean, one_line(about) if isinstance(about, str) else "")
     chosen = list(groups.values())[:most]
     return tuple(n for n, _ in chosen), tuple(d for _, d in chosen)
-
-
-def _one_line(text: str) -> str:
-    """At most 80 printable characters of one line."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:80].strip()

@@ -25,6 +25,7 @@ ANSWERS = {
     "the review {a.text} and the review {b.text} agree": "a.sentiment = b.sentiment",
     "the two reviews disagree": "a.sentiment <> b.sentiment",
     "both are about the same thing": "a.about = b.about",
+    "the subjects": "CASE WHEN joke THEN [about, 'jokes'] ELSE [about] END",
     "the sentiment": "sentiment",
     "the review of {film} is positive": "sentiment = 'pos'",
 }

@@ -1,0 +1,120 @@
+"""GROUP BY "…": memberships, several keys at once, a wished number of groups, near-duplicate names."""
+
+from __future__ import annotations
+
+import pytest
+
+import uql
+from uql.kernels.sem_group import read_groups
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply
+from uql.llm.questions import NONE, Choice, Write
+
+SUBJECTS = "SELECT *, unnest(CASE WHEN joke THEN [about, 'jokes'] ELSE [about] END) AS s FROM r WHERE text IS NOT NULL"
+
+
+def test_many_counts_memberships(con, world):
+    result = con.uql(
+        'SELECT s, COUNT(*) AS n, AVG(stars) AS a FROM reviews WHERE text IS NOT NULL GROUP BY "the subjects" MANY AS s ORDER BY s'
+    )
+    assert result.fetchall() == world.truth(f"SELECT s, COUNT(*), AVG(stars) FROM ({SUBJECTS}) GROUP BY s ORDER BY s")
+    assert result.exact
+
+
+def test_many_beside_a_column_and_having(con, world):
+    result = con.uql(
+        'SELECT film, s, COUNT(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY film, "the subjects" MANY AS s '
+        "HAVING COUNT(*) > 2 ORDER BY film, s"
+    )
+    assert result.fetchall() == world.truth(
+        f"SELECT film, s, COUNT(*) FROM ({SUBJECTS}) GROUP BY film, s HAVING COUNT(*) > 2 ORDER BY film, s"
+    )
+
+
+def test_memberships_of_a_sample_have_intervals_that_hold_the_truth(large):
+    truth = dict(large.truth(f"SELECT s, COUNT(*) FROM ({SUBJECTS}) GROUP BY s"))
+    inside = total = 0
+    for seed in range(5, 10):
+        result = large.connect(seed=seed).uql(
+            'SELECT s, COUNT(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY "the subjects" MANY AS s WITH (budget = 200)'
+        )
+        rows = dict(result.fetchall())
+        assert {"plot", "acting", "music"} <= set(rows) <= set(truth)
+        assert result.cost.calls <= 200
+        for (label, _), found in zip(result.fetchall(), result.estimates["n"], strict=True):
+            assert not found.exact
+            inside += found.low <= truth[label] <= found.high
+            total += 1
+    assert inside >= 0.85 * total
+
+
+def test_two_texts_may_be_keys_at_once(con, world):
+    result = con.uql(
+        'SELECT a, b, COUNT(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY "the main topic" AS a, "the sentiment" AS b ORDER BY a, b'
+    )
+    assert result.fetchall() == world.truth(
+        "SELECT about, sentiment, COUNT(*) FROM r WHERE text IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+
+
+def test_into_asks_for_exactly_that_many_groups(con, world):
+    found = con.uql(
+        'SELECT a, COUNT(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY "the main topic" INTO 3 AS a ORDER BY a'
+    )
+    assert found.fetchall() == world.truth(
+        "SELECT about, COUNT(*) FROM r WHERE text IS NOT NULL GROUP BY about ORDER BY about"
+    )
+    two = con.uql('SELECT a FROM reviews WHERE text IS NOT NULL GROUP BY "the main topic" INTO 2 AS a').fetchall()
+    assert len({a for (a,) in two} - {NONE}) == 2
+
+
+class Namer:
+    """Names groups as told; puts a row to the group whose name begins its text."""
+
+    name, is_local = "namer", True
+    limits, price, capabilities = Limits(concurrency=4), Price(0, 0), Capabilities()
+
+    def __init__(self, groups):
+        self.groups, self.labels = groups, set()
+
+    def version(self, question):
+        return "1"
+
+    def tokens_at_most(self, request):
+        return 10, 10
+
+    async def aclose(self):
+        return None
+
+    async def answer(self, request):
+        return Reply(tuple(self._one(q, request.row) for q in request.questions), 1, 1)
+
+    def _one(self, question, row):
+        if isinstance(question, Write):
+            return Answer(self.groups)
+        assert isinstance(question, Choice)
+        self.labels.add(question.labels)
+        first = row.cells[0].value.split()[0]
+        return Answer(next((label for label in question.labels if label.lower().startswith(first)), NONE))
+
+
+def test_groups_that_differ_in_case_number_or_hyphens_alone_are_one():
+    model = Namer(["Fees", "fee", "Lost-cards", "the lost card", "Other"])
+    con = uql.connect(model=model, ledger=":memory:", budget="all")
+    con.sql(
+        "SELECT i AS id, ['fee', 'lost'][i % 2 + 1] || ' and a text of some length, number ' || i AS text FROM range(20) t(i)"
+    ).create("notes")
+    found = con.uql('SELECT g, COUNT(*) AS n FROM notes GROUP BY "the matter" AS g ORDER BY g').fetchall()
+    assert found == [("Fees", 10), ("Lost-cards", 10)]
+    assert model.labels == {("Fees", "Lost-cards")}
+
+
+def test_a_reply_that_names_no_group_is_an_error():
+    con = uql.connect(model=Namer([" ", "Other"]), ledger=":memory:", budget="all")
+    con.sql("SELECT i AS id, 'a text of some length, number ' || i AS text FROM range(20) t(i)").create("notes")
+    with pytest.raises(uql.UQLError) as error:
+        con.uql('SELECT g, COUNT(*) AS n FROM notes GROUP BY "the matter" AS g').fetchall()
+    assert error.value.code == "UQL407"
+
+
+def test_names_of_groups_are_one_line_and_short():
+    assert read_groups(["a\nb  c", "x" * 100], 8)[0] == ("a b c", "x" * 80)
