@@ -256,7 +256,9 @@ def test_a_cancelled_ask_ends_its_calls_and_the_next_one_works(run) -> None:
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
-            assert provider.in_flight == 0
+            assert provider.in_flight == 0 and ledger.stats().answers == len(provider.calls) == 8, (
+                "what was paid is kept"
+            )
             provider.latency_s = 0.0
             assert not (await g.ask(SO, [row(str(n)) for n in range(30)])).failures
 

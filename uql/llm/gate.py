@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, overload
 
 from uql.errors import BackendError, ConfigError, ModelError, ModelReplyError, UQLError
@@ -24,36 +24,16 @@ from uql.llm.prompts.rows import label_of
 from uql.llm.providers import open_provider
 from uql.llm.providers.base import TRANSIENT, Answer, CallError, Problem, Provider, Reply, Request
 from uql.llm.questions import Answers, Question, Row, Write
+from uql.llm.run import Cost as Cost
+from uql.llm.run import Run as Run
 from uql.settings import Settings
 
 Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
+GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
 CHUNK = 2048  # distinct rows whose keys are looked up, and whose tasks exist, at once
 UNREACHABLE = 8  # rows in a row that could not connect: the backend is gone
 FINAL = ("too_long", "refusal", "content_filter")  # asking again changes nothing
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Whose calls these are: the id under which the ledger lists them, and the seed of everything random in them."""
-
-    id: str
-    seed: int = 0
-    statement: str = ""
-
-
-@dataclass(slots=True)
-class Cost:
-    """What a run has cost so far."""
-
-    calls: int = 0  # rows sent, a retry counted again
-    requests: int = 0  # HTTP requests
-    cached: int = 0  # rows that the ledger answered
-    failed: int = 0  # rows given up after their calls
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float | None = 0.0  # None: a price is unknown
-    seconds: float = 0.0  # spent waiting for answers
 
 
 class Gate:
@@ -88,6 +68,8 @@ class Gate:
         self._announced: set[str] = set()
         self._on_announce: list[Announcement] = []
         self._interrupted = False
+        self._started = False
+        self._ended = ""  # how the run ended, where it was not well
         self.attempted = set[Question]()  # of TRY: a row without an answer is never raised, whatever on_error says
         self._unreachable = 0
 
@@ -145,6 +127,12 @@ class Gate:
             if not key.startswith("#"):
                 await provider.aclose()
         self._providers.clear()
+        if self._started:
+            status = (
+                "interrupted" if self._interrupted else self._ended or ("partial" if self.budget.exhausted else "done")
+            )
+            await asyncio.to_thread(self.ledger.finish_run, self.run.id, status)
+            self._started = False
         if self._owned:
             await asyncio.to_thread(self.ledger.close)
 
@@ -184,6 +172,13 @@ class Gate:
                             code="UQL402",
                             help="give its price in the configuration (prices), or leave max_cost out",
                         )
+                    if not self._started:
+                        self._started = True
+                        run = self.run
+                        note = partial(
+                            self.ledger.start_run, run.id, statement=run.statement, model=opened.name, seed=run.seed
+                        )
+                        await asyncio.to_thread(note)
                     self._limiters[key] = Limiter(opened.limits, concurrency=self.settings.concurrency)
                     self._providers[key] = opened
             found = self._providers[key]
@@ -399,13 +394,20 @@ class Gate:
 
         workers = [asyncio.create_task(worker()) for _ in range(min(limiter.most, len(todo)))]
         try:
-            await asyncio.gather(*workers)
-        except BaseException:  # cancelled, or an error of the provider's own making: no worker stays behind
+            ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for task in ended:
+                task.result()
+        except BaseException as error:  # cancelled, or an error of the provider's own making: no worker stays behind
+            self._ended = "interrupted" if isinstance(error, asyncio.CancelledError) else "failed"
+            stop.append(error)
+            if isinstance(error, asyncio.CancelledError):  # what is in flight is paid for: wait a little, and keep it
+                await asyncio.wait(workers, timeout=GRACE_S)
             for task in workers:
                 task.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
             raise
         if stop:
+            self._ended = "failed"
             raise stop[0]
 
     # ------------------------------------------------------------------------------------------------------------ one row
