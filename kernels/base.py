@@ -15,6 +15,7 @@ from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.errors import BudgetError, DataError
+from uql.kernels import sem_classify
 from uql.kernels.duck import Duck, quote
 from uql.kernels.media import media_type
 from uql.llm.questions import Answers, Cell, Choice, Extract, Predicate, Question, Row, Score, Write
@@ -114,6 +115,7 @@ class Relation:
         self.probabilities: dict[int, NDArray[np.float32]] = {}
         self.columns: dict[int, VirtualColumn] = {}
         self.messages: dict[int, NDArray[np.object_]] = {}  # of TRY: why there is no answer
+        self.nearest: dict[int, NDArray[np.int64]] = {}  # of long lists of labels: those shown of each row
         self.labels: dict[int, tuple[str, ...]] = {}  # of taxonomies and label queries, once they are known
         self.descriptions: dict[int, tuple[str, ...]] = {}
         self.seen: dict[Expr, tuple[int, int]] = {}  # answers to a term of a formula, and how many of them are true
@@ -182,7 +184,11 @@ class Relation:
         rows = self.rows(wanted, stage.columns)
         questions = [self.question(c) for c in open_]
         ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
-        replies = await ctx.ask(questions, rows)
+        places = [sem_classify.nearest(c, self, ctx) for c in open_]
+        if any(place is not None for place in places):
+            replies = await sem_classify.ask_each(questions, places, wanted, rows, ctx)
+        else:
+            replies = await ctx.ask(questions, rows)
         for column, answers in zip(open_, replies, strict=True):
             self._keep(column, wanted, answers, ctx)
 

@@ -1,0 +1,75 @@
+"""sem_classify: which of the labels? Long lists of labels are narrowed for each row to those nearest in meaning, before it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.virtual import Kind, VirtualColumn
+from uql.llm.questions import Answers, Choice, Question, Row
+
+if TYPE_CHECKING:
+    from uql.kernels.base import Context, Relation, Rids
+
+MOST_LABELS = 50  # that are shown at once
+NEAREST = 30  # of a longer list, shown of each row
+ROWS = 256  # whose requests are made at once, each with a question of its own
+
+
+def nearest(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
+    """(rows, NEAREST) the labels nearest to each row, in the order of the list; None where all are shown, or rows have no text.
+
+    A note says that the labels were narrowed.
+    """
+    if column.kind is not Kind.CHOICE:
+        return None
+    labels = relation.labels.get(column.id, column.labels)
+    if len(labels) <= MOST_LABELS or ctx.features is None:
+        return None
+    if column.id not in relation.nearest:
+        table = ctx.features.of(relation, column.reads)
+        if table is None:
+            return None
+        cosines = table.cosines(labels)
+        best = np.argpartition(-cosines, NEAREST - 1, axis=1)[:, :NEAREST]
+        relation.nearest[column.id] = np.sort(best, axis=1).astype(np.int64)
+        ctx.notes.append(f'"{column.text}": of {len(labels)} labels, each row was shown the {NEAREST} nearest to it')
+    return relation.nearest[column.id]
+
+
+async def ask_each(
+    questions: Sequence[Question],
+    places: Sequence[NDArray[np.int64] | None],
+    rids: Rids,
+    rows: Sequence[Row],
+    ctx: Context,
+) -> tuple[Answers, ...]:
+    """Asks each row with its own labels: `places[q]` is what `nearest` gives for question q. Still one request a row."""
+    found: list[tuple[Answers, ...]] = []
+    for start in range(0, len(rows), ROWS):
+        part = range(start, min(start + ROWS, len(rows)))
+        asks = [
+            ctx.ask([_of_row(q, p, rids[i]) for q, p in zip(questions, places, strict=True)], [rows[i]]) for i in part
+        ]
+        found += await asyncio.gather(*asks)
+    return tuple(_together([answers[j] for answers in found]) for j in range(len(questions)))
+
+
+def _of_row(question: Question, place: NDArray[np.int64] | None, rid: int) -> Question:
+    if place is None or not isinstance(question, Choice):
+        return question
+    chosen = place[rid]
+    described = tuple(question.descriptions[i] for i in chosen) if question.descriptions else ()
+    return replace(question, labels=tuple(question.labels[i] for i in chosen), descriptions=described)
+
+
+def _together(parts: Sequence[Answers]) -> Answers:
+    """The answers about single rows as those about all of them."""
+    failures = tuple(replace(f, index=i) for i, part in enumerate(parts) for f in part.failures)
+    probabilities = np.array([part.probabilities[0] for part in parts], dtype=np.float64)
+    return Answers([part.values[0] for part in parts], probabilities, failures)
