@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.physical import Block, Stage, stages
+from uql.compiler.virtual import VirtualColumn
 from uql.kernels import sem_filter, sem_group
 from uql.kernels.base import Context, Relation, Rids
-from uql.kernels.guide import Guide, guide
+from uql.kernels.guide import FEWEST_ROWS, Guide, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
 
 DEFAULT_METHOD = "asd"
 PILOT = 256  # rows classified first, on which a taxonomy is completed
 MOST_RECALLED = 50_000  # rows that are looked up in the ledger before a sample is drawn
+LEAST_CLASSES = 24  # calls; below, a sample of groups learns nothing
 FIRST_LOOK = 64  # rows before the first look of `error = x`
 
 
@@ -80,7 +82,11 @@ async def draw(
         room = 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing)
     alone = left == 0  # budget 0: the ledger alone
     known = None if fits or (after and not alone) else await known_rows(block, relation, ctx, every=alone)
-    sampler = _sampler(n, max(0, room), fits, ctx, guided, groups, size, known)
+    classes = None if fits or alone else _classes(block, relation, max(0, room), ctx, groups)
+    sampler = classes.sampler if classes else _sampler(n, max(0, room), fits, ctx, guided, groups, size, known)
+    if block.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
+        for column in block.groups:
+            await sem_group.taxonomy(column, np.arange(n, dtype=np.int64), relation, ctx)
     drawn = _Drawn(sampler, n)
     pending: list[Rids] = []  # rows that pass, with their groups and values not yet asked
     if known is not None:
@@ -91,7 +97,7 @@ async def draw(
     look, size_of_look = 1, min(FIRST_LOOK, max(0, room))
     if looks:
         sampler.more(size_of_look, look)
-    named = not block.groups
+    named = all(column.id in relation.labels for column in block.groups)
     while True:
         left = ctx.calls_left
         waiting = sum(map(len, pending))
@@ -109,6 +115,11 @@ async def draw(
             sampler.more(size_of_look, look)
             continue
         truth = await _truth(block, rids, relation, ctx)
+        if classes is not None:  # the sampler learns from the groups: they are asked before it is told
+            await classify(after, block, rids[truth.yes], relation, ctx)
+            drawn.tell(rids, truth, classes.answers(rids, truth, relation))
+            named = True
+            continue
         drawn.tell(rids, truth)
         pending.append(rids[truth.yes])
         if after and waiting + len(pending[-1]) >= sem_group.SHOWN:
@@ -130,10 +141,10 @@ class _Drawn:
         self.rows: list[Rids] = []
         self.truths: list[Truth] = []
 
-    def tell(self, rids: Rids, truth: Truth) -> None:
-        """Rows that a limit left unasked are unknown: a sample has no holes."""
+    def tell(self, rids: Rids, truth: Truth, answers: NDArray[np.float64] | None = None) -> None:
+        """Rows that a limit left unasked are unknown: a sample has no holes. `answers`: instead of yes and no."""
         truth = Truth(truth.yes, truth.no, truth.unknown | ~truth.complete)
-        self.sampler.tell(rids, truth.answers)
+        self.sampler.tell(rids, truth.answers if answers is None else answers)
         self.rows.append(rids)
         self.truths.append(truth)
 
@@ -144,6 +155,44 @@ class _Drawn:
             for f in ("yes", "no", "unknown")
         ]
         return Sampled(self.sampler, rows, Truth(*flags), len(rows) == self.n)
+
+
+@dataclass(slots=True)
+class _Classes:
+    """A sampler that learns which group a row is in, and the number of each group."""
+
+    sampler: AggregateSampler
+    column: VirtualColumn
+    codes: dict[Any, int] = field(default_factory=dict)
+
+    def answers(self, rids: Rids, truth: Truth, relation: Relation) -> NDArray[np.float64]:
+        """(n,) the number of the row's group, −1 where it does not pass, NaN where that is unknown."""
+        found = np.where(truth.no, -1.0, np.nan)
+        column = self.column.id
+        for i in np.flatnonzero(truth.yes):
+            rid = rids[i]
+            if relation.asked[column][rid] and not relation.failed[column][rid]:
+                found[i] = self.codes.setdefault(relation.values[column][rid], len(self.codes))
+        return found
+
+
+def _classes(
+    block: Block, relation: Relation, room: int, ctx: Context, groups: NDArray[np.int64] | None
+) -> _Classes | None:
+    """The sampler of GROUP BY on one text, where there are features to learn from and enough calls."""
+    if len(block.groups) != 1 or block.groups[0].many or ctx.features is None or ctx.settings.method == "uniform":
+        return None
+    if room < LEAST_CLASSES or relation.n < FEWEST_ROWS:
+        return None
+    table = ctx.features.of(relation, block.groups[0].reads)
+    if table is None:
+        return None
+    from uql.sampling.groupby import GroupBySampler
+
+    sampler = GroupBySampler(
+        relation.n, room, rng=ctx.rng, confidence=ctx.settings.confidence, features=table.matrix, groups=groups
+    )
+    return _Classes(sampler, block.groups[0])
 
 
 def after_stages(block: Block) -> tuple[Stage, ...]:
