@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
-
 from uql.compiler.virtual import VirtualColumn
 from uql.errors import BudgetError
 from uql.kernels.base import Context, Relation, Rids
@@ -42,24 +40,56 @@ def _chunks(lengths: list[int]) -> list[tuple[int, int]]:
 async def summaries(
     columns: tuple[VirtualColumn, ...], members: list[Rids], relation: Relation, ctx: Context
 ) -> dict[VirtualColumn, list[object]]:
-    """One answer for each column and group. Raises BudgetError (UQL401) before anything is sent where it does not fit."""
+    """One answer for each column and group, from its rows in the order of their content, so that their order in the table means nothing.
+
+    Each row carries its number among the candidates, so that a summary can cite it. Where the calls do not fit in the budget, each
+    group is summarised from as many random rows as do, and a note says so. Raises BudgetError (UQL401) where not even one call a
+    group fits.
+    """
     plan: list[tuple[VirtualColumn, int, list[Row]]] = []
-    calls = 0
     for column in columns:
         for g, rids in enumerate(members):
-            rows = [row for row in relation.rows(np.sort(rids), [column]) if not row.is_null]
-            plan.append((column, g, rows))
-            calls += calls_needed([_length(row) for row in rows]) if rows else 0
-    if not ctx.fits(calls):
-        raise BudgetError(
-            f"summaries of {len(members):,} groups need {calls:,} calls and the budget leaves {ctx.calls_left:,}",
-            help=f"WITH (budget = …) with {calls} more calls, HAVING or WHERE for fewer groups, or WITH (budget = 'all')",
+            numbered = zip(rids, relation.rows(rids, [column]), strict=True)
+            rows = [_numbered(int(rid), row) for rid, row in numbered if not row.is_null]
+            if rows:
+                plan.append((column, g, sorted(rows, key=_content)))
+    calls = sum(calls_needed([_length(row) for row in rows]) for _, _, rows in plan)
+    left = ctx.calls_left
+    if left is not None and calls > left:
+        if left < len(plan):
+            raise BudgetError(
+                f"summaries of {len(members):,} groups need {calls:,} calls and the budget leaves {left:,}",
+                help=f"WITH (budget = …) with {calls} more calls, HAVING or WHERE for fewer groups, or WITH (budget = 'all')",
+            )
+        share = left // len(plan)
+        thinned = [(column, g, _thinned(rows, share, ctx)) for column, g, rows in plan]
+        fewer = sum(len(a[2]) < len(b[2]) for a, b in zip(thinned, plan, strict=True))
+        plan = thinned
+        ctx.exact = False
+        ctx.notes.append(
+            f"{fewer} of {len(plan)} summaries were written from random rows of their groups: all would need {calls:,} calls"
         )
     found: dict[VirtualColumn, list[object]] = {column: [None] * len(members) for column in columns}
     for column, g, rows in plan:
-        if rows:
-            found[column][g] = await _summary(column, rows, ctx)
+        found[column][g] = await _summary(column, rows, ctx)
     return found
+
+
+def _numbered(rid: int, row: Row) -> Row:
+    return Row((Cell("row", str(rid)), *row.cells), row.holes)
+
+
+def _content(row: Row) -> tuple[str, ...]:
+    return tuple(str(cell.value) for cell in row.cells[1:])
+
+
+def _thinned(rows: list[Row], calls: int, ctx: Context) -> list[Row]:
+    """As many random rows as that many calls can read, in their order."""
+    kept = len(rows)
+    order = ctx.rng.permutation(len(rows))
+    while kept > 1 and calls_needed([_length(rows[i]) for i in sorted(order[:kept])]) > calls:
+        kept = max(1, kept * 3 // 4)
+    return [rows[i] for i in sorted(order[:kept])]
 
 
 def _length(row: Row) -> int:

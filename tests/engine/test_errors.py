@@ -120,6 +120,64 @@ def test_a_summary_beside_aggregates_is_said_of_each_group(con, world):
     assert all(f"{n} rows" in said for _, n, said in found)
 
 
+class Writer(Refuser):
+    """Tells what it was shown."""
+
+    def __init__(self):
+        self.stages = []
+
+    def _one(self, question, row):
+        if isinstance(question, Write):
+            self.stages.append(dict(question.parameters)["stage"])
+            cells = [(c.name, c.value) for r in question.shown for c in r.cells]
+            return Answer(" | ".join(f"[{v}]" if name == "row" else v.strip() for name, v in cells))
+        return super()._one(question, row)
+
+
+def long_notes(model, n, order="i", **settings):
+    con = uql.connect(model=model, ledger=":memory:", **settings)
+    con.sql(
+        f"SELECT 'number ' || i || repeat(' and on', 200) AS text, i % 2 AS part FROM range({n}) t(i) ORDER BY {order}"
+    ).create("notes")
+    return con
+
+
+def test_a_summary_cites_rows_by_their_numbers(con, world):
+    said = con.uql('SELECT COUNT(*) AS n, "what the reviews say" AS said FROM reviews WHERE id < 6').fetchall()[0][1]
+    first = min((text, i) for i, text in world.truth("SELECT id, text FROM r WHERE id < 6"))
+    assert said.endswith(f"[{first[1]}]")
+
+
+def test_a_long_group_is_summarised_in_parts_that_are_reduced():
+    model = Writer()
+    said = long_notes(model, 30, budget="all").uql('SELECT COUNT(*) AS n, "the gist" AS s FROM notes').fetchall()[0][1]
+    assert model.stages.count("summary") >= 5
+    assert model.stages[-1] == "reduce"
+    assert all(f"[{i}]" in said for i in range(30))
+
+
+def test_a_group_too_long_for_the_budget_is_summarised_from_random_rows_with_a_note():
+    model = Writer()
+    result = long_notes(model, 60, budget=4).uql('SELECT part, COUNT(*) AS n, "the gist" AS s FROM notes GROUP BY part')
+    assert [n for _, n, _ in result.fetchall()] == [30, 30]
+    assert result.cost.calls <= 4
+    assert not result.exact
+    assert any("from random rows of their groups" in note for note in result.notes)
+    with pytest.raises(uql.UQLError) as error:
+        long_notes(Writer(), 60, budget=1).uql(
+            'SELECT part, "the gist" AS s, COUNT(*) FROM notes GROUP BY part'
+        ).fetchall()
+    assert error.value.code == "UQL401"
+
+
+def test_the_order_of_rows_means_nothing_to_a_summary():
+    said = []
+    for order in ("i", "-i"):
+        text = long_notes(Writer(), 9, order, budget="all").uql('SELECT COUNT(*) AS n, "the gist" AS s FROM notes')
+        said.append([part for part in text.fetchall()[0][1].split(" | ") if not part.startswith("[")])
+    assert said[0] == said[1]
+
+
 def test_having_asks_about_the_group(world):
     class Judge(Refuser):
         def _one(self, question, row):

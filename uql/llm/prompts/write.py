@@ -10,7 +10,7 @@ from uql.llm.prompts.rows import Prompt, fenced, filled, lines
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import Row, Write
 
-VERSION = "write-2"
+VERSION = "write-3"
 LISTED = 600  # characters of a row in a list of rows
 
 
@@ -58,11 +58,22 @@ def _examples(question: Write, row: Row, rows: str) -> Prompt:
 
 
 def _summary(question: Write, row: Row, rows: str) -> Prompt:
+    about = f"{rows}\n\nSay of all the rows above together: {filled(question, row)}."
+    if question.schema is not None:
+        return Prompt("You judge the rows of a table.", f"{about} Answer from these rows alone.")
+    cite = (
+        "keep the numbers of rows in brackets that support it"
+        if _stage(question) == "reduce"
+        else ("name rows that support it by their number in brackets, as [12]")
+    )
     return Prompt(
         "You summarise the rows of a table.",
-        f"{rows}\n\nSay of all the rows above together: {filled(question, row)}. Answer in at most three sentences, from "
-        "these rows alone.",
+        f"{about} Answer in at most three sentences, from these rows alone, and {cite}.",
     )
+
+
+def _stage(question: Write) -> str:
+    return dict(question.parameters).get("stage", "")
 
 
 def _attribute(question: Write, row: Row, rows: str) -> Prompt:

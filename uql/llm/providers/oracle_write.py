@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from uql.llm.questions import Write
+from uql.llm.questions import Row, Write
 
 if TYPE_CHECKING:
     from uql.llm.providers.oracle import Oracle
 
+ROW = "row"  # the cell that holds a row's number, where a summary is to cite it
 _LABEL_TASKS = {"taxonomy"}
 
 
@@ -30,10 +31,15 @@ def written(question: Write, oracle: Oracle) -> Any:
 
 
 def _summary(question: Write) -> str:
-    """Says how many rows were shown, and begins with the first words of the first in order of their text."""
-    texts = sorted(str(c.value) for row in question.shown for c in row.cells if isinstance(c.value, str))
-    first = " ".join(texts[0].split()[:12]) if texts else "nothing"
-    return f"{question.text}: {len(question.shown)} rows, the first {first}"
+    """Says how many rows were shown, and begins with the first words of the first in order of their text, citing it."""
+    shown = sorted((" ".join(str(c.value) for c in row.cells if c.name != ROW), _number(row)) for row in question.shown)
+    text, number = shown[0] if shown else ("nothing", "")
+    first = " ".join(text.split()[:12])
+    return f"{question.text}: {len(question.shown)} rows, the first {first}{f' [{number}]' if number else ''}"
+
+
+def _number(row: Row) -> str:
+    return next((str(c.value) for c in row.cells if c.name == ROW), "")
 
 
 def shaped(schema: dict[str, Any], values: dict[str, list[str]]) -> Any:
