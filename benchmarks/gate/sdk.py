@@ -87,8 +87,15 @@ def openai_sender(provider: OpenAI) -> Callable[[Row], Awaitable[Any]]:
         words = fused.prompt((SO,), row, 0)
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": words.user}]
         return await provider._client.chat.completions.create(
-            model="m", messages=messages, response_format=schema, temperature=0.0
-        )
+            model="m",
+            messages=messages,
+            response_format=schema,
+            temperature=0.0,
+            seed=0,
+            max_completion_tokens=56,
+            logprobs=True,
+            top_logprobs=20,
+        )  # the same request as the gate's
 
     return send
 

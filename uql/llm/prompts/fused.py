@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 from uql.llm.prompts import choice, compare, extract, predicate, score, write
@@ -45,8 +46,9 @@ def prompt(questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[s
     return Prompt(system, user)
 
 
+@lru_cache(maxsize=64)
 def schema(questions: tuple[Question, ...]) -> dict[str, Any]:
-    """The JSON schema of the reply: one required property a question."""
+    """The JSON schema of the reply: one required property a question. Not to be changed by the caller."""
     properties = {key(n): MODULES[type(q)].schema(q) for n, q in enumerate(questions)}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
