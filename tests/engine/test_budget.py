@@ -121,29 +121,35 @@ def test_a_search_says_how_many_there_may_be(large):
 
 
 def test_group_counts_over_a_sample_have_intervals_a_group(large):
-    result = large.connect().uql(
-        'SELECT film, COUNT(*) AS n, AVG(stars) AS s FROM reviews WHERE "the review is positive" GROUP BY film ORDER BY film WITH (budget = 200)'
-    )
     truth = large.truth(
         "SELECT film, COUNT(*), AVG(stars) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL GROUP BY film ORDER BY film"
     )
-    rows = result.fetchall()
-    assert [r[0] for r in rows] == [t[0] for t in truth]
-    for i, (_, n, s) in enumerate(truth):
-        assert result.estimates["n"][i].low <= n <= result.estimates["n"][i].high
-        assert result.estimates["s"][i].low <= s <= result.estimates["s"][i].high
-    assert result.cost.calls <= 200
+    held = []
+    for seed in range(8):
+        result = large.connect(seed=seed).uql(
+            'SELECT film, COUNT(*) AS n, AVG(stars) AS s FROM reviews WHERE "the review is positive" '
+            "GROUP BY film ORDER BY film WITH (budget = 200)"
+        )
+        assert [r[0] for r in result.fetchall()] == [t[0] for t in truth]
+        assert result.cost.calls <= 200
+        for i, (_, n, s) in enumerate(truth):
+            held.append(result.estimates["n"][i].low <= n <= result.estimates["n"][i].high)
+            held.append(result.estimates["s"][i].low <= s <= result.estimates["s"][i].high)
+    assert sum(held) >= 0.88 * len(held)
 
 
 def test_a_taxonomy_over_a_sample_stays_in_the_budget(large):
-    result = large.connect().uql(
-        'SELECT topic, COUNT(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY "the main topic" AS topic ORDER BY topic WITH (budget = 150)'
-    )
     truth = large.truth("SELECT about, COUNT(*) FROM r WHERE text IS NOT NULL GROUP BY about ORDER BY about")
-    assert result.cost.calls <= 150
-    assert [r[0] for r in result.fetchall()] == [t[0] for t in truth]
-    for i, (_, n) in enumerate(truth):
-        assert result.estimates["n"][i].low <= n <= result.estimates["n"][i].high
+    held = []
+    for seed in range(8):
+        result = large.connect(seed=seed).uql(
+            'SELECT topic, COUNT(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY "the main topic" AS topic '
+            "ORDER BY topic WITH (budget = 150)"
+        )
+        assert result.cost.calls <= 150
+        assert [r[0] for r in result.fetchall()] == [t[0] for t in truth]
+        held += [e.low <= n <= e.high for e, (_, n) in zip(result.estimates["n"], truth, strict=True)]
+    assert sum(held) >= 0.88 * len(held)
 
 
 def test_maximum_minimum_and_distinct_of_a_sample_are_one_sided(large):
