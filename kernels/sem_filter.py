@@ -16,7 +16,7 @@ from uql.compiler.virtual import Kind
 from uql.kernels.base import Context, Relation, Rids
 
 CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
-PROFILE, PROFILE_SHARE = 64, 0.05  # rows that are asked everything to find the best order: at most, and of all
+PROFILE, PROFILE_SHARE = 32, 0.05  # rows that are asked everything to find the best order: at most, and of all
 LEAST_SEEN = 8  # answers to a term before its pass rate is used
 GROWN = 1.5  # times as many answers, before the order is looked at again
 
