@@ -15,6 +15,7 @@ from uql.compiler.virtual import Kind, VirtualColumn
 from uql.features.similarity import with_similarity
 from uql.kernels.attribute import is_pair_condition
 from uql.kernels.base import Context, Relation
+from uql.kernels.pairs import pair_features
 from uql.llm.questions import Write
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Guide:
 
 
 async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    """The guide of a block's WHERE; None where the rows have no text, are pairs, or are too few.
+    """The guide of a block's WHERE; None where the rows have no text, or are too few.
 
     Costs one call for example rows where the settings allow it (examples = on) and the budget is at least LEAST_BUDGET.
     """
@@ -59,7 +60,8 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
         return None
     columns = tuple(c for stage in block.filter_stages for c in stage.columns)
     if any(is_pair_condition(column) for column in columns):
-        return None  # what makes two rows match is not in the words of both put together
+        pairs = pair_features(columns, relation, ctx.features.store)
+        return None if pairs is None else Guide(*pairs, False)
     reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
     table = ctx.features.of(relation, reads)
     if table is None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import uql
 from uql.errors import BudgetError
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply
+from uql.llm.questions import Write
 
 ON = {  # the condition, in UQL and over the labels
     "the review {a.text} and the review {b.text} agree": "x.sentiment = y.sentiment",
@@ -140,3 +143,80 @@ def test_a_count_over_a_join_is_estimated_from_sampled_pairs_with_an_interval(wo
         assert result.cost.calls <= 80
         assert not found.exact
     assert hits >= 8
+
+
+class Matcher:
+    """Says of two offers whether they are of one thing: the number in both texts is the same."""
+
+    name, is_local = "matcher", True
+    limits, price, capabilities = Limits(concurrency=4), Price(0, 0), Capabilities()
+
+    def version(self, question):
+        return "1"
+
+    def tokens_at_most(self, request):
+        return 10, 10
+
+    async def aclose(self):
+        return None
+
+    async def answer(self, request):
+        return Reply(tuple(self._one(q, request.row) for q in request.questions), 1, 1)
+
+    def _one(self, question, row):
+        if isinstance(question, Write):
+            return Answer({"attribute": "", "values": [], "rule": "same", "pairs": []})
+        one, two = (set(WORDS) & set(cell.value.split()) for cell in row.cells)
+        return Answer(one == two, float(one == two))
+
+
+WORDS = [
+    "camera",
+    "kettle",
+    "bicycle",
+    "piano",
+    "ladder",
+    "umbrella",
+    "telescope",
+    "guitar",
+    "toaster",
+    "printer",
+    "sofa",
+    "violin",
+    "helmet",
+    "compass",
+    "lantern",
+    "hammer",
+    "mirror",
+    "blanket",
+    "scooter",
+    "candle",
+    "wardrobe",
+    "trumpet",
+    "backpack",
+    "thermometer",
+    "keyboard",
+    "tent",
+    "carpet",
+    "wheelbarrow",
+    "saucepan",
+    "armchair",
+]
+
+
+def test_a_join_with_no_such_attribute_searches_near_pairs_first_and_says_how_many_there_may_be():
+    recalls = []
+    for seed in range(3):
+        con = uql.connect(model=Matcher(), ledger=":memory:", seed=seed, budget=180)
+        named = f"FROM (SELECT unnest({WORDS}) AS w, generate_subscripts({WORDS}, 1) AS i)"
+        con.sql(f"SELECT i AS id, 'for sale, hardly used: a fine old ' || w AS text {named}").create("offers")
+        con.sql(f"SELECT i AS id, 'wanted by a collector, any ' || w || ' in good order' AS text {named}").create(
+            "wishes"
+        )
+        result = con.uql('SELECT o.id, w.id FROM offers AS o JOIN wishes AS w ON "{o.text} is what {w.text} asks for"')
+        found = result.fetchall()
+        assert all(a == b for a, b in found)
+        assert result.cost.calls <= 180
+        assert any(note.startswith("found") and "of about" in note for note in result.notes)
+        recalls.append(len(found) / len(WORDS))
+    assert sum(recalls) / len(recalls) >= 0.8  # 180 of 900 pairs at random would find a fifth
