@@ -69,7 +69,8 @@ def rows_of(task: Task, folder: Path, seed: int) -> tuple[list[Row], NDArray[np.
         SELECT {task.text} AS shown, {task.truth} AS truth
         FROM '{folder}/{task.data}/data.parquet' d JOIN '{folder}/{task.data}/labels.parquet' l USING (id)
         WHERE {task.where} ORDER BY hash(CAST(id AS VARCHAR) || '{seed}')"""
-    found = duckdb.sql(sql).fetchall()
+    with duckdb.connect() as con:
+        found = con.execute(sql).fetchall()
     yes = round(task.rows * task.share)
     chosen = [t for t in found if t[1]][:yes] + [t for t in found if not t[1]][: task.rows - yes]
     chosen.sort(key=lambda t: hash((len(t[0]), t[0][:20].count("e"))))  # mixed, the same way each time

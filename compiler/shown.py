@@ -94,7 +94,7 @@ def _source(source: BoundSource | None) -> Source | None:
         case BoundDerived(query=query, alias=alias):
             return Derived(_query(query), alias)
         case BoundJoin(kind=kind, left=left, right=right, on=on):
-            sides = _source(left), _source(right)
-            assert sides[0] is not None and sides[1] is not None
-            return Join(kind, *sides, _unbound(on) if on is not None else None)
+            first, second = _source(left), _source(right)
+            assert first is not None and second is not None
+            return Join(kind, first, second, _unbound(on) if on is not None else None)
     return None

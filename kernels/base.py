@@ -40,7 +40,9 @@ class Asker(Protocol):
     @property
     def calls_left(self) -> int | None: ...
 
-    async def ask(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]: ...
+    async def ask(
+        self, questions: Sequence[Question], rows: Sequence[Row], *, source: str = ""
+    ) -> tuple[Answers, ...]: ...
 
     async def known(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]: ...
 
@@ -84,8 +86,9 @@ class Context:
         left = self.calls_left
         return left is None or calls <= left
 
-    async def ask(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]:
-        return await self.gate.ask(questions, rows)
+    async def ask(self, questions: Sequence[Question], rows: Sequence[Row], source: str = "") -> tuple[Answers, ...]:
+        """The answers to questions about rows; `source` is the table they come from, by which the ledger can forget them."""
+        return await self.gate.ask(questions, rows, source=source)
 
     async def write(self, question: Write, *, optional: bool = False) -> Any:
         """The reply to one request about many rows, or None where none could be had; the failure is in `errors`.
@@ -188,7 +191,7 @@ class Relation:
         if any(place is not None for place in places):
             replies = await sem_classify.ask_each(questions, places, wanted, rows, ctx)
         else:
-            replies = await ctx.ask(questions, rows)
+            replies = await ctx.ask(questions, rows, self.source)
         for column, answers in zip(open_, replies, strict=True):
             self._keep(column, wanted, answers, ctx)
 

@@ -91,7 +91,7 @@ class Connection:
             str, tuple[int, int]
         ] = {}  # of terms that were asked, by name: answers, and how many are true
         self._lock = threading.RLock()
-        self._store_of_features: FeatureStore | None = None
+        self._stores: dict[str, FeatureStore] = {}  # of features, by embedder
 
     # ------------------------------------------------------------------------------------------------------ session
     def __enter__(self) -> Connection:
@@ -264,13 +264,16 @@ class Connection:
         from uql.features.store import FeatureStore
         from uql.kernels.duck import Duck
         from uql.kernels.guide import RowFeatures
+        from uql.llm.embed import open_embedder
 
-        if self._store_of_features is None:
+        named = self._settings.embedder or "static"
+        if named not in self._stores:
             path = Duck(self._catalog.cursor).scalar(
                 "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
             )
-            self._store_of_features = FeatureStore(Path(f"{path}{FEATURES}") if path else None)
-        return RowFeatures(self._store_of_features)
+            embedder = None if named == "static" else open_embedder(named, timeout_s=self._settings.timeout_s)
+            self._stores[named] = FeatureStore(Path(f"{path}{FEATURES}") if path else None, embedder)
+        return RowFeatures(self._stores[named])
 
     def _estimated(self, name: str, estimate: Estimate) -> None:
         self._emit(EstimateEvent(name, estimate))
@@ -333,8 +336,8 @@ class Connection:
         from uql.compiler.formats import Sampled, written
         from uql.compiler.physical import Block
         from uql.compiler.planner import ordered
-        from uql.engine import pilot
-        from uql.explaining import Knowledge, Pilot, explanation
+        from uql.engine import Pilot, pilot
+        from uql.explaining import Knowledge, explanation
 
         calls = _limit(plan, settings)
         knowledge = Knowledge(self._catalog.cursor, self._rates)

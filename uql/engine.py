@@ -19,7 +19,6 @@ from uql.compiler.bound import (
     BoundUnion,
 )
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks
-from uql.compiler.logical import describe_source
 from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
 from uql.compiler.planner import term_name, with_sources
 from uql.compiler.sql import query_sql, render
@@ -173,7 +172,8 @@ async def _candidates(block: Block, ctx: Context) -> Relation:
         keys = block.order_by
     sql = render(query_sql(BoundSelect(items, block.source, where=block.pushed, order_by=keys)))
     name, n = ctx.duck.create(sql)
-    return Relation(ctx.duck, name, n, fields, describe_source(block.source))
+    tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in _leaves(block.source))
+    return Relation(ctx.duck, name, n, fields, ", ".join(dict.fromkeys(tables)))
 
 
 def fields_of(block: Block) -> dict[Column, Field]:
