@@ -151,12 +151,12 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: C
         for column in leaf.columns:
             relation.know(column)
         known = np.logical_and.reduce([relation.asked[c.id][rids] for c in leaf.columns])
-        todo = np.flatnonzero(known & (masks[i] == OPEN))
-        if not len(todo):
+        pending = np.flatnonzero(known & (masks[i] == OPEN))
+        if not len(pending):
             continue
-        failed = np.logical_or.reduce([relation.failed[c.id][rids[todo]] for c in leaf.columns])
-        masks[i][todo[failed]] = UNKNOWN
-        fine = todo[~failed]
+        failed = np.logical_or.reduce([relation.failed[c.id][rids[pending]] for c in leaf.columns])
+        masks[i][pending[failed]] = UNKNOWN
+        fine = pending[~failed]
         if not len(fine):
             continue
         only = leaf.expr.column if isinstance(leaf.expr, Virtual) else None

@@ -287,7 +287,7 @@ class Gate:
                     mine[key] = self._inflight[key] = loop.create_future()
         try:
             known = await self.ledger.get(list(mine))
-            todo: list[Slot] = []
+            unanswered: list[Slot] = []
             events: list[Event] = []
             for slot in slots:
                 for j, key in enumerate(slot.keys):
@@ -298,18 +298,18 @@ class Gate:
                 if all(key in known for key in slot.keys):
                     events.append(self._event("cached", provider, questions))
                 elif any(key in mine and key not in known for key in slot.keys):
-                    todo.append(slot)
+                    unanswered.append(slot)
             self.cost.cached += len(events)
             await self._record([], events)
-            if todo and self._offline:
+            if unanswered and self._offline:
                 raise ModelError(
-                    f"offline, and the ledger {self.ledger.path} has no answer for {len(todo)} rows",
+                    f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
                     code="UQL411",
                     help=f"asked: {questions[0].text[:80]!r} of {provider.name}; run it once without --offline",
                 )
-            if todo and not provider.is_local:
-                self._announce(provider, todo)
-            await self._work(questions, todo, mine, provider, source)
+            if unanswered and not provider.is_local:
+                self._announce(provider, unanswered)
+            await self._work(questions, unanswered, mine, provider, source)
         finally:
             for key, future in mine.items():
                 del self._inflight[key]
@@ -322,13 +322,14 @@ class Gate:
                 if slot.answers[j] is None:
                     slot.answers[j] = mine[key].result() if key in mine else await self._other(key)
 
-    def _announce(self, provider: Provider, todo: list[Slot]) -> None:
+    def _announce(self, provider: Provider, unanswered: list[Slot]) -> None:
         """Say once what leaves this machine, before it does."""
         if provider.name in self._announced:
             return
         self._announced.add(provider.name)
         columns = sorted(
-            {label_of(c) for slot in todo for c in slot.row.cells} | {n for slot in todo for n, _ in slot.row.holes}
+            {label_of(c) for slot in unanswered for c in slot.row.cells}
+            | {n for slot in unanswered for n, _ in slot.row.holes}
         )
         left = self.calls_left
         most = "every row that is asked" if left is None else f"at most {left} rows"
@@ -347,16 +348,16 @@ class Gate:
     async def _work(
         self,
         questions: tuple[Question, ...],
-        todo: list[Slot],
+        unanswered: list[Slot],
         mine: dict[bytes, asyncio.Future[Answer]],
         provider: Provider,
         source: str,
     ) -> None:
         """Workers take the slots in order; the first error that concerns every row ends them all and is raised."""
-        if not todo:
+        if not unanswered:
             return
         limiter = self._limiter(provider)
-        waiting = iter(todo)
+        waiting = iter(unanswered)
         stop: list[BaseException] = []
 
         async def worker() -> None:
@@ -392,7 +393,7 @@ class Gate:
                         )
                         return
 
-        workers = [asyncio.create_task(worker()) for _ in range(min(limiter.most, len(todo)))]
+        workers = [asyncio.create_task(worker()) for _ in range(min(limiter.most, len(unanswered)))]
         try:
             ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             for task in ended:
