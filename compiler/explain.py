@@ -220,13 +220,17 @@ def show_formula(block: Block) -> str:
     return stack[0][0]
 
 
+BY_ATTRIBUTE = "from one attribute a side if one decides it; else a search, pairs near in meaning first"
+
+
 def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
     assert block.formula is not None
     notes = []
     if block.goal is Goal.FIRST:
         notes.append(f"stops at {block.wanted:,} rows")
     if block.goal is Goal.SEARCH and beyond:
-        notes.append("a search, as far as the budget reaches")
+        pairs = any(c.is_pair_condition for stage in block.filter_stages for c in stage.columns)
+        notes.append(BY_ATTRIBUTE if pairs else "a search, as far as the budget reaches")
     if len(block.filter_stages) > 1:
         informed = known.answers is not None or known.rates is not None
         notes.append("a row that is decided is asked nothing more" if not informed else _why(block, known))

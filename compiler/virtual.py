@@ -39,6 +39,11 @@ class VirtualColumn:
     span: Span = field(default=NO_SPAN, compare=False)
 
     @property
+    def is_pair_condition(self) -> bool:
+        """Is it a condition on the rows of exactly two tables?"""
+        return self.kind is Kind.CONDITION and len({c.table for c in (*self.reads, *self.holes)}) == 2
+
+    @property
     def name(self) -> str:
         """The internal column that holds its values."""
         return f"__v{self.id}"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import VirtualColumn
 from uql.kernels.base import Context, Relation, Rids, RowError
 from uql.kernels.duck import quote
 from uql.kernels.labels import one_line
@@ -53,11 +53,6 @@ class Proposal:
     matches: frozenset[tuple[str, str]]
 
 
-def is_pair_condition(column: VirtualColumn) -> bool:
-    """Is it a condition on the rows of exactly two tables?"""
-    return column.kind is Kind.CONDITION and len({c.table for c in (*column.reads, *column.holes)}) == 2
-
-
 async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) -> bool:
     """Answers a condition for all pairs of the relation from one attribute a side; False where that is not to be relied on.
 
@@ -65,7 +60,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     is then not exact, and a note gives the agreement measured. Pairs asked outright keep their own answers.
     """
     wanted = ctx.settings.method == METHOD
-    if not is_pair_condition(column) or not relation.n:
+    if not column.is_pair_condition or not relation.n:
         return False
     if not wanted and ctx.fits(relation.calls((Stage((column,)),))):
         return False

@@ -13,7 +13,6 @@ from uql.compiler.physical import Block
 from uql.compiler.syntax import Column, InList, String, Virtual
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.features.similarity import with_similarity
-from uql.kernels.attribute import is_pair_condition
 from uql.kernels.base import Context, Relation
 from uql.kernels.pairs import pair_features
 from uql.llm.questions import Write
@@ -59,7 +58,7 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     if block.formula is None or ctx.features is None or relation.n < FEWEST_ROWS:
         return None
     columns = tuple(c for stage in block.filter_stages for c in stage.columns)
-    if any(is_pair_condition(column) for column in columns):
+    if any(column.is_pair_condition for column in columns):
         pairs = pair_features(columns, relation, ctx.features.store)
         return None if pairs is None else Guide(*pairs, False)
     reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
