@@ -77,6 +77,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.connection",
         "uql.statements",
     ),
+    "nl": ("uql.nl",),
     "cli": ("uql.cli", "uql.command"),
     "benchmarks": ("uql.benchmarks",),
 }
@@ -95,6 +96,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "render": ("base", "sampling", "questions", "llm"),
     "config": ("base",),
     "engine": (*COMPILER, "questions", "llm", "features", "sources", "sampling", "kernels", "render", "config"),
+    "nl": ("base", "syntax", "bound", "llm", "questions", "engine"),
     "cli": ("base", "syntax", "sampling", "llm", "questions", "render", "config", "engine"),
     "benchmarks": tuple(part for part in PARTS if part != "benchmarks"),
 }

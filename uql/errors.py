@@ -14,6 +14,7 @@
     │   ├── BackendError        UQL406  the backend cannot be reached
     │   └── ModelReplyError     UQL407  a reply that cannot be read (one row: NULL and a failure)
     ├── DataError               UQL5xx  files, tables, values
+    ├── GuardError              UQL62x  a statement that a model wrote is not one harmless query, or was stopped
     └── ConfigError             UQL6xx… see `code`
 
 Each says what is wrong, where in the text, and what to write instead.
@@ -132,6 +133,12 @@ class ModelReplyError(ModelError):
 
 class DataError(UQLError):
     code = "UQL500"
+
+
+class GuardError(UQLError):
+    """A statement that a model wrote is refused (UQL620), or was stopped while it ran (UQL621)."""
+
+    code = "UQL620"
 
 
 class ConfigError(UQLError):

@@ -1,0 +1,1 @@
+"""Questions in natural language: what plans them, checks them and runs them."""
