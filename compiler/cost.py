@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import log2
 
 from uql.compiler.formula import Formula, Masks
 from uql.compiler.orders import asked_shares, imagined, passes
 from uql.compiler.physical import Block, Goal, PhysicalPlan, Stage, UnionPlan, stages
+from uql.compiler.syntax import Virtual
 from uql.compiler.virtual import Kind
 
 CHARS_PER_TOKEN = 4.0
@@ -15,6 +17,7 @@ PROMPT_TOKENS = 40  # of a request, without the row and the questions
 ANSWER_TOKENS = {Kind.CONDITION: 1, Kind.SCORE: 1, Kind.CHOICE: 4, Kind.GROUP: 4, Kind.EXTRACT: 8, Kind.SUMMARY: 150}
 TAXONOMY_ROWS, TAXONOMY_TOKENS = 24, 150
 SUMMARY_ROWS = 20  # rows of a group in one request for a summary
+SHARE_AT_THE_CUT = 0.1  # of the rows, with the score of the last one that LIMIT lets in
 GROUPS = 8  # expected where their number is not known
 SELECTIVITY = 1 / 3  # of a condition that nobody has asked yet
 
@@ -122,10 +125,11 @@ class Calls:
     taxonomies: Range
     summaries: Range
     passing: Range
+    comparisons: Range  # calls that compare two rows
 
     @property
     def total(self) -> Range:
-        return sum(self.by_stage.values(), self.taxonomies + self.summaries)
+        return sum(self.by_stage.values(), self.taxonomies + self.summaries + self.comparisons)
 
 
 def model_answers(formula: Formula, known: Known) -> Masks:
@@ -171,7 +175,27 @@ def calls_of(block: Block, known: Known) -> Calls:
         most = max(1.0, passing.high)
         each = Range(groups.low, max(groups.expected, passing.expected / SUMMARY_ROWS), most)
         summaries = each.times(len(block.summaries))
-    return Calls(by_stage, taxonomies, summaries, passing)
+    return Calls(by_stage, taxonomies, summaries, passing, _comparisons(block, passing))
+
+
+def _comparisons(block: Block, passing: Range) -> Range:
+    """Of ORDER BY "…" LIMIT k: two calls for each pair of rows compared around the cut, each row inserted among the first k."""
+    k = block.wanted
+    first = block.order_by[0].expr if block.order_by else None
+    if (
+        k is None
+        or not k
+        or block.aggregated
+        or block.distinct
+        or not isinstance(first, Virtual)
+        or first.column not in block.scores
+    ):
+        return NOTHING
+
+    def calls(n: float, share: float) -> float:
+        return 0.0 if n <= k else 2 * (min(n, k + share * n) + k * log2(k + 1))
+
+    return Range(0.0, calls(passing.expected, SHARE_AT_THE_CUT), calls(passing.high, 0.5))
 
 
 def quote(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Quote:
@@ -196,6 +220,8 @@ def block_quote(block: Block, known: Known) -> Quote:
     mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
     tokens_in += calls.taxonomies.times(PROMPT_TOKENS + TAXONOMY_ROWS * mean)
     tokens_out += calls.taxonomies.times(TAXONOMY_TOKENS)
+    tokens_in += calls.comparisons.times(PROMPT_TOKENS + 2 * mean)
+    tokens_out += calls.comparisons
     tokens_in += calls.summaries.times(PROMPT_TOKENS + SUMMARY_ROWS * mean)
     tokens_out += calls.summaries.times(ANSWER_TOKENS[Kind.SUMMARY])
     return Quote(calls.total, tokens_in, tokens_out, every=calls.total)

@@ -161,7 +161,9 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     if block.distinct:
         step = Step("Distinct", inputs=(_project(block, step),))
     if block.order_by:
-        step = Step("Sort", _keys(block), inputs=(step,))
+        compared = calls.comparisons if calls.comparisons.high else None
+        notes = ("scores, then comparisons of two at the cut of LIMIT",) if compared is not None else ()
+        step = Step("Sort", _keys(block), notes, calls=compared, inputs=(step,))
     step = _limited(block, step)
     for stage in block.late_stages:
         notes = ("of the rows returned only", *_ways(stage))

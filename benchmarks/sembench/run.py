@@ -8,7 +8,7 @@ from typing import Any
 
 import uql
 from uql.benchmarks.sembench.scenarios import Query, Scenario
-from uql.benchmarks.sembench.scores import closeness, f1, spearman
+from uql.benchmarks.sembench.scores import adjusted_rand, closeness, f1, spearman
 from uql.errors import UQLError
 from uql.result import Result
 
@@ -34,6 +34,9 @@ def judge(query: Query, rows: list[tuple[Any, ...]]) -> float:
         return closeness(None if not rows or rows[0][0] is None else float(rows[0][0]), float(query.truth[0][0]))
     if query.measure == "spearman":
         return spearman(rows, query.truth)
+    if query.measure == "adjusted_rand":  # rows of key and label
+        said = dict(rows)
+        return adjusted_rand([said.get(key) for key, _ in query.truth], [label for _, label in query.truth])
     return f1(rows, query.truth, query.limit)
 
 

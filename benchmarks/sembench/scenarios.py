@@ -28,7 +28,7 @@ _LABELS_SQL = rf"""SELECT id, sentiment, sentiment = 'positive' AS positive, {_R
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query: its text, the true rows, and how an answer is judged ('f1', 'closeness', 'spearman')."""
+    """One query: its text, the true rows, and how an answer is judged ('f1', 'closeness', 'spearman', 'adjusted_rand')."""
 
     name: str
     text: str
