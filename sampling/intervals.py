@@ -110,13 +110,14 @@ def count(hits: int, n: int, size: int, confidence: float) -> Interval:
         high = max(high, min(nothing_found(n, size, confidence), float(size - n)))
     if hits == n:
         low = min(low, max(size - nothing_found(n, size, confidence), float(n)))
-    return low, high
+    expected = hits / n * size  # a short test may leave the estimate itself out
+    return min(low, expected), max(high, expected)
 
 
 def nothing_found(n: int, size: int, confidence: float) -> float:
     """An upper bound for the number of marked rows when none of n random ones is marked."""
     bound = size * (1 - ((1 - confidence) / 2) ** (1 / n)) * (1 - n / size)
-    return float(bound) * (1 + 1e-9)  # never below the exact bound by rounding
+    return float(bound) * (1 + 1e-13)  # never below the exact bound by rounding
 
 
 def gamma_sum(total: float, squares: float, largest: float, confidence: float) -> Interval:

@@ -8,7 +8,7 @@ from uql.llm.prompts.rows import SYSTEM, Prompt, about, filled, short
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import NONE, Choice, Row
 
-VERSION = "choice-2"
+VERSION = "choice-3"
 
 
 def options(question: Choice) -> list[str]:
@@ -34,6 +34,15 @@ def alone(question: Choice, row: Row) -> Prompt:
         SYSTEM,
         about(row, f"{asked(question, row)} Choose one.\n{menu(question)}\nAnswer only with the words of the choice."),
     )
+
+
+def menu_first(question: Choice, row: Row) -> Prompt:
+    """For one choice alone about each of many rows: the menu is a prefix that all requests share, and is evaluated once.
+
+    Measured on 32 questions of 8 bank intents: 16 fresh tokens a row and 26 right, against 79 and 30 with the menu after the row.
+    """
+    said = f"{asked(question, row)} Choose one:\n{menu(question)}\nAnswer only with the words of the choice."
+    return Prompt(SYSTEM, f"{said}\n\n{about(row, '').rstrip()}")
 
 
 def one_of_many(question: Choice, label: str, row: Row) -> Prompt:

@@ -34,6 +34,8 @@ from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Questio
 from uql.llm.values import grammar, literal, parse_type
 from uql.settings import Settings
 
+LONG_MENU = 6  # options; a longer menu stands before the row where it can be shared: it costs more than it tells
+
 _OPTIONS = {"n_ctx": 4096, "threads": 0}
 _MODULES: dict[type[Question], Any] = {
     Predicate: predicate, Choice: choice, Score: score, Extract: extract, Compare: compare, Write: write,
@@ -90,12 +92,15 @@ class Local:
         answers = []
         for question, error in zip(request.questions, errors, strict=True):
             try:
-                answers.append(self._one(loaded, question, request.row, error, usage))
+                alone = len(request.questions) == 1 and not request.row.holes
+                answers.append(self._one(loaded, question, request.row, error, usage, alone=alone))
             except CallError as failure:
                 answers.append(Answer(problem=Problem(failure.kind, failure.message, failure.raw)))
         return Reply(tuple(answers), usage.input_tokens, usage.output_tokens, 1, tuple(usage.warnings))
 
-    def _one(self, loaded: Engine, question: Question, row: Row, error: str, usage: Usage) -> Answer:
+    def _one(
+        self, loaded: Engine, question: Question, row: Row, error: str, usage: Usage, *, alone: bool = False
+    ) -> Answer:
         def ask(make: Callable[[Row], Prompt], **body: Any) -> dict[str, Any]:
             return self._fitted(loaded, make, row, error, usage, body)
 
@@ -109,7 +114,7 @@ class Local:
                     )
                 return Answer(yes > no, yes / (yes + no))
             case Choice():
-                return self._choice(ask, question)
+                return self._choice(ask, question, alone=alone)
             case Score():
                 return self._score(ask, question)
             case Compare():
@@ -128,9 +133,10 @@ class Local:
                 return self._write(ask, question)
         raise ConfigError(f"local models do not answer a {type(question).__name__}", code="UQL402")
 
-    def _choice(self, ask: Callable[..., dict[str, Any]], question: Choice) -> Answer:
+    def _choice(self, ask: Callable[..., dict[str, Any]], question: Choice, *, alone: bool) -> Answer:
         options = choice.options(question)
-        make = lambda r: choice.alone(question, r)  # noqa: E731
+        form = choice.menu_first if alone and len(options) > LONG_MENU else choice.alone
+        make = lambda r: form(question, r)  # noqa: E731
         if question.many:  # each label is a condition of its own; the row is evaluated once
             found = []
             for label in question.labels:
