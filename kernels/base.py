@@ -150,7 +150,7 @@ class Relation:
         return Extract(column.text, column.type)
 
     def calls(self, wanted: Sequence[Stage], rids: Rids | None = None) -> int:
-        """Calls that asking these stages of these rows (None: all) still takes: rows of equal content are asked once."""
+        """Calls that asking these stages of these rows (None: all) still takes: rows of equal content are asked once, NULLs never."""
         total = 0
         for stage in wanted:
             missing = np.zeros(self.n if rids is None else len(rids), dtype=bool)
@@ -159,14 +159,18 @@ class Relation:
                 missing |= ~(self.asked[column.id] if rids is None else self.asked[column.id][rids])
             count = int(missing.sum())
             shown = dict.fromkeys(c for column in stage.columns for c in (*column.reads, *column.holes))
-            if count > 1 and shown:
+            if count and shown:
                 import pyarrow as pa
 
                 open_ = np.flatnonzero(missing) if rids is None else rids[missing]
                 names = ", ".join(quote(c.label) for c in shown)
+                sides: dict[str, list[str]] = {}
+                for c in stage.reads or tuple(shown):
+                    sides.setdefault(c.table, []).append(f"{quote(c.label)} IS NOT NULL")
+                said = " AND ".join(f"({' OR '.join(parts)})" for parts in sides.values())
                 found = self.duck.arrow(
                     f"SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM {quote(self.name)} AS r "
-                    f"JOIN __open AS o ON o.__rid = r.rowid)",
+                    f"JOIN __open AS o ON o.__rid = r.rowid WHERE {said})",
                     {"__open": pa.table({"__rid": pa.array(open_.astype(np.int64))})},
                 )
                 count = int(found.column(0)[0].as_py())
@@ -189,7 +193,7 @@ class Relation:
         ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
         places = [sem_classify.nearest(c, self, ctx) for c in open_]
         if any(place is not None for place in places):
-            replies = await sem_classify.ask_each(questions, places, wanted, rows, ctx)
+            replies = await sem_classify.ask_each(questions, places, wanted, rows, ctx, self.source)
         else:
             replies = await ctx.ask(questions, rows, self.source)
         for column, answers in zip(open_, replies, strict=True):
@@ -221,9 +225,29 @@ class Relation:
                 continue
             self.failed[column.id][rid] = True
             ctx.errors.append(RowError(rid, column.text, failure.kind, failure.message, failure.raw))
+        for i in self._misfits(column, values):
+            rid, said = int(rids[i]), f"{values[i]!r} is no {column.type}"
+            if column.attempt:
+                self.messages.setdefault(column.id, np.full(self.n, None, dtype=object))[rid] = f"wrong_type: {said}"
+            else:
+                self.failed[column.id][rid] = True
+                ctx.errors.append(RowError(rid, column.text, "wrong_type", said, str(values[i])[:200]))
+            values[i] = None
         self.values[column.id][rids] = values
         self.asked[column.id][rids] = asked
         self.probabilities[column.id][rids] = answers.probabilities
+
+    def _misfits(self, column: VirtualColumn, values: NDArray[np.object_]) -> list[int]:
+        """Positions of the values that DuckDB cannot cast to the type of the column."""
+        import pyarrow as pa
+
+        known = [i for i, value in enumerate(values) if value is not None]
+        if column.kind is not Kind.EXTRACT or column.type == "VARCHAR" or not known:
+            return []
+        plain = _typed(replace(column, attempt=False))
+        answers = pa.table({column.name: _to_arrow(values[known])})
+        cast = self.duck.arrow(f"SELECT {plain} FROM __answers", {"__answers": answers}).column(0).to_pylist()
+        return [i for i, value in zip(known, cast, strict=True) if value is None]
 
     # ----------------------------------------------------------------------------------------------------- rows
     def rows(self, rids: Rids, columns: Sequence[VirtualColumn]) -> list[Row]:

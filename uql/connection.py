@@ -237,7 +237,7 @@ class Connection:
             ctx.based_on += dict.fromkeys(has_estimates(bound.query))
             return await execute(plan, ctx), ctx
 
-        (output, ctx), gate = await self._in_context(bound.text, settings, _limit(plan, settings), work)
+        (output, ctx), gate = await self._in_context(bound.text, settings, _limit(plan, settings), work, bound.semantic)
         exhausted = gate.budget.exhausted in ("tokens", "usd", "seconds")
         outcome = Outcome(
             output.table,
@@ -363,7 +363,12 @@ class Connection:
         return outcome
 
     async def _in_context(
-        self, text: str, settings: Settings, calls: int | None, work: Callable[[Context], Awaitable[T]]
+        self,
+        text: str,
+        settings: Settings,
+        calls: int | None,
+        work: Callable[[Context], Awaitable[T]],
+        semantic: bool = True,
     ) -> tuple[T, Gate]:
         """Does some work with a gate and a context of its own, and closes them."""
         import numpy as np
@@ -378,9 +383,17 @@ class Connection:
         gate = Gate.open(settings, run=run, model=self._model, calls=calls)
         try:
             gate.subscribe(self._emit)
+            if semantic:  # a model that cannot be had is said before any other work
+                await gate.provider()
             rng = np.random.default_rng(settings.seed)
             ctx = Context(
-                gate, settings, rng, duck, rates=self._rates, on_estimate=self._estimated, features=self._features()
+                gate,
+                settings,
+                rng,
+                duck,
+                rates=self._rates,
+                on_estimate=self._estimated,
+                features=self._features() if semantic else None,
             )
             return await work(ctx), gate
         finally:

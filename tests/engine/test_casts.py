@@ -1,0 +1,31 @@
+"""A value that does not fit the type asked for is NULL, and says so."""
+
+from __future__ import annotations
+
+import pytest
+from uql.errors import UQLError
+
+
+def test_a_cast_that_fails_is_null_with_an_error_row(con):
+    result = con.uql('SELECT id, "the reviewer\'s name"::INTEGER AS who FROM reviews WHERE text IS NOT NULL AND id < 5')
+    assert all(who is None for _, who in result.fetchall())
+    assert len(result.errors) == 5
+    assert {error.kind for error in result.errors} == {"wrong_type"}
+    assert "INTEGER" in result.errors[0].message
+
+
+def test_a_cast_that_fits_gives_the_type(con, world):
+    rows = con.uql('SELECT "the number of stars"::DECIMAL(10,2) AS n FROM reviews WHERE id = 0')
+    assert rows.types == ["DECIMAL(10,2)"]
+    assert not rows.errors
+    assert float(rows.fetchall()[0][0]) == world.rows[0]["rating"]
+
+
+def test_a_model_that_cannot_be_had_is_said_before_any_work(world):
+    con = world.connect()
+    result = con.uql(
+        "SELECT COUNT(*) FROM reviews WHERE \"the review is positive\" WITH (model = 'local:/nowhere/x.gguf')"
+    )
+    with pytest.raises(UQLError) as error:
+        result.show()
+    assert "x.gguf" in str(error.value)
