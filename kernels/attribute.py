@@ -26,7 +26,9 @@ from uql.sampling.intervals import clopper_pearson
 METHOD = "attribute"
 RANDOM_PAIRS = 32  # asked outright, to see whether the attribute decides the condition
 FOUND_PAIRS = 32  # that the attribute says match, asked outright
-LEAST_AGREEMENT = 0.9
+LEAST_AGREEMENT = (
+    0.75  # a right attribute reaches it with a model that is wrong one time in ten; a wrong one of two values has 0.5
+)
 SHOWN = 8  # rows in the request that names the attribute
 MOST_VALUES = 12
 SCHEMA = json.dumps(
@@ -57,7 +59,8 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     """Answers a condition for all pairs of the relation from one attribute a side; False where that is not to be relied on.
 
     Tried where the distinct pairs do not fit in the budget and the distinct rows do, or `method = 'attribute'` asks for it. The result
-    is then not exact, and a note gives the agreement measured. Pairs asked outright keep their own answers.
+    is then not exact, and a note gives the agreement measured. Pairs asked outright keep their own answers; those with a row that has
+    none of the values are asked outright too, or are unknown where the budget does not reach them.
     """
     wanted = ctx.settings.method == METHOD
     if not column.is_pair_condition or not relation.n:
@@ -72,7 +75,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     proposal = await _propose(column, sides, ctx)
     if proposal is None:
         return False
-    asked = _Asked(proposal, sides, ctx)
+    asked = _Asked(proposal, sides, ctx, relation.source)
     drawn = np.sort(ctx.rng.choice(relation.n, min(RANDOM_PAIRS, relation.n), replace=False)).astype(np.int64)
     agreed, n = await _agreement(column, asked, drawn, relation, ctx)
     if n == 0 or agreed < LEAST_AGREEMENT * n:
@@ -91,6 +94,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     relation.values[column.id][fill] = (said[fill] == 1).astype(object)
     relation.asked[column.id] |= fill
     ctx.exact = ctx.exact and not fill.any()
+    await _ask_or_leave(column, np.flatnonzero(~relation.asked[column.id]).astype(np.int64), relation, ctx)
     if fill.any():
         level = ctx.settings.confidence
         low, high = clopper_pearson(agreed, n, level)
@@ -100,6 +104,19 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
             + (f", {confirmed} of {m} pairs that match were confirmed" if m else "")
         )
     return True
+
+
+async def _ask_or_leave(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Pairs with a row that has none of the values: asked outright where all fit in the budget, else unknown."""
+    stage = Stage((column,))
+    if not len(rids):
+        return
+    if ctx.fits(relation.calls((stage,), rids)):
+        await relation.ask(stage, rids, ctx)
+        return
+    relation.asked[column.id][rids] = True
+    relation.failed[column.id][rids] = True
+    ctx.notes.append(f'"{column.text}": {len(rids):,} pairs have a row with none of the values, and are unknown')
 
 
 def _columns(column: VirtualColumn) -> tuple[Column, ...]:
@@ -132,8 +149,8 @@ class _Side:
 class _Asked:
     """The values of the attribute known so far."""
 
-    def __init__(self, proposal: Proposal, sides: tuple[_Side, ...], ctx: Context) -> None:
-        self.proposal, self.sides, self.ctx = proposal, sides, ctx
+    def __init__(self, proposal: Proposal, sides: tuple[_Side, ...], ctx: Context, source: str) -> None:
+        self.proposal, self.sides, self.ctx, self.source = proposal, sides, ctx, source
         self.question = Choice(proposal.text, proposal.values, none_of_these=True)
         self.values: dict[Row, str | None] = {}
 
@@ -160,7 +177,7 @@ class _Asked:
     async def _ask(self, rows: list[Row]) -> None:
         if not rows:
             return
-        (answers,) = await self.ctx.ask([self.question], rows)
+        (answers,) = await self.ctx.ask([self.question], rows, self.source)
         for failure in answers.failures:
             if failure.kind not in ("budget", "interrupted"):
                 self.ctx.errors.append(RowError(-1, self.question.text, failure.kind, failure.message, failure.raw))

@@ -48,13 +48,15 @@ async def ask_each(
     rids: Rids,
     rows: Sequence[Row],
     ctx: Context,
+    source: str,
 ) -> tuple[Answers, ...]:
     """Asks each row with its own labels: `places[q]` is what `nearest` gives for question q. Still one request a row."""
     found: list[tuple[Answers, ...]] = []
     for start in range(0, len(rows), ROWS):
         part = range(start, min(start + ROWS, len(rows)))
         asks = [
-            ctx.ask([_of_row(q, p, rids[i]) for q, p in zip(questions, places, strict=True)], [rows[i]]) for i in part
+            ctx.ask([_of_row(q, p, rids[i]) for q, p in zip(questions, places, strict=True)], [rows[i]], source)
+            for i in part
         ]
         found += await asyncio.gather(*asks)
     return tuple(_together([answers[j] for answers in found]) for j in range(len(questions)))

@@ -65,7 +65,7 @@ class _Contest:
         self, column: VirtualColumn, key: OrderKey, candidates: list[int], relation: Relation, ctx: Context
     ) -> None:
         self.column, self.descending, self.candidates, self.ctx = column, key.descending, candidates, ctx
-        self.scores = relation.values[column.id]
+        self.scores, self.source = relation.values[column.id], relation.source
         rows = relation.rows(np.array(candidates, dtype=np.int64), [column])
         self.rows = dict(zip(candidates, rows, strict=True))
         self.compared, self.ended = 0, False
@@ -98,7 +98,7 @@ class _Contest:
         self.compared += 1
         one, two = self.rows[row], self.rows[other]
         question = Compare(self.column.text)
-        (answers,) = await self.ctx.ask([question], [_pair(one, two), _pair(two, one)])
+        (answers,) = await self.ctx.ask([question], [_pair(one, two), _pair(two, one)], self.source)
         first, second = answers.values
         if (first, second) == ("a", "b"):
             return self.descending

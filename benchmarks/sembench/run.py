@@ -30,6 +30,9 @@ class Outcome:
 
 def judge(query: Query, rows: list[tuple[Any, ...]]) -> float:
     """The quality of an answer's rows."""
+    if query.measure == "counts":  # rows of key and number
+        held = dict(rows)
+        return sum(closeness(held.get(key, 0), n) for key, n in query.truth) / len(query.truth)
     if query.measure == "closeness":
         return closeness(None if not rows or rows[0][0] is None else float(rows[0][0]), float(query.truth[0][0]))
     if query.measure == "spearman":

@@ -28,7 +28,7 @@ _LABELS_SQL = rf"""SELECT id, sentiment, sentiment = 'positive' AS positive, {_R
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query: its text, the true rows, and how an answer is judged ('f1', 'closeness', 'spearman', 'adjusted_rand')."""
+    """One query: its text, the true rows, and how an answer is judged ('f1', 'closeness', 'counts', 'spearman', 'adjusted_rand')."""
 
     name: str
     text: str
@@ -67,7 +67,7 @@ def write_oracle(
 
 
 # --------------------------------------------------------------------------------------------------------------- movie
-MEASURES = {"q3": "closeness", "q4": "closeness", "q9": "spearman", "q10": "spearman"}
+MEASURES = {"q3": "closeness", "q4": "closeness", "q8": "counts", "q9": "spearman", "q10": "spearman"}
 LIMITS = {"q1": 5, "q2": 5, "q5": 10, "q6": 10}
 
 

@@ -220,3 +220,22 @@ def test_a_join_with_no_such_attribute_searches_near_pairs_first_and_says_how_ma
         assert any(note.startswith("found") and "of about" in note for note in result.notes)
         recalls.append(len(found) / len(WORDS))
     assert sum(recalls) / len(recalls) >= 0.8  # 180 of 900 pairs at random would find a fifth
+
+
+def test_a_model_that_errs_is_still_joined_by_the_attribute_and_its_agreement_is_told(world):
+    query = (
+        'SELECT a.id, b.id FROM reviews AS a JOIN reviews AS b ON a.id < b.id AND "the two reviews disagree" '
+        "WITH (budget = 170)"
+    )
+    truth = set(
+        world.truth(
+            "SELECT x.id, y.id FROM r AS x JOIN r AS y ON x.id < y.id AND x.sentiment <> y.sentiment "
+            "AND x.text IS NOT NULL AND y.text IS NOT NULL"
+        )
+    )
+    result = world.connect(error=0.05).uql(query)
+    found = set(result.fetchall())
+    assert result.cost.calls <= 170
+    right = len(found & truth)
+    assert 2 * right / (len(found) + len(truth)) >= 0.8
+    assert any("random pairs asked outright agree" in note for note in result.notes)
