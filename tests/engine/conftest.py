@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+
 import uql
 
 ANSWERS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 import uql
 from uql import models
 from uql.errors import UQLError
