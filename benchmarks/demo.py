@@ -111,7 +111,7 @@ WITH (budget = 64, model = 'local')""",
         "Ten rows that match, found without asking all",
         """SELECT id, text
 FROM questions
-WHERE "the customer asks about Apple Pay or Google Pay"
+WHERE "the question is about Apple Pay or Google Pay"
 LIMIT 10
 WITH (budget = 64, model = 'local')""",
         true_rows("apple_pay_or_google_pay"),

@@ -16,7 +16,7 @@ key = "id"
 
 [answers]
 "the customer wants to close their account" = "intent = 'terminate_account'"
-"the customer asks about Apple Pay or Google Pay" = "intent = 'apple_pay_or_google_pay'"
+"the question is about Apple Pay or Google Pay" = "intent = 'apple_pay_or_google_pay'"
 "the topic of the question" = "split"
 """
 
