@@ -110,7 +110,7 @@ def count(hits: int, n: int, size: int, confidence: float) -> Interval:
         high = max(high, min(nothing_found(n, size, confidence), float(size - n)))
     if hits == n:
         low = min(low, max(size - nothing_found(n, size, confidence), float(n)))
-    expected = hits / n * size  # a short test may leave the estimate itself out
+    expected = hits * size / n  # a short test may leave the estimate itself out
     return min(low, expected), max(high, expected)
 
 

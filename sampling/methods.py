@@ -5,7 +5,9 @@ The tables hold functions that import a method when it is first asked for.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,181 +72,138 @@ class MakeRetrieval(Protocol):
     ) -> RetrievalSampler: ...
 
 
-def _uniform(
-    n_rows: int,
-    budget: int,
-    *,
-    rng: np.random.Generator,
-    confidence: float = 0.95,
-    features: Matrix | None = None,
-    prior: Floats | None = None,
-    size: Floats | None = None,
-    groups: Indices | None = None,
-    known: Known | None = None,
-) -> AggregateSampler:
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a sampler for aggregates is made from; the fields are the arguments of `MakeAggregate`."""
+
+    n_rows: int
+    budget: int
+    rng: np.random.Generator
+    confidence: float = 0.95
+    features: Matrix | None = None
+    prior: Floats | None = None
+    size: Floats | None = None
+    groups: Indices | None = None
+    known: Known | None = None
+
+    @property
+    def matrix(self) -> Matrix | None:
+        """The features where there is something to learn from."""
+        return None if self.features is None or self.features.shape[1] == 0 or self.n_rows == 0 else self.features
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What every sampler takes."""
+        return {"rng": self.rng, "confidence": self.confidence, "groups": self.groups, "known": self.known}
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """What a sampler for retrieval is made from; the fields are the arguments of `MakeRetrieval`."""
+
+    n_rows: int
+    budget: int
+    rng: np.random.Generator
+    features: Matrix | None = None
+    prior: Floats | None = None
+    limit: int | None = None
+    known: Known | None = None
+    has_examples: bool = False
+
+    @property
+    def matrix(self) -> Matrix:
+        return np.zeros((self.n_rows, 0), np.float32) if self.features is None else self.features
+
+    @property
+    def common(self) -> dict[str, Any]:
+        return {"rng": self.rng, "limit": self.limit, "known": self.known}
+
+
+def _uniform(s: Sample) -> AggregateSampler:
     from uql.sampling.uniform import UniformSampler
 
-    return UniformSampler(n_rows, budget, rng=rng, confidence=confidence, size=size, groups=groups, known=known)
+    return UniformSampler(s.n_rows, s.budget, size=s.size, **s.common)
 
 
-def _asd(
-    n_rows: int,
-    budget: int,
-    *,
-    rng: np.random.Generator,
-    confidence: float = 0.95,
-    features: Matrix | None = None,
-    prior: Floats | None = None,
-    size: Floats | None = None,
-    groups: Indices | None = None,
-    known: Known | None = None,
-) -> AggregateSampler:
-    free = n_rows - (len(known[0]) if known is not None else 0)
-    nothing_to_learn = features is None or features.shape[1] == 0 or free <= budget or budget < 4
-    if features is None or nothing_to_learn:
-        return _uniform(n_rows, budget, rng=rng, confidence=confidence, size=size, groups=groups, known=known)
+def _asd(s: Sample) -> AggregateSampler:
+    free = s.n_rows - (len(s.known[0]) if s.known is not None else 0)
+    if s.matrix is None or free <= s.budget or s.budget < 4:
+        return _uniform(s)
     from uql.sampling.asd import AsdSampler
 
-    return AsdSampler(
-        n_rows,
-        budget,
-        rng=rng,
-        confidence=confidence,
-        features=features,
-        prior=prior,
-        size=size,
-        groups=groups,
-        known=known,
-    )
+    return AsdSampler(s.n_rows, s.budget, features=s.matrix, prior=s.prior, size=s.size, **s.common)
 
 
-def _uqe(
-    n_rows: int,
-    budget: int,
-    *,
-    rng: np.random.Generator,
-    confidence: float = 0.95,
-    features: Matrix | None = None,
-    prior: Floats | None = None,
-    size: Floats | None = None,
-    groups: Indices | None = None,
-    known: Known | None = None,
-) -> AggregateSampler:
-    if features is None or features.shape[1] == 0 or n_rows == 0:
-        return _uniform(n_rows, budget, rng=rng, confidence=confidence, size=size, groups=groups, known=known)
+def _uqe(s: Sample) -> AggregateSampler:
+    if s.matrix is None:
+        return _uniform(s)
     from uql.sampling.uqe import UqeSampler
 
-    return UqeSampler(n_rows, budget, rng=rng, confidence=confidence, features=features, groups=groups, known=known)
+    return UqeSampler(s.n_rows, s.budget, features=s.matrix, **s.common)
 
 
-def _stratified(
-    n_rows: int,
-    budget: int,
-    *,
-    rng: np.random.Generator,
-    confidence: float = 0.95,
-    features: Matrix | None = None,
-    prior: Floats | None = None,
-    size: Floats | None = None,
-    groups: Indices | None = None,
-    known: Known | None = None,
-) -> AggregateSampler:
+def _stratified(s: Sample) -> AggregateSampler:
     from uql.sampling.stratified import StratifiedSampler, strata_of
 
-    strata = strata_of(n_rows, features, prior, groups, STRATA)
-    return StratifiedSampler(
-        n_rows, budget, rng=rng, confidence=confidence, strata=strata, size=size, groups=groups, known=known
-    )
+    strata = strata_of(s.n_rows, s.features, s.prior, s.groups, STRATA)
+    return StratifiedSampler(s.n_rows, s.budget, strata=strata, size=s.size, **s.common)
 
 
-def _importance(
-    n_rows: int,
-    budget: int,
-    *,
-    rng: np.random.Generator,
-    confidence: float = 0.95,
-    features: Matrix | None = None,
-    prior: Floats | None = None,
-    size: Floats | None = None,
-    groups: Indices | None = None,
-    known: Known | None = None,
-) -> AggregateSampler:
+def _importance(s: Sample) -> AggregateSampler:
     from uql.sampling.importance import ImportanceSampler, guess_from
 
-    guess = guess_from(prior) if prior is not None else np.ones(n_rows)
-    if size is not None:
-        guess = guess * np.abs(np.nan_to_num(size))
-    return ImportanceSampler(n_rows, budget, rng=rng, confidence=confidence, guess=guess, groups=groups, known=known)
+    guess = guess_from(s.prior) if s.prior is not None else np.ones(s.n_rows)
+    if s.size is not None:
+        guess = guess * np.abs(np.nan_to_num(s.size))
+    return ImportanceSampler(s.n_rows, s.budget, guess=guess, **s.common)
 
 
-def _learned(
-    n_rows: int,
-    budget: int,
-    *,
-    rng: np.random.Generator,
-    features: Matrix | None = None,
-    prior: Floats | None = None,
-    limit: int | None = None,
-    known: Known | None = None,
-    has_examples: bool = False,
-) -> RetrievalSampler:
+def _learned(h: Hunt) -> RetrievalSampler:
     from uql.sampling.retrieval import LearnedSearch
 
-    if features is None:
-        features = np.zeros((n_rows, 0), np.float32)
-    return LearnedSearch(
-        n_rows, budget, rng=rng, features=features, prior=prior, limit=limit, known=known, has_examples=has_examples
-    )
+    return LearnedSearch(h.n_rows, h.budget, features=h.matrix, prior=h.prior, has_examples=h.has_examples, **h.common)
 
 
-def _uqe_search(
-    n_rows: int,
-    budget: int,
-    *,
-    rng: np.random.Generator,
-    features: Matrix | None = None,
-    prior: Floats | None = None,
-    limit: int | None = None,
-    known: Known | None = None,
-    has_examples: bool = False,
-) -> RetrievalSampler:
+def _uqe_search(h: Hunt) -> RetrievalSampler:
     from uql.sampling.uqe import UqeSearch
 
-    if features is None:
-        features = np.zeros((n_rows, 0), np.float32)
-    return UqeSearch(n_rows, budget, rng=rng, features=features, limit=limit, known=known)
+    return UqeSearch(h.n_rows, h.budget, features=h.matrix, **h.common)
 
 
-def _random_search(
-    n_rows: int,
-    budget: int,
-    *,
-    rng: np.random.Generator,
-    features: Matrix | None = None,
-    prior: Floats | None = None,
-    limit: int | None = None,
-    known: Known | None = None,
-    has_examples: bool = False,
-) -> RetrievalSampler:
+def _random_search(h: Hunt) -> RetrievalSampler:
     from uql.sampling.retrieval import Search
 
-    return Search(n_rows, budget, rng=rng, limit=limit, known=known)
+    return Search(h.n_rows, h.budget, **h.common)
+
+
+def _aggregate(make: Callable[[Sample], AggregateSampler]) -> MakeAggregate:
+    def made(n_rows: int, budget: int, **kept: Any) -> AggregateSampler:
+        return make(Sample(n_rows, budget, **kept))
+
+    return made
+
+
+def _retrieval(make: Callable[[Hunt], RetrievalSampler]) -> MakeRetrieval:
+    def made(n_rows: int, budget: int, **kept: Any) -> RetrievalSampler:
+        return make(Hunt(n_rows, budget, **kept))
+
+    return made
 
 
 AGGREGATE: dict[str, MakeAggregate] = {
-    "asd": _asd,
-    "uqe": _uqe,
-    "uniform": _uniform,
-    "importance": _importance,
-    "stratified": _stratified,
+    "asd": _aggregate(_asd),
+    "uqe": _aggregate(_uqe),
+    "uniform": _aggregate(_uniform),
+    "importance": _aggregate(_importance),
+    "stratified": _aggregate(_stratified),
 }
 
 # every name of a method for aggregates is one for retrieval too; those without a search of their own ask random rows
 RETRIEVAL: dict[str, MakeRetrieval] = {
-    "asd": _learned,
-    "learned": _learned,
-    "uqe": _uqe_search,
-    "uniform": _random_search,
-    "importance": _random_search,
-    "stratified": _random_search,
+    "asd": _retrieval(_learned),
+    "learned": _retrieval(_learned),
+    "uqe": _retrieval(_uqe_search),
+    "uniform": _retrieval(_random_search),
+    "importance": _retrieval(_random_search),
+    "stratified": _retrieval(_random_search),
 }

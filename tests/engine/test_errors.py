@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from row_model import RowModel
 
 import uql
 from uql.errors import ModelReplyError
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem
 from uql.llm.questions import Extract, Predicate, Write
 
 N = 30
 
 
-class Refuser:
+class Refuser(RowModel):
     """Answers all but every tenth row: the number in the text, and whether it is even."""
 
     name, is_local = "refuser", True
     limits, price, capabilities = Limits(concurrency=4), Price(0, 0), Capabilities()
-
-    def version(self, question):
-        return "1"
-
-    def tokens_at_most(self, request):
-        return 10, 10
-
-    async def aclose(self):
-        return None
-
-    async def answer(self, request):
-        return Reply(tuple(self._one(q, request.row) for q in request.questions), 1, 1)
 
     def _one(self, question, row):
         if isinstance(question, Write):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from row_model import RowModel
 
 import uql
 from uql.kernels.sem_group import read_groups
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import NONE, Choice, Write
 
 SUBJECTS = "SELECT *, unnest(CASE WHEN joke THEN [about, 'jokes'] ELSE [about] END) AS s FROM r WHERE text IS NOT NULL"
@@ -67,7 +68,7 @@ def test_into_asks_for_exactly_that_many_groups(con, world):
     assert len({a for (a,) in two} - {NONE}) == 2
 
 
-class Namer:
+class Namer(RowModel):
     """Names groups as told; puts a row to the group whose name begins its text."""
 
     name, is_local = "namer", True
@@ -75,18 +76,6 @@ class Namer:
 
     def __init__(self, groups):
         self.groups, self.labels = groups, set()
-
-    def version(self, question):
-        return "1"
-
-    def tokens_at_most(self, request):
-        return 10, 10
-
-    async def aclose(self):
-        return None
-
-    async def answer(self, request):
-        return Reply(tuple(self._one(q, request.row) for q in request.questions), 1, 1)
 
     def _one(self, question, row):
         if isinstance(question, Write):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from row_model import RowModel
 
 import uql
 from uql.errors import BudgetError
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import Write
 
 ON = {  # the condition, in UQL and over the labels
@@ -145,23 +146,11 @@ def test_a_count_over_a_join_is_estimated_from_sampled_pairs_with_an_interval(wo
     assert hits >= 8
 
 
-class Matcher:
+class Matcher(RowModel):
     """Says of two offers whether they are of one thing: the number in both texts is the same."""
 
     name, is_local = "matcher", True
     limits, price, capabilities = Limits(concurrency=4), Price(0, 0), Capabilities()
-
-    def version(self, question):
-        return "1"
-
-    def tokens_at_most(self, request):
-        return 10, 10
-
-    async def aclose(self):
-        return None
-
-    async def answer(self, request):
-        return Reply(tuple(self._one(q, request.row) for q in request.questions), 1, 1)
 
     def _one(self, question, row):
         if isinstance(question, Write):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 
 import pytest
+from row_model import RowModel
 
 import uql
 from uql.errors import BudgetError
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import Compare, Score
 
 
-class Judge:
+class Judge(RowModel):
     """Scores coarsely, in steps of five, and compares exactly: the number in the row's text is how much it is."""
 
     name, is_local = "judge", True
@@ -21,18 +22,6 @@ class Judge:
     def __init__(self, biased: bool = False) -> None:
         self.biased = biased
         self.compared = self.scored = 0
-
-    def version(self, question):
-        return "1"
-
-    def tokens_at_most(self, request):
-        return 10, 10
-
-    async def aclose(self):
-        return None
-
-    async def answer(self, request):
-        return Reply(tuple(self._one(q, request.row) for q in request.questions), 1, 1)
 
     def _one(self, question, row):
         numbers = {c.table: int(c.value.split()[1]) for c in row.cells}

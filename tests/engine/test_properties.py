@@ -6,9 +6,10 @@ import duckdb
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from row_model import RowModel
 
 import uql
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import Choice, Compare, Extract, Predicate, Score
 
 MOODS, TOPICS = ("good", "bad"), ("plot", "music")
@@ -16,23 +17,11 @@ QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(Heal
 SCHEMA = pa.schema([("id", pa.int64()), ("stars", pa.int64()), ("text", pa.string())])
 
 
-class Reader:
+class Reader(RowModel):
     """Reads the answers from the text: its mood, its topic, its number."""
 
     name, is_local = "reader", True
     limits, price, capabilities = Limits(concurrency=8), Price(0, 0), Capabilities()
-
-    def version(self, question):
-        return "1"
-
-    def tokens_at_most(self, request):
-        return 10, 10
-
-    async def aclose(self):
-        return None
-
-    async def answer(self, request):
-        return Reply(tuple(self._one(q, request.row) for q in request.questions), 1, 1)
 
     def _one(self, question, row):
         sides = [cell.value.split() for cell in row.cells]

@@ -37,7 +37,7 @@ TRUNCATE reviews
 MERGE INTO reviews USING films ON true WHEN MATCHED THEN DELETE
 COPY reviews TO 'out.csv'
 COPY reviews FROM 'in.csv'
-COPY (SELECT 1) TO '/tmp/x.parquet'
+COPY (SELECT 1) TO '/var/x.parquet'
 EXPORT DATABASE 'x'
 IMPORT DATABASE 'x'
 ATTACH 'other.duckdb'
@@ -306,7 +306,7 @@ SELECT id FROM reviews ORDER BY random()
 SELECT film, COUNT(*) FROM reviews GROUP BY film HAVING getenv('X') = 'a'
 SELECT CASE WHEN getenv('X') = 'a' THEN 1 END FROM reviews
 SELECT id FROM reviews WHERE "is good" WITH (model = 'http://evil.example/v1#m')
-SELECT id FROM reviews WHERE "is good" WITH (ledger = '/tmp/x')
+SELECT id FROM reviews WHERE "is good" WITH (ledger = '/var/x')
 SELECT id FROM reviews WHERE "is good" WITH (budget = 'all')
 SELECT id FROM reviews WHERE "is good" WITH (budget = 100000)
 SELECT id FROM reviews WHERE "is good" WITH (exact)

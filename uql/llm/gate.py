@@ -512,13 +512,12 @@ class Gate:
             self.cost.calls += 1
             reply: Reply | None = None
             fault: CallError | None = None
-            paid_in = paid_out = 0
+            paid_in, paid_out = most_in, 0  # what is charged where nobody can tell what was paid
             began = time.monotonic()
             left = self.budget.seconds_left
             timeout = request.timeout_s if provider.limits.timed else None
             if timeout is not None and left is not None:
                 timeout = max(0.01, min(timeout, left))
-            settled = False
             try:
                 async with asyncio.timeout(timeout):
                     reply = await provider.answer(request)
@@ -528,18 +527,13 @@ class Gate:
                     )
                 paid_in, paid_out = reply.input_tokens, reply.output_tokens
             except TimeoutError:
-                fault, paid_in = CallError("timeout", f"no reply within {timeout or 0:g} s"), most_in
+                fault = CallError("timeout", f"no reply within {timeout or 0:g} s")
             except CallError as error:
                 fault, paid_in, paid_out = error, error.input_tokens, error.output_tokens
-            except BaseException:
-                self.budget.settle(ticket, tokens=most_in, usd=price.usd(most_in, 0) if price else 0.0)
-                settled = True
-                raise
             finally:
                 seconds = time.monotonic() - began
                 usd = price.usd(paid_in, paid_out) if price else None
-                if not settled:
-                    self.budget.settle(ticket, tokens=paid_in + paid_out, usd=usd or 0.0)
+                self.budget.settle(ticket, tokens=paid_in + paid_out, usd=usd or 0.0)
                 limiter.observe(
                     fault.kind if fault else None,
                     seconds,

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -121,11 +122,10 @@ class Ledger:
         self._using = threading.RLock()  # of the connection
         self._waiting: list[_Write] = []
         self._closed = False
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._pool.shutdown)
             self._db, self.secret = self._pool.submit(self._open).result()
-        except BaseException:
-            self._pool.shutdown()
-            raise
+            undo.pop_all()  # it is open
 
     # ------------------------------------------------------------------------------------------------- opening, closing
     def _open(self) -> tuple[sqlite3.Connection, bytes]:
