@@ -15,6 +15,7 @@
     │   └── ModelReplyError     UQL407  a reply that cannot be read (one row: NULL and a failure)
     ├── DataError               UQL5xx  files, tables, values
     ├── GuardError              UQL62x  a statement that a model wrote is not one harmless query, or was stopped
+    ├── QuestionError           UQL63x  a question in words: no plan, no valid answer, an adapter that failed
     └── ConfigError             UQL6xx… see `code`
 
 Each says what is wrong, where in the text, and what to write instead.
@@ -133,6 +134,12 @@ class ModelReplyError(ModelError):
 
 class DataError(UQLError):
     code = "UQL500"
+
+
+class QuestionError(UQLError):
+    """A question in natural language: its plan is none, or nobody could answer it."""
+
+    code = "UQL630"
 
 
 class GuardError(UQLError):
