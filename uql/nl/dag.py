@@ -84,8 +84,7 @@ class Plan:
         for node in self.nodes:
             for name in node.inputs:
                 if name not in names:
-                    raise PlanError(
-                        "UQL601",
+                    raise QuestionError(
                         f"node {node.name!r} reads {name!r}, which no node makes",
                         help=f"nodes: {', '.join(names)}",
                     )
