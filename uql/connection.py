@@ -87,6 +87,7 @@ class Connection:
         self._model = model
         self._catalog: Catalog = Catalog(connection)
         self._listeners: list[Callable[[Any], None]] = []
+        self._gates: list[Gate] = []  # of the queries that run now
         self._rates: dict[
             str, tuple[int, int]
         ] = {}  # of terms that were asked, by name: answers, and how many are true
@@ -115,6 +116,11 @@ class Connection:
                 self._listeners.remove(listener)
 
         return stop
+
+    def interrupt(self) -> None:
+        """Ends the running query early, from any thread: nothing more is sent, what is in flight is waited for and kept."""
+        for gate in tuple(self._gates):
+            gate.interrupt()
 
     @contextmanager
     def settings(self, **values: Any) -> Iterator[Connection]:
@@ -383,6 +389,7 @@ class Connection:
         gate = Gate.open(settings, run=run, model=self._model, calls=calls)
         try:
             gate.subscribe(self._emit)
+            self._gates.append(gate)
             if semantic:  # a model that cannot be had is said before any other work
                 await gate.provider()
             rng = np.random.default_rng(settings.seed)
@@ -397,6 +404,8 @@ class Connection:
             )
             return await work(ctx), gate
         finally:
+            if gate in self._gates:
+                self._gates.remove(gate)
             duck.close()
             await gate.aclose()
 
