@@ -117,6 +117,10 @@ class Connection:
 
         return stop
 
+    def cursor(self) -> Connection:
+        """Another connection to the same database with the same settings, for another thread, as DuckDB's `cursor()`."""
+        return Connection(self._duck.cursor(), self._settings, owned=True, model=self._model)
+
     def interrupt(self) -> None:
         """Ends the running query early, from any thread: nothing more is sent, what is in flight is waited for and kept."""
         for gate in tuple(self._gates):
