@@ -1,0 +1,125 @@
+"""Python that a model wrote: what it may do, and what stops it."""
+
+from __future__ import annotations
+
+import datetime
+import time
+
+import pyarrow as pa
+import pytest
+
+from uql.errors import GuardError
+from uql.nl.python_node import check_python, run_python
+
+GAMES = pa.table({"team": ["Heat", "Suns", "Heat"], "points": [101, 99, 88], "logo": [b"\x89PNG", b"", None]})
+DAYS = pa.table({"day": [datetime.date(2026, 1, 2), None]})
+
+
+def test_a_list_of_rows_is_a_table() -> None:
+    output = run_python(
+        "[{'team': r['team'], 'twice': 2 * r['points']} for r in games if r['points'] > 90]", {"games": GAMES}
+    )
+    assert output.table is not None
+    assert output.table.to_pylist() == [{"team": "Heat", "twice": 202}, {"team": "Suns", "twice": 198}]
+    assert output.value == output.table.to_pylist()
+
+
+def test_anything_else_is_json() -> None:
+    source = "from collections import Counter\nprint('counting')\ndict(Counter(r['team'] for r in games))"
+    output = run_python(source, {"games": GAMES})
+    assert (output.value, output.table, output.printed) == ({"Heat": 2, "Suns": 1}, None, "counting\n")
+
+
+def test_the_json_of_an_earlier_node_is_an_input() -> None:
+    assert run_python("means['Heat'] + len(games)", {"means": {"Heat": 94.5}, "games": GAMES}).value == 97.5
+
+
+def test_dates_pass_and_columns_of_bytes_do_not() -> None:
+    output = run_python("[{'day': r['day'], 'known': r['day'] is not None} for r in days]", {"days": DAYS})
+    assert output.table is not None and output.table.column("day").type == pa.date32()
+    assert output.value == [{"day": "2026-01-02", "known": True}, {"day": None, "known": False}]
+    assert run_python("sorted(games[0])", {"games": GAMES}).value == ["points", "team"]
+
+
+def test_rows_with_other_keys_give_null() -> None:
+    output = run_python("[{'a': 1}, {'b': 'x'}]", {})
+    assert output.table is not None
+    assert output.table.to_pylist() == [{"a": 1, "b": None}, {"a": None, "b": "x"}]
+
+
+def test_numbers_that_are_none_become_null() -> None:
+    assert run_python("[float('nan'), float('inf'), 0.5]", {}).value == [None, None, 0.5]
+
+
+def test_the_same_source_gives_the_same_output() -> None:
+    source = "import datetime\n[str(datetime.datetime.now())]"
+    assert run_python(source, {}).value == run_python(source, {}).value == ["2000-01-01 00:00:00"]
+
+
+STOPPED = {
+    "x = 0\nwhile True:\n    x += 1\nx": "longer than",
+    "while True:\n    try:\n        while True: pass\n    except BaseException: pass\n1": "longer than",
+    "'a' * 4_000_000_000": "memory",
+    "[0] * 4_000_000_000": "memory",
+    "try:\n    x = [0] * 10**10\nexcept BaseException:\n    x = 1\nx": "memory",
+    "held = []\nwhile True:\n    held.append('x' * 10_000)\nheld": "memory",
+    "2 ** 10 ** 10": "memory",
+    "def again():\n    return again()\nagain()": "deeper",
+    "[[0] * 1_100] * 1_000": "values",
+}
+
+
+@pytest.mark.parametrize("source", STOPPED)
+def test_a_limit_stops_it_and_says_so(source: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(GuardError, match=STOPPED[source]) as told:
+        run_python(source, {}, timeout_s=0.5, memory_bytes=64 * 2**20)
+    assert told.value.code == "UQL621" and "the Python was stopped" in str(told.value)
+    assert time.monotonic() - began < 5
+
+
+REFUSED = {
+    "": "empty",
+    "x = ": "line 1",
+    "x = 1": "no expression",
+    "import os\nos.getcwd()": "os cannot be imported",
+    "import subprocess\nsubprocess.run(['ls'])": "subprocess cannot be imported",
+    "from pathlib import Path\nPath('/etc/passwd').read_text()": "pathlib cannot be imported",
+    "if True:\n    import socket\nsocket": "socket cannot be imported",
+    "from . import secrets\nsecrets": "cannot be imported",
+    "__import__('os').system('ls')": "__import__ is not allowed",
+    "open('/etc/passwd').read()": "Permission",
+    "eval('1 + 1')": "eval is not allowed",
+    "exec('x = 1')": "exec is not allowed",
+    "().__class__.__bases__[0].__subclasses__()": "Error",
+    "games[0]['nothing']": "KeyError",
+    "1 / 0": "line 1: ZeroDivisionError",
+    "len": "is a ",
+    "b'bytes'": "is a bytes",
+    "2 ** 100": "64 bits",
+    "[{'a': 1}, {'a': 'x'}]": "different types",
+    "(" * 5_000 + ")" * 5_000: "parenthes",
+    "1" * 30_000: "characters",
+}
+
+
+@pytest.mark.parametrize("source", REFUSED, ids=lambda source: source[:40])
+def test_what_is_not_plain_python_over_the_tables_is_refused(source: str) -> None:
+    with pytest.raises(GuardError, match=REFUSED[source]) as told:
+        run_python(source, {"games": GAMES}, timeout_s=2.0)
+    assert told.value.code == "UQL620" and "the Python is refused" in str(told.value)
+
+
+def test_the_check_runs_nothing() -> None:
+    began = time.monotonic()
+    assert check_python("while True: pass\ngames", ["games"])
+    with pytest.raises(GuardError, match="no name of Python"):
+        check_python("1", ["late games"])
+    with pytest.raises(GuardError, match="no name of Python"):
+        check_python("1", ["class"])
+    assert time.monotonic() - began < 1
+
+
+def test_a_table_of_too_many_rows_is_refused() -> None:
+    with pytest.raises(GuardError, match="aggregate it first"):
+        run_python("len(big)", {"big": pa.table({"n": range(100_001)})})
