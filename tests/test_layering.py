@@ -64,7 +64,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "features": ("uql.features",),
     "sources": ("uql.sources",),
     "kernels": ("uql.kernels",),
-    "render": ("uql.render", "uql.progress"),
+    "render": ("uql.render", "uql.progress", "uql.plots"),
     "config": ("uql.config",),
     "engine": (
         "uql",
@@ -96,8 +96,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "render": ("base", "sampling", "questions", "llm"),
     "config": ("base",),
     "engine": (*COMPILER, "questions", "llm", "features", "sources", "sampling", "kernels", "render", "config"),
-    "nl": ("base", "syntax", "bound", "llm", "questions", "engine"),
-    "cli": ("base", "syntax", "sampling", "llm", "questions", "render", "config", "engine"),
+    "nl": ("base", "syntax", "bound", "llm", "questions", "features", "render", "engine"),
+    "cli": ("base", "syntax", "sampling", "llm", "questions", "render", "config", "engine", "nl"),
     "benchmarks": tuple(part for part in PARTS if part != "benchmarks"),
 }
 LIGHT = {"numpy", "scipy", "sklearn", "threadpoolctl", "faiss"}  # third-party modules that sampling may use
