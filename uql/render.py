@@ -284,6 +284,33 @@ def table(
     return "\n".join([*lines, *_size_line(data, shown, sum(i >= 0 for i in kept))])
 
 
+def _cells(
+    part: pa.Table, numbers: Sequence[int], kinds: Sequence[str], estimates: Estimates
+) -> Iterator[list[str | None]]:
+    """The rows of `part`, which are the rows `numbers` of the whole: a text a value, None for NULL, an estimate with its interval."""
+    for number, texts in zip(numbers, _texts(part), strict=True):
+        row: list[str | None] = []
+        for column, kind, text in zip(part.column_names, kinds, texts, strict=True):
+            estimate = _estimate_at(estimates, column, number)
+            if estimate is not None and not estimate.exact:
+                row.append(format_estimate(estimate, whole="INT" in kind))
+            else:
+                row.append(None if text is None else printable(text))
+        yield row
+
+
+def texts_of(data: pa.Table) -> list[list[str | None]]:
+    """Every value of a table as DuckDB writes it, None for NULL."""
+    return [[None if text is None else printable(text) for text in row] for row in _texts(data)]
+
+
+def page(result: ResultLike, offset: int, limit: int) -> list[list[str | None]]:
+    """`limit` rows of a result from `offset` on, as texts."""
+    part = result.arrow().slice(offset, limit)
+    numbers = range(offset, offset + part.num_rows)
+    return list(_cells(part, numbers, list(result.types), result.estimates))
+
+
 def _shown_rows(
     data: pa.Table, kinds: Sequence[str], estimates: Estimates, max_rows: int
 ) -> tuple[list[list[str]], int]:
@@ -297,16 +324,7 @@ def _shown_rows(
         numbers = [*range(head), *range(count - tail, count)]
     else:
         part, numbers = data, list(range(count))
-    rows = []
-    for number, texts in zip(numbers, _texts(part), strict=True):
-        row = []
-        for column, kind, text in zip(data.column_names, kinds, texts, strict=True):
-            estimate = _estimate_at(estimates, column, number)
-            if estimate is not None and not estimate.exact:
-                row.append(format_estimate(estimate, whole="INT" in kind))
-            else:
-                row.append("NULL" if text is None else printable(text))
-        rows.append(row)
+    rows = [["NULL" if text is None else text for text in row] for row in _cells(part, numbers, kinds, estimates)]
     return rows, len(rows)
 
 
@@ -433,7 +451,7 @@ def _csv_field(value: str) -> str:
 def write_json(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
     """An array with one object a line. NaN and infinite numbers are null: JSON has none."""
     data = with_bounds(data, estimates or {})
-    keys = [json.dumps(name, ensure_ascii=False) + ":" for name in _unique(data.column_names)]
+    keys = [json.dumps(name, ensure_ascii=False) + ":" for name in unique_names(data.column_names)]
     floats = [any(word in kind for word in ("FLOAT", "DOUBLE", "REAL")) for kind in _types(data)]
     separator = "[\n"
     for row in _batches(data, "CAST(to_json(COLUMNS(*)) AS VARCHAR)"):
@@ -463,7 +481,7 @@ def _finite(value: str) -> str:
     return json.dumps(clean(json.loads(value.replace("inf", "Infinity") if value in ("inf", "-inf") else value)))
 
 
-def _unique(names: Iterable[str]) -> list[str]:
+def unique_names(names: Iterable[str]) -> list[str]:
     """Names that are said once: a second `n` is `n_1`, as in DuckDB's data frames."""
     seen: set[str] = set()
     out = []
@@ -505,7 +523,7 @@ def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = N
     import pyarrow.parquet as pq
 
     bounded = with_bounds(data, estimates or {})
-    pq.write_table(bounded.rename_columns(_unique(bounded.column_names)), path, compression="zstd")
+    pq.write_table(bounded.rename_columns(unique_names(bounded.column_names)), path, compression="zstd")
 
 
 WRITERS = {"csv": write_csv, "json": write_json, "markdown": write_markdown}
