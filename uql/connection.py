@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from uql.errors import ConfigError, DataError, UQLError, UQLSyntaxError
+from uql.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
 from uql.settings import Settings
 from uql.statements import duckdb_own, store, text_outcome, text_table, write
 
@@ -93,6 +93,11 @@ class Connection:
         ] = {}  # of terms that were asked, by name: answers, and how many are true
         self._lock = threading.RLock()
         self._stores: dict[str, FeatureStore] = {}  # of features, by embedder
+
+    @property
+    def catalog(self) -> Catalog:
+        """What its queries may name."""
+        return self._catalog
 
     # ------------------------------------------------------------------------------------------------------ session
     def __enter__(self) -> Connection:
@@ -238,7 +243,9 @@ class Connection:
             finally:
                 self._emit(DoneEvent())
 
-    async def _execute(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Outcome:
+    async def _execute(
+        self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, shared: Gate | None = None
+    ) -> Outcome:
         from uql.engine import execute, has_estimates
         from uql.result import Outcome
 
@@ -247,7 +254,9 @@ class Connection:
             ctx.based_on += dict.fromkeys(has_estimates(bound.query))
             return await execute(plan, ctx), ctx
 
-        (output, ctx), gate = await self._in_context(bound.text, settings, _limit(plan, settings), work, bound.semantic)
+        (output, ctx), gate = await self._in_context(
+            bound.text, settings, _limit(plan, settings), work, bound.semantic, shared
+        )
         exhausted = gate.budget.exhausted in ("tokens", "usd", "seconds")
         outcome = Outcome(
             output.table,
@@ -265,6 +274,27 @@ class Connection:
         if bound.to is not None:
             store(self._catalog.cursor, bound.to, outcome, bound.text)
         return outcome
+
+    async def outcome(self, text: str, gate: Gate | None = None) -> Outcome:
+        """Runs one query in the event loop of the caller, through a gate of the caller's where one is given.
+
+        Its calls are then limited by that gate's budget alone. Raises as `uql`, at once.
+        """
+        from uql.compiler.parser import parse
+        from uql.compiler.planner import plan
+        from uql.compiler.syntax import Select, Union
+
+        piece = parse(text)
+        if not isinstance(piece, Select | Union):
+            raise BindError("this statement is not a query", code="UQL212").at(text)
+        bound = self._bind(piece, text, {}, {})
+        settings = self._settings.with_values(**dict(bound.options))
+        try:
+            return await self._execute(bound, plan(bound.query, settings.disabled_rules, self._rates), settings, gate)
+        except UQLError as error:
+            raise error.at(text) from None
+        except duckdb.Error as error:
+            raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
 
     def _store(self, source: str) -> Callable[[str, Outcome], None]:
         return lambda name, outcome: store(self._catalog.cursor, name, outcome, source)
@@ -379,8 +409,9 @@ class Connection:
         calls: int | None,
         work: Callable[[Context], Awaitable[T]],
         semantic: bool = True,
+        shared: Gate | None = None,
     ) -> tuple[T, Gate]:
-        """Does some work with a gate and a context of its own, and closes them."""
+        """Does some work with a context of its own and a gate, `shared` or of its own too, and closes what it made."""
         import numpy as np
 
         from uql.kernels.base import Context
@@ -390,9 +421,10 @@ class Connection:
         self._emit(PlanEvent(calls, settings.max_cost))
         duck = Duck(self._catalog.cursor)
         run = Run(uuid.uuid4().hex[:12], settings.seed, text)
-        gate = Gate.open(settings, run=run, model=self._model, calls=calls)
+        gate = shared or Gate.open(settings, run=run, model=self._model, calls=calls)
         try:
-            gate.subscribe(self._emit)
+            if shared is None:
+                gate.subscribe(self._emit)
             self._gates.append(gate)
             if semantic:  # a model that cannot be had is said before any other work
                 await gate.provider()
@@ -411,7 +443,8 @@ class Connection:
             if gate in self._gates:
                 self._gates.remove(gate)
             duck.close()
-            await gate.aclose()
+            if shared is None:
+                await gate.aclose()
 
     # -------------------------------------------------------------------------------------------- other statements
     def _set(self, name: str, value: Any, source: str) -> Result:
