@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -43,8 +44,6 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
 
     In a read-only database it is a temporary table. Raises BindError (UQL203) for a table that TO did not make.
     """
-    import pyarrow as pa
-
     from uql.catalog import ESTIMATED
     from uql.compiler.sql import literal
     from uql.kernels.duck import Duck, quote
@@ -58,6 +57,18 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
         raise BindError(
             f"there is a table {name} already, and TO did not make it", code="UQL203", help="choose another name"
         ).at(text)
+    table = bounded(outcome)
+    duck = Duck(connection)
+    temporary = "TEMP " if is_read_only(connection) else ""
+    duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT * FROM __rows", {"__rows": table})
+    said = MADE_BY_TO if outcome.exact else ESTIMATED + " ".join(text.split())[:200]
+    duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(said)}")
+
+
+def bounded(outcome: Outcome) -> pa.Table:
+    """The rows of an outcome, with x_low and x_high behind an estimated column x."""
+    import pyarrow as pa
+
     table = outcome.table
     for column, estimates in outcome.estimates.items():
         values = estimates if isinstance(estimates, list) else [estimates]
@@ -67,11 +78,7 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
         low = pa.array([e.low for e in values], type=pa.float64())
         high = pa.array([e.high for e in values], type=pa.float64())
         table = table.add_column(at, f"{column}_low", low).add_column(at + 1, f"{column}_high", high)
-    duck = Duck(connection)
-    temporary = "TEMP " if is_read_only(connection) else ""
-    duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT * FROM __rows", {"__rows": table})
-    said = MADE_BY_TO if outcome.exact else ESTIMATED + " ".join(text.split())[:200]
-    duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(said)}")
+    return table
 
 
 def is_read_only(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -82,7 +89,9 @@ def is_read_only(connection: duckdb.DuckDBPyConnection) -> bool:
     )
 
 
-def duckdb_own(connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, source: str) -> Result:
+def duckdb_own(
+    connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, source: str, parameters: Mapping[str, Any]
+) -> Result:
     """What UQL's grammar does not have, DuckDB may: unchanged, where no quoted text in it is free text."""
     from uql.compiler.cost import FREE
     from uql.result import Result
@@ -90,7 +99,7 @@ def duckdb_own(connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, sou
     if _has_free_text(source):
         raise error.at(source)
     try:
-        relation = connection.sql(source)
+        relation = connection.sql(source, params=dict(parameters)) if parameters else connection.sql(source)
         table = None
         if relation is not None:
             table = relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()

@@ -208,7 +208,7 @@ def _walk_uql(query: Query, tables: frozenset[str], budget: int) -> None:
             visible = visible | {cte.name.lower() for cte in node.ctes}
             if node is not query and node.to is not None:
                 raise _refused("TO inside a sub-query is not allowed")
-        stack += [(below, visible) for below in _below(node)]
+        stack += [(below, visible) for below in below(node)]
 
 
 def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
@@ -229,7 +229,8 @@ def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
             raise _refused(f"the budget is at most {budget:,} calls")
 
 
-def _below(node: Node) -> Iterator[Node]:
+def below(node: Node) -> Iterator[Node]:
+    """The nodes directly below one of UQL's tree."""
     for f in fields(node):
         value = getattr(node, f.name)
         if isinstance(value, Node):

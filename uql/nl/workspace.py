@@ -1,0 +1,272 @@
+"""The workspace of one question: a DuckDB of its own, in memory, where everything that a model wrote runs.
+
+It holds copies of the tables that the plan names, brought over as Arrow when first named, with their comments, and the results
+of nodes. It has no files, no network, no extensions, a locked configuration, a memory limit, and a watchdog that interrupts a
+statement which keeps DuckDB busy for too long. The user's database is only read, and never by text that a model wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from uql.errors import DataError, GuardError, UnknownTableError
+from uql.nl.guard import BUDGET, check_uql, run_sql
+from uql.settings import Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.connection import Connection
+    from uql.llm.gate import Gate
+    from uql.nl.context import Source
+    from uql.result import Outcome
+
+MEMORY = "2GB"
+BUSY_S = 20.0  # that one statement may keep DuckDB busy, waiting for models not counted
+MOST_ROWS = 1_000_000  # of a result that is kept
+_LOCKED = (
+    "SET enable_external_access = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET allow_community_extensions = false",
+    "SET python_enable_replacements = false",
+    f"SET memory_limit = '{MEMORY}'",
+    "SET threads = 2",
+    "SET lock_configuration = true",
+)
+
+
+class Workspace:
+    """Made for one question by `Workspace.open`; closed with it.
+
+    Args:
+        read: gives the rows of a source of the user's database, by its origin.
+        settings: for the statements that run here.
+    """
+
+    def __init__(self, read: Callable[[str], pa.Table], sources: Mapping[str, Source], settings: Settings) -> None:
+        self._read, self._settings = read, settings
+        self._sources = {name.lower(): source for name, source in sources.items()}
+        self._duck = duckdb.connect(":memory:")
+        for setting in _LOCKED:
+            self._duck.execute(setting)
+        self._loaded: dict[str, str] = {}  # of tables that are here: lower-case name → name
+        self._cursors: list[duckdb.DuckDBPyConnection] = []
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._duck.close()
+
+    # ------------------------------------------------------------------------------------------------------ statements
+    async def uql(
+        self,
+        text: str,
+        gate: Gate,
+        *,
+        tables: Collection[str] | None = None,
+        to: str | None = None,
+        budget: int = BUDGET,
+    ) -> Outcome:
+        """The outcome of one UQL query, checked by the guard first; `to` keeps its rows. Raises as `AskContext.uql`."""
+        allowed = self.names if tables is None else list(tables)
+        checked = check_uql(text, allowed, budget=budget, to=[to] if to else ())
+        self.load(tables_of(checked, allowed))
+        with self._connection() as connection, watched(self._interrupt) as held:
+            try:
+                outcome = await connection.outcome(checked, gate)
+            except DataError as error:
+                if held.is_set():
+                    raise GuardError(
+                        f"the statement was stopped: it kept DuckDB busy longer than {BUSY_S:g} s",
+                        code="UQL621",
+                        help="join on a condition, aggregate, or add LIMIT",
+                    ) from error
+                raise
+        if to is not None:
+            self.put(to, with_bounds(outcome))
+        return outcome
+
+    async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
+        """The rows of one concrete SELECT, in a thread; `to` keeps them."""
+        from uql.nl.guard import check_sql
+
+        allowed = self.names if tables is None else list(tables)
+        named = [name for name in allowed if _names(check_sql(text, allowed), name)]
+        given = {name: self.table(name) for name in named}
+        found = await asyncio.to_thread(run_sql, text, given)
+        if to is not None:
+            self.put(to, found)
+        return found
+
+    # ---------------------------------------------------------------------------------------------------------- tables
+    @property
+    def names(self) -> list[str]:
+        """Sources and kept results."""
+        return [
+            *(s.name for s in self._sources.values()),
+            *(n for k, n in self._loaded.items() if k not in self._sources),
+        ]
+
+    def has(self, name: str) -> bool:
+        return name.lower() in self._loaded or name.lower() in self._sources
+
+    def load(self, names: Collection[str]) -> None:
+        """Brings sources over, each once."""
+        for name in names:
+            source = self._sources.get(name.lower())
+            if source is None or name.lower() in self._loaded:
+                continue
+            self._create(source.name, self._read(source.origin))
+            comment = [f"COMMENT ON TABLE {_quote(source.name)} IS {_literal(source.description)}"]
+            comment += [
+                f"COMMENT ON COLUMN {_quote(source.name)}.{_quote(f.name)} IS {_literal(f.description)}"
+                for f in source.fields
+                if f.description
+            ]
+            for statement in comment:
+                self._duck.execute(statement)
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """Keeps rows under a name; a kept result of that name is replaced. Raises DataError (UQL505)."""
+        if name.lower() in self._sources:
+            raise DataError(f"{name} is a table of the database", code="UQL505", help="choose another name")
+        if table.num_rows > MOST_ROWS:
+            raise DataError(f"{name} has {table.num_rows:,} rows; at most {MOST_ROWS:,} are kept", code="UQL505")
+        self._create(name, table)
+
+    def drop(self, names: Collection[str]) -> None:
+        """Forgets results of nodes."""
+        for name in names:
+            if name.lower() in self._loaded and name.lower() not in self._sources:
+                self._duck.execute(f"DROP TABLE IF EXISTS {_quote(name)}")
+                del self._loaded[name.lower()]
+
+    def table(self, name: str, *, columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
+        """The rows of a source or a kept result. Raises UnknownTableError (UQL201)."""
+        self.load([name])
+        if name.lower() not in self._loaded:
+            raise UnknownTableError(f"no table {name}", help=f"tables: {', '.join(self.names)}")
+        shown = ", ".join(map(_quote, columns)) if columns is not None else "*"
+        most = "" if limit is None else f" LIMIT {int(limit)}"
+        relation = self._duck.sql(f"SELECT {shown} FROM {_quote(name)}{most}")
+        return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+
+    def rows(self, name: str) -> int:
+        """How many rows a kept result or a source has."""
+        if name.lower() not in self._loaded:
+            return self._sources[name.lower()].row_count
+        found = self._duck.execute(f"SELECT count(*) FROM {_quote(name)}").fetchone()
+        return int(found[0]) if found else 0
+
+    # -------------------------------------------------------------------------------------------------------- internals
+    def _create(self, name: str, table: pa.Table) -> None:
+        names: list[str] = []
+        for column in table.column_names:
+            names.append(column if column.lower() not in map(str.lower, names) else f"{column}_{len(names)}")
+        cursor = self._duck.cursor()
+        try:
+            cursor.register("__given", table.rename_columns(names))
+            cursor.execute(f"CREATE OR REPLACE TABLE {_quote(name)} AS SELECT * FROM __given")
+        except duckdb.Error as error:
+            raise DataError(f"{name} cannot be kept: {str(error).strip().splitlines()[0]}", code="UQL505") from error
+        finally:
+            cursor.close()
+        self._loaded[name.lower()] = name
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        """A UQL connection of one statement: a cursor of its own, so that nodes at the same time do not meet."""
+        from uql.connection import Connection
+
+        connection = Connection(self._duck, self._settings, owned=False)
+        cursor = connection.catalog.cursor
+        self._cursors.append(cursor)
+        try:
+            yield connection
+        finally:
+            self._cursors.remove(cursor)
+            connection.close()
+
+    def _interrupt(self) -> None:
+        for cursor in list(self._cursors):
+            with suppress(duckdb.Error):
+                cursor.interrupt()
+
+
+@contextmanager
+def watched(interrupt: Callable[[], None], busy_s: float = BUSY_S) -> Iterator[threading.Event]:
+    """Calls `interrupt` from a thread, and sets the event given, when the event loop has been held by one step for `busy_s` seconds.
+
+    DuckDB runs in the loop's own thread, so a loop that does not turn is a statement that does not end; waiting for a model is not
+    counted.
+    """
+    done, held = threading.Event(), threading.Event()
+    beat = [time.monotonic()]
+
+    async def beating() -> None:
+        while True:
+            beat[0] = time.monotonic()
+            await asyncio.sleep(min(0.25, busy_s / 4))
+
+    def watch() -> None:
+        while not done.wait(min(0.25, busy_s / 4)):
+            if time.monotonic() - beat[0] > busy_s:
+                held.set()
+                interrupt()
+                beat[0] = time.monotonic()
+
+    task = asyncio.get_running_loop().create_task(beating())
+    thread = threading.Thread(target=watch, name="uql-watchdog", daemon=True)
+    thread.start()
+    try:
+        yield held
+    finally:
+        done.set()
+        task.cancel()
+
+
+def with_bounds(outcome: Outcome) -> pa.Table:
+    """The rows of an outcome, an estimated column x with x_low and x_high, as TO stores them."""
+    from uql.statements import bounded
+
+    return bounded(outcome)
+
+
+def tables_of(text: str, allowed: Collection[str]) -> list[str]:
+    """Which of these tables a UQL query names."""
+    from uql.compiler.parser import parse
+    from uql.compiler.syntax import Node, TableName
+    from uql.nl.guard import below
+
+    found: set[str] = set()
+    stack: list[Node] = [parse(text)]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, TableName):
+            found.add(node.parts[-1].lower())
+        stack += below(node)
+    return [name for name in allowed if name.lower() in found]
+
+
+def _names(sql: str, name: str) -> bool:
+    import sqlglot
+    from sqlglot import exp
+
+    return any(t.name.lower() == name.lower() for t in sqlglot.parse_one(sql, read="duckdb").find_all(exp.Table))
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
