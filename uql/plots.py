@@ -77,8 +77,8 @@ class Plot:
         if ending == "png":
             target.write_bytes(self.png())
         elif ending in ("svg", "html", "json"):
-            made = {"svg": self.svg, "html": self.html, "json": lambda: json.dumps(self.with_data(), indent=2)}[ending]
-            target.write_text(made(), encoding="utf-8")
+            text = self.svg() if ending == "svg" else self.html() if ending == "html" else ""
+            target.write_text(text or json.dumps(self.with_data(), indent=2), encoding="utf-8")
         else:
             raise ConfigError(
                 f"a plot cannot be written as {target.name}", help="end the name in .svg, .png, .html or .json"
