@@ -128,8 +128,8 @@ def _query(
             database=database,
             format=_format({"csv": csv, "json": as_json, "markdown": markdown}, output),
             output=Path(output) if output is not None else None,
-            settings={name: value for name, value in named.items() if value is not None} | _pairs("--set", settings),
-            parameters={name: _constant(value) for name, value in _pairs("--param", parameters).items()},
+            settings={name: value for name, value in named.items() if value is not None} | pairs("--set", settings),
+            parameters={name: _constant(value) for name, value in pairs("--param", parameters).items()},
             dry_run=dry_run,
             strict=strict,
             read_only=read_only,
@@ -181,7 +181,7 @@ def _format(flags: Mapping[str, bool], output: str | None) -> Format:
     return _SUFFIXES.get(Path(output).suffix.lower(), "table") if output is not None else "table"
 
 
-def _pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:
+def pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:
     pairs = {}
     for value in values or ():
         name, equals, rest = value.partition("=")
