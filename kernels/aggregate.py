@@ -165,8 +165,9 @@ def _exact(
     inner = f"SELECT {', '.join(parts)} FROM {joined}{group_by}"
     table, n = ctx.duck.create(f"SELECT row_number() OVER (ORDER BY __first) - 1 AS __g, * FROM ({inner})", arrays)
     groups = Groups(table, keys, names, exact=True)
-    if block.summaries:
-        rows = ctx.duck.arrow(f"SELECT __rows FROM {quote(table)} ORDER BY __g").column(0).to_pylist()
+    if block.summaries or keys:
+        listed_rows = "__rows" if block.summaries else "__rows[1:20]"
+        rows = ctx.duck.arrow(f"SELECT {listed_rows} FROM {quote(table)} ORDER BY __g").column(0).to_pylist()
         groups.members = [np.array(r or [], dtype=np.int64) for r in rows]
     confidence = ctx.settings.confidence
     for call, name in names.items():

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.kernels.guide import RowFeatures
+    from uql.llm.draws import DrawLog
 
 Rids = NDArray[np.int64]
 RECALLED_AT_ONCE = 4096  # rows looked up in the ledger at once
@@ -76,6 +77,7 @@ class Context:
     rates: dict[str, tuple[int, int]] = field(default_factory=dict)  # of terms by name: answers, and how many are true
     on_estimate: Callable[[str, Estimate], None] | None = None  # the estimate so far, by name
     features: RowFeatures | None = None  # None: samples and searches go without
+    draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
 
     @property
     def calls_left(self) -> int | None:
@@ -86,16 +88,21 @@ class Context:
         left = self.calls_left
         return left is None or calls <= left
 
+    async def drawn(self, step: str, rows: Rids) -> None:
+        """Writes down which rows a sampler chose, before they are asked."""
+        if self.draws is not None:
+            await self.draws.drawn(step, rows)
+
     async def ask(self, questions: Sequence[Question], rows: Sequence[Row], source: str = "") -> tuple[Answers, ...]:
         """The answers to questions about rows; `source` is the table they come from, by which the ledger can forget them."""
         return await self.gate.ask(questions, rows, source=source)
 
-    async def write(self, question: Write, *, optional: bool = False) -> Any:
+    async def write(self, question: Write, *, source: str = "", optional: bool = False) -> Any:
         """The reply to one request about many rows, or None where none could be had; the failure is in `errors`.
 
-        An optional one only makes the answer better: its failure is a warning.
+        `source` is the table whose rows it shows. An optional one only makes the answer better: its failure is a warning.
         """
-        (answers,) = await self.gate.ask([question], [Row()])
+        (answers,) = await self.gate.ask([question], [Row()], source=source)
         for failure in answers.failures:
             if optional:
                 self.warnings.append(f'{question.task} for "{question.text}": {failure.message}')
@@ -121,8 +128,9 @@ class Relation:
         self.nearest: dict[int, NDArray[np.int64]] = {}  # of long lists of labels: those shown of each row
         self.labels: dict[int, tuple[str, ...]] = {}  # of taxonomies and label queries, once they are known
         self.descriptions: dict[int, tuple[str, ...]] = {}
+        self.shown_with: dict[int, list[tuple[VirtualColumn, ...]]] = {}  # the columns whose reads were shown together
         self.seen: dict[Expr, tuple[int, int]] = {}  # answers to a term of a formula, and how many of them are true
-        self.profiles: dict[Formula, Masks] = {}  # (leaves, m) answers of rows that were asked everything
+        self.profiles: dict[Formula, Masks] = {}  # (leaves, m) what is known of the rows asked, OPEN where not asked
         self.orders: dict[
             Formula, tuple[int, tuple[int, ...]]
         ] = {}  # the order of a formula's stages, and when it was found
@@ -184,6 +192,10 @@ class Relation:
         open_ = [c for c in stage.columns if not bool(self.asked[c.id][rids].all())]
         if not open_:
             return
+        for column in open_:
+            together = self.shown_with.setdefault(column.id, [])
+            if stage.columns not in together:
+                together.append(stage.columns)
         missing = np.zeros(len(rids), dtype=bool)
         for column in open_:
             missing |= ~self.asked[column.id][rids]

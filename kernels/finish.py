@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +31,10 @@ class Output:
     table: pa.Table
     rids: Rids | None = None  # candidate row behind each output row, where there is one
     estimates: Estimates | None = None
+    relation: Relation | None = None  # the candidate rows, while the run lasts
+    members: list[Rids] = field(
+        default_factory=list
+    )  # of groups: the candidate rows behind each output row, where known
 
 
 def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Expr, str] | None = None) -> str:
@@ -117,7 +121,8 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     table = ctx.duck.arrow(sql + limit(block.limit, block.offset))
     order = [int(g) for g in table.column(len(items)).to_pylist()]
     estimates = _estimates(block, found, order, ctx)
-    return Output(rename(table, block.items), None, estimates)
+    members = [found.members[g] for g in order] if found.members else []
+    return Output(rename(table, block.items), None, estimates, None, members)
 
 
 def _estimates(block: Block, found: Groups, order: list[int], ctx: Context) -> Estimates:

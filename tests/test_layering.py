@@ -64,7 +64,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "features": ("uql.features",),
     "sources": ("uql.sources",),
     "kernels": ("uql.kernels",),
-    "render": ("uql.render", "uql.progress", "uql.plots"),
+    "render": ("uql.render", "uql.html", "uql.progress", "uql.plots"),
     "config": ("uql.config",),
     "engine": (
         "uql",
@@ -76,10 +76,16 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.result",
         "uql.connection",
         "uql.statements",
+        "uql.evidence",
+        "uql.verbs",
+        "uql.fluent",
+        "uql.functions",
+        "uql.notebook",
     ),
     "nl": ("uql.nl",),
-    "cli": ("uql.cli", "uql.command"),
+    "cli": ("uql.cli", "uql.command", "uql.shell"),
     "benchmarks": ("uql.benchmarks",),
+    "bench": ("uql.command.bench", "uql.command.oracle"),  # the commands over benchmarks
 }
 COMPILER = ("base", "syntax", "bound", "plan")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
@@ -98,7 +104,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "engine": (*COMPILER, "questions", "llm", "features", "sources", "sampling", "kernels", "render", "config"),
     "nl": ("base", "syntax", "bound", "llm", "questions", "features", "render", "engine"),
     "cli": ("base", "syntax", "sampling", "llm", "questions", "render", "config", "engine", "nl"),
-    "benchmarks": tuple(part for part in PARTS if part != "benchmarks"),
+    "benchmarks": tuple(part for part in PARTS if part not in ("benchmarks", "bench")),
+    "bench": tuple(part for part in PARTS if part != "bench"),
 }
 LIGHT = {"numpy", "scipy", "sklearn", "threadpoolctl", "faiss"}  # third-party modules that sampling may use
 

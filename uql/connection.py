@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from uql.compiler.explain import Explained
     from uql.compiler.physical import PhysicalPlan
     from uql.compiler.syntax import Explain, Query, Statement
+    from uql.evidence import Trace
     from uql.features.store import FeatureStore
+    from uql.fluent import Fluent
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
     from uql.kernels.guide import RowFeatures
@@ -146,7 +148,7 @@ class Connection:
         return self._duck.sql(text)
 
     # ------------------------------------------------------------------------------------------------------ queries
-    def uql(self, text: str, **parameters: Any) -> Result:
+    def uql(self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any) -> Result:
         """A UQL statement, or several with `;` between them; the last one's result.
 
         A query runs when its result is first looked at; a statement that changes something (TO, CREATE, INSERT, COPY, SET) runs
@@ -154,31 +156,74 @@ class Connection:
 
         Args:
             text: the statement. Data frames of the caller may be named in FROM.
-            parameters: values of `$name`; `uql.sem("…")` for a quoted text.
+            parameters: values of `$name`, as a mapping, by name, or both; `uql.sem("…")` for a quoted text.
         Raises: UQLSyntaxError, BindError, ConfigError, DataError at once; ModelError when it runs.
-        """
-        return self._script(text, parameters, sys._getframe(1))
 
-    def _script(self, text: str, parameters: Mapping[str, Any], frame: FrameType | None) -> Result:
+        >>> import uql
+        >>> uql.connect().uql("SELECT $a + $b AS total", {"a": 1}, b=2).fetchall()
+        [(3,)]
+        """
+        return self._script(text, {**(parameters or {}), **named}, _frames(sys._getframe(1)))
+
+    def auql(
+        self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any
+    ) -> Coroutine[Any, Any, Result]:
+        """As `uql`, for `await`: the statement runs in a thread of its own while the event loop goes on, and its rows are there
+        when it comes back. Cancelling it ends the run; what was answered is kept in the ledger.
+
+        >>> import asyncio, uql
+        >>> asyncio.run(uql.connect().auql("SELECT 42 AS answer")).fetchall()
+        [(42,)]
+        """
+        frames = _frames(sys._getframe(1))  # those of the caller, before anything is awaited
+
+        def work() -> Result:
+            result = self._script(text, {**(parameters or {}), **named}, frames)
+            result.run()
+            return result
+
+        async def wait() -> Result:
+            try:
+                return await asyncio.to_thread(work)
+            except asyncio.CancelledError:
+                self.interrupt()
+                raise
+
+        return wait()
+
+    def table(self, name: str) -> Fluent:
+        """A query over a table, view or file, made by calls instead of text: the plan is the same.
+
+        >>> import uql
+        >>> con = uql.connect()
+        >>> con.table("logs").where(uql.sem("asked to cancel")).select("agent", why=uql.sem("reason to cancel", str)).limit(100)
+        SELECT agent, PROMPT "reason to cancel"::VARCHAR AS why FROM logs WHERE PROMPT "asked to cancel" LIMIT 100
+        """
+        from uql.fluent import Fluent, table
+
+        frames = _frames(sys._getframe(1))
+        return Fluent(table(name), lambda text: self._script(text, {}, frames))
+
+    def _script(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
         from uql.compiler.parser import parse, parse_script
 
         if not isinstance(text, str):
             raise UQLSyntaxError(f"a statement is a text, not {type(text).__name__}")
-        frames = _frames(frame)
         pieces = parse_script(text)
         if not pieces:
             raise UQLSyntaxError("there is no statement in the text", text=text, start=0, end=1)
         result: Result | None = None
-        for i, (piece, _) in enumerate(pieces):
-            if isinstance(piece, str):  # not UQL: it may be DuckDB's
-                try:
-                    parse(piece)
-                except UQLSyntaxError as error:
-                    result = duckdb_own(self._catalog.cursor, error, piece)
-            else:
-                result = self._statement(piece, text, parameters, frames)
-            if i < len(pieces) - 1 and result is not None:
-                result.run()
+        with self._lock:
+            for i, (piece, _) in enumerate(pieces):
+                if isinstance(piece, str):  # not UQL: it may be DuckDB's
+                    try:
+                        parse(piece)
+                    except UQLSyntaxError as error:
+                        result = duckdb_own(self._catalog.cursor, error, piece, parameters)
+                else:
+                    result = self._statement(piece, text, parameters, frames)
+                if i < len(pieces) - 1 and result is not None:
+                    result.run()
         assert result is not None
         return result
 
@@ -247,14 +292,16 @@ class Connection:
         self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, shared: Gate | None = None
     ) -> Outcome:
         from uql.engine import execute, has_estimates
+        from uql.evidence import trace
         from uql.result import Outcome
 
-        async def work(ctx: Context) -> tuple[Output, Context]:
+        async def work(ctx: Context, gate: Gate) -> tuple[Output, Context, Trace | None]:
             ctx.warnings += bound.warnings
             ctx.based_on += dict.fromkeys(has_estimates(bound.query))
-            return await execute(plan, ctx), ctx
+            output = await execute(plan, ctx)
+            return output, ctx, await trace(output, ctx, gate) if bound.semantic else None
 
-        (output, ctx), gate = await self._in_context(
+        (output, ctx, found), gate = await self._in_context(
             bound.text, settings, _limit(plan, settings), work, bound.semantic, shared
         )
         exhausted = gate.budget.exhausted in ("tokens", "usd", "seconds")
@@ -270,6 +317,7 @@ class Connection:
             ctx.exact and not exhausted and not ctx.based_on,
             ctx.partial or exhausted,
             _positions(output, ctx),
+            found,
         )
         if bound.to is not None:
             store(self._catalog.cursor, bound.to, outcome, bound.text)
@@ -386,7 +434,7 @@ class Connection:
         if isinstance(plan, Block) and plan.formula is not None:
             block, n = plan, piece.sample or 0
 
-            async def ask(ctx: Context) -> Pilot:
+            async def ask(ctx: Context, _: Gate) -> Pilot:
                 return await pilot(block, ctx, n)
 
             with self._lock:
@@ -407,7 +455,7 @@ class Connection:
         text: str,
         settings: Settings,
         calls: int | None,
-        work: Callable[[Context], Awaitable[T]],
+        work: Callable[[Context, Gate], Awaitable[T]],
         semantic: bool = True,
         shared: Gate | None = None,
     ) -> tuple[T, Gate]:
@@ -438,7 +486,7 @@ class Connection:
                 on_estimate=self._estimated,
                 features=self._features() if semantic else None,
             )
-            return await work(ctx), gate
+            return await work(ctx, gate), gate
         finally:
             if gate in self._gates:
                 self._gates.remove(gate)

@@ -259,7 +259,7 @@ def table(
         return ""
     estimates = estimates or {}
     kinds = [kind.upper() for kind in (types if types is not None else _types(data))]
-    rows, shown = _shown_rows(data, kinds, estimates, max_rows)
+    rows, shown = shown_rows(data, kinds, estimates, max_rows)
     right = [kind.startswith(_NUMBERS) for kind in kinds]
     names = [printable(name) for name in data.column_names]
     heads = [[name, kind.lower()] for name, kind in zip(names, kinds, strict=True)]
@@ -311,7 +311,7 @@ def page(result: ResultLike, offset: int, limit: int) -> list[list[str | None]]:
     return list(_cells(part, numbers, list(result.types), result.estimates))
 
 
-def _shown_rows(
+def shown_rows(
     data: pa.Table, kinds: Sequence[str], estimates: Estimates, max_rows: int
 ) -> tuple[list[list[str]], int]:
     """The texts of the rows to show, and how many they are."""

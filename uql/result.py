@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-from uql.compiler.cost import Quote
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import duckdb
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
+    from uql.compiler.cost import Quote
+    from uql.evidence import Trace, Why
     from uql.kernels.base import RowError
     from uql.llm.gate import Cost
+    from uql.plots import Plot
     from uql.sampling.base import Estimate
 
 
@@ -35,12 +38,25 @@ class Outcome:
     exact: bool = True
     partial: bool = False
     unverified: list[int] = field(default_factory=list)
+    trace: Trace | None = None  # what `why` needs; None where no model was asked about a row
 
 
 class Result:
     """The rows of a statement. It runs on the first look at `.show .df .pl .arrow .fetchall .estimates .errors .cost`; once.
 
-    `.explain()` and `.quote()` never run it.
+    `.explain()` and `.quote()` never run it. DuckDB's verbs (`filter`, `project`, `order`, `aggregate`, `join` …) give results that
+    are as lazy, work on the rows of this one, and ask nobody again.
+
+    >>> import uql
+    >>> r = uql.connect().uql("SELECT range AS i, range % 2 AS odd FROM range(5)")
+    >>> r
+    <uql.Result of 'SELECT range AS i, range % 2 AS odd FROM range(5)', not run yet: .show() runs it>
+    >>> r.filter("odd = 1").fetchall()
+    [(1, 1), (3, 1)]
+    >>> r.aggregate("odd, sum(i) AS total", "odd").order("odd").fetchall()
+    [(0, 6), (1, 4)]
+    >>> r.columns, len(r), r.exact
+    (['i', 'odd'], 5, True)
     """
 
     def __init__(
@@ -53,12 +69,27 @@ class Result:
     ) -> None:
         self._run, self._explain, self._quote, self.text, self._store = run, explain, quote, text, store
         self._outcome: Outcome | None = None
+        self._running = threading.Lock()
 
     def run(self) -> Outcome:
-        """Runs the query, the first time only."""
-        if self._outcome is None:
-            self._outcome = self._run()
+        """Runs the query, the first time only; a second thread waits for the first."""
+        with self._running:
+            if self._outcome is None:
+                self._outcome = self._run()
         return self._outcome
+
+    @property
+    def has_run(self) -> bool:
+        """Are the rows there already?"""
+        return self._outcome is not None
+
+    async def stream(self, rows: int = 1024) -> AsyncIterator[pa.RecordBatch]:
+        """The rows in Arrow batches of at most `rows`: `async for batch in r.stream()`. The query runs in a thread of its own."""
+        import asyncio
+
+        outcome = await asyncio.to_thread(self.run)
+        for batch in outcome.table.to_batches(max_chunksize=rows):
+            yield batch
 
     # -------------------------------------------------------------------------------------------------------- rows
     def arrow(self) -> pa.Table:
@@ -88,11 +119,98 @@ class Result:
         rows = self.fetchall()
         return rows[0] if rows else None
 
+    # ------------------------------------------------------------------------------------------------- DuckDB's verbs
+    def relation(self) -> duckdb.DuckDBPyRelation:
+        """The rows as DuckDB's own relation; an estimated column x comes with x_low and x_high."""
+        from uql.verbs import relation
+
+        return relation(self.run())
+
+    def filter(self, condition: str) -> Result:
+        """The rows for which a condition in DuckDB SQL holds."""
+        return self._then("filter", condition, lambda rel, _: rel.filter(condition))
+
+    def project(self, columns: str) -> Result:
+        """Expressions of DuckDB SQL over the columns: `r.project("id, upper(name) AS name")`."""
+        return self._then("project", columns, lambda rel, _: rel.project(columns))
+
+    def select(self, *columns: str) -> Result:
+        """As `project`, an argument a column."""
+        return self.project(", ".join(columns))
+
+    def order(self, keys: str) -> Result:
+        """The rows in the order of expressions of DuckDB SQL: `r.order("n DESC")`."""
+        return self._then("order", keys, lambda rel, _: rel.order(keys))
+
+    def limit(self, rows: int, offset: int = 0) -> Result:
+        """The first rows, after `offset` of them."""
+        return self._then("limit", f"{rows}, {offset}", lambda rel, _: rel.limit(rows, offset))
+
+    def aggregate(self, expressions: str, group_by: str = "") -> Result:
+        """Aggregates over the rows: `r.aggregate("city, count(*) AS n", "city")`."""
+        return self._then("aggregate", expressions, lambda rel, _: rel.aggregate(expressions, group_by))
+
+    def distinct(self) -> Result:
+        """The rows, each once."""
+        return self._then("distinct", "", lambda rel, _: rel.distinct())
+
+    def join(self, other: Any, condition: str, how: str = "inner") -> Result:
+        """The rows joined with those of another result, a relation, or a data frame.
+
+        Args:
+            condition: a column that both have, or an expression over the aliases `l` and `r`: "l.id = r.review".
+            how: inner, left, right, outer, semi or anti.
+        """
+        return self._then(
+            "join", condition, lambda rel, make: rel.set_alias("l").join(make(other).set_alias("r"), condition, how)
+        )
+
+    def union(self, other: Any) -> Result:
+        """The rows of both, repeated ones too (UNION ALL)."""
+        return self._then("union", "", lambda rel, make: rel.union(make(other)))
+
+    def except_(self, other: Any) -> Result:
+        """The rows that the other has not."""
+        return self._then("except", "", lambda rel, make: rel.except_(make(other)))
+
+    def intersect(self, other: Any) -> Result:
+        """The rows that the other has too."""
+        return self._then("intersect", "", lambda rel, make: rel.intersect(make(other)))
+
+    def query(self, name: str, sql: str) -> Result:
+        """DuckDB SQL over the rows, which it names `name`: `r.query("t", "SELECT max(n) FROM t")`."""
+        return self._then("query", sql, lambda rel, _: rel.query(name, sql))
+
+    def _then(self, verb: str, said: str, step: Any) -> Result:
+        from uql.compiler.cost import FREE
+        from uql.verbs import applied
+
+        return Result(
+            lambda: applied(self.run(), step),
+            lambda: f"{verb} {said}".rstrip() + "\n" + "\n".join(f"  {line}" for line in self.explain().splitlines()),
+            lambda: FREE if self.has_run else self.quote(),
+            f"{self.text.strip()} . {verb}({said})",
+            self._store,
+        )
+
+    # -------------------------------------------------------------------------------------------------------- shown
     def show(self, max_rows: int = 40) -> None:
         """Prints the rows, the intervals, and a line on what it cost."""
         from uql.render import text
 
         print(text(self, max_rows=max_rows))
+
+    def plot(self, kind: Literal["bar", "line", "histogram", "scatter", "images"] | None = None) -> Plot:
+        """The plot that fits the rows (`uql.charts.chart`), shown by a notebook; `.save("x.svg")` writes .svg, .png or .html."""
+        from uql.charts import chart
+
+        return chart(self, kind)
+
+    def bars(self, width: int = 40) -> str:
+        """Bars for a terminal, `width` characters at most, each with its number and interval."""
+        from uql.charts import bars
+
+        return bars(self, width)
 
     def write_parquet(self, path: str | Path) -> None:
         """The rows as a Parquet file, an estimated column x with x_low and x_high."""
@@ -113,9 +231,9 @@ class Result:
         return text(self)
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from uql.html import not_run, result
 
-        return f"<pre>{escape(repr(self))}</pre>"
+        return result(self) if self.has_run else not_run(self.text)
 
     # ------------------------------------------------------------------------------------------- what is said of them
     @property
@@ -170,6 +288,23 @@ class Result:
     def unverified(self) -> list[int]:
         """Positions of the rows that were returned unasked, under WITH (precision = …)."""
         return self.run().unverified
+
+    def why(self, row: int) -> Why:
+        """The answers that an output row rests on: what the model was shown, the prompt, the raw answer, its probability, the
+        model, what the call cost, and the answer's id in the ledger.
+
+        Args:
+            row: position in the output, from 0 on. For an aggregated row up to 20 of the rows behind it.
+        Raises: DataError (UQL515) where nothing is kept of the row.
+        """
+        from uql.evidence import Why
+
+        trace = self.run().trace
+        if trace is not None:
+            return trace.why(row)
+        if not 0 <= row < len(self):
+            raise IndexError(f"there is no row {row}: the result has {len(self):,}")
+        return Why(row, ())
 
     def to_table(self, name: str) -> None:
         """The rows as a table of the database, as `TO name` stores them."""

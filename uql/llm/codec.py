@@ -68,20 +68,23 @@ def _unpack(value: Any) -> Any:
 
 
 def dumps(answer: Answer) -> str:
-    """The value, probability and distribution of an answer that has no problem."""
+    """The value, probability and distribution of an answer that has no problem, and what its call cost."""
     held: dict[str, Any] = {"v": _pack(answer.value)}
     if not math.isnan(answer.probability):
         held["p"] = answer.probability
     if answer.distribution is not None:
         held["d"] = answer.distribution
+    if answer.paid is not None:
+        held["c"] = answer.paid
     return json.dumps(held, ensure_ascii=False, separators=(",", ":"))
 
 
 def loads(text: str) -> Answer:
     held = json.loads(text)
-    distribution = held.get("d")
+    distribution, paid = held.get("d"), held.get("c")
     return Answer(
         value=_unpack(held["v"]),
         probability=held.get("p", float("nan")),
         distribution=None if distribution is None else tuple(distribution),
+        paid=None if paid is None else (paid[0], paid[1], paid[2]),
     )

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,33 +27,50 @@ from uql.llm.events import Event
 from uql.llm.providers.base import Answer
 
 T = TypeVar("T")
-FORMAT = 1  # of the tables below
+FORMAT = 2  # of the tables below
 BUSY_MS = 60_000  # how long another process may hold the file
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
-    key BLOB PRIMARY KEY, answer TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, at REAL NOT NULL
+    key BLOB PRIMARY KEY, answer TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, at REAL NOT NULL,
+    run TEXT NOT NULL DEFAULT '', calls INTEGER NOT NULL DEFAULT 1
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS runs (
     run TEXT PRIMARY KEY, started REAL NOT NULL, finished REAL, statement TEXT NOT NULL, model TEXT NOT NULL,
-    seed INTEGER NOT NULL, status TEXT NOT NULL
+    seed INTEGER NOT NULL, status TEXT NOT NULL, details TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS calls (
     run TEXT NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, model TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL,
     input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, requests INTEGER NOT NULL, usd REAL, seconds REAL NOT NULL,
-    error TEXT NOT NULL, message TEXT NOT NULL, attempt INTEGER NOT NULL
+    error TEXT NOT NULL, message TEXT NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS calls_run ON calls (run);
 CREATE TABLE IF NOT EXISTS draws (
     run TEXT NOT NULL, step TEXT NOT NULL, n INTEGER NOT NULL, indices BLOB NOT NULL, PRIMARY KEY (run, step, n)
 ) WITHOUT ROWID;
 """
+_FROM_FORMAT_1 = (
+    "ALTER TABLE answers ADD COLUMN run TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE answers ADD COLUMN calls INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE runs ADD COLUMN details TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE calls ADD COLUMN source TEXT NOT NULL DEFAULT ''",
+    "UPDATE meta SET value = 2 WHERE name = 'format'",
+)
 CALL_COLUMNS = (
     "run", "at", "kind", "model", "question", "text", "input_tokens", "output_tokens", "requests", "usd", "seconds",
-    "error", "message", "attempt",
+    "error", "message", "attempt", "source",
 )  # fmt: skip
+RUN_COLUMNS = (
+    "run", "started", "finished", "statement", "model", "seed", "status", "calls", "cached", "failed", "input_tokens",
+    "output_tokens", "usd",
+)  # fmt: skip
+_RUNS = """
+    SELECT r.run, r.started, r.finished, r.statement, r.model, r.seed, r.status,
+        COALESCE(SUM(c.kind = 'call'), 0), COALESCE(SUM(c.kind = 'cached'), 0), COALESCE(SUM(c.kind = 'failed'), 0),
+        COALESCE(SUM(c.input_tokens), 0), COALESCE(SUM(c.output_tokens), 0), SUM(c.usd)
+    FROM runs r LEFT JOIN calls c ON c.run = r.run GROUP BY r.run ORDER BY r.started DESC"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +81,32 @@ class Entry:
     answer: Answer
     model: str
     source: str = ""
+    run: str = ""  # that paid for it
+    calls: int = 1  # that it took
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who paid for an answer: the run, its calls, and when (seconds since the epoch)."""
+
+    run: str
+    calls: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as the ledger knows it: what it takes to continue it, and what it has paid."""
+
+    id: str
+    statement: str
+    model: str
+    seed: int
+    status: str  # running (or killed), done, partial, failed, interrupted
+    started: float  # seconds since the epoch
+    details: str  # JSON, of those who started it
+    tokens: int
+    usd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +148,15 @@ def default_path() -> Path:
     return user_data_path("uql", appauthor=False) / "ledger.sqlite"
 
 
+def keyed(secret: bytes, *parts: bytes) -> bytes:
+    """The key of what `parts` describe: 20 bytes, keyed with a ledger's secret."""
+    digest = hashlib.blake2b(key=secret, digest_size=20)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()
+
+
 class Ledger:
     """One file of answers and runs, open for reading and writing.
 
@@ -144,6 +196,10 @@ class Ledger:
                 "INSERT OR IGNORE INTO meta VALUES ('format', ?), ('secret', ?)", (FORMAT, secrets.token_bytes(32))
             )
             found = dict(db.execute("SELECT name, value FROM meta"))
+            if found["format"] == 1:
+                for statement in _FROM_FORMAT_1:
+                    db.execute(statement)
+                found["format"] = FORMAT
             db.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
@@ -170,7 +226,8 @@ class Ledger:
         if self._waiting:
             self._flush()
         if self.path != ":memory:" and os.path.getsize(self.path) > self.max_bytes:
-            self._drop_oldest(self.max_bytes)
+            with suppress(sqlite3.OperationalError):  # another process is at it: whoever closes last keeps the cap
+                self._drop_oldest(self.max_bytes)
         self._db.close()
 
     def __enter__(self) -> Ledger:
@@ -192,11 +249,11 @@ class Ledger:
     # ----------------------------------------------------------------------------------------------------------- answers
     def key(self, *parts: bytes) -> bytes:
         """The key of what `parts` describe: 20 bytes, keyed with this ledger's secret."""
-        digest = hashlib.blake2b(key=self.secret, digest_size=20)
-        for part in parts:
-            digest.update(len(part).to_bytes(8, "little"))
-            digest.update(part)
-        return digest.digest()
+        return keyed(self.secret, *parts)
+
+    def answers(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
+        """The answers known for `keys`, for those who do not run in a loop."""
+        return self._call(lambda: self._get(keys))
 
     async def get(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """The answers known for `keys`."""
@@ -217,6 +274,22 @@ class Ledger:
             for key, text in self._db.execute(f"SELECT key, answer FROM answers WHERE key IN ({marks})", part):
                 found[key] = codec.loads(text)
         return found
+
+    async def origins(self, keys: Sequence[bytes]) -> dict[bytes, Origin]:
+        """Who paid for the answers known for `keys`."""
+
+        def work() -> dict[bytes, Origin]:
+            found: dict[bytes, Origin] = {}
+            for start in range(0, len(keys), 500):
+                part = keys[start : start + 500]
+                marks = ",".join("?" * len(part))
+                for key, run, calls, at in self._db.execute(
+                    f"SELECT key, run, calls, at FROM answers WHERE key IN ({marks})", part
+                ):
+                    found[key] = Origin(run, calls, at)
+            return found
+
+        return await asyncio.wrap_future(self._pool.submit(self._alone, work))
 
     async def put(self, entries: Sequence[Entry], events: Sequence[Event] = ()) -> None:
         """Keep answers and events. Returns once they are in the file: use an answer only after that."""
@@ -272,8 +345,12 @@ class Ledger:
         failure = None
         try:
             self._db.executemany(
-                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?)",
-                [(e.key, codec.dumps(e.answer), e.model, e.source, now) for write in writes for e in write.entries],
+                "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (e.key, codec.dumps(e.answer), e.model, e.source, now, e.run, e.calls)
+                    for write in writes
+                    for e in write.entries
+                ],
             )
             self._db.executemany(
                 f"INSERT INTO calls VALUES ({','.join('?' * len(CALL_COLUMNS))})",
@@ -298,14 +375,14 @@ class Ledger:
                 write.loop.call_soon_threadsafe(write.end, failure)
 
     # --------------------------------------------------------------------------------------------------------------- runs
-    def start_run(self, run: str, *, statement: str, model: str, seed: int) -> None:
+    def start_run(self, run: str, *, statement: str, model: str, seed: int, details: str = "") -> None:
         """Note a run; one that is there already (a resumed one) is running again."""
 
         def work() -> None:
             self._db.execute(
-                "INSERT INTO runs VALUES (?, ?, NULL, ?, ?, ?, 'running') "
+                "INSERT INTO runs VALUES (?, ?, NULL, ?, ?, ?, 'running', ?) "
                 "ON CONFLICT (run) DO UPDATE SET status = 'running', finished = NULL",
-                (run, time.time(), statement, model, seed),
+                (run, time.time(), statement, model, seed, details),
             )
 
         self._call(work)
@@ -343,16 +420,27 @@ class Ledger:
 
     def runs(self, limit: int = 50) -> list[dict[str, Any]]:
         """The latest runs, newest first, each with what it paid."""
-        sql = """
-            SELECT r.run, r.started, r.finished, r.statement, r.model, r.seed, r.status,
-                COALESCE(SUM(c.kind = 'call'), 0), COALESCE(SUM(c.kind = 'cached'), 0), COALESCE(SUM(c.kind = 'failed'), 0),
-                COALESCE(SUM(c.input_tokens), 0), COALESCE(SUM(c.output_tokens), 0), SUM(c.usd)
-            FROM runs r LEFT JOIN calls c ON c.run = r.run GROUP BY r.run ORDER BY r.started DESC LIMIT ?"""
-        names = ("run", "started", "finished", "statement", "model", "seed", "status", "calls", "cached", "failed",
-                 "input_tokens", "output_tokens", "usd")  # fmt: skip
         return [
-            dict(zip(names, row, strict=True)) for row in self._call(lambda: self._db.execute(sql, (limit,)).fetchall())
+            dict(zip(RUN_COLUMNS, row, strict=True))
+            for row in self._call(lambda: self._db.execute(f"{_RUNS} LIMIT ?", (limit,)).fetchall())
         ]
+
+    def stored(self, run: str) -> StoredRun | None:
+        """The run of an id, or of what only one run's id begins with; None where there is none."""
+
+        def work() -> list[Any]:
+            return self._db.execute(
+                "SELECT r.run, statement, r.model, seed, status, started, details, "
+                "COALESCE(SUM(input_tokens + output_tokens), 0), COALESCE(SUM(usd), 0.0) FROM runs r "
+                "LEFT JOIN calls c ON c.run = r.run WHERE r.run = ?1 OR (length(?1) >= 4 AND substr(r.run, 1, length(?1)) = ?1) "
+                "GROUP BY r.run ORDER BY r.run = ?1 DESC LIMIT 2",
+                (run,),
+            ).fetchall()
+
+        found = self._call(work)
+        if not found or (len(found) > 1 and found[0][0] != run):
+            return None
+        return StoredRun(*found[0])
 
     def calls(self, run: str | None = None) -> list[dict[str, Any]]:
         """The events of a run (None: of all), in the order in which they were written."""
@@ -392,24 +480,45 @@ class Ledger:
     ) -> int:
         """Forget answers: of one table, of one model, older than an age, or the oldest until the file fits a size.
 
-        Conditions given together must all hold; with none of them nothing is forgotten. Returns how many answers went.
+        Conditions given together must all hold; with none of them nothing is forgotten. What failed replies said goes with
+        the answers of its table; what calls cost stays. Answers about rows of several tables (a join) go with each of them.
+        Returns how many answers went.
         """
 
         def work() -> int:
             gone = 0
-            where, values = [], []
-            for column, value in (("source", source), ("model", model)):
-                if value is not None:
-                    where.append(f"{column} = ?")
-                    values.append(value)
+            where: list[str] = []
+            values: list[Any] = []
+            if source is not None:
+                where.append("instr(', ' || source || ', ', ', ' || ? || ', ') > 0")
+                values.append(source)
+            if model is not None:
+                where.append("model = ?")
+                values.append(model)
             if older_than_s is not None:
                 where.append("at < ?")
-                values.append(str(time.time() - older_than_s))
+                values.append(time.time() - older_than_s)
             if where:
-                gone += self._db.execute(f"DELETE FROM answers WHERE {' AND '.join(where)}", values).rowcount
+                which = " AND ".join(where)
+                gone += self._db.execute(f"DELETE FROM answers WHERE {which}", values).rowcount
+                self._db.execute(f"UPDATE calls SET message = '' WHERE message <> '' AND {which}", values)
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self._db.execute("VACUUM")
             if max_bytes is not None:
                 gone += self._drop_oldest(max_bytes)
+            return gone
+
+        return self._call(work)
+
+    def clear(self) -> int:
+        """Forget everything: answers, runs, calls, draws. Returns how many answers went."""
+
+        def work() -> int:
+            gone = self._db.execute("DELETE FROM answers").rowcount
+            for table in ("runs", "calls", "draws"):
+                self._db.execute(f"DELETE FROM {table}")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.execute("VACUUM")
             return gone
 
         return self._call(work)
@@ -429,4 +538,5 @@ class Ledger:
                 "SELECT at FROM answers ORDER BY at LIMIT 1 OFFSET ?", (min(drop, total) - 1,)
             ).fetchone()
             gone += self._db.execute("DELETE FROM answers WHERE at <= ?", last).rowcount
+            self._db.execute("DELETE FROM draws WHERE run IN (SELECT run FROM runs WHERE started <= ?)", last)
             self._db.execute("DELETE FROM calls WHERE at <= ?", last)

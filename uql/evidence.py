@@ -1,0 +1,258 @@
+"""What an output row rests on: for each quoted text the row that was shown, the prompt, the answer, and its line in the ledger."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uql.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from uql.compiler.virtual import VirtualColumn
+    from uql.kernels.base import Context, Relation
+    from uql.kernels.finish import Output
+    from uql.llm.gate import Gate
+    from uql.llm.providers.base import Answer, Provider
+    from uql.llm.questions import Question, Row
+
+KEPT_ROWS = 10_000  # output rows whose evidence is kept
+KEPT_MEDIA = 100  # of them where the model sees images or sounds
+SHOWN = 6  # answers behind an aggregated row that are printed
+OF_GROUP = 20  # rows behind an aggregated row that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One answer that an output row rests on."""
+
+    clause: str  # the quoted text
+    shown: tuple[tuple[str, str], ...]  # what the model saw of the row: column, value
+    prompt: str  # the words of the request
+    value: Any  # the answer as the query used it, None where there is none
+    probability: float  # P(yes) of a condition, else of the value; NaN where unknown
+    raw: str  # the answer as the ledger holds it, or the reply that could not be read
+    failure: str  # why there is no answer, "" where there is one
+    model: str
+    ledger_id: str  # key of the answer in the ledger; "" where the ledger does not hold it
+    input_tokens: int | None = None  # of the call that brought it, which other questions may have shared
+    output_tokens: int | None = None
+    usd: float | None = None
+    asked: bool = True  # False: the row was returned or counted without asking this
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """`Result.why(i)`: the answers behind one output row. Printing it tells them in words."""
+
+    row: int
+    evidence: tuple[Evidence, ...]
+    rows: int = 1  # candidate rows behind an aggregated row that are listed here
+
+    def __str__(self) -> str:
+        if not self.evidence:
+            return f"row {self.row}: no model was asked for it"
+        if self.rows == 1:
+            return "\n\n".join([f"row {self.row}", *(told(part) for part in self.evidence)])
+        lines = [f"row {self.row}, from the rows asked, of which {self.rows:,} are kept here"]
+        lines += [told(part, short=True) for part in self.evidence[:SHOWN]]
+        more = len(self.evidence) - SHOWN
+        return "\n\n".join([*lines, f"… and {more:,} answers more in .evidence"] if more > 0 else lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def told(part: Evidence, *, short: bool = False) -> str:
+    """One answer in words, for people; a short one without prompt, model and raw answer."""
+    from uql.render import printable
+
+    answer = "not asked" if not part.asked else f"no answer: {part.failure}" if part.failure else repr(part.value)
+    if not math.isnan(part.probability):
+        answer += f" (probability {part.probability:.2f})"
+    lines = [f'"{part.clause}" → {answer}']
+    lines += [f"  {name}: {printable(value)}" for name, value in part.shown]
+    if short:
+        return "\n".join(lines)
+    if part.asked:
+        lines.append(f"  model: {part.model}")
+    if part.input_tokens is not None:
+        price = f", ${part.usd:.6f}" if part.usd else ""
+        lines.append(f"  call: {part.input_tokens:,} + {part.output_tokens or 0:,} tokens{price}")
+    if part.ledger_id:
+        lines.append(f"  ledger: {part.ledger_id}")
+    if part.raw:
+        lines.append(f"  raw: {printable(part.raw[:500])}")
+    if part.prompt and part.asked:
+        lines += ["  prompt:", *(f"    {printable(line)}" for line in part.prompt.splitlines())]
+    return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The answers to one virtual column for the rows that are kept: arrays over them."""
+
+    column: VirtualColumn
+    question: Question
+    values: NDArray[np.object_]
+    asked: NDArray[np.bool_]
+    probabilities: NDArray[np.float32]
+    rows: list[list[Row]]  # for each way in which it was put, what was shown of each row
+
+
+@dataclass(slots=True)
+class Trace:
+    """What is kept of a run so that it can be asked why: `why(i)`."""
+
+    provider: Provider
+    ledger: str | None
+    secret: bytes
+    seed: int
+    behind: list[list[int]]  # for each output row, positions among the kept rows
+    rids: list[int]
+    columns: list[_Asked]
+    failures: dict[tuple[int, str], tuple[str, str]]  # candidate row and text → what was said, and the raw reply
+    held: dict[bytes, Answer] = field(default_factory=dict)  # of a ledger that keeps nothing, its answers
+
+    def why(self, i: int) -> Why:
+        """The answers behind output row `i`. Raises DataError (UQL515) where there is no such row."""
+        if not 0 <= i < len(self.behind):
+            last = len(self.behind) - 1
+            raise DataError(
+                f"nothing is kept of row {i}: it is kept of the rows 0 … {last}",
+                code="UQL515",
+                help=f"of large results the first {KEPT_ROWS:,} rows are kept, of images {KEPT_MEDIA}: put it there by ORDER BY",
+            )
+        wanted = self.behind[i]
+        keys = {(n, k): self._keys(part, k) for n, part in enumerate(self.columns) for k in wanted}
+        found = self._found([key for several in keys.values() for key, _ in several])
+        evidence = []
+        for k in wanted:
+            for n, part in enumerate(self.columns):
+                evidence.append(self._evidence(part, k, keys[n, k], found))
+        return Why(i, tuple(evidence), len(wanted))
+
+    def _keys(self, part: _Asked, k: int) -> list[tuple[bytes, Row]]:
+        from uql.llm.asked import question_key, row_key
+        from uql.llm.ledger import keyed
+
+        head = question_key(self.provider, part.question)
+        return [(keyed(self.secret, head, row_key(shown[k])), shown[k]) for shown in part.rows]
+
+    def _found(self, keys: list[bytes]) -> dict[bytes, Answer]:
+        from uql.llm.ledger import Ledger
+
+        if self.held or self.ledger == ":memory:" or not keys:
+            return self.held
+        with Ledger(self.ledger) as ledger:
+            return ledger.answers(keys)
+
+    def _evidence(self, part: _Asked, k: int, keys: list[tuple[bytes, Row]], found: dict[bytes, Answer]) -> Evidence:
+        from uql.llm import codec
+
+        key, row = next(((key, row) for key, row in keys if key in found), keys[0])
+        held = found.get(key)
+        said, raw = self.failures.get((self.rids[k], part.column.text), ("", ""))
+        tokens_in, tokens_out, usd = held.paid if held is not None and held.paid is not None else (None, None, None)
+        return Evidence(
+            part.column.text,
+            tuple(_shown(row)),
+            _prompt(part.question, row, self.provider, self.seed),
+            part.values[k],
+            float(part.probabilities[k]),
+            codec.dumps(replace(held, paid=None)) if held is not None else raw,
+            said,
+            self.provider.name,
+            key.hex() if held is not None else "",
+            tokens_in,
+            tokens_out,
+            usd,
+            bool(part.asked[k]) or bool(said),
+        )
+
+
+def _shown(row: Row) -> list[tuple[str, str]]:
+    shown = []
+    for cell in row.cells:
+        value = cell.value
+        text = f"{cell.media_type or 'bytes'}, {len(value):,} bytes" if isinstance(value, bytes) else value
+        shown.append((f"{cell.table}.{cell.name}" if cell.table else cell.name, "NULL" if text is None else text))
+    return shown + [(f"{{{name}}}", value) for name, value in row.holes if "." not in name]
+
+
+def _prompt(question: Question, row: Row, provider: Provider, seed: int) -> str:
+    """The words of a request with this question alone: to a model of this machine the row first, to others behind a fence."""
+    from uql.llm.prompts import fused
+
+    if provider.is_local:
+        prompt = fused.MODULES[type(question)].alone(question, row)
+    else:
+        prompt = fused.prompt((question,), row, seed)
+    return f"{prompt.system}\n{prompt.user}"
+
+
+async def trace(output: Output, ctx: Context, gate: Gate) -> Trace | None:
+    """What has to be kept of a run, read while its tables are there; None where no model was asked about its rows."""
+    relation = output.relation
+    if relation is None:
+        return None
+    columns = [column for column in relation.columns.values() if column.id in relation.shown_with]
+    if not columns or (output.rids is None and not output.members and output.estimates is None):
+        return None
+    behind = _behind(output, relation, columns)
+    rids = sorted({rid for part in behind for rid in part})
+    if not rids:
+        return None
+    place = {rid: k for k, rid in enumerate(rids)}
+    wanted = np.array(rids, dtype=np.int64)
+    shown = {
+        together: relation.rows(wanted, together)
+        for together in dict.fromkeys(t for column in columns for t in relation.shown_with[column.id])
+    }
+    asked = [
+        _Asked(
+            column,
+            relation.question(column),
+            relation.values[column.id][wanted],
+            relation.asked[column.id][wanted],
+            relation.probabilities[column.id][wanted],
+            [shown[together] for together in relation.shown_with[column.id]],
+        )
+        for column in columns
+    ]
+    provider = await gate.provider()
+    failures = {(e.row, e.clause): (f"{e.kind}: {e.message}", e.raw) for e in ctx.errors}
+    made = Trace(
+        provider,
+        gate.ledger.path,
+        gate.ledger.secret,
+        gate.run.seed,
+        [[place[rid] for rid in part] for part in behind],
+        rids,
+        asked,
+        failures,
+    )
+    if gate.ledger.path == ":memory:":  # nothing else keeps its answers
+        keys = [key for part in asked for k in range(len(rids)) for key, _ in made._keys(part, k)]
+        made.held = await gate.ledger.get(keys)
+    return made
+
+
+def _behind(output: Output, relation: Relation, columns: list[VirtualColumn]) -> list[list[int]]:
+    """The candidate rows behind each output row."""
+    media = any(relation.fields[c].type == "BLOB" for column in columns for c in column.reads if c in relation.fields)
+    most = KEPT_MEDIA if media else KEPT_ROWS
+    if output.rids is not None:
+        return [[rid] for rid in output.rids[:most].tolist()]
+    if output.members:
+        return [members[:OF_GROUP].tolist() for members in output.members[: max(1, most // OF_GROUP)]]
+    asked = np.logical_or.reduce([relation.asked[column.id] for column in columns])
+    return [np.flatnonzero(asked)[:OF_GROUP].tolist()] * min(output.table.num_rows, 1)

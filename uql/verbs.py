@@ -1,0 +1,68 @@
+"""DuckDB's verbs on a result: filter, project, order, join … over the rows it has, in a DuckDB of their own. No model is asked.
+
+An estimated column x brings its interval along as x_low and x_high, as `TO name` stores it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from uql.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.result import Outcome
+
+Step = Callable[[duckdb.DuckDBPyRelation, Callable[[Any], duckdb.DuckDBPyRelation]], duckdb.DuckDBPyRelation]
+
+
+def relation(outcome: Outcome) -> duckdb.DuckDBPyRelation:
+    """The rows as a relation of an in-memory DuckDB, which lives as long as the relation."""
+    return _relation(duckdb.connect(":memory:"), _bounded(outcome))
+
+
+def applied(outcome: Outcome, step: Step) -> Outcome:
+    """What a step makes of the rows. Its cost, errors and notes are those of the query. Raises DataError (UQL509)."""
+    with duckdb.connect(":memory:") as con:
+        try:
+            made = step(_relation(con, _bounded(outcome)), lambda other: _relation(con, as_arrow(other)))
+            types = [str(kind) for kind in made.types]
+            table = made.to_arrow_table() if hasattr(made, "to_arrow_table") else made.fetch_arrow_table()
+        except duckdb.Error as error:
+            raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+    return replace(outcome, table=table, types=types, estimates={}, unverified=[], trace=None)
+
+
+def as_arrow(other: Any) -> pa.Table:
+    """The rows of a result, a relation, a data frame or an Arrow table. Raises DataError (UQL504) for anything else."""
+    from uql.result import Result
+    from uql.sources.frames import as_table
+
+    if isinstance(other, Result):
+        return _bounded(other.run())
+    if isinstance(other, duckdb.DuckDBPyRelation):
+        return other.to_arrow_table() if hasattr(other, "to_arrow_table") else other.fetch_arrow_table()
+    table = as_table("the other side", other)
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(table, pandas.DataFrame):
+        import pyarrow as pa
+
+        return pa.Table.from_pandas(table, preserve_index=False)
+    return table
+
+
+def _relation(con: duckdb.DuckDBPyConnection, table: pa.Table) -> duckdb.DuckDBPyRelation:
+    return con.from_arrow(table)
+
+
+def _bounded(outcome: Outcome) -> pa.Table:
+    from uql.render import unique_names, with_bounds
+
+    table = with_bounds(outcome.table, outcome.estimates)
+    return table.rename_columns(unique_names(table.column_names))
