@@ -11,7 +11,10 @@ from collections.abc import Sequence
 
 COMMANDS = {  # name → the module that holds its typer app, and one line of help
     "models": ("uql.command.models", "fetch, list and test models"),
+    "bench": ("uql.command.bench", "run suites of benchmarks, print their tables, compare two runs"),
+    "oracle": ("uql.command.oracle", "serve a table of labels as a model of OpenAI's protocol"),
     "config": ("uql.command.config", "show every setting and where its value comes from"),
+    "ui": ("uql.command.ui", "the web page: editor, plans, rows, reasons, charts"),
 }
 
 

@@ -1,0 +1,234 @@
+"""The HTTP side of `uql ui`: pages and JSON over one Session. Every request needs the token, and a Host of this machine.
+
+The token comes once in the address, then lives in a cookie that no script and no other site can use; a changing request must also carry
+the header X-UQL, which no form of another site can send. A page of another origin can so neither read nor start anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+from collections.abc import AsyncIterator, Callable
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from uql.errors import UQLError
+from uql.ui.session import Session, Work, told
+
+if TYPE_CHECKING:
+    from starlette.middleware.base import RequestResponseEndpoint
+
+COOKIE = "uql_token"
+TICK_S = 0.1  # between two looks at a running statement
+LONGEST = 100_000  # characters of a statement
+ASSETS = {
+    "app.css": "text/css",
+    "app.js": "text/javascript",
+    "dag.js": "text/javascript",
+    "editor.js": "text/javascript",
+}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+def app(session: Session, token: str) -> Starlette:
+    """The application. `token` opens it; the server must listen on this machine alone."""
+
+    class Guard(BaseHTTPMiddleware):
+        async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
+            response = _refused(request, token) or await call_next(request)
+            response.headers["Content-Security-Policy"] = POLICY
+            response.headers["X-Content-Type-Options"] = "nosniff"
+            response.headers["Referrer-Policy"] = "no-referrer"
+            response.headers["Cache-Control"] = "no-store"
+            return response
+
+    handlers = Handlers(session, token)
+    made = Starlette(
+        routes=[
+            Route("/", handlers.page),
+            Route("/static/{name}", handlers.asset),
+            Route("/api/schema", handlers.schema),
+            Route("/api/check", handlers.check, methods=["POST"]),
+            Route("/api/runs", handlers.runs),
+            Route("/api/runs", handlers.start, methods=["POST"]),
+            Route("/api/runs/{id}", handlers.run),
+            Route("/api/runs/{id}/events", handlers.events),
+            Route("/api/runs/{id}/cancel", handlers.cancel, methods=["POST"]),
+            Route("/api/runs/{id}/rows", handlers.rows),
+            Route("/api/runs/{id}/errors", handlers.errors),
+            Route("/api/runs/{id}/why", handlers.why),
+            Route("/api/runs/{id}/chart.svg", handlers.chart),
+            Route("/api/diff", handlers.difference),
+        ]
+    )
+    made.add_middleware(Guard)
+    return made
+
+
+def _refused(request: Request, token: str) -> Response | None:
+    """Why a request may not pass, or None."""
+    if request.url.hostname not in ("127.0.0.1", "localhost"):  # another name for this machine: DNS rebinding
+        return PlainTextResponse("this page answers to 127.0.0.1 only", 403)
+    given = request.cookies.get(COOKIE) or ""
+    if request.url.path == "/" and "token" in request.query_params:
+        given = request.query_params["token"]
+    if not hmac.compare_digest(given.encode(), token.encode()):
+        return PlainTextResponse("open the address that `uql ui` printed: it carries the token", 403)
+    if request.method != "GET" and request.headers.get("x-uql") != "1":
+        return PlainTextResponse("the header X-UQL is missing", 403)
+    return None
+
+
+class Handlers:
+    """One method a route. What may take long works in a thread, so that the page stays alive."""
+
+    def __init__(self, session: Session, token: str) -> None:
+        self.session, self.token = session, token
+
+    # ----------------------------------------------------------------------------------------------------------- page
+    async def page(self, request: Request) -> Response:
+        if "token" in request.query_params:
+            response: Response = RedirectResponse("/", 303)
+            response.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
+            return response
+        return Response(_asset("index.html"), media_type="text/html")
+
+    async def asset(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in ASSETS:
+            return PlainTextResponse("there is no such file", 404)
+        return Response(_asset(name), media_type=ASSETS[name])
+
+    # ------------------------------------------------------------------------------------------------- before running
+    async def schema(self, request: Request) -> Response:
+        tables = await run_in_threadpool(self.session.schema)
+        return JSONResponse({"tables": tables, "write": self.session.write})
+
+    async def check(self, request: Request) -> Response:
+        text = await _text(request)
+        if text is None:
+            return _bad('send {"text": …}')
+        return JSONResponse(await run_in_threadpool(self.session.check, text))
+
+    # -------------------------------------------------------------------------------------------------------- running
+    async def start(self, request: Request) -> Response:
+        text = await _text(request)
+        if text is None or not text.strip():
+            return _bad("there is no statement")
+        begin = self.session.ask if request.query_params.get("kind") == "ask" else self.session.start
+        return JSONResponse(begin(text).snapshot(), 201)
+
+    async def runs(self, request: Request) -> Response:
+        return JSONResponse([work.snapshot() for work in self.session.works()])
+
+    async def run(self, request: Request) -> Response:
+        return await self._with(request, lambda work: work.snapshot())
+
+    async def cancel(self, request: Request) -> Response:
+        return await self._with(request, lambda work: self.session.cancel(work) or {})
+
+    async def events(self, request: Request) -> Response:
+        """Server-sent events: a snapshot after each change, the last one when it has ended."""
+        work = self.session.work(request.path_params["id"])
+        if work is None:
+            return _missing()
+
+        async def changes() -> AsyncIterator[str]:
+            seen = -1
+            while True:
+                ended = work.status not in ("waiting", "running")
+                if work.version != seen or ended:
+                    seen = work.version
+                    snapshot = await run_in_threadpool(work.snapshot)
+                    yield f"data: {json.dumps(snapshot, ensure_ascii=False)}\n\n"
+                if ended or await request.is_disconnected():
+                    return
+                await asyncio.sleep(TICK_S)
+
+        return StreamingResponse(changes(), media_type="text/event-stream")
+
+    # ----------------------------------------------------------------------------------------------------- what came
+    async def rows(self, request: Request) -> Response:
+        offset, limit = _number(request, "offset", 0), _number(request, "limit", 200)
+        if offset is None or limit is None:
+            return _bad("offset and limit are numbers")
+        return await self._with(request, lambda work: self.session.rows(work, offset, limit))
+
+    async def errors(self, request: Request) -> Response:
+        return await self._with(request, self.session.errors)
+
+    async def why(self, request: Request) -> Response:
+        row = _number(request, "row", None)
+        if row is None:
+            return _bad("row is a number")
+        return await self._with(request, lambda work: {"text": self.session.why(work, row)})
+
+    async def chart(self, request: Request) -> Response:
+        def draw(work: Work) -> Response:
+            return Response(self.session.chart(work), media_type="image/svg+xml")
+
+        return await self._with(request, draw)
+
+    async def difference(self, request: Request) -> Response:
+        one = self.session.work(request.query_params.get("a", ""))
+        other = self.session.work(request.query_params.get("b", ""))
+        if one is None or other is None:
+            return _missing()
+        return await _answered("", lambda: self.session.difference(one, other))
+
+    async def _with(self, request: Request, work_on: Callable[[Work], Any]) -> Response:
+        work = self.session.work(request.path_params["id"])
+        if work is None:
+            return _missing()
+        return await _answered(work.text, lambda: work_on(work))
+
+
+def _asset(name: str) -> bytes:
+    return files("uql.ui").joinpath("static", name).read_bytes()
+
+
+async def _text(request: Request) -> str | None:
+    """The text of the body's JSON; None where there is none or it is too long."""
+    body = await request.body()
+    if len(body) > 4 * LONGEST:
+        return None
+    try:
+        given = json.loads(body)
+    except ValueError:
+        return None
+    text = given.get("text") if isinstance(given, dict) else None
+    return text if isinstance(text, str) and len(text) <= LONGEST else None
+
+
+async def _answered(text: str, work: Callable[[], Any]) -> Response:
+    try:
+        found = await run_in_threadpool(work)
+    except UQLError as error:
+        return JSONResponse({"error": told(error, text)}, 400)
+    return found if isinstance(found, Response) else JSONResponse(found)
+
+
+def _number(request: Request, name: str, default: int | None) -> int | None:
+    value = request.query_params.get(name)
+    if value is None:
+        return default
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 12 else None
+
+
+def _bad(message: str) -> Response:
+    return JSONResponse({"error": {"message": message}}, 400)
+
+
+def _missing() -> Response:
+    return JSONResponse({"error": {"message": "there is no such run; the page was restarted?"}}, 404)

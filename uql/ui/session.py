@@ -1,0 +1,288 @@
+"""What the page works on: one database, its statements one after another in a thread of their own, and what each has given so far."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from uql.errors import DataError, UQLError, UQLSyntaxError
+from uql.progress import Counts
+
+if TYPE_CHECKING:
+    from uql.connection import Connection
+    from uql.result import Result
+
+Status = Literal["waiting", "running", "done", "failed", "interrupted"]
+EXPLAIN = "EXPLAIN (FORMAT JSON) "
+MAX_RUNS = 50  # whose rows are kept
+MAX_PAGE = 1_000  # rows in one reply
+MAX_DIFF = 200  # rows of each side of a difference
+
+
+@dataclass(slots=True)
+class Work:
+    """A statement or a question, and how far it has come. Written by the one thread that runs it, read by any."""
+
+    id: str
+    text: str
+    kind: Literal["uql", "ask"]
+    status: Status = "waiting"
+    counts: Counts = field(default_factory=Counts)
+    asked: Counter[str] = field(default_factory=Counter)  # calls by the first text of their question
+    version: int = 0  # grows with every change
+    started: float = 0.0  # seconds, monotonic
+    result: Result | None = None
+    answer: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    stop: bool = False
+
+    def heard(self, event: Any) -> None:
+        """Takes in an event of the run."""
+        self.counts.add(event)
+        self.counts.seconds = time.monotonic() - self.started
+        if event.kind == "call":
+            self.asked[event.text] += 1
+        self.version += 1
+
+    def snapshot(self) -> dict[str, Any]:
+        """What the page shows while it runs and after."""
+        from uql.render import format_estimate
+
+        counts = self.counts
+        return {
+            "id": self.id,
+            "text": self.text,
+            "kind": self.kind,
+            "status": self.status,
+            "line": counts.line(),
+            "calls": counts.calls,
+            "cap": counts.cap,
+            "asked": dict(self.asked),
+            "estimates": [
+                {"name": name, "text": format_estimate(e), "value": e.value, "low": e.low, "high": e.high}
+                for name, e in list(counts.estimates.items())
+            ],
+            "seconds": round(counts.seconds, 2),
+            "error": self.error,
+            "answer": self.answer,
+            "result": self._about() if self.status in ("done", "interrupted") and self.result is not None else None,
+        }
+
+    def _about(self) -> dict[str, Any]:
+        from uql.render import footer, printable
+
+        assert self.result is not None
+        data = self.result.arrow()
+        return {
+            "columns": data.column_names,
+            "types": list(self.result.types),
+            "rows": data.num_rows,
+            "footer": [printable(line) for line in footer(self.result)],
+            "errors": len(self.result.errors),
+            "partial": self.result.partial,
+            "exact": self.result.exact,
+        }
+
+
+class Session:
+    """One open database behind the page.
+
+    Args:
+        connection: what statements run on, one at a time; it is closed with the session.
+        write: may statements change the database? Otherwise only queries, EXPLAIN and SET pass.
+    """
+
+    def __init__(self, connection: Connection, *, write: bool = False) -> None:
+        self._runs, self._checks = connection, connection.cursor()
+        self.write = write
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="uql-ui-run")
+        self._checking = threading.Lock()
+        self._works: OrderedDict[str, Work] = OrderedDict()
+        self._current: Work | None = None
+
+    def close(self) -> None:
+        """Ends what runs, keeping what was paid for, and closes the connections."""
+        for work in self._works.values():
+            work.stop = True
+        self._runs.interrupt()
+        self._thread.shutdown(cancel_futures=True)
+        self._checks.close()
+        self._runs.close()
+
+    # ------------------------------------------------------------------------------------------------- before running
+    def check(self, text: str) -> dict[str, Any]:
+        """The plan and the price of a statement, or what is wrong with it and where. Makes no call."""
+        import json
+
+        with self._checking:
+            try:
+                self._allowed(text)
+                if not _is_query(text):
+                    return {"ok": True, "plan": None}
+                shown = self._checks.uql(f"{EXPLAIN}{text}").fetchall()
+                return {"ok": True, "plan": json.loads("\n".join(row[0] for row in shown))}
+            except UQLError as error:
+                return {"ok": False, "error": told(error, text)}
+
+    def schema(self) -> list[dict[str, Any]]:
+        """Tables and views with their columns, for the list at the side and for completion."""
+        with self._checking:
+            rows = self._checks.sql(
+                "SELECT table_name, list(column_name ORDER BY column_index), list(data_type ORDER BY column_index)"
+                " FROM duckdb_columns() WHERE NOT internal GROUP BY ALL ORDER BY 1"
+            ).fetchall()
+        return [{"table": t, "columns": c, "types": k} for t, c, k in rows]
+
+    def _allowed(self, text: str) -> None:
+        """Raises DataError (UQL511) where the page is read-only and the statement would change something."""
+        from uql.compiler.parser import parse, parse_script
+        from uql.compiler.syntax import Explain, Select, SetOption, Union
+
+        if self.write:
+            return
+        for piece, span in parse_script(text):
+            if isinstance(piece, str):  # not UQL: say where
+                parse(" " * span.start + piece)
+            query = piece.statement if isinstance(piece, Explain) else piece
+            reads = isinstance(query, Select | Union) and query.to is None
+            if not reads and not isinstance(query, SetOption):
+                raise DataError(
+                    "this page only reads: a query, EXPLAIN or SET",
+                    code="UQL511",
+                    help="start it with `uql ui DATABASE --write` to change the database",
+                )
+
+    # --------------------------------------------------------------------------------------------------------- running
+    def start(self, text: str) -> Work:
+        """Puts a statement in the queue."""
+        return self._submit(Work(uuid.uuid4().hex[:12], text, "uql"), self._query)
+
+    def ask(self, question: str) -> Work:
+        """Puts a question in words in the queue."""
+        return self._submit(Work(uuid.uuid4().hex[:12], question, "ask"), self._question)
+
+    def _submit(self, work: Work, run: Callable[[Work], None]) -> Work:
+        self._works[work.id] = work
+        while len(self._works) > MAX_RUNS and next(iter(self._works.values())).status not in ("waiting", "running"):
+            self._works.popitem(last=False)
+        self._thread.submit(self._do, work, run)
+        return work
+
+    def _do(self, work: Work, run: Callable[[Work], None]) -> None:
+        work.started = time.monotonic()
+        if work.stop:
+            work.status, work.version = "interrupted", work.version + 1
+            return
+        work.status, self._current = "running", work
+        stop = self._runs.on_event(work.heard)
+        status: Status = "failed"
+        try:
+            run(work)
+            status = "interrupted" if work.stop else "done"
+        except UQLError as error:
+            work.error = told(error, work.text)
+        finally:
+            stop()
+            self._current = None
+            work.counts.seconds = time.monotonic() - work.started
+            work.status = status
+            work.version += 1
+
+    def _query(self, work: Work) -> None:
+        self._allowed(work.text)
+        result = self._runs.uql(work.text)
+        result.run()
+        work.result = result
+
+    def _question(self, work: Work) -> None:
+        from uql.ui.answers import shown
+
+        answer = self._runs.ask(work.text)
+        work.answer = shown(answer)
+
+    def cancel(self, work: Work) -> None:
+        """Ends a statement early; what was answered stays in the ledger."""
+        work.stop = True
+        if self._current is work:
+            self._runs.interrupt()
+
+    # ----------------------------------------------------------------------------------------------------- what came
+    def works(self) -> Iterator[Work]:
+        """Newest first."""
+        return reversed(list(self._works.values()))
+
+    def work(self, id: str) -> Work | None:
+        return self._works.get(id)
+
+    def rows(self, work: Work, offset: int, limit: int) -> list[list[str | None]]:
+        """Rows offset … as texts, None for NULL, an estimate with its interval."""
+        from uql.render import page
+
+        return page(done(work), max(0, offset), max(0, min(limit, MAX_PAGE)))
+
+    def errors(self, work: Work) -> list[dict[str, Any]]:
+        """Every answer that could not be had."""
+        return [{"row": str(e.row), "kind": e.kind, "message": e.message} for e in done(work).errors[:MAX_PAGE]]
+
+    def why(self, work: Work, row: int) -> str:
+        """Why output row `row` says what it says: question, raw answer, probability, model, cost."""
+        return str(done(work).why(row))
+
+    def chart(self, work: Work) -> bytes:
+        """The plot of a result as SVG."""
+        return done(work).plot().svg()
+
+    def difference(self, one: Work, other: Work) -> dict[str, Any]:
+        """Rows that only one of two results has, counted with their repetitions.
+
+        Raises: DataError (UQL512) where they have other columns.
+        """
+        import duckdb
+
+        from uql.render import texts_of
+
+        a, b = done(one).arrow(), done(other).arrow()
+        if a.column_names != b.column_names:
+            raise DataError(
+                f"the results have other columns: {', '.join(a.column_names)} and {', '.join(b.column_names)}",
+                code="UQL512",
+            )
+        with duckdb.connect(":memory:") as con:
+            con.register("a", a)
+            con.register("b", b)
+            only_a = con.sql(f"SELECT * FROM a EXCEPT ALL SELECT * FROM b LIMIT {MAX_DIFF}").to_arrow_table()
+            only_b = con.sql(f"SELECT * FROM b EXCEPT ALL SELECT * FROM a LIMIT {MAX_DIFF}").to_arrow_table()
+        return {"columns": a.column_names, "only_first": texts_of(only_a), "only_second": texts_of(only_b)}
+
+
+def done(work: Work) -> Result:
+    """The result of a statement that has one. Raises: DataError (UQL513) where it has none."""
+    if work.result is None or work.status not in ("done", "interrupted"):
+        raise DataError(f"run {work.id} has no rows: it is {work.status}", code="UQL513")
+    return work.result
+
+
+def told(error: UQLError, text: str) -> dict[str, Any]:
+    """An error as the page shows it, with its place in `text`; −1 where it has none."""
+    before = len(EXPLAIN) if error.text == EXPLAIN + text else 0
+    start = error.start - before if error.text in (text, EXPLAIN + text) else -1
+    end = max(start + 1, error.end - before)
+    return {"code": error.code, "message": error.message, "help": error.help, "start": max(-1, start), "end": end}
+
+
+def _is_query(text: str) -> bool:
+    """Is it one query, that EXPLAIN can be put before?"""
+    from uql.compiler.parser import parse_script
+    from uql.compiler.syntax import Select, Union
+
+    try:
+        pieces = parse_script(text)
+    except UQLSyntaxError:
+        return True  # let EXPLAIN's parser say what is wrong
+    return len(pieces) == 1 and isinstance(pieces[0][0], Select | Union | str)
