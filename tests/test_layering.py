@@ -77,13 +77,14 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.connection",
         "uql.statements",
         "uql.evidence",
+        "uql.charts",
         "uql.verbs",
         "uql.fluent",
         "uql.functions",
         "uql.notebook",
     ),
     "nl": ("uql.nl",),
-    "cli": ("uql.cli", "uql.command", "uql.shell"),
+    "cli": ("uql.cli", "uql.command", "uql.shell", "uql.ui"),
     "benchmarks": ("uql.benchmarks",),
     "bench": ("uql.command.bench", "uql.command.oracle"),  # the commands over benchmarks
 }
