@@ -42,6 +42,13 @@ class Moments:
     totals: Floats  # (m,)
     covariance: Floats  # (m, m)
     freedom: float
+    squares: float  # Σ of the model's variance of each row times what its draw would stand for, of the first variable
+    expected: float  # the sum of the first variable's predictions
+
+    def event(self, whole: float) -> float | None:
+        """What one more row that counts (or, where most do, that does not) would add to the first total."""
+        rest = min(self.expected, whole - self.expected)
+        return self.squares / rest if rest > 0 else None
 
 
 class AsdSampler(Draws):
@@ -204,6 +211,7 @@ class AsdSampler(Draws):
         drawn = sum(2 * len(self._waves[t].pairs) // 2 for t in complete)
         totals, covariance = np.zeros(m), np.zeros((m, m))
         single, single_squares = 0.0, 0.0
+        events, expected = 0.0, 0.0
         for i, t in enumerate(complete):
             wave = self._waves[t]
             order, sizes, share = wave.cells.order, wave.cells.sizes, len(wave.pairs) / drawn
@@ -221,11 +229,13 @@ class AsdSampler(Draws):
             scale = share**2 * sizes**2 * (1 - 2 / sizes) / 6
             model = self._model_covariance(predicted, i, f, inside, wave)
             covariance += np.einsum("h,jh,kh->jk", scale, d, d) + np.einsum("h,jkh->jk", scale, model)
+            events += share**2 * float((sizes**2 * model[0, 0]).sum()) / 2
+            expected += share * float(f[0, order].sum())
             part = scale * d[0] ** 2
             single, single_squares = single + float(part.sum()), single_squares + float((part**2).sum())
         # the sample's part of the variance has one degree of freedom a cell, the model's part is taken as known
         freedom = float(covariance[0, 0]) ** 2 / single_squares if single_squares > 0 else math.inf
-        return Moments(totals, covariance, freedom)
+        return Moments(totals, covariance, freedom, events, expected)
 
     def _model_covariance(
         self, predicted: list[list[tuple[Floats, Floats]]], i: int, f: Floats, inside: Flags, wave: Wave
@@ -261,12 +271,16 @@ class AsdSampler(Draws):
             # within a group few cells say something of the spread
             freedom = math.inf if domain is None else moments.freedom
             each = np.ones(len(seen))
-            return share_interval(value, variance, seen, each, float(size), size, self.level, None, freedom)
+            event = moments.event(float(size))
+            return share_interval(
+                value, variance, seen, each, float(size), size, self.level, None, freedom, event=event
+            )
         if weights is not None and float(weights[inside].min(initial=0.0)) >= 0:
             whole = float(weights[inside].sum())
             each = weights[self.told][within]
+            part, event = weights[inside], moments.event(whole)
             return share_interval(
-                value, variance, seen, each, whole, int(inside.sum()), self.level, weights[inside], moments.freedom
+                value, variance, seen, each, whole, len(part), self.level, part, moments.freedom, event=event
             )
         return self._open_total(value, variance, moments.freedom, y, inside, weights, bounds)
 
@@ -381,9 +395,11 @@ def share_interval(
     freedom: float = math.inf,
     *,
     ratio: bool = False,
+    event: float | None = None,
 ) -> Three:
-    """Wilson's interval for a total as a share of what it would be if every row counted, with the effective number of
-    draws.
+    """The interval for a total as a share of what it would be if every row counted.
+
+    A beta interval from the estimate's moments; Wilson's where all rows asked agree, never shorter than the exact one.
 
     Args:
         value: the estimate, and `variance` its variance.
@@ -393,7 +409,7 @@ def share_interval(
         weights: (size,) what each row would add, where not 1.
         freedom: of the variance; Student's quantile stands for the normal one.
         ratio: give the share itself, not the total.
-    Source: Korn & Graubard (1998), with the clipping and smoothing of the design note: n_eff in [n/4, 100 n].
+        event: what one more row that counts would add to the estimate; without it whole/n.
     """
     n = len(seen)
     no = float((each - seen).sum())
@@ -417,12 +433,14 @@ def share_interval(
         else:
             low = max(0.0, min(low, 1 - miss))
     else:
-        effective = share * (1 - share) / (variance / whole**2) if variance > 0 else math.inf
-        effective *= (
-            intervals.normal_quantile(confidence) / intervals.t_quantile(confidence, moments_freedom(freedom))
-        ) ** 2
-        effective = min(max(effective, kish / 4), 100 * n)
-        low, high = intervals.wilson(share, effective, confidence)
+        spread = intervals.t_quantile(confidence, moments_freedom(freedom)) / intervals.normal_quantile(confidence)
+        part = max(variance / whole**2 * spread**2, share * (1 - share) / (100 * n))
+        more = (whole / max(kish, 1.0) if event is None else event) / whole
+        if share <= 0.5:
+            low, high = intervals.beta_of_moments(share, part, more, confidence)
+        else:
+            low, high = intervals.beta_of_moments(1 - share, part, more, confidence)
+            low, high = 1 - high, 1 - low
     if ratio:
         return share, low, high
     return value, min(max(low * whole, yes), value), max(min(high * whole, whole - no), value)

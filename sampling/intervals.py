@@ -46,6 +46,37 @@ def wilson(share: float, n: float, confidence: float) -> Interval:
     return low, high
 
 
+def beta_of_moments(mean: float, variance: float, event: float, confidence: float) -> Interval:
+    """An interval for a share with an estimate of known mean and variance: skewed where few rows count.
+
+    The low end is a quantile of the beta distribution with these moments; the high end of the one to which half an
+    event is added that was not seen, as Jeffreys' interval adds half a row. So a share near 0 has a high end of a few
+    events, however large the variance that was estimated from as few.
+
+    Args:
+        mean: the estimate, in [0, 1/2]; shares above are those of the complement.
+        variance: of the estimate.
+        event: what one more row that counts, drawn where such a row is likeliest, would add to the estimate.
+        confidence: of the interval.
+    Source: after Fay & Feuer (1997) and Tiwari, Clegg & Zou (2006), with beta for gamma distributions: the whole is
+    known.
+    """
+    tail = (1 - confidence) / 2
+    low = _beta_quantile(mean, variance, tail)
+    high = _beta_quantile(mean + event / 2, variance + event * event / 2, 1 - tail)
+    return min(low, mean), max(high, mean)
+
+
+def _beta_quantile(mean: float, variance: float, tail: float) -> float:
+    """The quantile of the beta distribution with that mean and variance; the mean itself where it does not vary."""
+    if mean <= 0.0 or mean >= 1.0 or variance <= 0.0:
+        return min(max(mean, 0.0), 1.0)
+    from scipy.special import betaincinv
+
+    size = max(mean * (1 - mean) / variance - 1, 1e-3)
+    return float(betaincinv(mean * size, (1 - mean) * size, tail))
+
+
 def clopper_pearson(hits: int, n: int, confidence: float, *, two_sided: bool = True) -> Interval:
     """The exact binomial interval for a share; one-sided, each end alone holds with `confidence`.
 
