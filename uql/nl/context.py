@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
+    from uql.nl.prompts import Wording
     from uql.nl.workspace import Workspace
     from uql.result import Outcome
     from uql.settings import Settings
@@ -142,6 +143,7 @@ class AskContext:
         shown: Sequence[Row] = (),
         row: Row | None = None,
         max_tokens: int = 1024,
+        version: str = "",
     ) -> Any:
         """One question of planning or writing to the model.
 
@@ -153,6 +155,7 @@ class AskContext:
             shown: rows that the prompt is about, listed before it, shortened and fenced as data.
             row: a row shown whole, with its images.
             max_tokens: of the reply.
+            version: of the words, where they may change.
         Returns: a str, or the parsed JSON value.
         Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; what the
             provider raises for every row.
@@ -162,7 +165,7 @@ class AskContext:
             task=task,
             schema=None if schema is None else json.dumps(schema, sort_keys=False),
             shown=tuple(shown),
-            parameters=(("system", system),),
+            parameters=(("system", system), *((("version", version),) if version else ())),
             max_tokens=max_tokens,
         )
         answers = await self.gate.ask(question, [row or Row()], model=self.planner)
@@ -177,6 +180,17 @@ class AskContext:
             )
         self.prompts.append(Prompted(task, prompt, answers.values[0]))
         return answers.values[0]
+
+    async def say(self, wording: Wording) -> Any:
+        """One request of `uql.nl.prompts` to the planning model. Raises as `ask`."""
+        return await self.ask(
+            wording.user,
+            wording.schema,
+            system=wording.system,
+            task=wording.task,
+            max_tokens=wording.max_tokens,
+            version=wording.version,
+        )
 
     async def read(self, question: Question, rows: Sequence[Row], *, source: str = "") -> Answers:
         """One question about rows of a table, to the model that reads rows. Raises as `Gate.ask`."""

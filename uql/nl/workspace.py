@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from uql.llm.gate import Gate
     from uql.nl.context import Source
     from uql.result import Outcome
+    from uql.schema import Field
 
 MEMORY = "2GB"
 BUSY_S = 20.0  # that one statement may keep DuckDB busy, waiting for models not counted
@@ -159,6 +160,14 @@ class Workspace:
         most = "" if limit is None else f" LIMIT {int(limit)}"
         relation = self._duck.sql(f"SELECT {shown} FROM {_quote(name)}{most}")
         return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+
+    def fields(self, name: str) -> tuple[Field, ...]:
+        """The columns of a source or a kept result. Raises UnknownTableError."""
+        source = self._sources.get(name.lower())
+        if source is not None:
+            return source.fields
+        with self._connection() as connection:
+            return connection.catalog.table((name,)).fields
 
     def rows(self, name: str) -> int:
         """How many rows a kept result or a source has."""

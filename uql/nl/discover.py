@@ -1,0 +1,252 @@
+"""Discovery: which tables and columns of the database a question may need, what they hold, and how they are joined.
+
+A text or image collection is a table with a text or image column. Tables and columns are ranked by the similarity of the question
+to their names, comments and sampled values; values that stand in the question are shown first; foreign keys are found from names and
+values. Source: CAESURA (Urban and Binnig, 2023), discovery phase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uql.errors import QuestionError
+from uql.llm.prompts.rows import short
+from uql.nl.context import Source
+from uql.nl.links import Column, Link, links_between
+from uql.schema import Field, Modality, Table
+
+if TYPE_CHECKING:
+    from uql.catalog import Catalog
+    from uql.features.embedder import Embedder
+
+SAMPLED = 1_000  # rows of a table that are looked at
+VALUES = 3  # examples of a column
+LONGEST_VALUE = 40  # characters of an example
+MAX_TABLES = 18
+CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
+_WORD = re.compile(r"[^\W_]+")
+_UNSAFE = re.compile(r"\W+")
+_STOP = frozenset("a an and are as at by do does each for from has have how in is it its many me of on or that the their to was were what "
+                  "when where which who with show list give all any much more most than".split())  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a plan may name.
+
+    Attributes:
+        sources: by name, the nearest to the question first.
+        links: pairs of columns on which two sources are joined.
+        relevant: columns as (table, column) that the question needs, where somebody said so; empty: nobody did.
+    """
+
+    sources: Mapping[str, Source]
+    links: tuple[Link, ...] = ()
+    relevant: frozenset[tuple[str, str]] = frozenset()
+
+    def only(self, names: Sequence[str]) -> Scope:
+        """The part of the scope that holds these tables."""
+        kept = {n: s for n, s in self.sources.items() if n in names}
+        return replace(self, sources=kept, links=tuple(x for x in self.links if x.left.table in kept and x.right.table in kept))
+
+
+def discover(
+    question: str, catalog: Catalog, embedder: Embedder | None, *, tables: Sequence[str] | None = None, most: int = MAX_TABLES
+) -> Scope:
+    """The tables that a question may need, the nearest first. Asks no model.
+
+    Args:
+        question: in words.
+        catalog: of the user's database.
+        embedder: of names, comments and values; None: words in common alone.
+        tables: names to choose from; None: all tables and views that a bare name reaches.
+        most: tables.
+    Raises: QuestionError (UQL633) where there is no table; UnknownTableError for a name given.
+    """
+    names = list(tables) if tables is not None else catalog.names()
+    if not names:
+        raise QuestionError("there are no tables to ask about", code="UQL633", help="open a database, or CREATE TABLE … first")
+    found = [_source(catalog.table(tuple(name.split("."))), catalog, question) for name in names]
+    scores = _scores(question, found, embedder)
+    ranked = [replace(s, score=float(v)) for s, v in sorted(zip(found, scores, strict=True), key=lambda p: -p[1])][:most]
+    taken: dict[str, Source] = {}
+    for source in ranked:
+        name, n = source.name, 2
+        while name.lower() in map(str.lower, taken):
+            name, n = f"{source.name}_{n}", n + 1
+        taken[name] = replace(source, name=name)
+    return Scope(taken, links_between(list(taken.values()), catalog))
+
+
+def shortlist(scope: Scope, question: str, embedder: Embedder | None, *, tables: int = 6) -> Scope:
+    """The nearest tables with those that connect them, where there are many."""
+    if len(scope.sources) <= tables:
+        return scope
+    kept = list(scope.sources)[:tables]
+    for link in scope.links:  # a table between two that are kept
+        for inner, outer in ((link.left.table, link.right.table), (link.right.table, link.left.table)):
+            if inner in kept or outer not in kept:
+                continue
+            if sum(inner in (x.left.table, x.right.table) and bool({x.left.table, x.right.table} & set(kept)) for x in scope.links) > 1:
+                kept.append(inner)
+    return scope.only(kept)
+
+
+# ----------------------------------------------------------------------------------------------------------- the prompt
+def schema_text(scope: Scope, *, tokens: int = 4_000) -> str:
+    """The scope as a prompt shows it, within so many tokens.
+
+    Tables far from the question lose their examples first, then the columns that nothing points to, then stand with their name alone.
+    """
+    levels = [2] * len(scope.sources)
+    names = list(scope.sources)
+    while True:
+        text = _written(scope, dict(zip(names, levels, strict=True)))
+        if len(text) <= tokens * CHARS_A_TOKEN or not any(levels):
+            return text if len(text) <= tokens * CHARS_A_TOKEN else text[: int(tokens * CHARS_A_TOKEN)]
+        worst = max(levels)
+        last = max(i for i, level in enumerate(levels) if level == worst)
+        levels[last] -= 1
+
+
+def tokens_of(text: str) -> int:
+    """About how many tokens a text has, rather too many."""
+    return int(len(text) / CHARS_A_TOKEN) + 1
+
+
+def _written(scope: Scope, levels: Mapping[str, int]) -> str:
+    lines: list[str] = []
+    linked = {(x.table, x.name) for link in scope.links for x in (link.left, link.right)}
+    for name, source in scope.sources.items():
+        level = levels[name]
+        said = f": {short(source.description)}" if source.description else ""
+        lines.append(f"{name} ({source.row_count} rows){said}")
+        fields = [f for f in source.shown if level or (name, f.name) in linked or (name, f.name) in scope.relevant]
+        if level == 2:
+            for f in fields:
+                lines.append("  " + _column(source, f, (name, f.name) in scope.relevant))
+        elif fields:
+            lines.append("  " + ", ".join(f"{f.name} {_type(f)}" for f in fields))
+    if scope.links:
+        lines.append("Joins: " + "; ".join(str(link) for link in scope.links))
+    return "\n".join(lines)
+
+
+def _column(source: Source, f: Field, relevant: bool) -> str:
+    parts = [f"{f.name} {_type(f)}"]
+    if f.description:
+        parts.append(short(f.description))
+    examples = source.samples.get(f.name, ())
+    if examples:
+        parts.append("as " + ", ".join(examples))
+    if relevant:
+        parts.append("(relevant)")
+    return " ".join(parts)
+
+
+def _type(f: Field) -> str:
+    match f.modality:
+        case Modality.TEXT:
+            return "TEXT (read by the model)"
+        case Modality.IMAGE:
+            return "IMAGE (seen by the model)"
+        case Modality.AUDIO:
+            return "AUDIO (heard by the model)"
+        case Modality.DOCUMENT:
+            return "DOCUMENT (read by the model)"
+    return f.type
+
+
+# ------------------------------------------------------------------------------------------------------------ the tables
+def _source(table: Table, catalog: Catalog, question: str) -> Source:
+    plain = _UNSAFE.sub("_", table.name).strip("_") or "t"
+    fields = table.fields
+    return Source(plain, table.name, fields, table.row_count or 0, table.description, _samples(table, catalog, question))
+
+
+def _samples(table: Table, catalog: Catalog, question: str) -> dict[str, tuple[str, ...]]:
+    """Example values of the columns that may be shown: those that stand in the question first, then the most frequent."""
+    samples: dict[str, tuple[str, ...]] = {}
+    low = question.lower()
+    columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
+    if not columns or not table.row_count:
+        return samples
+    rows = f"(SELECT * FROM {table.sql} LIMIT {SAMPLED})"
+    for f in columns:
+        quoted = '"' + f.name.replace('"', '""') + '"'
+        found = catalog.cursor.execute(
+            f"SELECT CAST({quoted} AS VARCHAR) AS v, count(*) AS n FROM {rows} WHERE {quoted} IS NOT NULL"
+            " GROUP BY v ORDER BY n DESC, v LIMIT 1000"
+        ).fetchall()
+        values = [str(v) for v, _ in found]
+        named = [v for v in values if len(v) > 2 and _stands_in(v.lower(), low)]
+        chosen = [*named, *(v for v in values if v not in named)][: 1 if f.modality is Modality.TEXT else VALUES]
+        quotes = f.type == "VARCHAR"
+        samples[f.name] = tuple(f"'{_cut(v)}'" if quotes else _cut(v) for v in chosen)
+    return samples
+
+
+def _stands_in(value: str, question: str) -> bool:
+    at = question.find(value)
+    if at < 0:
+        return False
+    before, after = question[at - 1 : at], question[at + len(value) : at + len(value) + 1]
+    return not before.isalnum() and not (after.isalnum() and after != "s")
+
+
+def _cut(value: str) -> str:
+    line = short(value)
+    return line if len(line) <= LONGEST_VALUE else line[: LONGEST_VALUE - 1] + "…"
+
+
+def _scores(question: str, sources: Sequence[Source], embedder: Embedder | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """(n,) similarity of each table: that of its text, or of its nearest column, with words and values in common."""
+    texts, owner = [], []
+    for i, source in enumerate(sources):
+        texts.append(f"{_spaced(source.name)} {source.description} {' '.join(_spaced(f.name) for f in source.shown)}")
+        owner.append(i)
+        for f in source.shown:
+            values = " ".join(source.samples.get(f.name, ()))
+            texts.append(f"{_spaced(source.name)} {_spaced(f.name)} {f.description} {values}")
+            owner.append(i)
+    wanted = _words(question)
+    common = np.array([len(wanted & _words(text)) / (1 + len(wanted)) for text in texts])
+    near = np.zeros(len(texts))
+    if embedder is not None:
+        vectors = embedder.embed([question, *texts])
+        near = (vectors[1:] @ vectors[0]).astype(np.float64)
+    score = np.zeros(len(sources))
+    for i in range(len(sources)):
+        mine = np.flatnonzero(np.array(owner) == i)
+        score[i] = near[mine].max() + common[mine].max() + 0.5 * near[mine[0]] + common[mine].sum() / 4
+        if any(v.strip("'").lower() in question.lower() for vs in sources[i].samples.values() for v in vs if len(v) > 4):
+            score[i] += 0.3  # a value of it is named
+    return score
+
+
+def _spaced(name: str) -> str:
+    """
+    >>> _spaced("birthDate_ofPlayer")
+    'birth Date of Player'
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("_", " "))
+
+
+def _words(text: str) -> set[str]:
+    """The stems of a text's words, roughly: players and player are one."""
+    return {_stem(w) for w in (found.lower() for found in _WORD.findall(_spaced(text))) if w not in _STOP and len(w) > 1}
+
+
+def _stem(word: str) -> str:
+    for ending in ("ies", "es", "s", "ed", "ing"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)] + ("y" if ending == "ies" else "")
+    return word
+
+
+__all__ = ["Column", "Link", "Scope", "discover", "schema_text", "shortlist", "tokens_of"]

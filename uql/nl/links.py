@@ -1,0 +1,118 @@
+"""Foreign keys, found from the names of columns and the values in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from uql.schema import Field, Modality
+
+if TYPE_CHECKING:
+    from uql.catalog import Catalog
+    from uql.nl.context import Source
+
+SAMPLED = 2_000  # rows of a table whose values are compared
+SHARE = 0.5  # of the values of one side that the other must hold where the names agree
+SURE = 0.95  # where they do not
+_WHOLE = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UINTEGER", "HUGEINT")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    table: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Rows of `left` point to rows of `right`, whose column is (nearly) a key."""
+
+    left: Column
+    right: Column
+
+    def __str__(self) -> str:
+        return f"{self.left} = {self.right}"
+
+
+def links_between(sources: Sequence[Source], catalog: Catalog) -> tuple[Link, ...]:
+    """The joins between these tables, at most one a pair of tables and name.
+
+    A column points to a key of another table when their names agree (the same name, `team_id` and `teams.id`, `team` and `teams.name`)
+    and they share values, or when all its texts are values of that key.
+    """
+    values = {s.name: {f.name: _values(s, f, catalog) for f in s.fields if _joins(f)} for s in sources}
+    found: list[Link] = []
+    for target in sources:
+        for key in target.fields:
+            held = values[target.name].get(key.name)
+            if not held or not held[1]:
+                continue
+            for other in sources:
+                if other.name == target.name:
+                    continue
+                link = _best(other, target, key, values[other.name], held[0])
+                if link is not None and not _known(link, found):
+                    found.append(link)
+    return tuple(found)
+
+
+def _best(other: Source, target: Source, key: Field, held: dict[str, tuple[set[str], bool]], keys: set[str]) -> Link | None:
+    """The column of `other` that points to the key, the one with the most fitting name."""
+    best: tuple[float, Link] | None = None
+    for f in other.fields:
+        if f.name not in held or _family(f) != _family(key):
+            continue
+        mine = held[f.name][0]
+        if not mine:
+            continue
+        share = len(mine & keys) / len(mine)
+        fits = _agree(f.name, key.name, target.name)
+        if (fits and share >= SHARE) or (_family(f) == "text" and share >= SURE and len(mine) >= 3 and not held[f.name][1]):
+            score = fits + share
+            if best is None or score > best[0]:
+                best = score, Link(Column(other.name, f.name), Column(target.name, key.name))
+    return best[1] if best is not None else None
+
+
+def _agree(name: str, key: str, table: str) -> float:
+    """How well a column's name says that it points to `table.key`: 0 not at all.
+
+    >>> _agree("team_id", "id", "teams"), _agree("game_id", "game_id", "reports"), _agree("height", "id", "teams")
+    (2.0, 1.0, 0.0)
+    """
+    low, key, table = name.lower(), key.lower(), table.lower()
+    singular = table[:-1] if table.endswith("s") else table
+    if low in {f"{table}_{key}", f"{singular}_{key}", f"{singular}{key}", f"{table}{key}"}:
+        return 2.0
+    if low in {table, singular} and key in {"id", "name", "code", "key"}:
+        return 1.5
+    return 1.0 if low == key else 0.0
+
+
+def _known(link: Link, found: Sequence[Link]) -> bool:
+    """The same join the other way round, or another between the same tables by the same name."""
+    return any({link.left, link.right} == {x.left, x.right} for x in found)
+
+
+def _joins(f: Field) -> bool:
+    return f.modality is Modality.STRUCTURED and not f.private and bool(_family(f))
+
+
+def _family(f: Field) -> str:
+    if f.type in _WHOLE:
+        return "whole"
+    return "text" if f.type in ("VARCHAR", "UUID") else ""
+
+
+def _values(source: Source, f: Field, catalog: Catalog) -> tuple[set[str], bool]:
+    """The distinct values of a column among its first rows, and whether it looks like a key."""
+    table = catalog.table(tuple(source.origin.split(".")))
+    quoted = '"' + f.name.replace('"', '""') + '"'
+    rows = catalog.cursor.execute(f"SELECT CAST({quoted} AS VARCHAR) FROM {table.sql} LIMIT {SAMPLED}").fetchall()
+    given = [str(value) for (value,) in rows if value is not None]
+    distinct = set(given)
+    return distinct, len(distinct) >= 0.98 * len(given) and len(given) > 1

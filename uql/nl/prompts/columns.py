@@ -1,0 +1,18 @@
+"""Which columns does the question need? Source: CAESURA's discovery phase."""
+
+from __future__ import annotations
+
+from uql.nl.prompts import Wording, array, obj, one_of
+
+VERSION = "columns-1"
+
+
+def wording(question: str, schema: str, columns: list[str], tokens: int = 400) -> Wording:
+    return Wording(
+        "columns",
+        VERSION,
+        "You find the columns of a database that a question needs. Texts and images count: what a table does not hold may be read from them.",
+        f"{schema}\n\nQuestion: {question}\n\nList the columns that are needed to answer it: those to filter, to join, to read and to show.",
+        obj({"columns": array(one_of(columns), 12, 1)}),
+        tokens,
+    )

@@ -1,0 +1,31 @@
+"""What went wrong, and what to do: the error questions. Source: CAESURA's prompt on errors, its six questions."""
+
+from __future__ import annotations
+
+from uql.nl.prompts import BOOLEAN, Wording, obj, text
+
+VERSION = "faults-1"
+QUESTIONS = """1. What are the causes of this error?
+2. How can it be fixed?
+3. Are there flaws in the plan, such as a missing step or a wrong input table?
+4. Is there a better plan, such as reading a text or an image instead of a column, or the other way round?
+5. Should another tool be chosen for this step?
+6. Do the arguments of the step have to be changed?"""
+
+
+def wording(question: str, plan: str, step: str, error: str, schema: str) -> Wording:
+    return Wording(
+        "faults",
+        VERSION,
+        "You find out why a step of a plan failed.",
+        f"{schema}\n\nQuestion: {question}\n\nPlan:\n{plan}\n\nThe step that failed:\n{step}\n\nError: {error}\n\n{QUESTIONS}",
+        obj({
+            "causes": text(240),
+            "fix": text(240),
+            "plan_flawed": BOOLEAN,
+            "better_plan": BOOLEAN,
+            "another_tool": BOOLEAN,
+            "other_arguments": BOOLEAN,
+        }),
+        320,
+    )
