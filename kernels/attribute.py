@@ -72,7 +72,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     check = min(RANDOM_PAIRS + FOUND_PAIRS, relation.n)
     if not ctx.fits(1 + len(rows) + check):
         return False
-    proposal = await _propose(column, sides, ctx)
+    proposal = await _propose(column, sides, relation.source, ctx)
     if proposal is None:
         return False
     asked = _Asked(proposal, sides, ctx, relation.source)
@@ -196,13 +196,13 @@ async def _agreement(
     return sum(right), int(both.sum())
 
 
-async def _propose(column: VirtualColumn, sides: tuple[_Side, ...], ctx: Context) -> Proposal | None:
+async def _propose(column: VirtualColumn, sides: tuple[_Side, ...], source: str, ctx: Context) -> Proposal | None:
     shown: dict[Row, None] = {}
     for side in sides:
         picked = ctx.rng.choice(len(side.rows), min(SHOWN // 2, len(side.rows)), replace=False)
         shown.update(dict.fromkeys(side.rows[i] for i in sorted(picked) if not side.rows[i].is_null))
     question = Write(column.text, task="attribute", schema=SCHEMA, shown=tuple(shown), max_tokens=300)
-    return read_proposal(await ctx.write(question, optional=True))
+    return read_proposal(await ctx.write(question, source=source, optional=True))
 
 
 def read_proposal(reply: Any) -> Proposal | None:

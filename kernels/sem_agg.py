@@ -71,7 +71,7 @@ async def summaries(
         )
     found: dict[VirtualColumn, list[object]] = {column: [None] * len(members) for column in columns}
     for column, g, rows in plan:
-        found[column][g] = await _summary(column, rows, ctx)
+        found[column][g] = await _summary(column, rows, relation.source, ctx)
     return found
 
 
@@ -96,20 +96,22 @@ def _length(row: Row) -> int:
     return sum(len(cell.value) if isinstance(cell.value, str) else 1000 for cell in row.cells)
 
 
-async def _summary(column: VirtualColumn, rows: list[Row], ctx: Context) -> object:
+async def _summary(column: VirtualColumn, rows: list[Row], source: str, ctx: Context) -> object:
     schema = _BOOLEAN if column.type == "BOOLEAN" else None
     runs = _chunks([_length(row) for row in rows])
     last = len(runs) == 1
-    parts = [await _ask(column, rows[a:b], "summary", schema if last else None, ctx) for a, b in runs]
+    parts = [await _ask(column, rows[a:b], "summary", schema if last else None, source, ctx) for a, b in runs]
     while len(parts) > 1:
         groups = [parts[i : i + FANOUT] for i in range(0, len(parts), FANOUT)]
         last = len(groups) == 1
         shown = [[Row((Cell("part", str(p)),)) for p in group if p is not None] for group in groups]
-        parts = [await _ask(column, rows, "reduce", schema if last else None, ctx) for rows in shown]
+        parts = [await _ask(column, rows, "reduce", schema if last else None, source, ctx) for rows in shown]
     return parts[0]
 
 
-async def _ask(column: VirtualColumn, rows: list[Row], stage: str, schema: str | None, ctx: Context) -> object:
+async def _ask(
+    column: VirtualColumn, rows: list[Row], stage: str, schema: str | None, source: str, ctx: Context
+) -> object:
     return await ctx.write(
         Write(
             column.text,
@@ -118,5 +120,6 @@ async def _ask(column: VirtualColumn, rows: list[Row], stage: str, schema: str |
             shown=tuple(rows),
             parameters=(("stage", stage),),
             max_tokens=300,
-        )
+        ),
+        source=source,
     )

@@ -98,7 +98,8 @@ async def _named(
             shown=shown,
             parameters=tuple(parameters),
             max_tokens=300,
-        )
+        ),
+        source=relation.source,
     )
     return read_groups(reply, column.into or MOST_GROUPS)
 

@@ -88,6 +88,12 @@ class Catalog:
                 return self._relation(name, file_sql(name), "file")
             raise self._unknown(name, frames or {})
 
+    def offer(self, name: str, data: object) -> None:
+        """Give a table of ours to every statement, as `FROM name()`: `data` is Arrow, and replaces what was offered before."""
+        with self._lock:
+            private = _quoted((self._frames.register(f"{name}()", data),))
+            self.cursor.execute(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE SELECT * FROM {private}")
+
     def function_table(self, name: str, sql: str) -> Table:
         """What a table function gives: `sql` is the call as DuckDB SQL."""
         with self._lock:

@@ -39,6 +39,7 @@ class Outcome:
     partial: bool = False
     unverified: list[int] = field(default_factory=list)
     trace: Trace | None = None  # what `why` needs; None where no model was asked about a row
+    run: str = ""  # its id in the ledger; "" where that keeps nothing
 
 
 class Result:
@@ -66,8 +67,10 @@ class Result:
         quote: Callable[[], Quote],
         text: str,
         store: Callable[[str, Outcome], None],
+        again: Callable[[str], Result] | None = None,
     ) -> None:
         self._run, self._explain, self._quote, self.text, self._store = run, explain, quote, text, store
+        self._again = again
         self._outcome: Outcome | None = None
         self._running = threading.Lock()
 
@@ -283,6 +286,29 @@ class Result:
     def partial(self) -> bool:
         """Did a limit end the run before it was done?"""
         return self.run().partial
+
+    @property
+    def run_id(self) -> str:
+        """Of `uql runs`, and the token of `con.resume`; "" where no model was asked or the ledger keeps nothing."""
+        return self.run().run
+
+    def retry_failed(self) -> Result:
+        """The same run once more: rows without an answer are asked again, all others come from the ledger without a call.
+
+        Raises: ConfigError (UQL412) where the ledger ":memory:" has kept nothing.
+        """
+        from uql.errors import ConfigError
+
+        outcome = self.run()
+        if not outcome.errors:
+            return self
+        if self._again is None or not outcome.run:
+            raise ConfigError(
+                "nothing was kept of this run, so all rows would be asked again",
+                code="UQL412",
+                help="run it with a ledger: connect(ledger = 'path')",
+            )
+        return self._again(outcome.run)
 
     @property
     def unverified(self) -> list[int]:

@@ -65,6 +65,10 @@ class Budget:
                 return "usd"
         return None
 
+    def replay(self, calls: int) -> None:
+        """Count calls that an earlier sitting of the run has paid for, so that as many are left as there were then."""
+        self.spent_calls += calls
+
     async def reserve(self, wanted: Reservation) -> int | None:
         """Take one call of at most this cost: a ticket for `settle`, or None when it does not fit."""
         while True:

@@ -29,6 +29,7 @@ class Event:
     error: str = ""  # kind of the failure
     message: str = ""
     attempt: int = 1
+    source: str = ""  # the table that the row came from
 
 
 Listener = Callable[[Event], None]

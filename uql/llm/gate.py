@@ -10,33 +10,33 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
-from uql.errors import BackendError, ConfigError, ModelError, ModelReplyError, UQLError
+from uql.errors import ConfigError, ModelError, ModelReplyError, UQLError
 from uql.llm.asked import Slot, collected, distinct, question_key
-from uql.llm.budget import Budget, Reservation
-from uql.llm.events import Event, Events, Listener
-from uql.llm.ledger import Entry, Ledger
+from uql.llm.budget import Budget
+from uql.llm.draws import DrawLog
+from uql.llm.events import Event, Listener
+from uql.llm.ledger import Ledger
 from uql.llm.limiter import Limiter
 from uql.llm.prompts.rows import label_of
 from uql.llm.providers import open_provider
-from uql.llm.providers.base import TRANSIENT, Answer, CallError, Problem, Provider, Reply, Request
+from uql.llm.providers.base import Answer, Problem, Provider
 from uql.llm.questions import Answers, Question, Row, Write
 from uql.llm.run import Cost as Cost
 from uql.llm.run import Run as Run
+from uql.llm.sending import Sender
 from uql.settings import Settings
 
 Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
 CHUNK = 2048  # distinct rows whose keys are looked up, and whose tasks exist, at once
-UNREACHABLE = 8  # rows in a row that could not connect: the backend is gone
-FINAL = ("too_long", "refusal", "content_filter")  # asking again changes nothing
 
 
-class Gate:
+class Gate(Sender):
     """Made by `Gate.open`; used by one event loop at a time.
 
     Attributes:
@@ -56,8 +56,7 @@ class Gate:
         plugins: tuple[str, ...],
         offline: bool,
     ) -> None:
-        self.settings, self.ledger, self.budget, self.run = settings, ledger, budget, run
-        self.cost, self.events, self.warnings = Cost(), Events(), list[str]()
+        super().__init__(settings, ledger, budget, run)
         self._owned, self._plugins, self._offline = owned, plugins, offline
         self._default = provider
         self._providers: dict[str, Provider] = {}
@@ -67,11 +66,11 @@ class Gate:
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
         self._on_announce: list[Announcement] = []
-        self._interrupted = False
         self._started = False
+        self._seen = set[bytes]()  # of a resumed run: what this sitting has asked
+        self.draws = DrawLog(ledger, run, self.warn)
         self._ended = ""  # how the run ended, where it was not well
         self.attempted = set[Question]()  # of TRY: a row without an answer is never raised, whatever on_error says
-        self._unreachable = 0
 
     @classmethod
     def open(
@@ -145,16 +144,16 @@ class Gate:
         """Send nothing more. What is in flight is waited for and kept; the rest comes back as failures "interrupted"."""
         self._interrupted = True
 
+    @property
+    def interrupted(self) -> bool:
+        return self._interrupted
+
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         return self.events.subscribe(listener)
 
     def on_announce(self, listener: Announcement) -> None:
         """Call `listener` before the first row goes to a model that is not of this machine: its name, the columns, rows at most."""
         self._on_announce.append(listener)
-
-    def warn(self, text: str) -> None:
-        if text not in self.warnings:
-            self.warnings.append(text)
 
     # -------------------------------------------------------------------------------------------------------- the models
     async def provider(self, model: str | Provider | None = None) -> Provider:
@@ -176,7 +175,12 @@ class Gate:
                         self._started = True
                         run = self.run
                         note = partial(
-                            self.ledger.start_run, run.id, statement=run.statement, model=opened.name, seed=run.seed
+                            self.ledger.start_run,
+                            run.id,
+                            statement=run.statement,
+                            model=opened.name,
+                            seed=run.seed,
+                            details=run.details,
                         )
                         await asyncio.to_thread(note)
                     self._limiters[key] = Limiter(opened.limits, concurrency=self.settings.concurrency)
@@ -254,7 +258,8 @@ class Gate:
     ) -> tuple[Answers, ...]:
         """What the ledger answers, at no call: the other rows fail with the kind "budget".
 
-        A row that the ledger answers whole is counted as cached, as in `ask`.
+        A row that the ledger answers whole is counted as cached, as in `ask`. A resumed run does not know what was answered
+        since it began: those rows are drawn again as they were.
         """
         provider = await self.provider(model)
         heads = [question_key(provider, q) for q in questions]
@@ -262,6 +267,9 @@ class Gate:
         missing = Answer(problem=Problem("budget", "the ledger does not have it"))
         for chunk in distinct(rows, heads, self.ledger, ask_null=False, most=CHUNK):
             held = await self.ledger.get([key for slot in chunk for key in slot.keys])
+            if self.run.resumed:
+                later = await self._later(list(held))
+                held = {key: answer for key, answer in held.items() if key not in later}
             events = [
                 self._event("cached", provider, tuple(questions))
                 for slot in chunk
@@ -275,6 +283,18 @@ class Gate:
                         found[j][i] = held.get(key, missing)
         return tuple(collected(q, column) for q, column in zip(questions, found, strict=True))
 
+    async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
+        """Of answers known: those paid for since the run began and not yet asked in this sitting, with their calls."""
+        assert self.run.started is not None
+        origins = await self.ledger.origins([key for key in keys if key not in self._seen])
+        return {key: origin.calls for key, origin in origins.items() if origin.at >= self.run.started}
+
+    async def _replay(self, slots: list[Slot], known: Collection[bytes]) -> None:
+        """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
+        later = await self._later(list(known))
+        self.budget.replay(sum(max((later.get(key, 0) for key in slot.keys), default=0) for slot in slots))
+        self._seen.update(key for slot in slots for key in slot.keys)
+
     async def _ask_chunk(
         self, questions: tuple[Question, ...], slots: list[Slot], provider: Provider, source: str
     ) -> None:
@@ -287,6 +307,8 @@ class Gate:
                     mine[key] = self._inflight[key] = loop.create_future()
         try:
             known = await self.ledger.get(list(mine))
+            if self.run.resumed:
+                await self._replay(slots, known)
             unanswered: list[Slot] = []
             events: list[Event] = []
             for slot in slots:
@@ -296,7 +318,7 @@ class Gate:
                         if not mine[key].done():
                             mine[key].set_result(known[key])
                 if all(key in known for key in slot.keys):
-                    events.append(self._event("cached", provider, questions))
+                    events.append(self._event("cached", provider, questions, source=source))
                 elif any(key in mine and key not in known for key in slot.keys):
                     unanswered.append(slot)
             self.cost.cached += len(events)
@@ -368,7 +390,7 @@ class Gate:
                 if not wanted:
                     continue
                 try:
-                    answers = await self._answer_row(
+                    answers = await self.answer_row(
                         tuple(questions[j] for j in wanted), slot, wanted, provider, limiter, source
                     )
                 except (UQLError, asyncio.CancelledError) as error:
@@ -410,177 +432,6 @@ class Gate:
         if stop:
             self._ended = "failed"
             raise stop[0]
-
-    # ------------------------------------------------------------------------------------------------------------ one row
-    async def _answer_row(
-        self,
-        questions: tuple[Question, ...],
-        slot: Slot,
-        wanted: list[int],
-        provider: Provider,
-        limiter: Limiter,
-        source: str,
-    ) -> list[Answer]:
-        """Send a row until each question has an answer or is given up; keep the answers in the ledger."""
-        done: list[Answer | None] = [None] * len(questions)
-        errors = [""] * len(questions)
-        failures: list[Event] = []
-        attempt, seen = 0, {"wire": 0, "reply": 0}
-        while any(answer is None for answer in done):
-            open_now = [j for j, answer in enumerate(done) if answer is None]
-            request = Request(
-                tuple(questions[j] for j in open_now),
-                slot.row,
-                self.run.seed,
-                tuple(errors[j] for j in open_now) if any(errors) else (),
-                self.settings.timeout_s,
-            )
-            attempt += 1
-            outcome = await self._send(request, provider, limiter, attempt)
-            if isinstance(outcome, Problem):  # not sent: budget or interrupt
-                for j in open_now:
-                    done[j] = Answer(
-                        problem=outcome
-                        if attempt == 1
-                        else Problem(outcome.kind, f"{outcome.message}; before: {errors[j]}")
-                    )
-                break
-            reply, event, fault = outcome
-            entries: list[Entry] = []
-            if fault is not None:
-                await self._record([], [event])
-                wire = fault.kind in TRANSIENT
-                seen["wire" if wire else "reply"] += 1
-                last = fault.kind in FINAL or (
-                    seen["wire"] >= limiter.tries(fault.kind) if wire else seen["reply"] >= 2
-                )
-                if fault.kind == "connection" and last:
-                    self._unreachable += 1
-                    if self.cost.input_tokens == 0 or self._unreachable >= UNREACHABLE:
-                        raise BackendError(
-                            f"{provider.name} cannot be reached: {fault.message}",
-                            help="is the server running, and its address right?",
-                        )
-                for j in open_now:
-                    errors[j] = "" if wire else fault.message
-                    if last:
-                        done[j] = Answer(problem=Problem(fault.kind, fault.message, fault.raw))
-                if not last and wire:
-                    await limiter.pause(seen["wire"], fault.retry_after_s)
-                continue
-            self._unreachable = 0
-            assert reply is not None
-            again = False
-            for j, answer in zip(open_now, reply.answers, strict=True):
-                if answer.problem is None:
-                    done[j] = answer
-                    entries.append(Entry(slot.keys[wanted[j]], answer, provider.name, source))
-                elif seen["reply"] or answer.problem.kind in FINAL:
-                    done[j] = answer
-                else:
-                    errors[j] = answer.problem.message
-                    again = True
-            seen["reply"] += again
-            await self._record(entries, [event])
-        if any(
-            answer is not None and answer.problem is not None and answer.problem.kind not in ("budget", "interrupted")
-            for answer in done
-        ):
-            problem = next(a.problem for a in done if a is not None and a.problem is not None)
-            self.cost.failed += 1
-            failures.append(
-                self._event("failed", provider, questions, error=problem.kind, message=problem.message, attempt=attempt)
-            )
-            await self._record([], failures)
-        return [answer if answer is not None else Answer() for answer in done]
-
-    async def _send(
-        self, request: Request, provider: Provider, limiter: Limiter, attempt: int
-    ) -> Problem | tuple[Reply | None, Event, CallError | None]:
-        """One call: reserved, sent within the limits, counted. A Problem where it was not sent."""
-        most_in, most_out = provider.tokens_at_most(request)
-        limiter.adopt(provider.limits)
-        async with limiter.slot(most_in + most_out) as taken:
-            if self._interrupted:
-                return Problem("interrupted", "the run was interrupted before this row was asked")
-            price = provider.price
-            ticket = await self.budget.reserve(
-                Reservation(most_in + most_out, price.usd(most_in, most_out) if price else 0.0)
-            )
-            if ticket is None:
-                return Problem("budget", f"the budget ({self.budget.exhausted}) ended before this row was asked")
-            self.cost.calls += 1
-            reply: Reply | None = None
-            fault: CallError | None = None
-            paid_in, paid_out = most_in, 0  # what is charged where nobody can tell what was paid
-            began = time.monotonic()
-            left = self.budget.seconds_left
-            timeout = request.timeout_s if provider.limits.timed else None
-            if timeout is not None and left is not None:
-                timeout = max(0.01, min(timeout, left))
-            try:
-                async with asyncio.timeout(timeout):
-                    reply = await provider.answer(request)
-                if len(reply.answers) != len(request.questions):
-                    fault = CallError(
-                        "wrong_type", f"{len(request.questions)} questions were asked, {len(reply.answers)} answered"
-                    )
-                paid_in, paid_out = reply.input_tokens, reply.output_tokens
-            except TimeoutError:
-                fault = CallError("timeout", f"no reply within {timeout or 0:g} s")
-            except CallError as error:
-                fault, paid_in, paid_out = error, error.input_tokens, error.output_tokens
-            finally:
-                seconds = time.monotonic() - began
-                usd = price.usd(paid_in, paid_out) if price else None
-                self.budget.settle(ticket, tokens=paid_in + paid_out, usd=usd or 0.0)
-                limiter.observe(
-                    fault.kind if fault else None,
-                    seconds,
-                    tokens=paid_in + paid_out,
-                    taken=taken,
-                    at_most=most_in + most_out,
-                    retry_after_s=fault.retry_after_s if fault else None,
-                )
-        cost = self.cost
-        cost.requests += reply.requests if reply else 1
-        cost.input_tokens += paid_in
-        cost.output_tokens += paid_out
-        cost.usd = None if cost.usd is None or usd is None else cost.usd + usd
-        for text in reply.warnings if reply else ():
-            self.warn(text)
-        wrong = fault or (next((a.problem for a in reply.answers if a.problem), None) if reply else None)
-        event = self._event(
-            "call",
-            provider,
-            request.questions,
-            input_tokens=paid_in,
-            output_tokens=paid_out,
-            requests=reply.requests if reply else 1,
-            usd=usd,
-            seconds=seconds,
-            error=wrong.kind if wrong else "",
-            message=wrong.message if wrong else "",
-            attempt=attempt,
-        )
-        return (None if fault else reply), event, fault
-
-    # ------------------------------------------------------------------------------------------------------------- records
-    def _event(
-        self,
-        kind: Literal["call", "cached", "failed"],
-        provider: Provider,
-        questions: tuple[Question, ...],
-        **what: Any,
-    ) -> Event:
-        kinds = "+".join(type(q).__name__ for q in questions)
-        return Event(kind, self.run.id, time.time(), provider.name, kinds, questions[0].text[:80], **what)
-
-    async def _record(self, entries: list[Entry], events: list[Event]) -> None:
-        """Write to the ledger, then tell the listeners."""
-        await self.ledger.put(entries, events)
-        for event in events:
-            self.events.emit(event)
 
 
 def _told(question: Question, problem: Problem) -> str:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,6 +49,9 @@ CREATE TABLE IF NOT EXISTS calls (
     error TEXT NOT NULL, message TEXT NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS calls_run ON calls (run);
+CREATE TABLE IF NOT EXISTS statistics (
+    scope TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (scope, name)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS draws (
     run TEXT NOT NULL, step TEXT NOT NULL, n INTEGER NOT NULL, indices BLOB NOT NULL, PRIMARY KEY (run, step, n)
 ) WITHOUT ROWID;
@@ -62,6 +67,7 @@ CALL_COLUMNS = (
     "run", "at", "kind", "model", "question", "text", "input_tokens", "output_tokens", "requests", "usd", "seconds",
     "error", "message", "attempt", "source",
 )  # fmt: skip
+ERROR_COLUMNS = ("run", "at", "model", "question", "text", "error", "message", "attempt", "source")
 RUN_COLUMNS = (
     "run", "started", "finished", "statement", "model", "seed", "status", "calls", "cached", "failed", "input_tokens",
     "output_tokens", "usd",
@@ -136,6 +142,10 @@ class _Write:
             self.done.set_result(None)
         else:
             self.done.set_exception(failure)
+
+
+def _after(db: sqlite3.Connection, sql: str, rowid: int) -> list[tuple[Any, ...]]:
+    return db.execute(sql, (rowid,)).fetchall()
 
 
 def default_path() -> Path:
@@ -450,10 +460,45 @@ class Ledger:
             for row in self._call(lambda: self._db.execute(sql, (run,)).fetchall())
         ]
 
+    def table(self, name: str) -> tuple[tuple[str, ...], Iterator[list[tuple[Any, ...]]]]:
+        """Columns and rows of "runs", "calls" or "errors", the rows 10,000 at a time."""
+        if name == "runs":
+            columns, sql, key = RUN_COLUMNS, _RUNS, ""
+        else:
+            columns = CALL_COLUMNS if name == "calls" else ERROR_COLUMNS
+            only = "" if name == "calls" else "kind = 'failed' AND "
+            sql, key = (
+                f"SELECT rowid, {', '.join(columns)} FROM calls WHERE {only}rowid > ? ORDER BY rowid LIMIT 10000",
+                "rowid",
+            )
+
+        def batches() -> Iterator[list[tuple[Any, ...]]]:
+            if not key:
+                yield self._call(lambda: self._db.execute(sql).fetchall())
+                return
+            found = self._call(lambda: self._db.execute(sql, (0,)).fetchall())
+            while found:
+                yield [row[1:] for row in found]
+                found = self._call(partial(_after, self._db, sql, found[-1][0]))
+
+        return columns, batches()
+
     def errors(self, run: str | None = None) -> list[dict[str, Any]]:
         """The rows given up in a run (None: in all), with kind and message of the last failure."""
-        names = ("run", "at", "model", "question", "text", "error", "message", "attempt")
-        return [{name: call[name] for name in names} for call in self.calls(run) if call["kind"] == "failed"]
+        return [{name: call[name] for name in ERROR_COLUMNS} for call in self.calls(run) if call["kind"] == "failed"]
+
+    # -------------------------------------------------------------------------------------------------------- statistics
+    def keep_statistics(self, scope: str, values: Mapping[str, Any]) -> None:
+        """Remember plain values by name, of one model and database."""
+        now = time.time()
+        rows = [(scope, name, json.dumps(value), now) for name, value in values.items()]
+        self._call(lambda: self._db.executemany("INSERT OR REPLACE INTO statistics VALUES (?, ?, ?, ?)", rows))
+
+    def statistics(self, scope: str) -> dict[str, Any]:
+        """The values remembered."""
+        sql = "SELECT name, value FROM statistics WHERE scope = ?"
+        found = self._call(lambda: self._db.execute(sql, (scope,)).fetchall())
+        return {name: json.loads(value) for name, value in found}
 
     # ------------------------------------------------------------------------------------------------------------ upkeep
     def stats(self) -> Stats:

@@ -12,6 +12,12 @@ class Run:
     id: str
     seed: int = 0
     statement: str = ""
+    details: str = ""  # JSON: what it takes to continue it
+    started: float | None = None  # of its first sitting, seconds since the epoch; None: this is the first
+
+    @property
+    def resumed(self) -> bool:
+        return self.started is not None
 
 
 @dataclass(slots=True)

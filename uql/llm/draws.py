@@ -1,0 +1,65 @@
+"""The draw log of a run: which rows its samples were, written down before they are asked, and compared when it is resumed.
+
+Samplers draw from the run's seed, so a resumed run draws the same rows again as long as table and answers are the same.
+The log proves it: rows that have changed end the sitting before anything is sent; another course of the draws (a row
+that had failed has an answer now) is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.errors import DataError
+from uql.llm.ledger import Ledger
+from uql.llm.run import Run
+
+
+class DrawLog:
+    """Of one sitting of one run."""
+
+    def __init__(self, ledger: Ledger, run: Run, warn: Callable[[str], None]) -> None:
+        self._ledger, self._run, self._warn = ledger, run, warn
+        self._before: dict[str, list[list[int]]] = {}  # what the log held when the sitting began, by step
+        self._done: dict[str, int] = {}
+
+    @property
+    def kept(self) -> bool:
+        """Does the ledger outlive the run?"""
+        return self._ledger.path != ":memory:"
+
+    async def candidates(self, source: str, content: int) -> None:
+        """The rows that a query block samples from, by a hash of their content in [0, 2⁶⁴).
+
+        Raises: DataError (UQL413) where a resumed run had others.
+        """
+        if not await self._same(f"rows of {source}", [content]):
+            raise DataError(
+                f"the rows of {source} are not those that the run {self._run.id} began with",
+                code="UQL413",
+                help="run the statement anew: every answer that still fits is in the ledger",
+            )
+
+    async def drawn(self, step: str, rows: NDArray[np.int64]) -> None:
+        """A sampler chose these rows; to be called before they are asked."""
+        if not await self._same(step, rows.tolist()):
+            self._warn(
+                f"resumed: from here on the sample ({step}) is another one, since rows that had failed are answered now"
+            )
+
+    async def _same(self, step: str, values: Sequence[int]) -> bool:
+        """Are these the values of the last sitting at this place? New ones are appended."""
+        if not self.kept:
+            return True
+        at = self._done[step] = self._done.get(step, -1) + 1
+        if self._run.resumed:
+            if step not in self._before:
+                self._before[step] = await asyncio.to_thread(self._ledger.draws, self._run.id, step)
+            before = self._before[step]
+            if at < len(before):
+                return before[at] == list(values)
+        await asyncio.to_thread(self._ledger.log_draw, self._run.id, step, values)
+        return True

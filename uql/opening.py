@@ -1,0 +1,77 @@
+"""Connections are opened: to a database by path, or over a DuckDB connection of the user's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from uql.connection import Connection
+from uql.errors import DataError
+from uql.settings import Settings
+
+if TYPE_CHECKING:
+    from uql.llm.providers.base import Provider
+
+
+def connect(
+    path: str | Path | None = None,
+    *,
+    model: str | Provider | None = None,
+    ledger: str | None = None,
+    concurrency: int | None = None,
+    seed: int | None = None,
+    **settings: Any,
+) -> Connection:
+    """A connection to a DuckDB database.
+
+    Args:
+        path: the database file; None or ":memory:": one in memory.
+        model: "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml", or a provider.
+        ledger: path of the ledger of answers paid for; ":memory:" keeps nothing; None: the user's own.
+        concurrency: requests in flight at most.
+        seed: of everything random.
+        settings: every other setting by name.
+    Raises: ConfigError (UQL105) on a setting; DataError (UQL503) where the database cannot be opened.
+    """
+    configured, given = _configured(model, ledger, concurrency, seed, settings)
+    try:
+        connection = duckdb.connect(str(path) if path is not None else ":memory:")
+    except (duckdb.Error, OSError) as error:
+        raise DataError(
+            f"the database {path} cannot be opened: {str(error).strip().splitlines()[0]}", code="UQL503"
+        ) from error
+    return Connection(connection, configured, owned=True, model=given)
+
+
+def attach(
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    model: str | Provider | None = None,
+    ledger: str | None = None,
+    concurrency: int | None = None,
+    seed: int | None = None,
+    **settings: Any,
+) -> Connection:
+    """A connection over the user's own DuckDB connection, which is not touched: UQL works on a cursor of it.
+
+    Args: as `connect`. Temporary tables and views of the connection may be named too.
+    """
+    configured, given = _configured(model, ledger, concurrency, seed, settings)
+    return Connection(connection, configured, owned=False, model=given)
+
+
+def _configured(
+    model: str | Provider | None,
+    ledger: str | None,
+    concurrency: int | None,
+    seed: int | None,
+    settings: dict[str, Any],
+) -> tuple[Settings, Provider | None]:
+    from uql import config
+
+    name = model if isinstance(model, str) or model is None else None
+    named = {"model": name, "ledger": ledger, "concurrency": concurrency, "seed": seed}
+    merged, _ = config.load(**{k: v for k, v in named.items() if v is not None}, **settings)
+    return merged, None if isinstance(model, str) or model is None else model
