@@ -141,22 +141,25 @@ class Session:
 
     def _allowed(self, text: str) -> None:
         """Raises DataError (UQL511) where the page is read-only and the statement would change something."""
-        from uql.compiler.parser import parse, parse_script
+        from uql.compiler.parser import parse_script
         from uql.compiler.syntax import Explain, Select, SetOption, Union
 
         if self.write:
             return
-        for piece, span in parse_script(text):
-            if isinstance(piece, str):  # not UQL: say where
-                parse(" " * span.start + piece)
+        refused = DataError(
+            "this page only reads: a query, EXPLAIN or SET",
+            code="UQL511",
+            help="start it with `uql ui DATABASE --write` to change the database",
+        )
+        for piece, _ in parse_script(text):
+            if isinstance(piece, str):
+                if not _reads(piece):
+                    raise refused
+                continue
             query = piece.statement if isinstance(piece, Explain) else piece
             reads = isinstance(query, Select | Union) and query.to is None
             if not reads and not isinstance(query, SetOption):
-                raise DataError(
-                    "this page only reads: a query, EXPLAIN or SET",
-                    code="UQL511",
-                    help="start it with `uql ui DATABASE --write` to change the database",
-                )
+                raise refused
 
     # --------------------------------------------------------------------------------------------------------- running
     def start(self, text: str) -> Work:
@@ -274,6 +277,18 @@ def told(error: UQLError, text: str) -> dict[str, Any]:
     start = error.start - before if error.text in (text, EXPLAIN + text) else -1
     end = max(start + 1, error.end - before)
     return {"code": error.code, "message": error.message, "help": error.help, "start": max(-1, start), "end": end}
+
+
+def _reads(text: str) -> bool:
+    """Is a statement that is not UQL a query of DuckDB's own? What DuckDB cannot read either will say so when it runs."""
+    import duckdb
+
+    try:
+        found = duckdb.extract_statements(text)
+    except duckdb.Error:
+        return True
+    reading = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+    return all(statement.type in reading for statement in found)
 
 
 def _is_query(text: str) -> bool:

@@ -1,0 +1,64 @@
+"""The pages of docs/: every statement in them parses and has a plan, every link leads somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from hash_model import HashModel
+
+import uql
+from uql.compiler.parser import parse_script
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    """The fenced blocks of a kind."""
+    return [body for name, body in _FENCE.findall(page.read_text("utf-8")) if name == kind]
+
+
+def statements() -> Iterator[str]:
+    """The statements of the language reference, comments left out."""
+    for block in blocks(DOCS / "language.md", "sql"):
+        for piece, span in parse_script(block):
+            assert not isinstance(piece, str), f"not UQL: {block[span.start : span.end]}"
+            yield block[span.start : span.end]
+
+
+@pytest.fixture(scope="module")
+def con() -> Iterator[uql.Connection]:
+    duck = duckdb.connect(":memory:")
+    duck.execute("CREATE TABLE reviews (id INTEGER, film VARCHAR, stars INTEGER, body VARCHAR)")
+    duck.execute(
+        "INSERT INTO reviews SELECT i, 'film ' || i % 3, i % 6, 'a long text of review number ' || i FROM range(40) r(i)"
+    )
+    duck.execute(
+        "CREATE TABLE films AS SELECT 'film ' || i AS title, 1990 + i::INTEGER AS year, 'the plot of film number ' || i AS plot FROM range(3) r(i)"
+    )
+    duck.execute("CREATE TABLE shots (id INTEGER, film VARCHAR, picture BLOB)")
+    with uql.attach(duck, model=HashModel(), ledger=":memory:") as made:
+        yield made
+
+
+@pytest.mark.parametrize("statement", [*statements()])
+def test_every_statement_of_the_language_page_runs(con: uql.Connection, statement: str) -> None:
+    assert con.uql(statement).columns is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    for target in _LINK.findall(page.read_text("utf-8")):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_example_in_python_compiles(page: Path) -> None:
+    for block in blocks(page, "python"):
+        compile(block, page.name, "exec")

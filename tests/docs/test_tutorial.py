@@ -1,0 +1,79 @@
+"""The tutorial: every command in it is run, in order, and prints what the page says. `pytest --update-golden` rewrites the page."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+_BLOCK = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
+
+
+def printed(command: str) -> str:
+    """What a command of the page writes to stdout."""
+    from uql.cli import main
+
+    words = shlex.split(command)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()) as said:
+        if words[:3] == ["python", "-m", "uql.benchmarks.datasets"]:
+            from uql.benchmarks.datasets.__main__ import main as write
+
+            code = write(words[3:])
+        else:
+            assert words[0] == "uql", f"the tutorial runs uql, not {words[0]}"
+            code = main(words[1:])
+    assert code == 0, f"{command}\n{said.getvalue()}"
+    return out.getvalue()
+
+
+def test_every_command_of_the_tutorial_prints_what_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UQL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    text = PAGE.read_text("utf-8")
+    commands = 0
+
+    def run(match: re.Match[str]) -> str:
+        nonlocal commands
+        lines = match[1].splitlines()
+        parts: list[str] = []
+        command = ""
+        for line in lines:
+            if line.startswith("$ ") or command.endswith("\n"):
+                command = command + line.removeprefix("$ ") if command else line[2:]
+                parts.append(line)
+                if command.endswith("\\"):
+                    command = command[:-1] + "\n"
+                    continue
+                if _open_quote(command):
+                    command += "\n"
+                    continue
+                parts.append(printed(command).rstrip("\n"))
+                commands += 1
+                command = ""
+        return "```console\n" + "\n".join(part for part in parts if part) + "\n```"
+
+    rewritten = _BLOCK.sub(run, text)
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(rewritten, encoding="utf-8")
+    assert commands >= 8
+    assert rewritten == PAGE.read_text("utf-8")
+
+
+def _open_quote(command: str) -> bool:
+    """Does the command go on in the next line, within quotes?"""
+    try:
+        shlex.split(command)
+    except ValueError:
+        return True
+    return False

@@ -1,0 +1,227 @@
+"""The page's server: who may talk to it, and what it says."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hash_model import HashModel
+from starlette.testclient import TestClient
+
+import uql
+from uql.ui.app import COOKIE, app
+from uql.ui.session import Session
+
+TOKEN = "a-token"
+COUNT = 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good" WITH (budget = 40)'
+
+
+@pytest.fixture
+def model() -> HashModel:
+    return HashModel({"it is good": 0.4})
+
+
+@pytest.fixture
+def session(model: HashModel) -> Iterator[Session]:
+    duck = duckdb.connect(":memory:")
+    duck.execute("CREATE TABLE reviews AS SELECT range AS id, 'review ' || range AS text FROM range(500)")
+    made = Session(uql.attach(duck, model=model, ledger=":memory:"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(session: Session) -> Iterator[TestClient]:
+    with TestClient(app(session, TOKEN), base_url="http://127.0.0.1:8000", cookies={COOKIE: TOKEN}) as client:
+        yield client
+
+
+def post(page: TestClient, path: str, text: str) -> Any:
+    return page.post(path, json={"text": text}, headers={"X-UQL": "1"})
+
+
+def ran(page: TestClient, text: str) -> dict[str, Any]:
+    """The last snapshot of a statement that was run to its end, as the event stream gives it."""
+    begun = post(page, "/api/runs", text)
+    assert begun.status_code == 201
+    with page.stream("GET", f"/api/runs/{begun.json()['id']}/events") as stream:
+        lines = [line for line in stream.iter_lines() if line.startswith("data: ")]
+    last: dict[str, Any] = json.loads(lines[-1].removeprefix("data: "))
+    return last
+
+
+# ------------------------------------------------------------------------------------------------------- who may talk to it
+def test_without_the_token_nothing_is_said(session: Session) -> None:
+    with TestClient(app(session, TOKEN), base_url="http://127.0.0.1:8000") as stranger:
+        for path in ("/", "/api/schema", "/api/runs", "/static/app.js", "/?token=wrong"):
+            assert stranger.get(path).status_code == 403
+
+
+def test_the_token_in_the_address_becomes_a_cookie_that_scripts_cannot_read(session: Session) -> None:
+    with TestClient(app(session, TOKEN), base_url="http://127.0.0.1:8000") as visitor:
+        first = visitor.get(f"/?token={TOKEN}", follow_redirects=False)
+        assert first.status_code == 303 and first.headers["location"] == "/"
+        assert "HttpOnly" in first.headers["set-cookie"] and "samesite=strict" in first.headers["set-cookie"].lower()
+        assert "<title>UQL</title>" in visitor.get("/").text
+
+
+def test_another_name_of_this_machine_is_refused(session: Session) -> None:
+    with TestClient(app(session, TOKEN), base_url="http://rebound.example:8000", cookies={COOKIE: TOKEN}) as rebound:
+        assert rebound.get("/api/schema").status_code == 403
+
+
+def test_a_form_of_another_site_starts_nothing(page: TestClient, model: HashModel) -> None:
+    assert page.post("/api/runs", json={"text": COUNT}).status_code == 403
+    assert page.get("/api/runs").json() == [] and model.calls == 0
+
+
+def test_scripts_come_from_this_page_alone(page: TestClient) -> None:
+    policy = page.get("/").headers["content-security-policy"]
+    assert "script-src 'self'" in policy and "unsafe" not in policy
+
+
+@pytest.mark.parametrize("name", ["../app.py", "..%2fapp.py", "index.html", "nothing.js"])
+def test_only_the_assets_are_files(page: TestClient, name: str) -> None:
+    assert page.get(f"/static/{name}").status_code == 404
+
+
+# ---------------------------------------------------------------------------------------------------------- before running
+def test_the_price_is_known_before_anything_is_asked(page: TestClient, model: HashModel) -> None:
+    found = post(page, "/api/check", COUNT).json()
+    assert found["ok"] and found["plan"]["price"]["calls"]["expected"] == 40 and found["plan"]["budget_calls"] == 40
+    assert model.calls == 0
+
+
+def test_an_error_has_its_place_in_the_text(page: TestClient) -> None:
+    text = 'SELECT COUNT(*) FROM reviewz WHERE "it is good"'
+    error = post(page, "/api/check", text).json()["error"]
+    assert error["code"] == "UQL201" and text[error["start"] : error["end"]] == "reviewz" and "reviews" in error["help"]
+
+
+def test_half_a_statement_is_an_error_and_no_failure(page: TestClient) -> None:
+    for text in ("SELECT", "SELECT (", '"', "SELECT 1; SELECT", "\x00", "   "):
+        assert post(page, "/api/check", text).status_code == 200
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"text": 1}', b'{"texts": ""}', b"\xff"])
+def test_a_body_that_holds_no_text_is_refused(page: TestClient, body: bytes) -> None:
+    for path in ("/api/check", "/api/runs"):
+        assert page.post(path, content=body, headers={"X-UQL": "1"}).status_code == 400
+
+
+def test_the_list_at_the_side_names_tables_and_columns(page: TestClient) -> None:
+    assert page.get("/api/schema").json() == {
+        "tables": [{"table": "reviews", "columns": ["id", "text"], "types": ["BIGINT", "VARCHAR"]}],
+        "write": False,
+    }
+
+
+# ----------------------------------------------------------------------------------------------------------------- running
+def test_a_count_runs_to_its_end_and_shows_its_interval(page: TestClient, model: HashModel) -> None:
+    last = ran(page, COUNT)
+    assert last["status"] == "done" and last["calls"] == model.calls <= 40
+    assert last["asked"] == {"it is good": last["calls"]}
+    (estimate,) = last["estimates"]
+    assert estimate["low"] <= estimate["value"] <= estimate["high"]
+    (cell,) = page.get(f"/api/runs/{last['id']}/rows").json()
+    assert "±" in cell[0] or "(" in cell[0]
+
+
+def test_rows_come_in_pages_with_null_as_null(page: TestClient) -> None:
+    last = ran(page, "SELECT id, CASE WHEN id % 2 = 0 THEN text END AS t FROM reviews ORDER BY id")
+    assert last["result"]["rows"] == 500 and last["result"]["columns"] == ["id", "t"]
+    rows = page.get(f"/api/runs/{last['id']}/rows?offset=497&limit=200").json()
+    assert rows == [["497", None], ["498", "review 498"], ["499", None]]
+    assert page.get(f"/api/runs/{last['id']}/rows?offset=x").status_code == 400
+
+
+def test_a_page_that_only_reads_refuses_to_change_the_database(page: TestClient, session: Session) -> None:
+    for text in (
+        "CREATE TABLE x AS SELECT 1 AS a",
+        "SELECT 1 AS a TO x",
+        "DROP TABLE reviews",
+        "COPY reviews TO 'x.csv'",
+    ):
+        last = ran(page, text)
+        assert last["status"] == "failed" and last["error"]["code"] in ("UQL511", "UQL101"), text
+    assert [t["table"] for t in session.schema()] == ["reviews"]
+
+
+def test_a_page_that_may_write_stores_a_table(model: HashModel) -> None:
+    writing = Session(uql.attach(duckdb.connect(":memory:"), model=model, ledger=":memory:"), write=True)
+    with TestClient(app(writing, TOKEN), base_url="http://127.0.0.1:8000", cookies={COOKIE: TOKEN}) as client:
+        assert ran(client, "CREATE TABLE x AS SELECT 1 AS a")["status"] == "done"
+        assert client.get("/api/schema").json()["tables"][0]["table"] == "x"
+    writing.close()
+
+
+def test_a_run_that_fails_says_why_and_has_no_rows(page: TestClient) -> None:
+    last = ran(page, "SELECT nothing FROM reviews")
+    assert last["status"] == "failed" and last["error"]["code"] == "UQL202"
+    refused = page.get(f"/api/runs/{last['id']}/rows")
+    assert refused.status_code == 400 and refused.json()["error"]["code"] == "UQL513"
+
+
+def test_a_cancelled_run_keeps_what_it_has(session: Session) -> None:
+    class Slow(HashModel):
+        async def answer(self, request: Any) -> Any:
+            time.sleep(0.02)
+            return await super().answer(request)
+
+    slow = Slow()
+    duck = duckdb.connect(":memory:")
+    duck.execute("CREATE TABLE reviews AS SELECT range AS id, 'review ' || range AS text FROM range(2000)")
+    own = Session(uql.attach(duck, model=slow, ledger=":memory:", concurrency=2))
+    work = own.start('SELECT COUNT(*) AS n FROM reviews WHERE "it is good" WITH (budget = 1000)')
+    while work.counts.calls < 10:
+        time.sleep(0.01)
+    own.cancel(work)
+    while work.status == "running":
+        time.sleep(0.01)
+    assert work.status in ("interrupted", "failed") and slow.calls < 500
+    own.close()
+
+
+# --------------------------------------------------------------------------------------------------------------- what came
+def test_a_result_is_drawn(page: TestClient) -> None:
+    pytest.importorskip("vl_convert", reason="the plot extra is not installed")
+    last = ran(page, "SELECT id % 3 AS part, COUNT(*) AS n FROM reviews GROUP BY ALL ORDER BY 1")
+    picture = page.get(f"/api/runs/{last['id']}/chart.svg")
+    assert picture.headers["content-type"].startswith("image/svg+xml") and picture.text.startswith("<svg")
+    words = ran(page, "SELECT text FROM reviews LIMIT 3")
+    assert page.get(f"/api/runs/{words['id']}/chart.svg").json()["error"]["code"] == "UQL514"
+
+
+def test_two_results_are_compared_row_by_row(page: TestClient) -> None:
+    one = ran(page, "SELECT id FROM reviews WHERE id < 3")["id"]
+    other = ran(page, "SELECT id FROM reviews WHERE id BETWEEN 1 AND 3")["id"]
+    found = page.get(f"/api/diff?a={one}&b={other}").json()
+    assert found == {"columns": ["id"], "only_first": [["0"]], "only_second": [["3"]]}
+    strange = ran(page, "SELECT text FROM reviews LIMIT 1")["id"]
+    assert page.get(f"/api/diff?a={one}&b={strange}").json()["error"]["code"] == "UQL512"
+    assert page.get("/api/diff?a=x&b=y").status_code == 404
+
+
+def test_a_row_tells_why_it_is_there(page: TestClient) -> None:
+    last = ran(page, 'SELECT id FROM reviews WHERE "it is good" LIMIT 2')
+    told = page.get(f"/api/runs/{last['id']}/why?row=0").json()["text"]
+    assert "it is good" in told
+
+
+def test_runs_are_listed_newest_first(page: TestClient) -> None:
+    ran(page, "SELECT 1 AS a")
+    ran(page, "SELECT 2 AS a")
+    assert [run["text"] for run in page.get("/api/runs").json()] == ["SELECT 2 AS a", "SELECT 1 AS a"]
+
+
+def test_the_assets_are_installed_with_the_package() -> None:
+    from importlib.resources import files
+
+    static = files("uql.ui").joinpath("static")
+    assert {f.name for f in static.iterdir()} == {"index.html", "app.css", "app.js", "dag.js", "editor.js"}
+    assert "//cdn" not in "".join(Path(str(f)).read_text("utf-8") for f in static.iterdir())
