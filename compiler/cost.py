@@ -1,4 +1,4 @@
-"""What a plan will cost, on one page: calls and tokens, each low, expected and high. No model is asked."""
+"""What a plan will cost, on one page: calls, tokens, USD and seconds, each low, expected and high. No model is asked."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ from dataclasses import dataclass, field, replace
 from math import log2
 
 from uql.compiler.formula import Formula, Masks
-from uql.compiler.orders import asked_shares, imagined, passes
-from uql.compiler.physical import Block, Goal, PhysicalPlan, Stage, UnionPlan, stages
-from uql.compiler.syntax import Virtual
-from uql.compiler.virtual import Kind
+from uql.compiler.orders import asked_shares, distinct_share, imagined, passes
+from uql.compiler.physical import (
+    Block,
+    Correlated,
+    Goal,
+    PhysicalPlan,
+    Stage,
+    UnionPlan,
+    asked_joins,
+    inner_plans,
+    stages,
+)
+from uql.compiler.syntax import Column, Virtual
+from uql.compiler.virtual import Kind, VirtualColumn
 
 CHARS_PER_TOKEN = 4.0
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
@@ -20,6 +30,7 @@ SUMMARY_ROWS = 20  # rows of a group in one request for a summary
 SHARE_AT_THE_CUT = 0.1  # of the rows, with the score of the last one that LIMIT lets in
 GROUPS = 8  # expected where their number is not known
 SELECTIVITY = 1 / 3  # of a condition that nobody has asked yet
+NAMED_FIRST = 24  # rows whose groups are asked apart from their WHERE: the taxonomy is made from them
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,46 @@ NOTHING = Range(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
+class Unit:
+    """What a token costs: in USD where the price is known, else beside an input token. An answer's costs about four times as much."""
+
+    input: float = 1.0
+    output: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a model answers: requests in flight, seconds of a request, and what its provider allows a minute."""
+
+    concurrency: int = 8
+    seconds_a_call: Range = Range(0.2, 1.0, 5.0)
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+    def seconds(self, calls: Range, tokens: Range) -> Range:
+        """Of so many calls: the latency of calls in flight together, or the rate that is allowed, whichever takes longer.
+
+        >>> Pace(10, Range.exactly(2.0), requests_per_minute=60).seconds(Range.exactly(100), Range.exactly(0))
+        Range(low=100.0, expected=100.0, high=100.0)
+        """
+
+        def one(n: float, t: float, each: float) -> float:
+            waits = [max(n, 1.0 if n else 0.0) * each / max(1, min(self.concurrency, n))]
+            if self.requests_per_minute:
+                waits.append(60.0 * n / self.requests_per_minute)
+            if self.tokens_per_minute:
+                waits.append(60.0 * t / self.tokens_per_minute)
+            return max(waits)
+
+        each = self.seconds_a_call
+        return Range(
+            one(calls.low, tokens.low, each.low),
+            one(calls.expected, tokens.expected, each.expected),
+            one(calls.high, tokens.high, each.high),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Quote:
     """The price of a query before it runs."""
 
@@ -74,6 +125,15 @@ class Quote:
             self.output_tokens + other.output_tokens,
             every=self.every + other.every,
         )
+
+    def weight(self, unit: Unit) -> float:
+        """What the tokens expected cost, in units of one input token (or in USD)."""
+        return self.input_tokens.expected * unit.input + self.output_tokens.expected * unit.output
+
+    def timed(self, pace: Pace) -> Quote:
+        """The same with the seconds that it takes."""
+        tokens = self.input_tokens + self.output_tokens
+        return replace(self, seconds=pace.seconds(self.calls, tokens))
 
     def priced(self, usd_per_input_token: float, usd_per_output_token: float) -> Quote:
         usd = self.input_tokens.times(usd_per_input_token) + self.output_tokens.times(usd_per_output_token)
@@ -103,6 +163,7 @@ class Quote:
 
 
 FREE = Quote(NOTHING, NOTHING, NOTHING)
+Reads = tuple[Column, ...]  # of a stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +171,13 @@ class Known:
     """What is known of a block before it runs."""
 
     rows: Range  # candidates that DuckDB leaves for the model
-    chars: Mapping[Stage, float] = field(default_factory=dict)  # mean characters of a row as a stage shows it
-    pairs: Range = NOTHING  # of an outer join
+    chars: Mapping[Reads, float] = field(default_factory=dict)  # mean characters of a row as these columns show it
+    pairs: tuple[Range, ...] = ()  # of each join that is asked, in the order of `asked_joins`
     answers: Masks | None = None  # (leaves, m) of the WHERE for the rows of a pilot
     share: tuple[float, float] | None = None  # low and high share of rows that pass, from the pilot
     rates: tuple[float, ...] | None = None  # share of true answers a leaf, from earlier queries
+    copies: Mapping[Reads, float] = field(default_factory=dict)  # rows that show these columns alike, on the average
+    output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +205,14 @@ def model_answers(formula: Formula, known: Known) -> Masks:
 def calls_of(block: Block, known: Known) -> Calls:
     """How many rows each stage of a block is asked of, if nothing limits them."""
     by_stage: dict[Stage, Range] = {}
-    if block.outer_join is not None:
-        by_stage.update(
-            _filter(
-                block.outer_join.formula, block.outer_join.stages, known.pairs, replace(known, answers=None, rates=None)
-            )
-        )
+    for join, pairs in zip(asked_joins(block), known.pairs, strict=True):
+        passing = pairs
+        if join.formula is not None:
+            unseen = replace(known, answers=None, rates=None)
+            by_stage.update(_filter(join.formula, join.stages, pairs, unseen))
+            passing = Range(0, pairs.expected * passes(join.formula, model_answers(join.formula, unseen)), pairs.high)
+        if isinstance(join, Correlated):
+            by_stage.update(dict.fromkeys(join.values, passing))
     rows, share = known.rows, Range.exactly(1)
     if block.formula is not None:
         answers = model_answers(block.formula, known)
@@ -164,9 +229,12 @@ def calls_of(block: Block, known: Known) -> Calls:
         returned = passing.capped(block.wanted)
         if block.goal is Goal.FIRST:
             passing = returned
-    for stage in stages((*block.groups, *(c for s in block.row_stages for c in s.columns))):
-        by_stage[stage] = passing
-    for stage in block.late_stages:
+    for stage in block.left_over(block.row_stages):
+        by_stage[stage] = _once(passing, rows, stage, known)
+    first = [c for c in block.groups if c.id in block.riders]
+    for stage in stages(tuple(first)):  # of the first rows, before there is a taxonomy
+        by_stage[stage] = passing.capped(NAMED_FIRST)
+    for stage in block.left_over(block.late_stages):
         by_stage[stage] = returned
     taxonomies = Range(0.0 if passing.low < 1 else 1.0, 1.0, 1.0).times(len(block.groups))
     summaries = NOTHING
@@ -204,9 +272,7 @@ def quote(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Quote:
         case UnionPlan(left=left, right=right):
             return quote(left, known) + quote(right, known)
         case Block():
-            return sum(
-                (quote(below, known) for _, below in (*plan.derived, *plan.nested)), block_quote(plan, known(plan))
-            )
+            return sum((quote(below, known) for below in inner_plans(plan)), block_quote(plan, known(plan)))
     return FREE
 
 
@@ -215,8 +281,8 @@ def block_quote(block: Block, known: Known) -> Quote:
     calls = calls_of(block, known)
     tokens_in, tokens_out = NOTHING, NOTHING
     for stage, count in calls.by_stage.items():
-        tokens_in += count.times(request_tokens(stage, known.chars.get(stage, 0.0)))
-        tokens_out += count.times(sum(ANSWER_TOKENS[c.kind] for c in stage.columns))
+        tokens_in += count.times(request_tokens(stage, known.chars.get(stage.reads, 0.0)))
+        tokens_out += count.times(answer_tokens(stage, known))
     mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
     tokens_in += calls.taxonomies.times(PROMPT_TOKENS + TAXONOMY_ROWS * mean)
     tokens_out += calls.taxonomies.times(TAXONOMY_TOKENS)
@@ -229,7 +295,17 @@ def block_quote(block: Block, known: Known) -> Quote:
 
 def request_tokens(stage: Stage, chars: float) -> float:
     """Input tokens of one row of a stage."""
-    return PROMPT_TOKENS + (chars + sum(len(c.text) for c in stage.columns)) / CHARS_PER_TOKEN
+    texts = (*stage.columns, *stage.riders)
+    return PROMPT_TOKENS + (chars + sum(len(c.text) + sum(map(len, c.labels)) for c in texts)) / CHARS_PER_TOKEN
+
+
+def answer_tokens(stage: Stage, known: Known) -> float:
+    """Output tokens of one row of a stage: as earlier answers to a text had them, else by its kind."""
+
+    def one(column: VirtualColumn) -> float:
+        return known.output.get(column.text, ANSWER_TOKENS[column.kind])
+
+    return sum(one(c) for c in (*stage.columns, *stage.riders))
 
 
 def rows_out(block: Block, known: Known) -> Range:
@@ -243,13 +319,28 @@ def rows_out(block: Block, known: Known) -> Range:
 
 
 def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Known) -> dict[Stage, Range]:
-    shares = asked_shares(formula, wanted, model_answers(formula, known))
+    copies = [known.copies.get(stage.reads, 1.0) for stage in wanted]
+    shares = asked_shares(formula, wanted, model_answers(formula, known), copies)
     concrete = any(not leaf.semantic for leaf in formula.leaves)
     found = {}
     for i, (stage, share) in enumerate(zip(wanted, shares, strict=True)):
-        low = rows.low if i == 0 and not concrete else 0.0
-        found[stage] = Range(low, rows.expected * share, rows.high)
+        low = rows.low / copies[i] if i == 0 and not concrete else 0.0
+        found[stage] = Range(low, rows.expected * share, rows.high / copies[i])
     return found
+
+
+def _once(asked: Range, rows: Range, stage: Stage, known: Known) -> Range:
+    """The distinct rows among those asked, as a stage shows them."""
+    copies = known.copies.get(stage.reads, 1.0)
+    if copies <= 1.0:
+        return asked
+
+    def one(n: float, of: float) -> float:
+        return of * distinct_share(n / of, copies) if of > 0 else 0.0
+
+    return Range(
+        one(asked.low, rows.high), one(asked.expected, max(rows.expected, asked.expected)), one(asked.high, rows.high)
+    )
 
 
 def _until(k: int, rows: Range, share: Range) -> Range:

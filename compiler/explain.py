@@ -6,13 +6,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from uql.compiler.bound import BoundStatement
+from uql.compiler.choice import Alternative
 from uql.compiler.cost import Calls, Known, Quote, Range, calls_of, model_answers
+from uql.compiler.formula import conjunction
+from uql.compiler.join_plans import describe_join
 from uql.compiler.orders import cost_of
-from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, Stage, UnionPlan
+from uql.compiler.physical import (
+    Block,
+    Correlated,
+    Goal,
+    OuterJoin,
+    PhysicalPlan,
+    SqlQuery,
+    Stage,
+    UnionPlan,
+    asked_joins,
+)
 from uql.compiler.shown import describe_source, show
+from uql.compiler.syntax import ScalarQuery
 from uql.compiler.virtual import Kind, VirtualColumn
 
 Knowledge = Callable[[Block], Known]
@@ -28,6 +42,8 @@ class Step:
     reads: tuple[str, ...] = ()  # columns shown to the model
     calls: Range | None = None  # rows asked, if no budget limits them
     inputs: tuple[Step, ...] = ()
+    asks: tuple[str, ...] = ()  # the texts of its questions
+    measured: int | None = None  # rows asked by a run
 
     @property
     def line(self) -> str:
@@ -36,6 +52,9 @@ class Step:
             notes.append(f"reads {', '.join(self.reads)}")
         if self.calls is not None:
             notes.append(f"{number(self.calls)} calls")
+        if self.measured is not None and self.calls is not None:
+            error = q_error(self.calls.expected, self.measured)
+            notes.append(f"measured {self.measured:,}, q-error {error:.2f}")
         head = f"{self.operator} {self.what}".rstrip()
         return f"{head}  [{'; '.join(notes)}]" if notes else head
 
@@ -49,6 +68,7 @@ class Explained:
     quote: Quote
     budget: int | None
     warnings: tuple[str, ...]
+    alternatives: tuple[Alternative, ...] = ()
 
 
 def explained(
@@ -72,6 +92,8 @@ def text(found: Explained) -> str:
     if found.readings:
         lines += ["", "Quoted texts, as they were read:", *(f"  {reading}" for reading in found.readings)]
     lines += ["", *quote_lines(found.quote, found.budget)]
+    if found.alternatives:
+        lines += ["", "Alternatives:", *(f"  {line}" for line in map(alternative_line, found.alternatives))]
     lines += [f"Warning: {w}" for w in found.warnings]
     return "\n".join(lines)
 
@@ -95,8 +117,34 @@ def quote_lines(quote: Quote, budget: int | None) -> list[str]:
         f"Calls: {number(quote.calls)}",
         f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
         f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
+        *([f"Seconds: {number(quote.seconds, 1)}"] if quote.seconds is not None else []),
         f"Budget: {limit}",
     ]
+
+
+def q_error(predicted: float, measured: float) -> float:
+    """How many times too high or too low a prediction was; both are at least 1 here, so that nothing divides by 0.
+
+    >>> q_error(50, 100), q_error(100, 50), q_error(0, 0)
+    (2.0, 2.0, 1.0)
+    """
+    a, b = max(predicted, 1.0), max(measured, 1.0)
+    return max(a / b, b / a)
+
+
+def with_measured(step: Step, asked: Mapping[str, int]) -> Step:
+    """The steps with the rows that a run asked of each, found by the first of its questions."""
+    inputs = tuple(with_measured(below, asked) for below in step.inputs)
+    found = max((asked.get(text, 0) for text in step.asks), default=None) if step.calls is not None else None
+    return replace(step, inputs=inputs, measured=found)
+
+
+def alternative_line(found: Alternative) -> str:
+    """One way to run the query, with its price and why it was taken or not."""
+    quote = found.quote
+    usd = f", {number(quote.usd, 4)} USD" if quote.usd is not None else ""
+    tokens = f"{quote.input_tokens.expected:,.0f} tokens in, {quote.output_tokens.expected:,.0f} out"
+    return f"{found.what}: {number(quote.calls)} calls, {tokens}{usd}; {found.why}"
 
 
 def number(r: Range, places: int = 0) -> str:
@@ -135,16 +183,25 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     step = _source(block, known, knowledge, beyond)
     if block.formula is not None:
         step = _filter(block, known, calls, beyond, step)
+    along = tuple(c for s in block.filter_stages for c in s.riders if c not in block.groups)
+    late_left = block.left_over(block.late_stages)
     for stage in calls.by_stage:
         groups = [c for c in stage.columns if c in block.groups]
-        late, early = stage in block.late_stages, any(c in s.columns for s in block.row_stages for c in stage.columns)
+        late, early = stage in late_left, any(c in s.columns for s in block.row_stages for c in stage.columns)
         if groups:
-            rest = " with " + texts(Stage(tuple(c for c in stage.columns if c not in groups))) if early else ""
+            others = tuple(c for c in stage.columns if c not in groups)
+            rest = " with " + texts(Stage(others)) if others else ""
             what = ", ".join(f'"{c.text}"{_into(c)}' for c in groups) + rest
             notes = ("a taxonomy from some rows first: 1 call", *_ways(stage))
-            step = Step("SemGroup", what, notes, _reads(stage), calls.by_stage[stage], (step,))
+            if any(c.id in block.riders for c in groups):
+                notes = (*notes, "asked apart of the first rows, of the others in the request of the WHERE")
+            step = Step("SemGroup", what, notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage))
         elif early and not late:
-            step = Step("SemMap", texts(stage), _ways(stage), _reads(stage), calls.by_stage[stage], (step,))
+            step = Step("SemMap", texts(stage), _ways(stage), _reads(stage), calls.by_stage[stage], (step,), _asks(stage))
+    if along:
+        step = Step(
+            "SemMap", texts(Stage(along)), ("in the request of the WHERE",), _reads(Stage(along)), None, (step,)
+        )
     if block.aggregated:
         by = f" BY {', '.join(k.name for k in block.keys)}" if block.keys else ""
         sampled = ("from a sample, with an interval",) if beyond and calls.total.high else ()
@@ -165,9 +222,9 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
         notes = ("scores, then comparisons of two at the cut of LIMIT",) if compared is not None else ()
         step = Step("Sort", _keys(block), notes, calls=compared, inputs=(step,))
     step = _limited(block, step)
-    for stage in block.late_stages:
+    for stage in late_left:
         notes = ("of the rows returned only", *_ways(stage))
-        step = Step("SemMap", texts(stage), notes, _reads(stage), calls.by_stage[stage], (step,))
+        step = Step("SemMap", texts(stage), notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage))
     return step if block.distinct or block.aggregated else _project(block, step)
 
 
@@ -180,28 +237,48 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
     shown, notes = show_formula(block), _filter_notes(block, known, beyond)
     only = block.filter_stages[0] if len(block.filter_stages) == 1 else None
     if only is not None and all(c.kind is Kind.CONDITION for c in only.columns):
-        return Step("SemFilter", shown, (*notes, *_ways(only)), _reads(only), calls.by_stage.get(only), (below,))
+        return Step("SemFilter", shown, (*notes, *_ways(only)), _reads(only), calls.by_stage.get(only), (below,), _asks(only))
     asked = []
     for i, stage in enumerate(block.filter_stages, 1):
         place = (f"asked {_ordinal(i)}",) if only is None else ()
-        asked.append(Step("Ask", texts(stage), (*place, *_ways(stage)), _reads(stage), calls.by_stage.get(stage)))
+        asked.append(Step("Ask", texts(stage), (*place, *_ways(stage)), _reads(stage), calls.by_stage.get(stage), (), _asks(stage)))
     return Step("SemFilter", shown, notes, inputs=(*asked, below))
 
 
 def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> Step:
     inner = [Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)) for alias, plan in block.derived]
+    asked = calls_of(block, known).by_stage
+    pairs = dict(zip(asked_joins(block), known.pairs, strict=True))
+    for part in block.correlated:
+        below = [Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)) for alias, plan in part.derived]
+        below = [_ask(s, asked) for s in (*part.stages, *part.values)] + below
+        notes = (f"{number(pairs[part])} pairs from DuckDB", "its answers are one value a row")
+        inner.append(Step("SubQuery", show(ScalarQuery(part.part))[1:-1], notes, inputs=tuple(below)))
     inner += [Step("SubQuery", inputs=(steps(plan, knowledge, beyond),)) for _, plan in block.nested]
     where = f" WHERE {show(block.pushed)}" if block.pushed is not None else ""
     rows = f"{number(known.rows)} rows"
     join = block.outer_join
     if join is None:
         return Step("DuckDB", f"{describe_source(block.source)}{where}", (rows,), inputs=tuple(inner))
-    on = " AND ".join([*([show(join.pairs)] if join.pairs is not None else []), *(_leaf_texts(join.formula.leaves))])
-    asked = calls_of(block, known).by_stage
-    stages = tuple(Step("Ask", texts(s), _ways(s), _reads(s), asked.get(s)) for s in join.stages)
-    what = f"{describe_source(join.left)} {join.kind} JOIN {describe_source(join.right)} ON {on}"
-    step = Step("SemJoin", what, (f"{number(known.pairs)} pairs from DuckDB", rows), inputs=(*stages, *inner))
+    step = _join(join, pairs, asked, tuple(inner))
+    step = replace(step, notes=(*step.notes, rows))
     return Step("DuckDB", where.strip(), inputs=(step,)) if where else step
+
+
+def _join(
+    join: OuterJoin, pairs: dict[OuterJoin | Correlated, Range], asked: dict[Stage, Range], inner: tuple[Step, ...]
+) -> Step:
+    """A join that is asked: under it its questions, then the joins inside it."""
+    inside = tuple(_join(side, pairs, asked, ()) for side in (join.left, join.right) if isinstance(side, OuterJoin))
+    before = conjunction([part for part in (join.left_where, join.right_where) if part is not None])
+    where = f" WHERE {show(before)}" if before is not None else ""
+    notes = (f"{number(pairs[join])} pairs from DuckDB",)
+    asks = tuple(_ask(s, asked) for s in join.stages)
+    return Step("SemJoin", describe_join(join) + where, notes, inputs=(*asks, *inside, *inner))
+
+
+def _ask(stage: Stage, asked: dict[Stage, Range]) -> Step:
+    return Step("Ask", texts(stage), _ways(stage), _reads(stage), asked.get(stage))
 
 
 def show_formula(block: Block) -> str:
@@ -284,11 +361,8 @@ def _item(name: str, shown: str) -> str:
 
 def texts(stage: Stage) -> str:
     """The questions of a stage, each with the type of its answer."""
-    return ", ".join(f'{"TRY " if c.attempt else ""}"{c.text}"{_type(c)}' for c in stage.columns)
-
-
-def _leaf_texts(leaves: tuple[object, ...]) -> list[str]:
-    return [show(leaf.expr) for leaf in leaves]  # type: ignore[attr-defined]
+    asked = (*stage.columns, *stage.riders)
+    return ", ".join(f'{"TRY " if c.attempt else ""}"{c.text}"{_type(c)}' for c in asked)
 
 
 def _type(column: VirtualColumn) -> str:
@@ -304,8 +378,12 @@ def _type(column: VirtualColumn) -> str:
     return f" {column.type}"
 
 
+def _asks(stage: Stage) -> tuple[str, ...]:
+    return tuple(c.text for c in stage.columns)
+
+
 def _ways(stage: Stage) -> tuple[str, ...]:
-    return ("one request a row",) if len(stage.columns) > 1 else ()
+    return ("one request a row",) if len(stage.columns) + len(stage.riders) > 1 else ()
 
 
 def _reads(stage: Stage) -> tuple[str, ...]:

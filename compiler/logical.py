@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from uql.compiler.bound import BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.formula import conjunction, conjuncts
+from uql.compiler.joins import asks, floats, inner_terms, is_inner, without_semantic_on
 from uql.compiler.shown import describe_source, show
+from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Expr, OrderKey
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.compiler.walk import is_semantic, virtuals
@@ -70,12 +72,12 @@ class SemFilter(OneInput):
 
 @dataclass(frozen=True, slots=True)
 class SemJoin(LogicalPlan):
-    """LEFT, SEMI or ANTI join on a condition that holds virtual columns (an INNER one is a SemFilter over a cross join)."""
+    """An outer, SEMI or ANTI join on a condition that holds virtual columns, or a join over one (other INNER ones are SemFilters)."""
 
     kind: str
     left: LogicalPlan
     right: LogicalPlan
-    condition: Expr
+    condition: Expr | None
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
@@ -83,7 +85,8 @@ class SemJoin(LogicalPlan):
 
     @property
     def line(self) -> str:
-        return f"SemJoin {self.kind} ON {show(self.condition)}{_reads(virtuals(self.condition))}"
+        on = f" ON {show(self.condition)}" if self.condition is not None else ""
+        return f"SemJoin {self.kind}{on}{_reads(virtuals(self.condition))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,32 +240,22 @@ def _ordered(plan: LogicalPlan, query: BoundSelect | BoundUnion) -> LogicalPlan:
 
 def _source(source: BoundSource | None) -> tuple[LogicalPlan, list[Expr]]:
     """The plan of a FROM clause, and the semantic terms of its inner joins, which are conditions like those of WHERE."""
-    if isinstance(source, BoundJoin) and source.kind in ("LEFT", "SEMI", "ANTI") and is_semantic(source.on):
-        left, terms = _source(source.left)
-        right, more = _source(source.right)
-        if more:
-            condition = conjunction(more)
-            assert condition is not None
-            right = SemFilter(right, condition)
-        assert source.on is not None
-        return SemJoin(source.kind, left, right, source.on), terms
-    plain, terms = _without_semantic_on(source)
-    return Scan(plain), terms
+    if not asks(source):
+        plain, terms = without_semantic_on(source)
+        return Scan(plain), terms
+    assert isinstance(source, BoundJoin)
+    float_left, float_right = floats(source.kind)
+    left, terms = _source(source.left) if float_left else (_joined(source.left), [])
+    right, more = _source(source.right) if float_right else (_joined(source.right), [])
+    on, own = inner_terms(source.on) if is_inner(source) else (source.on, [])
+    return SemJoin(source.kind, left, right, on), [*terms, *more, *own]
 
 
-def _without_semantic_on(source: BoundSource | None) -> tuple[BoundSource | None, list[Expr]]:
-    if not isinstance(source, BoundJoin):
-        return source, []
-    left, left_terms = _without_semantic_on(source.left)
-    right, right_terms = _without_semantic_on(source.right)
-    assert left is not None and right is not None
-    on, kind, terms = source.on, source.kind, left_terms + right_terms
-    if source.kind in ("INNER", "CROSS") and is_semantic(source.on):
-        parts = conjuncts(source.on)
-        on = conjunction([p for p in parts if not is_semantic(p)])
-        kind = "INNER" if on is not None else "CROSS"
-        terms = terms + [p for p in parts if is_semantic(p)]
-    return replace(source, left=left, right=right, on=on, kind=kind), terms
+def _joined(source: BoundSource) -> LogicalPlan:
+    """The plan of one side of a join that no term may leave: every join on a text is asked where it stands."""
+    if not isinstance(source, BoundJoin) or not any(is_semantic(on) for on in join_conditions(source)):
+        return Scan(source)
+    return SemJoin(source.kind, _joined(source.left), _joined(source.right), source.on)
 
 
 def _reads(columns: tuple[VirtualColumn, ...]) -> str:

@@ -7,10 +7,10 @@ merging of two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSource
+from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource
 from uql.compiler.formula import Formula
 from uql.compiler.syntax import Column, Expr, OrderKey
 from uql.compiler.virtual import VirtualColumn
@@ -27,9 +27,15 @@ class Goal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One request a row: the values of these virtual columns, which read the same columns."""
+    """One request a row: the values of these virtual columns, which read the same columns.
+
+    `riders` are asked along with them and needed only of rows that pass: they never make a row be asked, and a group among them
+    rides once its taxonomy is there. `cost` is that of one request beside the block's other stages.
+    """
 
     columns: tuple[VirtualColumn, ...]
+    riders: tuple[VirtualColumn, ...] = ()
+    cost: float = field(default=1.0, compare=False)
 
     @property
     def reads(self) -> tuple[Column, ...]:
@@ -58,14 +64,38 @@ class SqlQuery(PhysicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class OuterJoin:
-    """LEFT, SEMI or ANTI join on a semantic condition, whose pairs are asked before the block's other stages."""
+    """A join on a semantic condition that is no mere filter, whose pairs are asked before the block's other stages.
+
+    LEFT, RIGHT, FULL, SEMI or ANTI; INNER and CROSS where they stand on a side of such a join, or over one.
+    """
 
     kind: str
-    left: BoundSource
-    right: BoundSource
+    left: BoundSource | OuterJoin
+    right: BoundSource | OuterJoin
     pairs: Expr | None  # the concrete terms of ON: DuckDB makes the pairs
-    formula: Formula
+    formula: Formula | None  # None: DuckDB alone decides
     stages: tuple[Stage, ...]
+    left_where: Expr | None = None  # concrete terms of WHERE, applied before there are pairs
+    right_where: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """A sub-query with quoted texts that reads columns of the block around it: its pairs with the block's rows are asked.
+
+    Those that pass are a table, over which DuckDB answers the sub-query for each row of the block.
+    """
+
+    part: Bound  # as it stands in the expressions of the block
+    query: BoundSelect
+    source: BoundSource
+    derived: tuple[tuple[str, PhysicalPlan], ...]  # semantic sub-queries of its FROM by alias, run first
+    own: Expr | None  # concrete terms on its own columns
+    pairs: Expr | None  # concrete terms that name columns of the block
+    formula: Formula | None
+    stages: tuple[Stage, ...]
+    values: tuple[Stage, ...]  # asked of the pairs that pass
+    columns: tuple[Column, ...]  # that its pairs need
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +111,7 @@ class Block(PhysicalPlan):
     formula: Formula | None  # what is left of WHERE
     filter_stages: tuple[Stage, ...]
     groups: tuple[VirtualColumn, ...]  # taxonomies over the rows that pass
-    row_stages: tuple[Stage, ...]  # asked of every row that passes
+    row_stages: tuple[Stage, ...]  # asked of every row that passes: values, and groups once their taxonomy is there
     late_stages: tuple[Stage, ...]  # asked of the rows returned only
     summaries: tuple[VirtualColumn, ...]  # said of whole groups
     items: tuple[BoundItem, ...]
@@ -94,11 +124,38 @@ class Block(PhysicalPlan):
     offset: int
     goal: Goal
     scores: tuple[VirtualColumn, ...] = ()  # ORDER BY "…": refined by comparison at the cut of LIMIT
+    correlated: tuple[Correlated, ...] = ()  # semantic sub-queries that read columns of this block
+    summarised: Expr | None = None  # of the groups, those that are asked for summaries; None: all
+
+    @property
+    def riders(self) -> frozenset[int]:
+        """The ids of the virtual columns that every row that passes has from the request of its WHERE."""
+        return frozenset(c.id for stage in self.filter_stages for c in stage.riders)
+
+    def left_over(self, wanted: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        """What is still to be asked of a row that has passed: the stages without what rode along with its WHERE."""
+        rest = (tuple(c for c in stage.columns if c.id not in self.riders) for stage in wanted)
+        return tuple(Stage(columns) for columns in rest if columns)
 
     @property
     def wanted(self) -> int | None:
         """Rows that must be certain before LIMIT is satisfied."""
         return None if self.limit is None else self.limit + self.offset
+
+
+def inner_plans(block: Block) -> tuple[PhysicalPlan, ...]:
+    """The plans of the queries in a block that are run before it."""
+    parts = (*block.derived, *(own for part in block.correlated for own in part.derived))
+    return (*(plan for _, plan in parts), *(plan for _, plan in block.nested))
+
+
+def asked_joins(block: Block) -> tuple[OuterJoin | Correlated, ...]:
+    """What makes pairs that are asked, in the order in which it runs."""
+
+    def inside(side: BoundSource | OuterJoin | None) -> tuple[OuterJoin, ...]:
+        return (*inside(side.left), *inside(side.right), side) if isinstance(side, OuterJoin) else ()
+
+    return (*inside(block.outer_join), *block.correlated)
 
 
 @dataclass(frozen=True, slots=True)

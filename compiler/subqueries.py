@@ -15,8 +15,8 @@ from uql.compiler.bound import (
     BoundTable,
     BoundUnion,
 )
-from uql.compiler.syntax import Expr
-from uql.compiler.walk import walk
+from uql.compiler.syntax import Column, Expr
+from uql.compiler.walk import columns, walk
 
 
 def expressions(query: BoundSelect) -> Iterator[Expr]:
@@ -63,6 +63,17 @@ def aliases(source: BoundSource | None) -> Iterator[str]:
         yield source.alias
 
 
+def visible_aliases(source: BoundSource | None) -> Iterator[str]:
+    """The aliases whose columns the rows of a FROM clause have: not the right one of a SEMI or ANTI join."""
+    if isinstance(source, BoundJoin) and source.kind in ("SEMI", "ANTI"):
+        yield from visible_aliases(source.left)
+    elif isinstance(source, BoundJoin):
+        yield from visible_aliases(source.left)
+        yield from visible_aliases(source.right)
+    else:
+        yield from aliases(source)
+
+
 def aliases_of(query: BoundQuery) -> Iterator[str]:
     """The aliases that a query and the queries in it define."""
     if isinstance(query, BoundUnion):
@@ -75,6 +86,17 @@ def aliases_of(query: BoundQuery) -> Iterator[str]:
         yield from aliases_of(part.query)
     for bound in in_expressions(*expressions(query)):
         yield from aliases_of(bound.query)
+
+
+def outer_columns(query: BoundQuery) -> Iterator[Column]:
+    """The columns of queries around it that a sub-query reads."""
+    hidden = set(aliases_of(query))
+    for part in (query.left, query.right) if isinstance(query, BoundUnion) else ():
+        yield from outer_columns(part)
+    if isinstance(query, BoundSelect):
+        parts = list(expressions(query))
+        inside = [*columns(*parts), *(c for part in in_expressions(*parts) for c in outer_columns(part.query))]
+        yield from (c for c in inside if c.table and c.table not in hidden)
 
 
 def is_semantic_query(query: BoundQuery) -> bool:

@@ -122,7 +122,8 @@ def _concrete(plan: SqlFilter) -> str | None:
 
 
 def _semantic(plan: SemFilter | SemJoin) -> str | None:
-    return None if is_semantic(plan.condition) else "holds no quoted text: it is DuckDB's"
+    over = isinstance(plan, SemJoin) and any(isinstance(side, SemJoin) for side in plan.inputs)
+    return None if over or is_semantic(plan.condition) else "holds no quoted text: it is DuckDB's"
 
 
 def _reads(plan: Any) -> str | None:
@@ -130,7 +131,7 @@ def _reads(plan: Any) -> str | None:
     for column in asked:
         if not column.reads and not column.holes:
             return f'"{column.text}" reads nothing'
-    return None if asked else "asks nothing"
+    return None if asked or isinstance(plan, SemJoin) else "asks nothing"
 
 
 def _kinds(*allowed: Kind) -> Check:
@@ -228,7 +229,7 @@ def _stages(block: Block) -> list[Stage]:
 def _asked(block: Block) -> list[VirtualColumn]:
     """What is asked of rows that pass, and of groups."""
     after = (*block.row_stages, *block.late_stages)
-    return [*(c for stage in after for c in stage.columns), *block.groups, *block.summaries]
+    return [*(c for stage in after for c in stage.columns), *block.summaries]
 
 
 def _answered_ids(block: Block) -> set[int]:
@@ -249,6 +250,17 @@ PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]
     SqlQuery: (("holds a quoted text", lambda p: not is_semantic_query(p.query)),),
     UnionPlan: (("has no columns", lambda p: bool(p.items)),),
     Block: (
+        (
+            "a group is named and never asked",
+            lambda b: {c.id for c in b.groups} <= {c.id for stage in b.row_stages for c in stage.columns},
+        ),
+        (
+            "a question rides that no row needs, or on other cells",
+            lambda b: (
+                b.riders <= {c.id for c in _asked(b)}
+                and all(c.reads == s.reads for s in b.filter_stages for c in s.riders)
+            ),
+        ),
         ("a stage asks nothing", lambda b: all(stage.columns for stage in _stages(b))),
         (
             "one request shows two sets of columns",

@@ -83,7 +83,7 @@ class Duck:
         from uql.compiler.sql import expression, flat_virtual, render
 
         swapped = _swap(expr, replaced) if replaced else expr
-        return render(expression(swapped, _flat, flat_virtual, _sub_query))
+        return render(expression(swapped, _flat, flat_virtual, sub_query))
 
     @cached_property
     def aggregates(self) -> frozenset[str]:
@@ -100,7 +100,7 @@ def _flat(column: Column) -> Any:
     return flat_column(column)
 
 
-def _sub_query(query: Query) -> Any:
+def sub_query(query: Query) -> Any:
     """A concrete sub-query in an expression over a materialised relation: outer columns are flat, its own are not."""
     from uql.compiler.sql import base_column, query_sql
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.compiler.bound import Bound
+from uql.compiler.sql import query_sql, render
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.llm.questions import Answers, Choice, Question, Row
 
@@ -19,6 +21,17 @@ if TYPE_CHECKING:
 MOST_LABELS = 50  # that are shown at once
 NEAREST = 30  # of a longer list, shown of each row
 ROWS = 256  # whose requests are made at once, each with a question of its own
+
+
+def label_queries(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> None:
+    """The labels of `"…" IN (SELECT name FROM t)`, from the table."""
+    for column in columns:
+        if column.label_query is None:
+            continue
+        assert isinstance(column.label_query, Bound)
+        rows = ctx.duck.arrow(render(query_sql(column.label_query.query))).column(0).to_pylist()
+        labels = dict.fromkeys((*column.labels, *(str(r) for r in rows if r is not None)))
+        relation.labels[column.id] = tuple(labels)
 
 
 def nearest(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:

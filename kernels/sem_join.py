@@ -1,78 +1,121 @@
-"""sem_join: LEFT, SEMI and ANTI joins on a condition that a model decides, by nested blocks of pairs.
+"""sem_join: joins on a condition that a model decides, by nested blocks of pairs.
 
-An INNER join is a filter over the pairs, and needs no kernel of its own. Equality conditions come first: DuckDB makes only the
+A mere INNER join is a filter over the pairs, and needs no kernel of its own. Equality conditions come first: DuckDB makes only the
 pairs that meet them. Pairs of equal texts are asked once, by the gate. Where the pairs do not fit in the budget, a condition that one
 attribute a side decides is answered from that attribute.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
-from uql.compiler.bound import BoundItem, BoundSelect
-from uql.compiler.physical import OuterJoin
+from uql.compiler.bound import BoundItem, BoundSelect, BoundSource
+from uql.compiler.formula import Formula
+from uql.compiler.join_plans import aliases_in
+from uql.compiler.physical import OuterJoin, Stage
 from uql.compiler.sql import query_sql, render
-from uql.compiler.subqueries import aliases
-from uql.compiler.syntax import Column, Number
-from uql.kernels import sem_filter
+from uql.compiler.syntax import Column, Expr, Number
+from uql.kernels import sem_classify, sem_filter
 from uql.kernels.attribute import by_attribute
 from uql.kernels.base import Context, Relation, need
 from uql.kernels.duck import quote
 from uql.schema import Field
 
 
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs that were asked: their relation, and which of them pass."""
+
+    relation: Relation
+    truth: sem_filter.Truth
+
+    @property
+    def flags(self) -> pa.Table:
+        """(pairs,) as an Arrow table: __rid, __yes, and __maybe where the answer is yes or unknown."""
+        rids = np.arange(self.relation.n, dtype=np.int64)
+        return pa.table({"__rid": rids, "__yes": self.truth.yes, "__maybe": ~self.truth.no})
+
+    @property
+    def unknown(self) -> int:
+        return int((~self.truth.yes & ~self.truth.no).sum())
+
+
 async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[Column, Field], ctx: Context) -> str:
     """The name of a temporary table with the rows of the join. Raises BudgetError (UQL401) where the pairs do not fit.
 
-    A left row with a pair whose answer is unknown counts as matched for ANTI and as unmatched for SEMI: it is never returned for
-    an answer that nobody gave; a note says how many such pairs there are.
+    A left row with a pair whose answer is unknown counts as matched for ANTI and as unmatched for all others: it is never returned
+    for an answer that nobody gave; a note says how many such pairs there are.
     """
-    left_aliases = set(aliases(join.left))
-    left_columns = [c for c in columns if c.table in left_aliases]
-    left_query = BoundSelect(tuple(BoundItem(c, c.label, "") for c in left_columns) or _one(), join.left)
-    left, _ = ctx.duck.create(_select(left_query))
-    right_columns = [c for c in columns if c.table not in left_aliases]
-    right_query = BoundSelect(tuple(BoundItem(c, c.label, "") for c in right_columns) or _one(), join.right)
-    right, _ = ctx.duck.create(_select(right_query))
+    left, left_columns = await _side(join.left, join.left_where, columns, fields, ctx)
+    right, right_columns = await _side(join.right, join.right_where, columns, fields, ctx)
     on = ctx.duck.expression(join.pairs) if join.pairs is not None else "true"
-    shown = ", ".join(quote(c.label) for c in (*left_columns, *right_columns))
-    shown = f", {shown}" if shown else ""
-    pairs, n = ctx.duck.create(
-        f"SELECT l.rowid AS __l{shown} FROM {quote(left)} AS l JOIN {quote(right)} AS r ON {on} ORDER BY l.rowid, r.rowid"
+    shown = "".join(f", {quote(c.label)}" for c in (*left_columns, *right_columns))
+    name, n = ctx.duck.create(
+        f"SELECT l.rowid AS __l, r.rowid AS __r{shown} FROM {quote(left)} AS l JOIN {quote(right)} AS r ON {on} "
+        "ORDER BY l.rowid, r.rowid"
     )
-    relation = Relation(ctx.duck, pairs, n, fields)
-    for column in (c for stage in join.stages for c in stage.columns):
+    source = f"{join.kind} join"
+    pairs = await ask_pairs(Relation(ctx.duck, name, n, fields, source), join.formula, join.stages, join.kind, ctx)
+    matched = f"(SELECT p.* FROM __flags f JOIN {quote(name)} p ON p.rowid = f.__rid WHERE f.__yes)"
+    maybe = f"(SELECT p.__l FROM __flags f JOIN {quote(name)} p ON p.rowid = f.__rid WHERE f.__maybe)"
+    listed = ", ".join(
+        f"{side}.{quote(c.label)}" for side, own in (("l", left_columns), ("r", right_columns)) for c in own
+    )
+    match join.kind:
+        case "SEMI":
+            sql = f"SELECT * FROM {quote(left)} WHERE rowid IN (SELECT __l FROM {matched}) ORDER BY rowid"
+        case "ANTI":
+            sql = f"SELECT * FROM {quote(left)} WHERE rowid NOT IN {maybe} ORDER BY rowid"
+        case "INNER" | "CROSS":
+            sql = f"SELECT {'* EXCLUDE (__l, __r)' if shown else '1 AS __one'} FROM {matched} ORDER BY __l, __r"
+        case kind:
+            sql = (
+                f"SELECT {listed or '1 AS __one'} FROM {quote(left)} l {'JOIN' if kind == 'RIGHT' else 'LEFT JOIN'} {matched} m "
+                f"ON m.__l = l.rowid {kind} JOIN {quote(right)} r ON r.rowid = m.__r ORDER BY l.rowid NULLS LAST, r.rowid"
+            )
+    made, _ = ctx.duck.create(sql, {"__flags": pairs.flags})
+    return made
+
+
+async def ask_pairs(
+    relation: Relation, formula: Formula | None, stages: tuple[Stage, ...], what: str, ctx: Context
+) -> Pairs:
+    """Asks a condition of all these pairs; None: all of them pass. Raises BudgetError (UQL401) where they do not fit."""
+    n = relation.n
+    if formula is None:
+        none = np.zeros(n, dtype=bool)
+        return Pairs(relation, sem_filter.Truth(~none, none, none))
+    asked = [c for stage in stages for c in stage.columns]
+    sem_classify.label_queries(asked, relation, ctx)
+    for column in asked:
         await by_attribute(column, relation, ctx)
-    if not ctx.fits(n * len(join.stages)):
-        need(ctx, relation.calls(join.stages), f"a {join.kind} JOIN over {n:,} pairs")
+    if not ctx.fits(n * len(stages)):
+        need(ctx, relation.calls(stages), f"{what} JOIN over {n:,} pairs")
     rids = np.arange(n, dtype=np.int64)
-    truth = await sem_filter.every(join.formula, join.stages, rids, relation, ctx)
-    unknown = int((~truth.yes & ~truth.no).sum())
-    if unknown:
+    pairs = Pairs(relation, await sem_filter.every(formula, stages, rids, relation, ctx))
+    if pairs.unknown:
         ctx.exact = False
-        ctx.notes.append(f"{unknown:,} of {n:,} pairs gave no answer")
-    flags = pa.table({"__rid": rids, "__yes": truth.yes, "__maybe": ~truth.no})
-    matched = f"SELECT p.* EXCLUDE (__l), p.__l FROM __flags f JOIN {quote(pairs)} p ON p.rowid = f.__rid WHERE f.__yes"
-    if join.kind == "SEMI":
-        sql = f"SELECT * FROM {quote(left)} WHERE rowid IN (SELECT __l FROM ({matched})) ORDER BY rowid"
-    elif join.kind == "ANTI":
-        maybe = f"SELECT p.__l FROM __flags f JOIN {quote(pairs)} p ON p.rowid = f.__rid WHERE f.__maybe"
-        sql = f"SELECT * FROM {quote(left)} WHERE rowid NOT IN ({maybe}) ORDER BY rowid"
-    else:
-        right_names = "".join(f", m.{quote(c.label)}" for c in right_columns)
-        left_names = ", ".join(f"l.{quote(c.label)}" for c in left_columns) or "1 AS __one"
-        sql = (
-            f"SELECT {left_names}{right_names} FROM {quote(left)} l LEFT JOIN ({matched}) m ON m.__l = l.rowid "
-            "ORDER BY l.rowid"
-        )
-    name, _ = ctx.duck.create(sql, {"__flags": flags})
-    return name
+        ctx.notes.append(f"{pairs.unknown:,} of {n:,} pairs gave no answer")
+    return pairs
 
 
-def _one() -> tuple[BoundItem, ...]:
-    return (BoundItem(Number("1"), "__one", "INTEGER"),)
-
-
-def _select(query: BoundSelect) -> str:
-    return render(query_sql(query))
+async def _side(
+    side: BoundSource | OuterJoin,
+    where: Expr | None,
+    columns: tuple[Column, ...],
+    fields: dict[Column, Field],
+    ctx: Context,
+) -> tuple[str, list[Column]]:
+    """The rows of one side as a temporary table with columns "alias.name": its name, and the columns it has."""
+    own = [c for c in columns if c.table in aliases_in(side)]
+    if isinstance(side, OuterJoin):
+        made = await outer_join(side, columns, fields, ctx)
+        if side.kind in ("SEMI", "ANTI"):
+            own = [c for c in own if c.table in aliases_in(side.left)]
+        return made, own
+    items = tuple(BoundItem(c, c.label, "") for c in own) or (BoundItem(Number("1"), "__one", "INTEGER"),)
+    made, _ = ctx.duck.create(render(query_sql(BoundSelect(items, side, where=where))))
+    return made, own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,20 +19,23 @@ from uql.compiler.bound import (
     BoundTable,
     BoundUnion,
 )
-from uql.compiler.formula import OPEN, TRUE, Formula, Masks
+from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
+from uql.compiler.join_plans import sources_of, with_sources
+from uql.compiler.orders import learned
 from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
-from uql.compiler.planner import term_name, with_sources
+from uql.compiler.planner import condition_name, term_name
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import derived, expressions, in_expressions
 from uql.compiler.syntax import Column, Expr, Number, OrderKey
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import aggregate_calls, with_queries
-from uql.kernels import sem_agg, sem_filter, sem_join
+from uql.kernels import correlated, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.aggregate import Groups, aggregate, exactly
-from uql.kernels.base import Context, Relation
+from uql.kernels.base import Context, Memory, Relation
 from uql.kernels.duck import quote
 from uql.kernels.finish import Estimates, Output, castable, groups, limit, order_by, rename
 from uql.kernels.select import select
+from uql.planning import planned
 from uql.schema import Field, Table
 
 if TYPE_CHECKING:
@@ -87,39 +91,111 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
 
 
 async def _block(block: Block, ctx: Context) -> Output:
-    block = await _run_inner(block, ctx)
-    relation = await _candidates(block, ctx)
-    await _labels(block, relation, ctx)
-    names = {leaf.expr: term_name(block, leaf) for leaf in block.formula.leaves} if block.formula is not None else {}
-    relation.seen.update({expr: ctx.rates[name] for expr, name in names.items() if name in ctx.rates})
+    asked = block
+    block, relation = await _prepared(block, ctx)
+    names: dict[Expr, str] = {}
+    if block.formula is not None and asked.formula is not None:
+        pairs = zip(block.formula.leaves, asked.formula.leaves, strict=True)
+        names = {leaf.expr: term_name(asked, before) for leaf, before in pairs}
+    if ctx.memory is None:
+        return await _rows(await planned(block, asked, relation, ctx), relation, ctx)
+    rates = ctx.memory.rates
+    relation.seen.update({expr: rates[name] for expr, name in names.items() if name in rates})
     try:
-        return await _rows(block, relation, ctx)
+        return await _rows(await planned(block, asked, relation, ctx), relation, ctx)
     finally:
-        ctx.rates.update({name: relation.seen[expr] for expr, name in names.items() if expr in relation.seen})
+        _remember(block, asked, relation, ctx.memory)
+
+
+def _remember(block: Block, asked: Block, relation: Relation, memory: Memory) -> None:
+    """Keeps how often the terms of WHERE were true, of all rows, also where only rows that earlier terms left were asked."""
+    masks = relation.profiles.get(block.formula) if block.formula is not None else None
+    if block.formula is None or asked.formula is None or masks is None or not masks.shape[1]:
+        return
+    memory.keep(condition_name(asked), masks)
+    shares = (learned(masks) == TRUE).mean(axis=1)
+    for leaf, before, share in zip(block.formula.leaves, asked.formula.leaves, shares, strict=True):
+        n, _ = relation.seen.get(leaf.expr, (0, 0))
+        if n:
+            memory.rates[term_name(asked, before)] = (n, round(n * float(share)))
 
 
 async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
     if not block.aggregated:
-        return await select(block, relation, ctx)
-    found = await aggregate(block, relation, ctx)
-    if block.summaries:
-        await _summaries(block, found, relation, ctx)
-    return groups(block, found, ctx)
+        output = await select(block, relation, ctx)
+    else:
+        found = await aggregate(block, relation, ctx)
+        if block.summaries:
+            await _summaries(block, found, relation, ctx)
+        output = groups(block, found, ctx)
+    output.relation = relation
+    return output
 
 
 # ------------------------------------------------------------------------------------------------- queries in the block
+async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation]:
+    """The block with all queries in it answered, and its candidate rows with the labels they are put to."""
+    block = await _run_inner(block, ctx)
+    terms = conjuncts(block.pushed)
+    later = [t for t in terms if any(correlated.holds(t, part) for part in block.correlated)]
+    pushed = conjunction([t for t in terms if t not in later])
+    relation = await _candidates(replace(block, pushed=pushed), ctx)
+    for part in block.correlated:
+        exprs = [e for e in _expressions(block) if e is not None] + later
+        fields = {**relation.fields, **_fields(part.source)}
+        name, found = await correlated.answered(part, exprs, relation, fields, ctx)
+        relation = Relation(ctx.duck, name, relation.n, relation.fields, relation.source)
+        block = _with_expressions(block, lambda e, found=found: correlated.replaced(e, found))  # type: ignore[misc]
+        later = [correlated.replaced(t, found) for t in later]
+    condition = conjunction(later)
+    if condition is not None:
+        where = ctx.duck.expression(condition)
+        name, n = ctx.duck.create(f"SELECT * FROM {quote(relation.name)} WHERE {where} ORDER BY rowid")
+        relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
+    sem_classify.label_queries(_virtuals(block), relation, ctx)
+    return replace(block, correlated=()), relation
+
+
+def _expressions(block: Block) -> list[Expr | None]:
+    """Every expression that is evaluated over the candidates, but for what DuckDB decides first."""
+    leaves = [leaf.expr for leaf in block.formula.leaves] if block.formula is not None else []
+    listed = (*block.items, *block.keys, *block.order_by)
+    return [*leaves, *(part.expr for part in listed), block.having]
+
+
+def _with_expressions(block: Block, change: Callable[[Any], Any]) -> Block:
+    formula = block.formula
+    if formula is not None:
+        formula = Formula(tuple(replace(leaf, expr=change(leaf.expr)) for leaf in formula.leaves), formula.program)
+    return replace(
+        block,
+        formula=formula,
+        items=tuple(replace(i, expr=change(i.expr)) for i in block.items),
+        keys=tuple(replace(k, expr=change(k.expr)) for k in block.keys),
+        having=change(block.having),
+        order_by=tuple(replace(k, expr=change(k.expr)) for k in block.order_by),
+    )
+
+
 async def _run_inner(block: Block, ctx: Context) -> Block:
     """The block with its semantic sub-queries run and replaced by the temporary tables that hold their rows."""
     change: dict[str, BoundSource] = {}
     for alias, plan in block.derived:
         output = await execute(plan, ctx)
         change[alias] = BoundTable(_stored(output.table, alias, ctx), alias)
-    source, outer = block.source, block.outer_join
     if change:
-        source = with_sources(source, change) if source is not None else None
-        if outer is not None:
-            outer = replace(outer, left=with_sources(outer.left, change), right=with_sources(outer.right, change))
-    block = replace(block, source=source, outer_join=outer, derived=())
+        block = replace(
+            block,
+            source=with_sources(block.source, change) if block.source is not None else None,
+            outer_join=with_sources(block.outer_join, change) if block.outer_join is not None else None,
+        )
+    parts = []
+    for part in block.correlated:
+        own = {
+            alias: BoundTable(_stored((await execute(p, ctx)).table, alias, ctx), alias) for alias, p in part.derived
+        }
+        parts.append(replace(part, source=with_sources(part.source, dict(own)), derived=()))
+    block = replace(block, derived=(), correlated=tuple(parts))
     if not block.nested:
         return block
     swap: dict[int, Bound] = {}
@@ -132,19 +208,7 @@ async def _run_inner(block: Block, ctx: Context) -> Block:
     def changed(expr: Expr | None) -> Any:
         return None if expr is None else with_queries(expr, swap)
 
-    formula = block.formula
-    if formula is not None:
-        formula = Formula(tuple(replace(leaf, expr=changed(leaf.expr)) for leaf in formula.leaves), formula.program)
-    return replace(
-        block,
-        nested=(),
-        pushed=changed(block.pushed),
-        formula=formula,
-        items=tuple(replace(i, expr=changed(i.expr)) for i in block.items),
-        keys=tuple(replace(k, expr=changed(k.expr)) for k in block.keys),
-        having=changed(block.having),
-        order_by=tuple(replace(k, expr=changed(k.expr)) for k in block.order_by),
-    )
+    return _with_expressions(replace(block, nested=(), pushed=changed(block.pushed)), changed)
 
 
 def _stored(table: pa.Table, alias: str, ctx: Context) -> Table:
@@ -173,17 +237,28 @@ async def _candidates(block: Block, ctx: Context) -> Relation:
     sql = render(query_sql(BoundSelect(items, block.source, where=block.pushed, order_by=keys)))
     name, n = ctx.duck.create(sql)
     tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in _leaves(block.source))
-    return Relation(ctx.duck, name, n, fields, ", ".join(dict.fromkeys(tables)))
+    relation = Relation(ctx.duck, name, n, fields, ", ".join(dict.fromkeys(tables)))
+    if ctx.draws is not None and ctx.draws.kept:
+        content = ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(name)} AS r")
+        await ctx.draws.candidates(relation.source, int(content or 0))
+    return relation
 
 
 def fields_of(block: Block) -> dict[Column, Field]:
     """The columns that a block may read, by alias and name."""
-    sources = (block.outer_join.left, block.outer_join.right) if block.outer_join else (block.source,)
+    return _fields(*sources_of(block.outer_join or block.source))
+
+
+def fields_read(block: Block) -> dict[Column, Field]:
+    """The same with those of its sub-queries that read its columns."""
+    return {**_fields(*(part.source for part in block.correlated)), **fields_of(block)}
+
+
+def _fields(*sources: BoundSource) -> dict[Column, Field]:
     found: dict[Column, Field] = {}
-    for source in sources:
-        for leaf in _leaves(source):
-            fields = leaf.table.fields if isinstance(leaf, BoundTable) else leaf.fields
-            found.update({Column(leaf.alias, f.name): f for f in fields})
+    for leaf in (leaf for source in sources for leaf in _leaves(source)):
+        fields = leaf.table.fields if isinstance(leaf, BoundTable) else leaf.fields
+        found.update({Column(leaf.alias, f.name): f for f in fields})
     return found
 
 
@@ -191,17 +266,6 @@ def _leaves(source: BoundSource | None) -> list[BoundTable | BoundDerived]:
     if isinstance(source, BoundJoin):
         return _leaves(source.left) + _leaves(source.right)
     return [source] if isinstance(source, BoundTable | BoundDerived) else []
-
-
-async def _labels(block: Block, relation: Relation, ctx: Context) -> None:
-    """The labels of `"…" IN (SELECT name FROM t)`, from the table."""
-    for column in _virtuals(block):
-        if column.label_query is None:
-            continue
-        assert isinstance(column.label_query, Bound)
-        rows = ctx.duck.arrow(render(query_sql(column.label_query.query))).column(0).to_pylist()
-        labels = tuple(dict.fromkeys(str(r) for r in rows if r is not None))
-        relation.labels[column.id] = tuple(dict.fromkeys((*column.labels, *labels)))
 
 
 def _virtuals(block: Block) -> list[VirtualColumn]:
@@ -244,17 +308,18 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     """
     from uql.sampling.intervals import clopper_pearson
 
-    block = await _run_inner(block, ctx)
-    relation = await _candidates(block, ctx)
-    await _labels(block, relation, ctx)
+    asked = block
+    block, relation = await _prepared(block, ctx)
     assert block.formula is not None
     rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
     masks = await sem_filter.answers(block.formula, block.filter_stages, rids, relation, ctx)
     masks = masks[:, ~(masks == OPEN).any(axis=0)]  # what the budget did not reach
     rows = masks.shape[1]
     passed = int((block.formula.evaluate(masks) == TRUE).sum())
-    for leaf, answered in zip(block.formula.leaves, masks, strict=True):
-        ctx.rates[term_name(block, leaf)] = (rows, int((answered == TRUE).sum()))
+    if ctx.memory is not None and asked.formula is not None:
+        for leaf, answered in zip(asked.formula.leaves, masks, strict=True):
+            ctx.memory.rates[term_name(asked, leaf)] = (rows, int((answered == TRUE).sum()))
+        ctx.memory.keep(condition_name(asked), masks)
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
     return Pilot(masks, share, rows, passed)
 

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from uql.compiler.bound import BoundItem, BoundJoin, BoundSelect, BoundSource, BoundTable
-from uql.compiler.cost import Known, Quote, Range, quote, rows_out
+from uql.compiler.choice import Alternative, choose
+from uql.compiler.cost import Known, Pace, Quote, Range, Unit, quote, rows_out
 from uql.compiler.explain import Explained, explained
-from uql.compiler.formula import conjunction, conjuncts
-from uql.compiler.physical import Block, OuterJoin, PhysicalPlan, SqlQuery, Stage, UnionPlan, stages
-from uql.compiler.planner import Rates, term_rates
+from uql.compiler.formula import Masks, conjunction, conjuncts
+from uql.compiler.physical import (
+    Block,
+    Correlated,
+    OuterJoin,
+    PhysicalPlan,
+    SqlQuery,
+    Stage,
+    UnionPlan,
+    asked_joins,
+)
+from uql.compiler.planner import condition_name, term_rates
 from uql.compiler.sql import query_sql, render
-from uql.compiler.subqueries import in_expressions, is_semantic_query
-from uql.compiler.syntax import Call, Expr, Star
-from uql.engine import Pilot, fields_of
+from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
+from uql.compiler.syntax import Call, Column, Expr, Star
+from uql.engine import Pilot, fields_read
 from uql.kernels.duck import Duck
+from uql.planning import COUNTED, terms_of, whole
+from uql.pricing import unit_of
 
 if TYPE_CHECKING:
     import duckdb
 
     from uql.compiler.bound import BoundStatement
-    from uql.llm.providers.base import Provider
+    from uql.llm.providers.base import Price
+    from uql.settings import Settings
+    from uql.statistics import Statistics
 
 UNKNOWN_SHARE = 1 / 3  # of the rows that a condition keeps which cannot be looked at before the run
 
@@ -31,63 +45,132 @@ class Knowledge:
     """What is known of each block of a plan; counts are DuckDB's, each made once."""
 
     cursor: duckdb.DuckDBPyConnection
-    rates: Rates = field(default_factory=dict)  # of terms that earlier queries asked
+    memory: Statistics
+    settings: Settings
+    price: Price | None = None
+    pace: Pace = field(default_factory=Pace)
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
-    _found: dict[int, Known] = field(default_factory=dict)
+    _found: dict[int, tuple[Block, Known]] = field(
+        default_factory=dict
+    )  # blocks are kept, so that no other has their identity
 
     def __call__(self, block: Block) -> Known:
         if id(block) not in self._found:
-            self._found[id(block)] = self._look(block)
-        return self._found[id(block)]
+            self._found[id(block)] = (block, self._look(block))
+        return self._found[id(block)][1]
+
+    def same(self, block: Block, as_known: Known) -> None:
+        """Another way to run a block that is known already."""
+        self._found[id(block)] = (block, as_known)
 
     def _look(self, block: Block) -> Known:
-        fields = fields_of(block)
-        asked = [*block.filter_stages, *block.row_stages, *block.late_stages, *(Stage((c,)) for c in block.groups)]
-        asked += stages((*block.groups, *(c for s in block.row_stages for c in s.columns)))
-        asked += [Stage((c,)) for c in block.summaries]
-        asked += block.outer_join.stages if block.outer_join is not None else ()
-        chars = {s: sum(fields[c].mean_chars for c in s.reads if c in fields) for s in asked}
+        fields = fields_read(block)
+        asked = [*block.filter_stages, *block.row_stages, *block.late_stages, *(Stage((c,)) for c in block.summaries)]
+        for join in asked_joins(block):
+            asked += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
+        chars = {s.reads: sum(fields[c].mean_chars for c in s.reads if c in fields) for s in asked}
         pilot = self.pilots.get(id(block))
         rows, pairs = self._rows(block)
         return Known(
             rows,
             chars,
             pairs,
-            answers=pilot.answers if pilot is not None else None,
+            answers=pilot.answers if pilot is not None else self._remembered(block),
             share=pilot.share if pilot is not None else None,
-            rates=term_rates(block, self.rates),
+            rates=term_rates(block, self.memory.rates),
+            copies=self._copies(block, rows),
+            output=self.memory.output_tokens(),
         )
 
+    def _remembered(self, block: Block) -> Masks | None:
+        """Answers to a whole WHERE, from earlier queries that asked it."""
+        found = self.memory.answers(condition_name(block)) if block.formula is not None else None
+        return whole(found)
+
+    def _copies(self, block: Block, rows: Range) -> dict[tuple[Column, ...], float]:
+        """Rows that show a stage the same cells, on the average: these are asked once, and NULLs never."""
+        if block.derived or block.outer_join is not None or block.correlated or not 0 < rows.expected <= COUNTED:
+            return {}
+        found = {}
+        plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
+        for stage in {s.reads: s for s in (*block.filter_stages, *block.row_stages) if s.reads}.values():
+            shown = tuple(dict.fromkeys((*stage.reads, *stage.columns[0].holes)))
+            keys = tuple(BoundItem(c, c.label, "") for c in shown)
+            inner = render(query_sql(BoundSelect(keys, block.source, conjunction(plain), distinct=True)))
+            n = float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner})") or 0)
+            found[stage.reads] = rows.expected / max(1.0, n)
+        return found
+
     # -------------------------------------------------------------------------------------------------- numbers of rows
-    def _rows(self, block: Block) -> tuple[Range, Range]:
-        """The candidates of a block, and the pairs of its outer join."""
+    def _rows(self, block: Block) -> tuple[Range, tuple[Range, ...]]:
+        """The candidates of a block, and the pairs of each join that is asked."""
         derived = {alias: self._out(plan) for alias, plan in block.derived}
         plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
         hidden = len(plain) < len(conjuncts(block.pushed))
-        join = block.outer_join
-        if join is not None:
-            return self._joined(join, derived, block.pushed is not None)
-        if not derived:
+        pairs: tuple[Range, ...] = ()
+        if block.outer_join is not None:
+            rows, pairs = self._joined(block.outer_join, derived)
+            hidden = hidden or block.pushed is not None
+        elif not derived:
             rows = Range.exactly(self._count(block.source, conjunction(plain)))
         else:
             rows = self._guess(block.source, derived)
             hidden = hidden or block.pushed is not None
-        return (Range(0, rows.expected * UNKNOWN_SHARE, rows.high) if hidden else rows), Range(0, 0, 0)
+        for part in block.correlated:
+            pairs = (*pairs, self._sub_pairs(block, part, rows, conjunction(plain)))
+        return (Range(0, rows.expected * UNKNOWN_SHARE, rows.high) if hidden else rows), pairs
 
-    def _joined(self, join: OuterJoin, derived: dict[str, Range], filtered: bool) -> tuple[Range, Range]:
-        left = self._guess(join.left, derived)
-        if derived:
-            pairs = left * self._guess(join.right, derived)
-            if join.pairs is not None:
-                pairs = Range(0, max(left.expected, 1.0), pairs.high)
-        else:
+    def _sub_pairs(self, block: Block, part: Correlated, rows: Range, where: Expr | None) -> Range:
+        """The pairs of a block's rows with those of a sub-query that reads them: DuckDB's count where it can be had."""
+        around, own = set(aliases(block.source)), set(aliases(part.source))
+        if block.source is not None and not (block.derived or part.derived or around & own):
+            joined = BoundJoin("CROSS", block.source, part.source)
+            terms = [t for t in (where, part.own, part.pairs) if t is not None]
+            if not any(True for _ in in_expressions(*terms)):
+                return Range.exactly(self._count(joined, conjunction(terms)))
+        both = rows * self._guess(part.source, {alias: self._out(plan) for alias, plan in part.derived})
+        if part.pairs is None and part.own is None:
+            return both
+        return Range(0, max(rows.expected, both.expected / max(rows.expected, 1.0)), both.high)
+
+    def _joined(self, join: OuterJoin, derived: dict[str, Range]) -> tuple[Range, tuple[Range, ...]]:
+        """The rows of a join, and the pairs of it and of those inside it, innermost first."""
+        left, before = self._side(join.left, join.left_where, derived)
+        right, after = self._side(join.right, join.right_where, derived)
+        inside = (*before, *after)
+        if isinstance(join.left, BoundSource) and isinstance(join.right, BoundSource) and not derived:
             kind = "INNER" if join.pairs is not None else "CROSS"
-            pairs = Range.exactly(self._count(BoundJoin(kind, join.left, join.right, join.pairs), None))
-        if join.kind == "LEFT":
-            rows = Range(left.low, left.expected, max(left.high, pairs.high))
+            where = conjunction([part for part in (join.left_where, join.right_where) if part is not None])
+            pairs = Range.exactly(self._count(BoundJoin(kind, join.left, join.right, join.pairs), where))
         else:
-            rows = Range(0, left.expected / 2, left.high)
-        return (Range(0, rows.expected * UNKNOWN_SHARE, rows.high) if filtered else rows), pairs
+            pairs = left * right
+            if join.pairs is not None:
+                pairs = Range(0, min(pairs.expected, max(left.expected, right.expected, 1.0)), pairs.high)
+        match join.kind:
+            case "LEFT":
+                rows = Range(left.low, left.expected, max(left.high, pairs.high))
+            case "RIGHT":
+                rows = Range(right.low, right.expected, max(right.high, pairs.high))
+            case "FULL":
+                most = max(left.high + right.high, pairs.high)
+                rows = Range(max(left.low, right.low), max(left.expected, right.expected), most)
+            case "SEMI" | "ANTI":
+                rows = Range(0, left.expected / 2, left.high)
+            case _:
+                rows = pairs if join.formula is None else Range(0, pairs.expected * UNKNOWN_SHARE, pairs.high)
+        return rows, (*inside, pairs)
+
+    def _side(
+        self, side: BoundSource | OuterJoin, where: Expr | None, derived: dict[str, Range]
+    ) -> tuple[Range, tuple[Range, ...]]:
+        if isinstance(side, OuterJoin):
+            return self._joined(side, derived)
+        if where is None:
+            return self._guess(side, derived), ()
+        if any(alias in derived for alias in aliases(side)):
+            rows = self._guess(side, derived)
+            return Range(0, rows.expected * UNKNOWN_SHARE, rows.high), ()
+        return Range.exactly(self._count(side, where)), ()
 
     def _count(self, source: BoundSource | None, where: Expr | None) -> float:
         if where is None and isinstance(source, BoundJoin) and source.on is None and source.kind in ("CROSS", "INNER"):
@@ -122,15 +205,56 @@ class Knowledge:
         raise TypeError(f"not a physical plan: {plan!r}")
 
 
-def price(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, model: Provider | None) -> Quote:
-    """The price of a plan within its budget; USD where the model is at hand and its price known."""
+def _values(join: OuterJoin | Correlated) -> tuple[Stage, ...]:
+    return join.values if isinstance(join, Correlated) else ()
+
+
+def chosen(
+    plan: PhysicalPlan, knowledge: Knowledge, budget: int | None
+) -> tuple[PhysicalPlan, tuple[Alternative, ...]]:
+    """The plan that runs, by what is known before, and what else there was to choose from."""
+    match plan:
+        case UnionPlan(left=left, right=right):
+            (one, first), (two, second) = chosen(left, knowledge, budget), chosen(right, knowledge, budget)
+            return replace(plan, left=one, right=two), (*first, *second)
+        case Block():
+            others: list[Alternative] = []
+
+            def inner(below: PhysicalPlan) -> PhysicalPlan:
+                found, more = chosen(below, knowledge, budget)
+                others.extend(more)
+                return found
+
+            known = knowledge(plan)
+            unit = unit_of(knowledge.price)
+            terms = terms_of(knowledge.settings, unit, unit != Unit(), budget)
+            choice = choose(plan, known, terms)
+            derived = tuple((alias, inner(below)) for alias, below in plan.derived)
+            nested = tuple((part, inner(below)) for part, below in plan.nested)
+            block = replace(choice.block, derived=derived, nested=nested)
+            knowledge.same(block, known)
+            return block, (*choice.alternatives, *others)
+    return plan, ()
+
+
+def price(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
+    """The price of a plan within its budget; USD where the price of the model is known."""
+    return _priced(chosen(plan, knowledge, budget)[0], knowledge, budget)
+
+
+def _priced(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
     found = quote(plan, knowledge).within(budget)
-    cost = model.price if model is not None else None
+    cost = knowledge.price
+    found = found.timed(knowledge.pace)
     return found.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else found
 
 
-def explanation(
-    statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, model: Provider | None
-) -> Explained:
+def explanation(statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Explained:
     """All that EXPLAIN says."""
-    return explained(statement, plan, knowledge, price(plan, knowledge, budget, model), budget)
+    best, alternatives = chosen(plan, knowledge, budget)
+    found = explained(statement, best, knowledge, _priced(best, knowledge, budget), budget)
+    cost = knowledge.price
+    if cost is not None:
+        priced = (replace(a, quote=a.quote.priced(cost.usd(1, 0), cost.usd(0, 1))) for a in alternatives)
+        alternatives = tuple(priced)
+    return replace(found, alternatives=alternatives)

@@ -118,13 +118,19 @@ class Blocks:
             query.span,
         )
         items = tuple(replace(item, type=type) for item, type in zip(left.items, types, strict=True))
-        keys = tuple(self._union_key(key, items) for key in query.order_by)
+        keys: list[OrderKey] = []
+        for key in query.order_by:
+            whole = isinstance(key.expr, Name) and [part.lower() for part in key.expr.parts] == ["all"]
+            if whole and all(item.name.lower() != "all" for item in items):
+                keys += [replace(key, expr=Column("", item.name, span=key.span)) for item in items]
+            else:
+                keys.append(self._union_key(key, items))
         return BoundUnion(
             items,
             left,
             right,
             query.all,
-            keys,
+            tuple(keys),
             self.whole(query.limit, "LIMIT"),
             self.whole(query.offset, "OFFSET") or 0,
         )
@@ -229,7 +235,12 @@ class _Block:
         having = None
         if select.having is not None:
             having = binder.bind(select.having, replace(after, name="HAVING"), CONDITION)
-        order = tuple(self._order(key, items, bound, keys, after) for key in select.order_by)
+        order: list[OrderKey] = []
+        for key in select.order_by:
+            if self._is_all(key.expr):
+                order += [replace(key, expr=expr) for expr in bound]
+            else:
+                order.append(self._order(key, items, bound, keys, after))
         names = [self._item_name(item, expr) for item, expr in zip(items, bound, strict=True)]
         self.columns = settle(binder.uses)
         outputs = tuple(

@@ -23,6 +23,7 @@ ANSWERS = {
     "the reviewer's name": "reviewer",
     "how angry the review is": "anger",
     "they agree": "a.sentiment = b.sentiment",
+    "the review {b.text} and the review {c.text} agree": "a.sentiment = b.sentiment",
     "the review {a.text} and the review {b.text} agree": "a.sentiment = b.sentiment",
     "the two reviews disagree": "a.sentiment <> b.sentiment",
     "both are about the same thing": "a.about = b.about",

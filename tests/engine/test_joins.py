@@ -6,8 +6,8 @@ import pytest
 from row_model import RowModel
 
 import uql
-from uql.errors import BudgetError
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price
+from uql.errors import BudgetError, PlanError
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem
 from uql.llm.questions import Write
 
 ON = {  # the condition, in UQL and over the labels
@@ -34,6 +34,121 @@ def test_pairs_of_equal_texts_are_asked_once(con, world):
     once = world.truth("SELECT COUNT(*) FROM r WHERE text IS NOT NULL")[0][0]
     assert len(twice.fetchall()) == 2 * once
     assert twice.cost.calls == once
+
+
+AGREE = '"the review {a.text} and the review {b.text} agree"'
+AGREED = "x.text IS NOT NULL AND y.text IS NOT NULL AND x.sentiment = y.sentiment"
+
+
+@pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL"])
+def test_outer_joins_on_a_text_are_those_of_sql(con, world, kind):
+    found = con.uql(
+        f"SELECT a.id, b.id FROM reviews AS a {kind} JOIN (SELECT * FROM reviews WHERE stars >= 4) AS b "
+        f"ON a.film = b.film AND a.stars < b.stars AND {AGREE} WHERE a.id IS NULL OR a.id < 40 ORDER BY 1, 2"
+    )
+    truth = world.truth(
+        f"SELECT x.id, y.id FROM r AS x {kind} JOIN (SELECT * FROM r WHERE stars >= 4) AS y "
+        f"ON x.film = y.film AND x.stars < y.stars AND {AGREED} WHERE x.id IS NULL OR x.id < 40 "
+        "ORDER BY 1 NULLS LAST, 2 NULLS LAST"
+    )
+    assert found.fetchall() == truth
+    assert found.exact
+
+
+INSIDE = [  # a join on a text that stands inside another join
+    (
+        'films AS f LEFT JOIN reviews AS b ON f.film = b.film AND b.stars = 5 AND "the review is a joke" LEFT JOIN labels AS l ON l.id = b.id',
+        "films AS f LEFT JOIN r AS b ON f.film = b.film AND b.stars = 5 AND b.joke AND b.text IS NOT NULL LEFT JOIN r AS l ON l.id = b.id",
+        "f.film, b.id, l.about",
+    ),
+    (
+        'films AS f LEFT JOIN (reviews AS b JOIN reviews AS c ON b.id + 1 = c.id AND "the review {b.text} and the review {c.text} agree") ON f.film = b.film AND b.stars = 5',
+        "films AS f LEFT JOIN (r AS b JOIN r AS c ON b.id + 1 = c.id AND b.text IS NOT NULL AND c.text IS NOT NULL AND b.sentiment = c.sentiment) ON f.film = b.film AND b.stars = 5",
+        "f.film, b.id, c.id",
+    ),
+    (
+        'films AS f ANTI JOIN reviews AS b ON f.film = b.film AND b.stars = 2 AND "the review is a joke" RIGHT JOIN reviews AS c ON f.film = c.film AND "the review is positive" USING (c.text)',
+        "films AS f ANTI JOIN r AS b ON f.film = b.film AND b.stars = 2 AND b.joke AND b.text IS NOT NULL RIGHT JOIN r AS c ON f.film = c.film AND c.sentiment = 'pos' AND c.text IS NOT NULL",
+        "f.film, c.id",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "sql", "shown"), INSIDE)
+def test_a_join_on_a_text_stands_anywhere_in_a_join(con, world, source, sql, shown):
+    found = con.uql(f"SELECT {shown} FROM {source} ORDER BY ALL")
+    assert found.fetchall() == world.truth(f"SELECT {shown} FROM {sql} ORDER BY ALL NULLS LAST")
+
+
+SUB = f"FROM reviews AS b WHERE b.film = a.film AND b.stars = 5 AND {AGREE}"
+SUB_SQL = f"FROM r AS y WHERE y.film = x.film AND y.stars = 5 AND {AGREED}"
+CORRELATED = [
+    (
+        f"SELECT a.id FROM reviews AS a WHERE EXISTS (SELECT 1 {SUB}) ORDER BY 1",
+        f"SELECT x.id FROM r AS x WHERE EXISTS (SELECT 1 {SUB_SQL}) ORDER BY 1",
+    ),
+    (
+        f"SELECT a.id FROM reviews AS a WHERE a.stars > 2 AND NOT EXISTS (SELECT * {SUB}) ORDER BY 1",
+        f"SELECT x.id FROM r AS x WHERE x.stars > 2 AND NOT EXISTS (SELECT * {SUB_SQL}) ORDER BY 1",
+    ),
+    (
+        f'SELECT a.id, EXISTS (SELECT * {SUB}) AS e FROM reviews AS a WHERE "the review is positive" OR a.stars = 1 ORDER BY e, 1',
+        f"SELECT x.id, EXISTS (SELECT * {SUB_SQL}) AS e FROM r AS x WHERE (x.sentiment = 'pos' AND x.text IS NOT NULL) OR x.stars = 1 ORDER BY e, 1",
+    ),
+    (
+        f"SELECT a.id, (SELECT COUNT(*) {SUB}) AS n FROM reviews AS a ORDER BY 1",
+        f"SELECT x.id, (SELECT COUNT(*) {SUB_SQL}) AS n FROM r AS x ORDER BY 1",
+    ),
+    (
+        'SELECT f.film, (SELECT MAX("the number of stars") FROM reviews AS b WHERE b.film = f.film AND "the review is a joke") AS n FROM films AS f ORDER BY 1',
+        "SELECT f.film, (SELECT MAX(y.rating) FROM r AS y WHERE y.film = f.film AND y.joke AND y.text IS NOT NULL) AS n FROM films AS f ORDER BY 1",
+    ),
+    (
+        'SELECT a.film, COUNT(*) FROM reviews AS a WHERE a.id NOT IN (SELECT b.id + 1 FROM reviews AS b WHERE b.film = a.film AND "the review is positive") GROUP BY a.film ORDER BY 1',
+        "SELECT x.film, COUNT(*) FROM r AS x WHERE x.id NOT IN (SELECT y.id + 1 FROM r AS y WHERE y.film = x.film AND y.sentiment = 'pos' AND y.text IS NOT NULL) GROUP BY x.film ORDER BY 1",
+    ),
+    (
+        'SELECT a.film, COUNT(*) FILTER (WHERE EXISTS (SELECT 1 FROM reviews AS b WHERE b.id = a.id + 1 AND "the review is positive")) AS n FROM reviews AS a GROUP BY a.film ORDER BY 1',
+        "SELECT x.film, COUNT(*) FILTER (WHERE EXISTS (SELECT 1 FROM r AS y WHERE y.id = x.id + 1 AND y.sentiment = 'pos' AND y.text IS NOT NULL)) AS n FROM r AS x GROUP BY x.film ORDER BY 1",
+    ),
+    (
+        'SELECT a.id FROM reviews AS a WHERE EXISTS (SELECT 1 FROM reviews AS b WHERE b.id = a.id + 1 AND "the main topic" IN (SELECT about FROM labels) AND b.stars = 3) ORDER BY 1',
+        "SELECT x.id FROM r AS x WHERE EXISTS (SELECT 1 FROM r AS y WHERE y.id = x.id + 1 AND y.text IS NOT NULL AND y.stars = 3) ORDER BY 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "sql"), CORRELATED)
+def test_a_sub_query_with_a_text_may_read_columns_of_the_query_around_it(con, world, query, sql):
+    found = con.uql(query)
+    assert found.fetchall() == world.truth(sql)
+    assert found.exact
+
+
+def test_rows_with_an_unanswered_pair_are_returned_neither_by_exists_nor_by_not_exists():
+    con = uql.connect(model=Silent(), ledger=":memory:", budget="all")
+    con.sql("SELECT unnest(['one thing', 'no answer', 'another thing']) AS text").create("t")
+    con.sql("SELECT 'x' AS text").create("u")
+    query = 'SELECT t.text FROM t WHERE {} (SELECT 1 FROM u WHERE PROMPT "{{t.text}} and {{u.text}} go together" USING (t.text, u.text))'
+    there, not_there = con.uql(query.format("EXISTS")), con.uql(query.format("NOT EXISTS"))
+    assert there.fetchall() == [("one thing",)]
+    assert not_there.fetchall() == [("another thing",)]
+    assert not there.exact
+    assert any("1 of 3 pairs gave no answer" in note for note in there.notes)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT a.id FROM reviews AS a WHERE EXISTS (SELECT b.film FROM reviews AS b WHERE b.id = a.id GROUP BY b.film, "the topic")',
+        'SELECT a.id FROM reviews AS a WHERE "the reviewer\'s name" IN (SELECT b.film FROM reviews AS b WHERE b.id = a.id AND "the review is a joke")',
+    ],
+)
+def test_what_pairs_cannot_answer_is_refused_at_planning(con, query):
+    with pytest.raises(PlanError) as error:
+        con.uql(query).fetchall()
+    assert error.value.code == "UQL303"
+    assert error.value.help
 
 
 @pytest.mark.parametrize("kind", ["LEFT", "SEMI", "ANTI"])
@@ -144,6 +259,18 @@ def test_a_count_over_a_join_is_estimated_from_sampled_pairs_with_an_interval(wo
         assert result.cost.calls <= 80
         assert not found.exact
     assert hits >= 8
+
+
+class Silent(RowModel):
+    """Gives no answer about some rows."""
+
+    name, is_local = "silent", True
+
+    def _one(self, question, row):
+        if any("no answer" in cell.value for cell in row.cells):
+            return Answer(problem=Problem("refusal", "not this one"))
+        yes = any("one thing" in cell.value for cell in row.cells)
+        return Answer(yes, float(yes))
 
 
 class Matcher(RowModel):

@@ -1,0 +1,179 @@
+"""Physical joins on quoted texts: those of FROM, and those of sub-queries that read columns of the query around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from uql.compiler.bound import Bound, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource
+from uql.compiler.formula import Formula, conjunction, conjuncts
+from uql.compiler.joins import LEFT_KEPT, RIGHT_KEPT, asks, inner_terms, without_semantic_on
+from uql.compiler.logical import LogicalPlan, Scan, SemJoin
+from uql.compiler.physical import Correlated, OuterJoin, PhysicalPlan, stages
+from uql.compiler.shown import describe_source, show
+from uql.compiler.subqueries import (
+    derived,
+    expressions,
+    in_expressions,
+    is_semantic_query,
+    outer_columns,
+    visible_aliases,
+)
+from uql.compiler.syntax import Exists, Expr, InQuery, Number
+from uql.compiler.virtual import Kind
+from uql.compiler.walk import columns, is_semantic, virtuals, walk
+from uql.errors import PlanError
+
+Planner = Callable[[BoundQuery], PhysicalPlan]
+
+
+def join_plan(node: LogicalPlan) -> BoundSource | OuterJoin | None:
+    """What a Scan or a SemJoin is when it runs."""
+    if isinstance(node, Scan):
+        return node.source
+    assert isinstance(node, SemJoin)
+    left, right = join_plan(node.left), join_plan(node.right)
+    assert left is not None and right is not None
+    pairs, asked = inner_terms(node.condition)
+    condition = conjunction(asked)
+    formula = Formula.of(condition) if condition is not None else None
+    return OuterJoin(node.kind, left, right, pairs, formula, stages(virtuals(condition)))
+
+
+def aliases_in(side: BoundSource | OuterJoin | None) -> list[str]:
+    """The aliases whose columns the rows of one side of a join have; a join that is asked has those of both its sides."""
+    if not isinstance(side, OuterJoin):
+        return list(visible_aliases(side))
+    return aliases_in(side.left) + aliases_in(side.right)
+
+
+def sources_of(side: BoundSource | OuterJoin | None) -> list[BoundSource]:
+    """What DuckDB reads for one side of a join, from left to right."""
+    if isinstance(side, OuterJoin):
+        return sources_of(side.left) + sources_of(side.right)
+    return [side] if side is not None else []
+
+
+def first_source(side: BoundSource | OuterJoin | None) -> BoundSource | None:
+    return next(iter(sources_of(side)), None)
+
+
+def push(join: OuterJoin, terms: list[Expr]) -> tuple[OuterJoin, list[Expr]]:
+    """The join with these concrete terms of WHERE applied before its pairs are made, and those that have to wait."""
+    left: list[Expr] = []
+    right: list[Expr] = []
+    later: list[Expr] = []
+    for term in terms:
+        tables = {c.table for c in columns(term)}
+        hidden = any(True for _ in in_expressions(term))
+        if tables and not hidden and join.kind in LEFT_KEPT and tables <= set(aliases_in(join.left)):
+            left.append(term)
+        elif tables and not hidden and join.kind in RIGHT_KEPT and tables <= set(aliases_in(join.right)):
+            right.append(term)
+        else:
+            later.append(term)
+    sides = [join.left, join.right]
+    before = [join.left_where, join.right_where]
+    for i, own in enumerate((left, right)):
+        side = sides[i]
+        if isinstance(side, OuterJoin):
+            sides[i], own = push(side, own)
+            later += own
+        elif own:
+            before[i] = conjunction([*conjuncts(before[i]), *own])
+    return replace(join, left=sides[0], right=sides[1], left_where=before[0], right_where=before[1]), later
+
+
+def with_sources(side: Any, change: Mapping[str, BoundSource]) -> Any:
+    """A FROM clause, or a join that is asked, with the sources of these aliases replaced."""
+    if isinstance(side, BoundJoin | OuterJoin):
+        return replace(side, left=with_sources(side.left, change), right=with_sources(side.right, change))
+    return change.get(getattr(side, "alias", ""), side)
+
+
+def describe_join(side: BoundSource | OuterJoin | None) -> str:
+    """One phrase for a join, as `describe_source` says it of what DuckDB joins."""
+    if not isinstance(side, OuterJoin):
+        return describe_source(side)
+    terms = [show(part) for part in (side.pairs,) if part is not None]
+    terms += [show(leaf.expr) for leaf in side.formula.leaves] if side.formula is not None else []
+    on = f" ON {' AND '.join(terms)}" if terms else ""
+    how = "" if side.kind == "INNER" else f"{side.kind} "
+    return f"{describe_join(side.left)} {how}JOIN {describe_join(side.right)}{on}"
+
+
+# ------------------------------------------------------------------------------------------------- correlated sub-queries
+def correlated(query: BoundSelect, plan: Planner) -> tuple[Correlated, ...]:
+    """The sub-queries in a block's expressions that hold quoted texts and read columns of the block, each once.
+
+    Raises: PlanError (UQL303) on one whose answers cannot be had from pairs of rows.
+    """
+    found: dict[Bound, Correlated] = {}
+    for expr in expressions(query):
+        for node in walk(expr):
+            part = getattr(node, "query", None)
+            if not isinstance(part, Bound) or not part.correlated or not is_semantic_query(part.query):
+                continue
+            if isinstance(node, InQuery) and is_semantic(node.operand):
+                raise _refused(
+                    part, "a quoted text before IN takes no sub-query that reads columns of the query around it"
+                )
+            if part not in found:
+                found[part] = _correlated(part, isinstance(node, Exists), plan)
+    return tuple(found.values())
+
+
+def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated:
+    query = part.query
+    if not isinstance(query, BoundSelect) or query.source is None:
+        raise _refused(part, "a UNION with a quoted text in it cannot read columns of the query around it")
+    if any(is_semantic_query(inner.query) for inner in in_expressions(*expressions(query))):
+        raise _refused(
+            part, "a sub-query that reads columns of the query around it cannot hold another with a quoted text"
+        )
+    if asks(query.source):
+        raise _refused(
+            part, "a sub-query that reads columns of the query around it cannot hold an outer join on a quoted text"
+        )
+    source, terms = without_semantic_on(query.source)
+    assert source is not None
+    terms += conjuncts(query.where)
+    own = set(visible_aliases(source))
+    concrete = [t for t in terms if not is_semantic(t)]
+    alone = [t for t in concrete if {c.table for c in columns(t)} <= own and not any(True for _ in in_expressions(t))]
+    condition = conjunction([t for t in terms if is_semantic(t)])
+    if exists and not query.aggregated:
+        one = BoundItem(Number("1"), "one", "INTEGER")
+        query = replace(query, items=(one,), order_by=(), distinct=False)
+    after = (*(i.expr for i in (*query.items, *query.group_by)), query.having, *(k.expr for k in query.order_by))
+    asked = virtuals(condition)
+    wanted = tuple(c for c in virtuals(*after) if c not in asked)
+    if any(c.kind in (Kind.GROUP, Kind.SUMMARY) for c in wanted):
+        raise _refused(part, "a sub-query that reads columns of the query around it cannot ask about whole groups")
+    parts = (*after, *terms)
+    needed = dict.fromkeys(columns(*parts))
+    for inner in in_expressions(*parts):
+        needed.update(dict.fromkeys(outer_columns(inner.query)))
+    return Correlated(
+        part,
+        query,
+        source,
+        tuple((d.alias, plan(d.query)) for d in derived(source) if is_semantic_query(d.query)),
+        conjunction(alone),
+        conjunction([t for t in concrete if t not in alone]),
+        Formula.of(condition) if condition is not None else None,
+        stages(asked),
+        stages(wanted),
+        tuple(needed),
+    )
+
+
+def _refused(part: Bound, why: str) -> PlanError:
+    return PlanError(
+        why,
+        code="UQL303",
+        start=part.span.start,
+        end=part.span.end,
+        help="write it as a JOIN, or take the outer column out of the sub-query",
+    )

@@ -1,0 +1,58 @@
+"""Joins on quoted texts: which terms of ON are conditions like those of WHERE, and which joins have to be asked where they stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from uql.compiler.bound import BoundJoin, BoundSource
+from uql.compiler.formula import conjunction, conjuncts
+from uql.compiler.subqueries import join_conditions
+from uql.compiler.syntax import Expr
+from uql.compiler.walk import is_semantic
+
+LEFT_KEPT = ("INNER", "CROSS", "LEFT", "SEMI", "ANTI")  # a condition on left rows is the same before and after the join
+RIGHT_KEPT = ("INNER", "CROSS", "RIGHT")
+
+
+def is_inner(source: BoundJoin) -> bool:
+    return source.kind in ("INNER", "CROSS")
+
+
+def floats(kind: str) -> tuple[bool, bool]:
+    """May conditions on the left, and on the right rows leave a join of this kind?
+
+    >>> floats("LEFT"), floats("FULL")
+    ((True, False), (False, False))
+    """
+    return kind in LEFT_KEPT, kind in RIGHT_KEPT
+
+
+def asks(source: BoundSource | None) -> bool:
+    """Is there a join in it whose pairs have to be asked before anything else: one on a text that is not a mere condition?"""
+    if not isinstance(source, BoundJoin):
+        return False
+    if asks(source.left) or asks(source.right) or (not is_inner(source) and is_semantic(source.on)):
+        return True
+    sides = zip((source.left, source.right), floats(source.kind), strict=True)
+    return any(not free and any(is_semantic(on) for on in join_conditions(side)) for side, free in sides)
+
+
+def inner_terms(on: Expr | None) -> tuple[Expr | None, list[Expr]]:
+    """The concrete part of an inner join's ON, and its terms with quoted texts."""
+    parts = conjuncts(on)
+    return conjunction([p for p in parts if not is_semantic(p)]), [p for p in parts if is_semantic(p)]
+
+
+def without_semantic_on(source: BoundSource | None) -> tuple[BoundSource | None, list[Expr]]:
+    """A FROM clause that does not ask, for DuckDB, and the terms of its inner joins that hold quoted texts."""
+    if not isinstance(source, BoundJoin):
+        return source, []
+    left, left_terms = without_semantic_on(source.left)
+    right, right_terms = without_semantic_on(source.right)
+    assert left is not None and right is not None
+    on, kind, terms = source.on, source.kind, left_terms + right_terms
+    if is_inner(source) and is_semantic(source.on):
+        on, own = inner_terms(source.on)
+        kind = "INNER" if on is not None else "CROSS"
+        terms = terms + own
+    return replace(source, left=left, right=right, on=on, kind=kind), terms
