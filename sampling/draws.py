@@ -36,7 +36,7 @@ class Draws(ABC):
         rng: the only source of randomness.
         confidence: of every interval.
         size: (N,) the |value| a SUM weighs each row with; a few rows that hold most of its spread are asked first.
-        groups: (N,) int, the concrete group of each row, for totals within one of them.
+        groups: (N,) int, the concrete group of each row, for totals within one of them; small groups are asked wholly.
         known: (indices, answers) of rows answered before.
     """
 
@@ -64,7 +64,9 @@ class Draws(ABC):
         self.budget = max(0, budget)
         self._look = 0
         self.size = size
-        self._first = self._largest(size) if size is not None else np.zeros(0, np.int64)
+        self._first = self._whole_groups(groups) if groups is not None else np.zeros(0, np.int64)
+        if size is not None:
+            self._first = np.concatenate([self._first, np.setdiff1d(self._largest(size), self._first)])
         self._certain = np.zeros(n_rows, bool)  # rows asked for their size, or known: no random draws
         self._certain[indices] = True
         self._certain[self._first] = True
@@ -261,6 +263,14 @@ class Draws(ABC):
         if y.shape != (n,):
             raise ValueError(f"{n} rows have an answer (known rows first), but y has shape {y.shape}")
         return y
+
+    def _whole_groups(self, groups: Indices) -> Indices:
+        """The free rows of groups of at most B/(2G) of them: at most half the budget, and those groups are exact."""
+        free = np.flatnonzero(self._state == 0)
+        names, place = np.unique(groups[free], return_inverse=True)
+        sizes = np.bincount(place, minlength=len(names))
+        small = sizes <= self.budget / (2 * max(len(names), 1))
+        return free[small[place]] if len(names) > 1 else np.zeros(0, np.int64)
 
     def _largest(self, size: Floats) -> Indices:
         """Free rows beyond the 99.5 % quantile of |size|, at most a quarter of the budget, where they hold ≥ 20 % of

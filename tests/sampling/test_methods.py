@@ -118,6 +118,34 @@ def test_a_few_rows_that_hold_most_of_a_sum_are_asked_first():
     assert {17, 503} == set(sampler.propose(2).tolist())
 
 
+@pytest.mark.parametrize("name", sorted(AGGREGATE))
+def test_small_groups_are_asked_wholly_and_are_exact(name):
+    world = World.of(1200, 0.3)
+    groups = np.zeros(1200, np.int64)
+    groups[::100] = 1  # 12 rows: less than 64/(2·2)
+    sampler = AGGREGATE[name](
+        1200, 64, rng=np.random.default_rng(0), features=world.features, prior=world.prior, groups=groups
+    )
+    asked = ask_all(sampler, world.truth, 7)
+    assert len(asked) <= 64 and np.isin(np.flatnonzero(groups), asked).all()
+    found = sampler.total(sampler.answers, (0.0, 1.0), domain=1)
+    assert found.exact and found.value == world.truth[groups == 1].sum()
+    assert holds(sampler.total(sampler.answers, (0.0, 1.0), domain=0), world.truth[groups == 0].sum())
+
+
+def test_asd_draws_rows_of_small_groups_oftener():
+    world = World.of(4000, 0.3)
+    groups = np.random.default_rng(1).choice(3, 4000, p=(0.7, 0.25, 0.05)).astype(np.int64)
+    drawn = np.zeros(3)
+    for seed in range(10):
+        sampler = AGGREGATE["asd"](
+            4000, 128, rng=np.random.default_rng(seed), features=world.features, prior=world.prior, groups=groups
+        )
+        drawn += np.bincount(groups[ask_all(sampler, world.truth)], minlength=3)
+    share = drawn / drawn.sum()
+    assert share[2] > 0.09 and share[0] < 0.65
+
+
 def test_known_rows_are_certain_and_weigh_one():
     world = World.of(1000, 0.3)
     known = np.flatnonzero(world.truth)[:200]
