@@ -1,0 +1,1 @@
+"""Questions in natural language: the papers' data sets, metrics and tables, and plans written by hand."""

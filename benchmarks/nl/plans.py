@@ -1,0 +1,163 @@
+"""Plans written by hand, one a question, as files of UQL: what they are, and how they run.
+
+A file holds one plan after another: a line `-- question: ID: words`, then statements, each ending in `TO name;`, which are its
+nodes; a line `-- plot: {…}` is a node that draws the rows of the statement above it; a line `-- answer: a, b` names the nodes that
+hold the answer, where it is not the one named `answer`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uql.compiler.parser import parse_script
+from uql.compiler.syntax import Select, Union
+from uql.errors import DataError, UQLError
+from uql.nl.dag import Node, NodeKind, Plan
+from uql.nl.plot_node import make_plots
+from uql.nl.workspace import tables_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.connection import Connection
+    from uql.plots import Plot
+
+FOLDER = Path(__file__).parent / "plans"
+_START = re.compile(r"^-- question: (\S+): (.*)$")
+_PIECE = re.compile(r"^-- (plot|answer): (.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """A plan written by hand.
+
+    Attributes:
+        id, question: as the suite has them.
+        plan: its nodes.
+        answers: the nodes that hold the answer.
+    """
+
+    id: str
+    question: str
+    plan: Plan
+    answers: tuple[str, ...]
+
+    @property
+    def plots(self) -> bool:
+        return any(node.kind is NodeKind.PLOT for node in self.plan.nodes)
+
+    @property
+    def text(self) -> str:
+        """The statements, as they stand in the file."""
+        return "\n".join(node.body for node in self.plan.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRun:
+    """What a plan gave: the table of each node that holds the answer, the plots, and what it cost."""
+
+    tables: tuple[pa.Table, ...]
+    plots: tuple[Plot, ...]
+    calls: int
+    statements: int
+
+
+def read(suite: str) -> list[Fixture]:
+    """The plans of a suite. Raises UQLError where one cannot be read, with its question."""
+    text = (FOLDER / f"{suite}.uql").read_text(encoding="utf-8")
+    found: list[Fixture] = []
+    held: list[str] = []
+    title: tuple[str, str] | None = None
+    for line in [*text.splitlines(), "-- question: end: end"]:
+        start = _START.match(line)
+        if start is None:
+            held.append(line)
+            continue
+        if title is not None:
+            found.append(_fixture(*title, held))
+        title, held = (start[1], start[2]), []
+    return found
+
+
+def _fixture(name: str, question: str, lines: list[str]) -> Fixture:
+    nodes: list[Node] = []
+    answers = ("answer",)
+    statement: list[str] = []
+    for line in lines:
+        piece = _PIECE.match(line)
+        if piece is not None and piece[1] == "answer":
+            answers = tuple(word.strip() for word in piece[2].split(","))
+        elif piece is not None:
+            if not nodes:
+                raise DataError(f"the plan of {name} draws before it has rows")
+            number = sum(node.kind is NodeKind.PLOT for node in nodes)
+            nodes.append(Node(f"plot{number or ''}", NodeKind.PLOT, piece[2], (_last_statement(nodes),)))
+        else:
+            statement.append(line)
+            if line.rstrip().endswith(";"):
+                nodes.append(_node(name, "\n".join(statement).strip().removesuffix(";"), nodes))
+                statement = []
+    return Fixture(name, question, Plan(tuple(nodes)), answers)
+
+
+def _node(name: str, text: str, before: list[Node]) -> Node:
+    try:
+        query = parse_script(text)[0][0]
+    except UQLError as error:
+        raise DataError(f"the plan of {name} cannot be read: {error}") from error
+    if not isinstance(query, Select | Union) or query.to is None:
+        raise DataError(f"a statement of the plan of {name} does not end in TO", help=text)
+    made = [node.name for node in before if node.kind is NodeKind.UQL]
+    return Node(query.to, NodeKind.UQL, text, tuple(tables_of(text, made)), may_be_empty=True)
+
+
+def _last_statement(nodes: list[Node]) -> str:
+    return next(node.name for node in reversed(nodes) if node.kind is NodeKind.UQL)
+
+
+def base_tables(fixture: Fixture) -> set[str]:
+    """The tables of the database that a plan reads, in lower case."""
+    from uql.compiler.syntax import Node as SyntaxNode
+    from uql.compiler.syntax import TableName
+    from uql.nl.guard import below
+
+    made = {node.name.lower() for node in fixture.plan.nodes}
+    found: set[str] = set()
+    for node in fixture.plan.nodes:
+        stack: list[SyntaxNode] = []
+        if node.kind is NodeKind.UQL:
+            stack = [tree for tree, _ in parse_script(node.body) if isinstance(tree, SyntaxNode)]
+        while stack:
+            tree = stack.pop()
+            if isinstance(tree, TableName):
+                found.add(tree.parts[-1].lower())
+            stack += below(tree)
+    return found - made
+
+
+def run(fixture: Fixture, con: Connection) -> PlanRun:
+    """Runs the statements one after another in a connection that has the suite's tables; what they store goes again afterwards.
+
+    Raises: UQLError of the statement or plot that fails.
+    """
+    tables: dict[str, pa.Table] = {}
+    plots: list[Plot] = []
+    calls = 0
+    try:
+        for node in fixture.plan.nodes:
+            if node.kind is NodeKind.PLOT:
+                shown = {name: tables[name] for name in node.inputs}
+                if all(table.num_rows for table in shown.values()):
+                    plots += make_plots(node.body, shown)
+                continue
+            result = con.uql(node.body)
+            tables[node.name] = result.arrow()
+            calls += result.cost.calls + result.cost.cached
+    finally:
+        for name in tables:
+            con.catalog.cursor.execute(f'DROP TABLE IF EXISTS "{name}"')
+    statements = len(fixture.plan.nodes)
+    return PlanRun(tuple(tables[name] for name in fixture.answers), tuple(plots), calls, statements)
