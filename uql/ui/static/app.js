@@ -81,7 +81,8 @@ function busy(yes) {
 }
 function progress() {
   $("live").hidden = false;
-  $("line").textContent = `${current.status}: ${current.line}${current.seconds ? `, ${current.seconds.toFixed(1)} s` : ""}`;
+  const line = current.calls || running() ? current.line : "no model was asked";
+  $("line").textContent = `${current.status}: ${line}${current.seconds ? `, ${current.seconds.toFixed(1)} s` : ""}`;
   for (const e of current.estimates) history.push({ name: e.name, at: current.calls, low: e.low, high: e.high, value: e.value });
   $("estimates").replaceChildren(...current.estimates.map((e) => make("figure", {}, narrowing(e.name), make("figcaption", { textContent: `${e.name || "estimate"} = ${e.text}` }))));
   drawPlan();
@@ -94,8 +95,8 @@ function narrowing(name) {
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", `the interval of ${name || "the estimate"} as calls are made`);
   if (points.length < 2) return svg;
-  const top = Math.max(...points.map((p) => p.high)), bottom = Math.min(...points.map((p) => p.low)), last = Math.max(1, points.at(-1).at);
-  const x = (p) => (p.at / last) * 400, y = (v) => 58 - ((v - bottom) / (top - bottom || 1)) * 56;
+  const top = Math.max(...points.map((p) => p.high)), bottom = Math.min(...points.map((p) => p.low)), first = points[0].at, span = Math.max(1, points.at(-1).at - first);
+  const x = (p) => ((p.at - first) / span) * 400, y = (v) => 58 - ((v - bottom) / (top - bottom || 1)) * 56;
   const path = (d, fill, stroke) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", "path");
     made.setAttribute("d", d);
@@ -141,8 +142,10 @@ for (const tab of TABS) {
 function drawPlan() {
   if (!plan) { $("view-plan").replaceChildren(make("p", { className: "quiet", textContent: "Plain SQL: DuckDB runs it as it is." })); return; }
   const asked = Object.entries(current && current.text === editor.text ? current.asked : {});
-  const step = (s) => {
-    const calls = asked.filter(([text]) => text && s.what.includes(text)).reduce((sum, [, n]) => sum + n, 0);
+  const says = (s, text) => s.what.includes(text) || s.inputs.some((below) => says(below, text));
+  const step = (s) => {  // calls stand at the lowest step that names their text
+    const here = ([text]) => text && s.what.includes(text) && !s.inputs.some((below) => says(below, text));
+    const calls = asked.filter(here).reduce((sum, [, n]) => sum + n, 0);
     const item = make("li", {}, make("b", { textContent: s.operator }), ` ${s.what} `);
     if (calls) item.append(make("span", { className: "count", textContent: `${whole(calls)} calls made ` }));
     const notes = [...s.notes, ...(s.reads.length ? [`reads ${s.reads.join(", ")}`] : []), ...(s.calls ? [`${range(s.calls, whole)} calls`] : [])];
