@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-import uuid
 from collections import ChainMap
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,8 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from uql.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
+from uql.running import AnnounceEvent, DoneEvent, EstimateEvent, PlanEvent, finished
+from uql.runs import Before, Said, find, named
 from uql.settings import Settings
-from uql.statements import duckdb_own, store, text_outcome, text_table, write
+from uql.statements import duckdb_own, is_read_only, store, text_outcome, write
 
 if TYPE_CHECKING:
     from uql.catalog import Catalog
@@ -27,8 +26,9 @@ if TYPE_CHECKING:
     from uql.compiler.cost import Quote
     from uql.compiler.explain import Explained
     from uql.compiler.physical import PhysicalPlan
-    from uql.compiler.syntax import Explain, Query, Statement
+    from uql.compiler.syntax import Query, Statement
     from uql.evidence import Trace
+    from uql.explaining import Knowledge
     from uql.features.store import FeatureStore
     from uql.fluent import Fluent
     from uql.kernels.base import Context
@@ -37,36 +37,13 @@ if TYPE_CHECKING:
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.result import Outcome, Result
+    from uql.sources.media import Media
     from uql.sampling.base import Estimate
+    from uql.statistics import Statistics
 
 T = TypeVar("T")
 CALLS_AGGREGATE, CALLS_ROWS = 128, 256
 FEATURES = ".uql-features"  # ends the name of the folder of vectors beside a database file
-
-
-@dataclass(frozen=True, slots=True)
-class PlanEvent:
-    """A query begins: what it may spend."""
-
-    budget: int | None
-    max_cost: float | None = None
-    kind: str = "plan"
-
-
-@dataclass(frozen=True, slots=True)
-class EstimateEvent:
-    """The estimate so far."""
-
-    column: str
-    estimate: Estimate
-    kind: str = "estimate"
-
-
-@dataclass(frozen=True, slots=True)
-class DoneEvent:
-    """A query has ended."""
-
-    kind: str = "done"
 
 
 class Connection:
@@ -90,11 +67,11 @@ class Connection:
         self._catalog: Catalog = Catalog(connection)
         self._listeners: list[Callable[[Any], None]] = []
         self._gates: list[Gate] = []  # of the queries that run now
-        self._rates: dict[
-            str, tuple[int, int]
-        ] = {}  # of terms that were asked, by name: answers, and how many are true
+        self._memories: dict[str, Statistics] = {}  # what was learned of terms and models, by model and database
         self._lock = threading.RLock()
         self._stores: dict[str, FeatureStore] = {}  # of features, by embedder
+        self._said = Said()  # the statement that is read now
+        self.last_run = ""  # id of the latest run, with which `resume` continues it
 
     @property
     def catalog(self) -> Catalog:
@@ -132,6 +109,11 @@ class Connection:
         """Ends the running query early, from any thread: nothing more is sent, what is in flight is waited for and kept."""
         for gate in tuple(self._gates):
             gate.interrupt()
+
+    @property
+    def ledger_path(self) -> str | None:
+        """The path of the ledger, where it is not the user's own."""
+        return self._settings.ledger
 
     @contextmanager
     def settings(self, **values: Any) -> Iterator[Connection]:
@@ -204,7 +186,29 @@ class Connection:
         frames = _frames(sys._getframe(1))
         return Fluent(table(name), lambda text: self._script(text, {}, frames))
 
-    def _script(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
+    def resume(self, token: str | None = None, **settings: Any) -> Result:
+        """Continues a run that was killed, interrupted, or stopped at a limit: the same rows are drawn, none is paid for twice.
+
+        Args:
+            token: of the run, as an interrupted or partial run tells it; None: the latest of this connection.
+            settings: instead of those that the run was given, as max_cost = 5. Tokens and USD that it has paid count, unless
+                it had reached that limit.
+        Raises: ConfigError (UQL412) where the ledger knows no such run; DataError (UQL413) where its rows are others now.
+        """
+        before = find(token or self.last_run, self._settings.ledger)
+        return self._resumed(before, settings, _frames(sys._getframe(1)))
+
+    def _resumed(self, before: Before, changes: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
+        held, own = before.restored(self._settings)
+        session, self._settings = self._settings, held
+        try:
+            return self._script(before.statement, own, frames, Said(before.statement, own, before, changes))
+        finally:
+            self._settings = session
+
+    def _script(
+        self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any], said: Said | None = None
+    ) -> Result:
         from uql.compiler.parser import parse, parse_script
 
         if not isinstance(text, str):
@@ -214,7 +218,9 @@ class Connection:
             raise UQLSyntaxError("there is no statement in the text", text=text, start=0, end=1)
         result: Result | None = None
         with self._lock:
-            for i, (piece, _) in enumerate(pieces):
+            self._ledger_tables(text)
+            for i, (piece, span) in enumerate(pieces):
+                self._said = said or Said(text if len(pieces) == 1 else text[span.start : span.end], parameters)
                 if isinstance(piece, str):  # not UQL: it may be DuckDB's
                     try:
                         parse(piece)
@@ -235,7 +241,9 @@ class Connection:
         if isinstance(piece, SetOption):
             return self._set(piece.name, piece.value, source)
         if isinstance(piece, Explain):
-            return self._explain(piece, source, parameters, frames)
+            from uql.explain_statement import explain
+
+            return explain(self, piece, self._bind(piece.statement, source, parameters, frames), source)
         if isinstance(piece, CreateTable | Insert | CopyQuery):
             result = self._result(self._bind(piece.query, source, parameters, frames), source)
             write(self._catalog.cursor, piece, result.arrow())
@@ -263,24 +271,30 @@ class Connection:
         from uql.compiler.planner import plan
         from uql.result import Result
 
-        settings = self._settings.with_values(**dict(bound.options))
+        said = self._said
+        settings = self._settings.with_values(**{**dict(bound.options), **said.changes})
         try:
-            physical = plan(bound.query, settings.disabled_rules, self._rates)
+            physical = plan(bound.query, settings.disabled_rules)
         except UQLError as error:
             raise error.at(source) from None
-        return Result(
-            lambda: self._run(bound, physical, settings),
-            lambda: text(self._explained(bound, physical, settings)),
-            lambda: self._quoted(physical, settings),
-            source,
-            self._store(source),
-        )
+
+        def result(said: Said) -> Result:
+            return Result(
+                lambda: self._run(bound, physical, settings, said),
+                lambda: text(self._explained(bound, physical, settings)),
+                lambda: self._quoted(physical, settings),
+                source,
+                self._store(source),
+                lambda run: result(Said(said.text, said.parameters, find(run, settings.ledger))),
+            )
+
+        return result(said)
 
     # ---------------------------------------------------------------------------------------------------------- runs
-    def _run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Outcome:
+    def _run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, said: Said) -> Outcome:
         with self._lock:
             try:
-                return _await(self._execute(bound, plan, settings))
+                return finished(self._execute(bound, plan, settings, said=said))
             except UQLError as error:
                 raise error.at(bound.text) from None
             except duckdb.Error as error:
@@ -289,7 +303,12 @@ class Connection:
                 self._emit(DoneEvent())
 
     async def _execute(
-        self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, shared: Gate | None = None
+        self,
+        bound: BoundStatement,
+        plan: PhysicalPlan,
+        settings: Settings,
+        shared: Gate | None = None,
+        said: Said | None = None,
     ) -> Outcome:
         from uql.engine import execute, has_estimates
         from uql.evidence import trace
@@ -302,9 +321,9 @@ class Connection:
             return output, ctx, await trace(output, ctx, gate) if bound.semantic else None
 
         (output, ctx, found), gate = await self._in_context(
-            bound.text, settings, _limit(plan, settings), work, bound.semantic, shared
+            bound.text, settings, limit_of(plan, settings), work, bound.semantic, shared, said
         )
-        exhausted = gate.budget.exhausted in ("tokens", "usd", "seconds")
+        exhausted = gate.interrupted or gate.budget.exhausted in ("tokens", "usd", "seconds")
         outcome = Outcome(
             output.table,
             [item.type for item in bound.query.items],
@@ -318,6 +337,7 @@ class Connection:
             ctx.partial or exhausted,
             _positions(output, ctx),
             found,
+            gate.run.id if gate.draws.kept and bound.semantic else "",
         )
         if bound.to is not None:
             store(self._catalog.cursor, bound.to, outcome, bound.text)
@@ -338,7 +358,7 @@ class Connection:
         bound = self._bind(piece, text, {}, {})
         settings = self._settings.with_values(**dict(bound.options))
         try:
-            return await self._execute(bound, plan(bound.query, settings.disabled_rules, self._rates), settings, gate)
+            return await self._execute(bound, plan(bound.query, settings.disabled_rules), settings, gate)
         except UQLError as error:
             raise error.at(text) from None
         except duckdb.Error as error:
@@ -347,19 +367,32 @@ class Connection:
     def _store(self, source: str) -> Callable[[str, Outcome], None]:
         return lambda name, outcome: store(self._catalog.cursor, name, outcome, source)
 
-    def _features(self) -> RowFeatures:
+    def _database(self) -> str | None:
+        """The path of the database file; None: it is in memory."""
+        found = self._catalog.value("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
+        return str(found) if found else None
+
+    def _ledger_tables(self, text: str) -> None:
+        """Makes the tables of the ledger that the text names, as they are now."""
+        wanted = named(text)
+        if wanted:
+            from uql.llm.ledger import Ledger
+            from uql.runs import table
+
+            with closing(Ledger(self._settings.ledger)) as ledger:
+                for name in wanted:
+                    self._catalog.offer(name, table(name, ledger))
+
+    def _features(self, settings: Settings) -> RowFeatures:
         """Vectors of rows: beside a database file they are kept between runs."""
         from uql.features.store import FeatureStore
-        from uql.kernels.duck import Duck
         from uql.kernels.guide import RowFeatures
         from uql.llm.embed import open_embedder
 
-        named = self._settings.embedder or "static"
+        named = settings.embedder or "static"
         if named not in self._stores:
-            path = Duck(self._catalog.cursor).scalar(
-                "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
-            )
-            embedder = None if named == "static" else open_embedder(named, timeout_s=self._settings.timeout_s)
+            path = self._database()
+            embedder = None if named == "static" else open_embedder(named, timeout_s=settings.timeout_s)
             self._stores[named] = FeatureStore(Path(f"{path}{FEATURES}") if path else None, embedder)
         return RowFeatures(self._stores[named])
 
@@ -372,83 +405,37 @@ class Connection:
 
     # ------------------------------------------------------------------------------------------------- explain, quote
     def _explained(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Explained:
-        from uql.explaining import Knowledge, explanation
+        from uql.explaining import explanation
 
-        return explanation(
-            bound, plan, Knowledge(self._catalog.cursor, self._rates), _limit(plan, settings), self._model
-        )
+        return explanation(bound, plan, self._knowledge(settings), limit_of(plan, settings))
 
     def _quoted(self, plan: PhysicalPlan, settings: Settings) -> Quote:
-        from uql.explaining import Knowledge, price
+        from uql.explaining import price
 
-        return price(plan, Knowledge(self._catalog.cursor, self._rates), _limit(plan, settings), self._model)
+        return price(plan, self._knowledge(settings), limit_of(plan, settings))
 
-    def _explain(self, piece: Explain, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
-        """EXPLAIN: the plan as rows of text. ANALYZE runs the query and adds what happened; SAMPLE n pays for n rows."""
-        from uql.compiler.formats import Measured, written
-        from uql.compiler.planner import plan
-        from uql.result import Result
+    def _knowledge(self, settings: Settings) -> Knowledge:
+        """What is known before a run: of tables from DuckDB, of terms from earlier runs, of the model from its provider."""
+        from uql.explaining import Knowledge
+        from uql.pricing import pace_of, price_known
 
-        bound = self._bind(piece.statement, source, parameters, frames)
-        settings = self._settings.with_values(**dict(bound.options))
-        inner = self._result(bound, source)
-        physical = plan(bound.query, settings.disabled_rules, self._rates)
+        memory = self._remembered(settings)
+        return Knowledge(
+            self._catalog.cursor,
+            memory,
+            price=price_known(self._model, settings),
+            pace=pace_of(self._model, settings, memory.seconds_a_call()),
+            settings=settings,
+        )
 
-        def shown() -> list[str]:
-            return written(self._explained(bound, physical, settings), piece.format).splitlines()
+    def _remembered(self, settings: Settings) -> Statistics:
+        """What earlier queries taught of this model on this database, read from the ledger once."""
+        from uql.statistics import Statistics, scope_of
 
-        def run() -> Outcome:
-            if piece.mode == "SAMPLE":
-                return self._sampled(bound, physical, settings, piece)
-            if piece.mode == "ANALYZE":
-                predicted = self._explained(bound, physical, settings)  # before the run, which teaches
-                outcome = inner.run()
-                cost = outcome.cost
-                measured = Measured(
-                    cost.calls,
-                    cost.cached,
-                    cost.input_tokens,
-                    cost.output_tokens,
-                    cost.usd,
-                    cost.seconds,
-                    outcome.table.num_rows,
-                    tuple(outcome.notes),
-                )
-                return text_outcome(written(predicted, piece.format, measured).splitlines(), outcome)
-            return text_outcome(shown(), None)
-
-        return Result(run, lambda: "\n".join(shown()), inner.quote, source, self._store(source))
-
-    def _sampled(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, piece: Explain) -> Outcome:
-        """EXPLAIN SAMPLE n: the plan priced with the answers for n random rows, which are paid for and kept."""
-        from uql.compiler.formats import Sampled, written
-        from uql.compiler.physical import Block
-        from uql.compiler.planner import ordered
-        from uql.engine import Pilot, pilot
-        from uql.explaining import Knowledge, explanation
-
-        calls = _limit(plan, settings)
-        knowledge = Knowledge(self._catalog.cursor, self._rates)
-        sampled: Sampled | None = None
-        outcome = text_outcome([], None)
-        if isinstance(plan, Block) and plan.formula is not None:
-            block, n = plan, piece.sample or 0
-
-            async def ask(ctx: Context, _: Gate) -> Pilot:
-                return await pilot(block, ctx, n)
-
-            with self._lock:
-                found, gate = _await(self._in_context(bound.text, settings, calls, ask))
-            if "order_by_rates" not in settings.disabled_rules:
-                plan = ordered(block, answers=found.answers)
-            knowledge.pilots[id(plan)] = found
-            outcome.cost = gate.cost
-            sampled = Sampled(
-                found.rows, found.passed, *found.share, settings.confidence, gate.cost.calls, gate.cost.cached
-            )
-        shown = written(explanation(bound, plan, knowledge, calls, self._model), piece.format, None, sampled)
-        outcome.table, outcome.types = text_table(shown.splitlines()), ["VARCHAR"]
-        return outcome
+        scope = scope_of(self._catalog.cursor, self._model, settings)
+        if scope not in self._memories:
+            self._memories[scope] = Statistics.load(settings, scope)
+        return self._memories[scope]
 
     async def _in_context(
         self,
@@ -458,41 +445,68 @@ class Connection:
         work: Callable[[Context, Gate], Awaitable[T]],
         semantic: bool = True,
         shared: Gate | None = None,
+        said: Said | None = None,
     ) -> tuple[T, Gate]:
         """Does some work with a context of its own and a gate, `shared` or of its own too, and closes what it made."""
         import numpy as np
 
+        from uql.compiler.cost import Unit
         from uql.kernels.base import Context
         from uql.kernels.duck import Duck
-        from uql.llm.gate import Gate, Run
+        from uql.llm.gate import Gate
+        from uql.pricing import unit_of
+        from uql.statistics import Statistics
 
         self._emit(PlanEvent(calls, settings.max_cost))
-        duck = Duck(self._catalog.cursor)
-        run = Run(uuid.uuid4().hex[:12], settings.seed, text)
-        gate = shared or Gate.open(settings, run=run, model=self._model, calls=calls)
+        duck = Duck(self._catalog.cursor, self._media(settings))
+        said = said or Said()
+        memory = Statistics.of(said.before.rates) if said.before else self._remembered(settings)
+        run = said.run(
+            text, settings, memory.values(), self._database() if semantic else None, is_read_only(self._catalog.cursor)
+        )
+        budget = said.budget(settings, calls)
+        gate = shared or Gate.open(settings, run=run, model=self._model, calls=calls, budget=budget)
         try:
             if shared is None:
                 gate.subscribe(self._emit)
+                gate.on_announce(lambda *what: self._emit(AnnounceEvent(*what)))
             self._gates.append(gate)
+            if semantic and gate.draws.kept:
+                self.last_run = gate.run.id
+            unit = Unit()
             if semantic:  # a model that cannot be had is said before any other work
-                await gate.provider()
+                unit = unit_of((await gate.provider()).price)
+                gate.subscribe(memory.observe)
             rng = np.random.default_rng(settings.seed)
             ctx = Context(
                 gate,
                 settings,
                 rng,
                 duck,
-                rates=self._rates,
+                memory=memory,
+                unit=unit,
                 on_estimate=self._estimated,
-                features=self._features() if semantic else None,
+                features=self._features(settings) if semantic else None,
+                draws=gate.draws,
             )
-            return await work(ctx, gate), gate
+            done = await work(ctx, gate)
+            if said.before is None:
+                memory.save(gate.ledger)
+            return done, gate
         finally:
             if gate in self._gates:
                 self._gates.remove(gate)
             duck.close()
             if shared is None:
                 await gate.aclose()
+
+    def _media(self, settings: Settings) -> Media:
+        """What reads the files that rows name: below uql.folder, else beside the database file, else in the working directory."""
+        from uql.sources.media import Media
+
+        path = self._database()
+        beside = Path(path).parent if path else Path.cwd()
+        return Media(Path(settings.folder).expanduser() if settings.folder else beside, urls=settings.urls)
 
     # -------------------------------------------------------------------------------------------- other statements
     def _set(self, name: str, value: Any, source: str) -> Result:
@@ -524,7 +538,7 @@ def _positions(output: Output, ctx: Context) -> list[int]:
     return [i for i, rid in enumerate(output.rids.tolist()) if rid in unasked]
 
 
-def _limit(plan: PhysicalPlan, settings: Settings) -> int | None:
+def limit_of(plan: PhysicalPlan, settings: Settings) -> int | None:
     """The calls that a query may make: the setting, else 128 where it has aggregates only and 256 where not."""
     from uql.compiler.physical import Block
 
@@ -541,73 +555,3 @@ def _frames(frame: FrameType | None) -> Mapping[str, Any]:
     if frame is None:
         return {}
     return ChainMap(dict(frame.f_locals), frame.f_globals)
-
-
-def _await(task: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end, in a thread of its own where this one has a running loop already (a notebook)."""
-    if asyncio._get_running_loop() is None:
-        return asyncio.run(task)
-    with ThreadPoolExecutor(1, thread_name_prefix="uql-run") as thread:
-        return thread.submit(asyncio.run, task).result()
-
-
-def connect(
-    path: str | Path | None = None,
-    *,
-    model: str | Provider | None = None,
-    ledger: str | None = None,
-    concurrency: int | None = None,
-    seed: int | None = None,
-    **settings: Any,
-) -> Connection:
-    """A connection to a DuckDB database.
-
-    Args:
-        path: the database file; None or ":memory:": one in memory.
-        model: "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml", or a provider.
-        ledger: path of the ledger of answers paid for; ":memory:" keeps nothing; None: the user's own.
-        concurrency: requests in flight at most.
-        seed: of everything random.
-        settings: every other setting by name.
-    Raises: ConfigError (UQL105) on a setting; DataError (UQL503) where the database cannot be opened.
-    """
-    configured, given = _configured(model, ledger, concurrency, seed, settings)
-    try:
-        connection = duckdb.connect(str(path) if path is not None else ":memory:")
-    except (duckdb.Error, OSError) as error:
-        raise DataError(
-            f"the database {path} cannot be opened: {str(error).strip().splitlines()[0]}", code="UQL503"
-        ) from error
-    return Connection(connection, configured, owned=True, model=given)
-
-
-def attach(
-    connection: duckdb.DuckDBPyConnection,
-    *,
-    model: str | Provider | None = None,
-    ledger: str | None = None,
-    concurrency: int | None = None,
-    seed: int | None = None,
-    **settings: Any,
-) -> Connection:
-    """A connection over the user's own DuckDB connection, which is not touched: UQL works on a cursor of it.
-
-    Args: as `connect`. Temporary tables and views of the connection may be named too.
-    """
-    configured, given = _configured(model, ledger, concurrency, seed, settings)
-    return Connection(connection, configured, owned=False, model=given)
-
-
-def _configured(
-    model: str | Provider | None,
-    ledger: str | None,
-    concurrency: int | None,
-    seed: int | None,
-    settings: dict[str, Any],
-) -> tuple[Settings, Provider | None]:
-    from uql import config
-
-    name = model if isinstance(model, str) or model is None else None
-    named = {"model": name, "ledger": ledger, "concurrency": concurrency, "seed": seed}
-    merged, _ = config.load(**{k: v for k, v in named.items() if v is not None}, **settings)
-    return merged, None if isinstance(model, str) or model is None else model

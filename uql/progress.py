@@ -136,6 +136,13 @@ class Progress:
             self._drawn = now
             print(self.counts.line(), *self.counts.estimate_lines(), sep=", ", file=self.stream, flush=True)
 
+    def say(self, line: str) -> None:
+        """A line that stays, above the block where one is drawn; also where progress is not shown."""
+        if self._live is not None:
+            self._live.console.print(printable(line), markup=False)
+        else:
+            print(printable(line), file=self.stream, flush=True)
+
     def _draw(self) -> None:
         from rich.text import Text
 

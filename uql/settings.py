@@ -37,7 +37,10 @@ class Settings:
     describe: bool = True  # let the model describe columns that have no comment, once
     concurrency: int | None = None  # requests in flight; None: the provider's own
     ledger: str | None = None  # path of the ledger, ":memory:" keeps nothing; None: in the user's data folder
+    offline: bool = False  # answers of the ledger alone: a row that it does not have is an error
     quoted: Literal["guard", "lenient", "strict"] = "guard"  # how "…" is read
+    folder: str | None = None  # paths in rows are read below it; None: the database file's folder, else the working directory
+    urls: bool = False  # fetch the https addresses that rows name as images, sounds or documents
     timeout_s: float = 120.0  # of one request
     progress: bool | None = None  # shown on stderr; None: by the command line only
     disabled_rules: tuple[str, ...] = ()  # rules of the planner that are switched off, by name
@@ -56,9 +59,12 @@ NAMES = {f.name for f in fields(Settings)}
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"confidence", "recall", "precision"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s"}
-_BOOL = {"exact", "describe", "progress"}
+_BOOL = {"exact", "describe", "progress", "offline", "urls"}
 _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
-_REQUIRED = {"confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules"}
+_REQUIRED = {
+    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline",
+    "urls",
+}  # fmt: skip
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -14,8 +14,9 @@ import pytest
 
 from uql.errors import ConfigError, DataError
 from uql.llm import codec
-from uql.llm.ledger import Entry, Ledger
+from uql.llm.ledger import Ledger
 from uql.llm.providers.base import Answer
+from uql.llm.stored import Entry
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,8 @@ def test_runs_are_listed_with_their_state(tmp_path: Path) -> None:
 
 WRITER = """
 import asyncio, sys
-from uql.llm.ledger import Entry, Ledger
+from uql.llm.ledger import Ledger
+from uql.llm.stored import Entry
 from uql.llm.providers.base import Answer
 async def main():
     with Ledger(sys.argv[1]) as ledger:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,6 +21,7 @@ from uql.command.output import Output
 
 if TYPE_CHECKING:
     from uql.connection import Connection
+    from uql.progress import Progress
     from uql.result import Result
 
 Format = Literal["table", "csv", "json", "markdown", "parquet"]
@@ -105,6 +108,9 @@ def _query(
     parameters: Annotated[
         list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="The value of $NAME in the query.")
     ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Answers of the ledger alone; a row that it does not have is an error.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its price; ask nobody.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 5 when a row has no answer.")] = False,
     read_only: Annotated[bool, typer.Option("--read-only", help="Open the database for reading only.")] = False,
@@ -122,11 +128,11 @@ def _query(
 
             return main(["--version"])
         named = {"model": model, "budget": budget, "confidence": confidence, "max_cost": max_cost}
-        named |= {"max_seconds": max_seconds, "seed": seed, "ledger": ledger}
+        named |= {"max_seconds": max_seconds, "seed": seed, "ledger": ledger, "offline": offline or None}
         request = Request(
             text=_text(command, file),
             database=database,
-            format=_format({"csv": csv, "json": as_json, "markdown": markdown}, output),
+            format=format_of({"csv": csv, "json": as_json, "markdown": markdown}, output),
             output=Path(output) if output is not None else None,
             settings={name: value for name, value in named.items() if value is not None} | pairs("--set", settings),
             parameters={name: _constant(value) for name, value in pairs("--param", parameters).items()},
@@ -172,7 +178,7 @@ def _decode(data: bytes, where: str) -> str:
         ) from None
 
 
-def _format(flags: Mapping[str, bool], output: str | None) -> Format:
+def format_of(flags: Mapping[str, bool], output: str | None) -> Format:
     chosen = [name for name, given in flags.items() if given]
     if len(chosen) > 1:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} are both given", help="choose one format")
@@ -213,34 +219,72 @@ def execute(request: Request) -> int:
     Of several statements all run, in order. As a table or as Markdown the rows of each are written; the other formats hold
     one table, that of the last.
     """
-    import duckdb
-
     from uql import config
     from uql.command.script import pieces, plan
-    from uql.progress import Progress
 
     for name, meant in config.misspelt_variables().items():
         narrate(f"{name} means nothing; did you mean {meant}?", "warning")
     statements = pieces(request.text)
     code = Code.OK
     with Output.open(request.output, request.format) as output, connect(request) as con:
-        try:
-            for number, (statement, source) in enumerate(statements, 1):
-                if request.dry_run:
-                    output.text(plan(con, statement, source, request.parameters))
-                    continue
-                with Progress(enabled=request.progress) as progress:
-                    stop = con.on_event(progress)
-                    result = con.uql(source, **request.parameters)
-                    data = result.arrow()
-                    stop()
-                if number == len(statements) or request.format in ("table", "markdown"):
-                    output.rows(data, result)
-                code = max(code, _say(result, request.strict))
-        except duckdb.Error as error:
-            narrate(f"DuckDB: {error}", "error")
-            return Code.QUERY
+        for number, (statement, source) in enumerate(statements, 1):
+            if request.dry_run:
+                output.text(plan(con, statement, source, request.parameters))
+                continue
+            last = number == len(statements)
+            shown = output if last or request.format in ("table", "markdown") else None
+            ended = run(con, partial(con.uql, source, request.parameters), shown, request)
+            if ended in (Code.INTERRUPTED, Code.QUERY):
+                if not last:
+                    narrate(
+                        f"statement {number} of {len(statements)}; the {len(statements) - number} after it were not run"
+                    )
+                return ended
+            code = max(code, ended)
     return code
+
+
+def run(con: Connection, make: Callable[[], Result], output: Output | None, request: Request) -> Code:
+    """Run one statement with its progress on stderr, and write its rows where there is an output for them."""
+    import duckdb
+
+    from uql.progress import Progress
+
+    try:
+        with Progress(enabled=request.progress) as progress:
+            stops = con.on_event(progress), con.on_event(partial(_announced, progress))
+            try:
+                result = make()
+                data = result.arrow()
+            finally:
+                for stop in stops:
+                    stop()
+    except KeyboardInterrupt:
+        narrate(f"interrupted; what was answered is in the ledger{_continued(con)}")
+        return Code.INTERRUPTED
+    except duckdb.Error as error:
+        narrate(f"DuckDB: {error}", "error")
+        return Code.QUERY
+    if output is not None:
+        output.rows(data, result)
+    code = _say(result, request.strict)
+    if code == Code.BUDGET:
+        narrate(f"partial{_continued(con)}")
+    return code
+
+
+def _announced(progress: Progress, event: Any) -> None:
+    """Rows that leave this machine are said, with --no-progress too."""
+    if event.kind == "announce":
+        progress.say(f"note: {event.text()}")
+
+
+def _continued(con: Connection) -> str:
+    """How the run goes on, where its ledger outlives it."""
+    if not con.last_run:
+        return ""
+    ledger = con.ledger_path
+    return f"; continue it with: uql resume {con.last_run}" + (f" --ledger {shlex.quote(ledger)}" if ledger else "")
 
 
 def _say(result: Result, strict: bool) -> Code:

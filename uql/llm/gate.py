@@ -111,7 +111,7 @@ class Gate(Sender):
             budget=budget,
             run=run or Run("run", settings.seed),
             plugins=plugins,
-            offline=offline,
+            offline=offline or settings.offline,
         )
 
     async def __aenter__(self) -> Gate:

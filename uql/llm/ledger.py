@@ -27,104 +27,23 @@ from uql.errors import ConfigError, DataError
 from uql.llm import codec
 from uql.llm.events import Event
 from uql.llm.providers.base import Answer
+from uql.llm.stored import (
+    CALL_COLUMNS,
+    ERROR_COLUMNS,
+    FORMAT,
+    FROM_FORMAT_1,
+    RUN_COLUMNS,
+    RUNS,
+    SCHEMA,
+    Entry,
+    Origin,
+    Stats,
+    StoredRun,
+)
 
 T = TypeVar("T")
-FORMAT = 2  # of the tables below
 BUSY_MS = 60_000  # how long another process may hold the file
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS answers (
-    key BLOB PRIMARY KEY, answer TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, at REAL NOT NULL,
-    run TEXT NOT NULL DEFAULT '', calls INTEGER NOT NULL DEFAULT 1
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS runs (
-    run TEXT PRIMARY KEY, started REAL NOT NULL, finished REAL, statement TEXT NOT NULL, model TEXT NOT NULL,
-    seed INTEGER NOT NULL, status TEXT NOT NULL, details TEXT NOT NULL DEFAULT ''
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS calls (
-    run TEXT NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, model TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL,
-    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, requests INTEGER NOT NULL, usd REAL, seconds REAL NOT NULL,
-    error TEXT NOT NULL, message TEXT NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX IF NOT EXISTS calls_run ON calls (run);
-CREATE TABLE IF NOT EXISTS statistics (
-    scope TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (scope, name)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS draws (
-    run TEXT NOT NULL, step TEXT NOT NULL, n INTEGER NOT NULL, indices BLOB NOT NULL, PRIMARY KEY (run, step, n)
-) WITHOUT ROWID;
-"""
-_FROM_FORMAT_1 = (
-    "ALTER TABLE answers ADD COLUMN run TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE answers ADD COLUMN calls INTEGER NOT NULL DEFAULT 1",
-    "ALTER TABLE runs ADD COLUMN details TEXT NOT NULL DEFAULT ''",
-    "ALTER TABLE calls ADD COLUMN source TEXT NOT NULL DEFAULT ''",
-    "UPDATE meta SET value = 2 WHERE name = 'format'",
-)
-CALL_COLUMNS = (
-    "run", "at", "kind", "model", "question", "text", "input_tokens", "output_tokens", "requests", "usd", "seconds",
-    "error", "message", "attempt", "source",
-)  # fmt: skip
-ERROR_COLUMNS = ("run", "at", "model", "question", "text", "error", "message", "attempt", "source")
-RUN_COLUMNS = (
-    "run", "started", "finished", "statement", "model", "seed", "status", "calls", "cached", "failed", "input_tokens",
-    "output_tokens", "usd",
-)  # fmt: skip
-_RUNS = """
-    SELECT r.run, r.started, r.finished, r.statement, r.model, r.seed, r.status,
-        COALESCE(SUM(c.kind = 'call'), 0), COALESCE(SUM(c.kind = 'cached'), 0), COALESCE(SUM(c.kind = 'failed'), 0),
-        COALESCE(SUM(c.input_tokens), 0), COALESCE(SUM(c.output_tokens), 0), SUM(c.usd)
-    FROM runs r LEFT JOIN calls c ON c.run = r.run GROUP BY r.run ORDER BY r.started DESC"""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An answer to be kept: its key, the model that gave it, and the table that its row came from."""
-
-    key: bytes
-    answer: Answer
-    model: str
-    source: str = ""
-    run: str = ""  # that paid for it
-    calls: int = 1  # that it took
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Who paid for an answer: the run, its calls, and when (seconds since the epoch)."""
-
-    run: str
-    calls: int
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRun:
-    """A run as the ledger knows it: what it takes to continue it, and what it has paid."""
-
-    id: str
-    statement: str
-    model: str
-    seed: int
-    status: str  # running (or killed), done, partial, failed, interrupted
-    started: float  # seconds since the epoch
-    details: str  # JSON, of those who started it
-    tokens: int
-    usd: float
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """What a ledger holds."""
-
-    path: str
-    answers: int
-    runs: int
-    calls: int
-    bytes: int
-    models: tuple[tuple[str, int], ...]  # model, its answers
 
 
 @dataclass(slots=True, eq=False)
@@ -200,14 +119,14 @@ class Ledger:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA.split(";"):
+            for statement in SCHEMA.split(";"):
                 db.execute(statement)
             db.execute(
                 "INSERT OR IGNORE INTO meta VALUES ('format', ?), ('secret', ?)", (FORMAT, secrets.token_bytes(32))
             )
             found = dict(db.execute("SELECT name, value FROM meta"))
             if found["format"] == 1:
-                for statement in _FROM_FORMAT_1:
+                for statement in FROM_FORMAT_1:
                     db.execute(statement)
                 found["format"] = FORMAT
             db.execute("COMMIT")
@@ -432,8 +351,13 @@ class Ledger:
         """The latest runs, newest first, each with what it paid."""
         return [
             dict(zip(RUN_COLUMNS, row, strict=True))
-            for row in self._call(lambda: self._db.execute(f"{_RUNS} LIMIT ?", (limit,)).fetchall())
+            for row in self._call(lambda: self._db.execute(f"{RUNS} LIMIT ?", (limit,)).fetchall())
         ]
+
+    def run(self, run: str) -> dict[str, Any]:
+        """The run of an id, as `runs` lists it."""
+        sql = RUNS.replace("GROUP BY", "WHERE r.run = ? GROUP BY")
+        return dict(zip(RUN_COLUMNS, self._call(lambda: self._db.execute(sql, (run,)).fetchone()), strict=True))
 
     def stored(self, run: str) -> StoredRun | None:
         """The run of an id, or of what only one run's id begins with; None where there is none."""
@@ -463,7 +387,7 @@ class Ledger:
     def table(self, name: str) -> tuple[tuple[str, ...], Iterator[list[tuple[Any, ...]]]]:
         """Columns and rows of "runs", "calls" or "errors", the rows 10,000 at a time."""
         if name == "runs":
-            columns, sql, key = RUN_COLUMNS, _RUNS, ""
+            columns, sql, key = RUN_COLUMNS, RUNS, ""
         else:
             columns = CALL_COLUMNS if name == "calls" else ERROR_COLUMNS
             only = "" if name == "calls" else "kind = 'failed' AND "
@@ -509,9 +433,14 @@ class Ledger:
                 return int(self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
             models = self._db.execute("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model").fetchall()
+            sources = self._db.execute(
+                "SELECT source, COUNT(*) FROM answers GROUP BY source ORDER BY source"
+            ).fetchall()
             pages = self._db.execute("PRAGMA page_count").fetchone()[0]
             size = pages * self._db.execute("PRAGMA page_size").fetchone()[0]
-            return Stats(self.path, count("answers"), count("runs"), count("calls"), size, tuple(models))
+            return Stats(
+                self.path, count("answers"), count("runs"), count("calls"), size, tuple(models), tuple(sources)
+            )
 
         return self._call(work)
 

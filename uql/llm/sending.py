@@ -11,11 +11,12 @@ from uql.errors import BackendError
 from uql.llm.asked import Slot
 from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event, Events
-from uql.llm.ledger import Entry, Ledger
+from uql.llm.ledger import Ledger
 from uql.llm.limiter import Limiter
 from uql.llm.providers.base import TRANSIENT, Answer, CallError, Problem, Provider, Reply, Request
 from uql.llm.questions import Question
 from uql.llm.run import Cost, Run
+from uql.llm.stored import Entry
 from uql.settings import Settings
 
 UNREACHABLE = 8  # rows in a row that could not connect: the backend is gone

@@ -28,7 +28,11 @@ def open_provider(rest: str, settings: Settings) -> Anthropic:
     """The vendor's model of a name. Raises AuthError where no key is set."""
     if not rest:
         raise ConfigError("anthropic: needs the name of a model, as anthropic:MODEL", code="UQL402")
-    return Anthropic(rest, api_key=vendor_key("ANTHROPIC_API_KEY", "Anthropic"), timeout_s=settings.timeout_s)
+    return Anthropic(
+        rest,
+        api_key=vendor_key("ANTHROPIC_API_KEY", "Anthropic", offline=settings.offline),
+        timeout_s=settings.timeout_s,
+    )
 
 
 class Anthropic:

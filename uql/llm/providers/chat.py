@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from uql.llm.pictures import fitted
 from uql.llm.prompts import choice, compare, fused
 from uql.llm.prompts.rows import media
 from uql.llm.providers.base import Answer, CallError, Problem, Request
 from uql.llm.providers.labels import label_masses
-from uql.llm.questions import Choice, Compare, Extract, Predicate, Question, Row, Score, Write
+from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
 
 LONGEST = 400_000  # characters of a cell that are sent at most where the model's context is not known
+SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}  # as OpenAI's protocol calls them
+SOUND_BYTES_A_TOKEN = 100  # fewer than any vendor's: an upper bound of what a sound costs
 CHARS_A_TOKEN = 3  # a careful lower bound, to cut rows by
 
 
@@ -44,14 +47,14 @@ def output_at_most(questions: Sequence[Question]) -> int:
     return most
 
 
-def tokens_at_most(request: Request, *, image_tokens: int = 2000) -> tuple[int, int]:
+def tokens_at_most(request: Request, *, image_tokens: int = 3200) -> tuple[int, int]:
     """Upper bounds: a token is at least one byte of the text."""
     size = 2000
     shown = [request.row, *(row for q in request.questions if isinstance(q, Write) for row in q.shown)]
     for row in shown:
         for cell in row.cells:
             if isinstance(cell.value, bytes):
-                size += image_tokens
+                size += len(cell.value) // SOUND_BYTES_A_TOKEN if cell.media_type in SOUNDS else image_tokens
             elif cell.value is not None:
                 size += min(LONGEST, len(cell.value.encode("utf-8", "surrogatepass"))) + len(cell.name) + 40
         size += sum(len(value) + 20 for _, value in row.holes)
@@ -75,17 +78,35 @@ def cut(row: Row, context: int | None, reserved: int) -> tuple[Row, bool]:
     return replace(row, cells=cells), True
 
 
+def picture(cell: Cell) -> tuple[str, str]:
+    """A picture as (media type, base64), downsized to what models look at. Raises CallError on what is none."""
+    if not isinstance(cell.value, bytes) or not cell.media_type.startswith("image/"):
+        raise CallError(
+            "bad_request", f"the column {cell.name} ({cell.media_type or 'bytes'}) cannot be shown to this model"
+        )
+    try:
+        data, kind = fitted(cell.value, cell.media_type)
+    except ValueError as error:
+        raise CallError("unreadable", f"the column {cell.name}: {error}") from error
+    return kind, base64.b64encode(data).decode()
+
+
 def data_urls(row: Row) -> list[str]:
     """The images of a row as data URLs. Raises CallError on other media."""
-    urls = []
+    return [f"data:{kind};base64,{data}" for kind, data in map(picture, media(row))]
+
+
+def parts(row: Row) -> list[dict[str, Any]]:
+    """The images and sounds of a row as parts of a message of OpenAI's protocol. Raises CallError on other media."""
+    found: list[dict[str, Any]] = []
     for cell in media(row):
-        if not cell.media_type.startswith("image/"):
-            raise CallError(
-                "bad_request", f"the column {cell.name} ({cell.media_type or 'bytes'}) cannot be shown to this model"
-            )
-        assert isinstance(cell.value, bytes)
-        urls.append(f"data:{cell.media_type};base64,{base64.b64encode(cell.value).decode()}")
-    return urls
+        if cell.media_type in SOUNDS and isinstance(cell.value, bytes):
+            data = base64.b64encode(cell.value).decode()
+            found.append({"type": "input_audio", "input_audio": {"data": data, "format": SOUNDS[cell.media_type]}})
+        else:
+            kind, data = picture(cell)
+            found.append({"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}})
+    return found
 
 
 def with_probabilities(

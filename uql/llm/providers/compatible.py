@@ -19,7 +19,7 @@ from uql.llm.prompts import fused, write
 from uql.llm.prompts.rows import Prompt
 from uql.llm.providers import direct
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
-from uql.llm.providers.chat import Token, cut, data_urls, probabilities, tokens_at_most, with_probabilities
+from uql.llm.providers.chat import Token, cut, parts, probabilities, tokens_at_most, with_probabilities
 from uql.llm.providers.openai_client import client, learnt
 from uql.llm.providers.wire import call
 from uql.llm.questions import Choice, Question, Row, Write
@@ -139,7 +139,7 @@ class Compatible:
             if errors and errors[n]:
                 words = replace(words, user=f"{words.user}\n\n(Your last answer could not be used: {errors[n][:200]})")
             said = await self._chat(
-                words, data_urls(row), {**direct.body(question), "max_tokens": direct.tokens(question, bound)}, usage
+                words, parts(row), {**direct.body(question), "max_tokens": direct.tokens(question, bound)}, usage
             )
             problem = None if said.tokens and said.finish == "length" else _problem(said)
             answers.append(Answer(problem=problem) if problem else direct.read(question, row, said.text, said.tokens))
@@ -166,7 +166,7 @@ class Compatible:
             }
         if can.probabilities:
             body |= {"logprobs": True, "top_logprobs": 20}
-        said = await self._chat(fused.prompt(questions, shown, seed, errors), data_urls(row), body, usage)
+        said = await self._chat(fused.prompt(questions, shown, seed, errors), parts(row), body, usage)
         problem = _problem(said)
         if problem is not None:
             return (Answer(problem=problem),) * len(questions)
@@ -193,14 +193,11 @@ class Compatible:
         return write.read(said.text, question)
 
     # ------------------------------------------------------------------------------------------------------------- wire
-    async def _chat(self, words: Prompt, images: list[str], body: dict[str, Any], usage: Usage) -> _Said:
+    async def _chat(self, words: Prompt, shown: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> _Said:
         """One request. Raises what `call` raises; usage grows also where the reply is of no use."""
         content: Any = words.user
-        if images:
-            content = [
-                {"type": "text", "text": words.user},
-                *({"type": "image_url", "image_url": {"url": url}} for url in images),
-            ]
+        if shown:
+            content = [{"type": "text", "text": words.user}, *shown]
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
         reply = await self._completed(messages, body, usage)
         if reply.usage is not None:

@@ -33,7 +33,9 @@ def open_provider(rest: str, settings: Settings) -> OpenAI:
     """The vendor's model of a name. Raises AuthError where no key is set."""
     if not rest:
         raise ConfigError("openai: needs the name of a model, as openai:MODEL", code="UQL402")
-    return OpenAI(rest, api_key=vendor_key("OPENAI_API_KEY", "OpenAI"), timeout_s=settings.timeout_s)
+    return OpenAI(
+        rest, api_key=vendor_key("OPENAI_API_KEY", "OpenAI", offline=settings.offline), timeout_s=settings.timeout_s
+    )
 
 
 class OpenAI(Compatible):

@@ -94,11 +94,13 @@ def learnt(limits: Limits, requests: float | None, tokens: float | None) -> Limi
     return replace(limits, requests_per_minute=wanted[0], tokens_per_minute=wanted[1])
 
 
-def vendor_key(variable: str, vendor: str) -> str:
+def vendor_key(variable: str, vendor: str, *, offline: bool = False) -> str:
     """A vendor's key: from the environment, else from the keyring under ("uql", variable) where the keyring package is there.
 
-    Raises: AuthError naming the variable.
+    Offline none is needed. Raises: AuthError naming the variable.
     """
+    if offline:
+        return NO_KEY
     key = os.environ.get(variable)
     if not key:
         try:

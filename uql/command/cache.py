@@ -1,0 +1,128 @@
+"""`uql cache stats | prune | clear`: what the ledger holds, and how it forgets."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from uql.command import outcome
+from uql.command.outcome import Code, UsageError
+
+if TYPE_CHECKING:
+    from uql.llm.ledger import Ledger
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+Path_ = Annotated[str | None, typer.Option("--ledger", help="Another ledger than that of the settings.")]
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+
+
+@app.callback()
+def about() -> None:
+    """The ledger: every answer that was paid for, by which no question about a row is paid for twice."""
+
+
+@app.command()
+def stats(ledger: Path_ = None, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False) -> None:
+    """Print how many answers, runs and calls the ledger holds, how large it is, and the answers of each model and table."""
+
+    def run() -> int:
+        with closing(_open(ledger)) as held:
+            found = held.stats()
+        if as_json:
+            told = {"path": found.path, "answers": found.answers, "runs": found.runs, "calls": found.calls}
+            told |= {"bytes": found.bytes, "models": dict(found.models), "tables": dict(found.sources)}
+            print(json.dumps(told, indent=2, ensure_ascii=False))
+            return Code.OK
+        print(f"ledger   {found.path}")
+        print(f"size     {found.bytes / 1e6:,.1f} MB")
+        print(f"answers  {found.answers:,}")
+        print(f"runs     {found.runs:,}")
+        print(f"calls    {found.calls:,}")
+        for name, count in found.models:
+            print(f"model    {name}: {count:,} answers")
+        for name, count in found.sources:
+            print(f"table    {name or '(none)'}: {count:,} answers")
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+@app.command()
+def prune(
+    table: Annotated[str | None, typer.Option(help="Forget what was answered about this table's rows.")] = None,
+    model: Annotated[str | None, typer.Option(help="Forget this model's answers.")] = None,
+    older_than: Annotated[str | None, typer.Option(help="Forget answers older than this, as 30d, 12h.")] = None,
+    size: Annotated[str | None, typer.Option(help="Forget the oldest until the file fits, as 500M, 2G.")] = None,
+    ledger: Path_ = None,
+) -> None:
+    """Forget answers. Conditions given together must all hold; --size comes after them."""
+
+    def run() -> int:
+        if table is None and model is None and older_than is None and size is None:
+            raise UsageError(
+                "nothing to forget is named", help="--table, --model, --older-than, --size; all: uql cache clear"
+            )
+        age = None if older_than is None else _seconds(older_than)
+        most = None if size is None else _bytes(size)
+        with closing(_open(ledger)) as held:
+            gone = held.prune(source=table, model=model, older_than_s=age, max_bytes=most)
+            left = held.stats()
+        print(f"{gone:,} answers forgotten, {left.answers:,} kept, {left.bytes / 1e6:,.1f} MB")
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+@app.command()
+def clear(ledger: Path_ = None, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Forget everything: answers, runs, calls."""
+
+    def run() -> int:
+        with closing(_open(ledger)) as held:
+            count = held.stats().answers
+            if not yes and not typer.confirm(
+                f"forget {count:,} answers in {held.path}, which were paid for?", err=True
+            ):
+                return Code.OK
+            gone = held.clear()
+        print(f"{gone:,} answers forgotten")
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+def _open(path: str | None) -> Ledger:
+    from uql import config
+    from uql.llm.ledger import Ledger
+
+    settings, _ = config.load(ledger=path)
+    return Ledger(settings.ledger)
+
+
+def _bytes(text: str) -> int:
+    """A size in bytes.
+
+    >>> _bytes("500M"), _bytes("2GiB"), _bytes("1.5k")
+    (500000000, 2147483648, 1500)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*", text, re.IGNORECASE)
+    if not found:
+        raise UsageError(f"--size {text!r} is no size", help="as 500M, 2G, 1.5GiB")
+    return int(float(found[1]) * _UNITS[(found[2] or "").lower()])
+
+
+def _seconds(text: str) -> float:
+    """An age in seconds.
+
+    >>> _seconds("30d"), _seconds("12 h")
+    (2592000.0, 43200.0)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text, re.IGNORECASE)
+    if not found:
+        raise UsageError(f"--older-than {text!r} is no age", help="as 30d, 12h, 45m")
+    return float(found[1]) * _SECONDS[found[2].lower()]

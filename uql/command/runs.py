@@ -1,0 +1,128 @@
+"""`uql runs`: the runs of the ledger; `uql runs RUN`: one of them, with its calls by kind and its failures."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import closing
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from uql.command import outcome
+from uql.command.outcome import Code, UsageError
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_SHOWN_ERRORS = 20
+_STATEMENT = 60  # characters of a statement in the list
+
+
+@app.command(context_settings={"help_option_names": ["-h", "--help"]})
+def runs(
+    run: Annotated[str | None, typer.Argument(help="The id of a run, or how it begins.")] = None,
+    limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Runs to list, the latest first.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    ledger: Annotated[str | None, typer.Option(help="Another ledger than that of the settings.")] = None,
+) -> None:
+    """List the runs of the ledger, or show one. In UQL: FROM uql_runs(), uql_calls(), uql_errors()."""
+
+    def work() -> int:
+        from uql import config
+        from uql.llm.ledger import Ledger
+
+        settings, _ = config.load(ledger=ledger)
+        with closing(Ledger(settings.ledger)) as held:
+            if run is None:
+                _list(held.runs(limit), as_json)
+            else:
+                stored = held.stored(run)
+                if stored is None:
+                    raise UsageError(f"there is no run {run!r} in {held.path}", help="uql runs lists them")
+                told = held.run(stored.id)
+                _one(told | _sums(held.calls(stored.id)), held.errors(stored.id), as_json)
+        return Code.OK
+
+    raise typer.Exit(outcome.run(work))
+
+
+def _list(found: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    if not found:
+        print("no runs yet")
+        return
+    heads = ("run", "began", "status", "calls", "cached", "failed", "usd", "model", "statement")
+    rows = [
+        (
+            told["run"],
+            _when(told["started"]),
+            told["status"],
+            f"{told['calls']:,}",
+            f"{told['cached']:,}",
+            f"{told['failed']:,}",
+            _usd(told["usd"]),
+            told["model"],
+            _short(told["statement"]),
+        )
+        for told in found
+    ]
+    widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
+    for row in (heads, *rows):
+        cells = [
+            c.rjust(w) if head in ("calls", "cached", "failed", "usd") else c.ljust(w)
+            for c, w, head in zip(row, widths, heads, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def _one(told: dict[str, Any], errors: list[dict[str, Any]], as_json: bool) -> None:
+    from uql.render import printable
+
+    if as_json:
+        print(json.dumps({**told, "errors": errors}, indent=2, ensure_ascii=False))
+        return
+    ended = _when(told["finished"]) if told["finished"] else "–"
+    print(f"run        {told['run']}")
+    print(f"status     {told['status']}")
+    print(f"began      {_when(told['started'])}, ended {ended}")
+    print(f"model      {told['model']}, seed {told['seed']}")
+    print(f"calls      {told['calls']:,} ({told['requests']:,} requests), {told['cached']:,} answered by the ledger")
+    print(f"tokens     {told['input_tokens']:,} + {told['output_tokens']:,}")
+    print(f"usd        {_usd(told['usd'])}")
+    for question, count in told["questions"].items():
+        print(f"question   {printable(question)}: {count:,} calls")
+    for kind, count in told["faults"].items():
+        print(f"fault      {kind}: {count:,} calls")
+    for error in errors[:_SHOWN_ERRORS]:
+        print(printable(f"failed     {error['text']}: {error['error']}: {error['message']}"))
+    if len(errors) > _SHOWN_ERRORS:
+        print(f"           … and {len(errors) - _SHOWN_ERRORS:,} more: SELECT * FROM uql_errors()")
+    if told["status"] in ("running", "interrupted", "partial"):
+        print(f"continue   uql resume {told['run']}")
+    print(f"statement\n{told['statement'].strip()}")
+
+
+def _sums(calls: list[dict[str, Any]]) -> dict[str, Any]:
+    made = [call for call in calls if call["kind"] == "call"]
+    return {
+        "requests": sum(call["requests"] for call in made),
+        "questions": dict(Counter(call["text"] for call in made).most_common()),
+        "faults": dict(Counter(call["error"] for call in made if call["error"]).most_common()),
+    }
+
+
+def _when(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _usd(usd: float | None) -> str:
+    return "–" if usd is None else f"{usd:.4f}"
+
+
+def _short(statement: str) -> str:
+    from uql.render import printable
+
+    line = printable(" ".join(statement.split()))
+    return line if len(line) <= _STATEMENT else line[: _STATEMENT - 1] + "…"
