@@ -19,7 +19,7 @@ FOLDERS = {
 
 # A part is the modules that begin with one of its prefixes, the longest one deciding. Later parts import earlier ones.
 PARTS: dict[str, tuple[str, ...]] = {
-    "base": ("uql.errors", "uql.schema", "uql.settings"),
+    "base": ("uql.errors", "uql.schema", "uql.settings", "uql.media_types"),
     "sampling": ("uql.sampling",),
     "syntax": (
         "uql.compiler",
@@ -50,6 +50,9 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.compiler.shown",
         "uql.compiler.valid",
         "uql.compiler.formats",
+        "uql.compiler.joins",
+        "uql.compiler.join_plans",
+        "uql.compiler.media",
         "uql.compiler.logical",
         "uql.compiler.rules",
         "uql.compiler.orders",
@@ -69,7 +72,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "config": ("uql.config",),
     "engine": (
         "uql",
-        "uql.sem",
+        "uql.semantic",
         "uql.catalog",
         "uql.frames",
         "uql.engine",

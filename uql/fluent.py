@@ -25,14 +25,14 @@ def table(name: str) -> ast.Select:
     >>> unparse(table("shop.reviews")), unparse(table("my file.csv"))
     ('SELECT * FROM shop.reviews', "SELECT * FROM 'my file.csv'")
     """
+    file = "/" in name or "\\\\" in name or name.lower().endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet"))
     try:
-        found = parse(f"SELECT * FROM {name}")
+        found = None if file else parse(f"SELECT * FROM {name}")
     except UQLSyntaxError:
         found = None
     match found:
         case ast.Select(source=ast.TableName(file=False), where=None, group_by=(), order_by=(), limit=None, to=None):
             return found
-    file = "/" in name or "\\\\" in name or name.lower().endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet"))
     query = parse(f"SELECT * FROM {quote_string(name) if file else quote_name(name)}")
     assert isinstance(query, ast.Select)
     return query

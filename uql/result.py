@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from uql.sampling.base import Estimate
 
 
+_HUGE = ("HUGEINT", "UHUGEINT")
+
+
 @dataclass(slots=True)
 class Outcome:
     """A query that has run."""
@@ -100,8 +103,14 @@ class Result:
         return self.run().table
 
     def df(self) -> pd.DataFrame:
-        """The rows as a pandas data frame."""
-        return self.arrow().to_pandas()
+        """The rows as a pandas data frame; HUGEINT as float64, as in DuckDB."""
+        import pyarrow as pa
+
+        table = self.arrow()
+        for i, kind in enumerate(self.types):
+            if kind.upper() in _HUGE and pa.types.is_decimal(table.schema.field(i).type):
+                table = table.set_column(i, table.column_names[i], table.column(i).cast(pa.float64()))
+        return table.to_pandas()
 
     def pl(self) -> pl.DataFrame:
         """The rows as a polars data frame."""
@@ -115,6 +124,9 @@ class Result:
         """The rows as tuples."""
         table = self.arrow()
         columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
+        for i, kind in enumerate(self.types):
+            if kind.upper() in _HUGE:  # Arrow has them as decimals, DuckDB as whole numbers
+                columns[i] = [None if value is None else int(value) for value in columns[i]]
         return list(zip(*columns, strict=True)) if columns else []
 
     def fetchone(self) -> tuple[Any, ...] | None:

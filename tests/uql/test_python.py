@@ -1,0 +1,328 @@
+"""The Python surface: results and their reasons, DuckDB's verbs, queries made by calls, asyncio, threads, data frames."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+import pytest
+
+import uql
+from uql.errors import BindError, DataError
+from uql.semantic import duckdb_type
+
+POSITIVE = """SELECT id, "the mood" AS mood FROM reviews WHERE "the review is positive" ORDER BY id"""
+
+
+@pytest.fixture
+def con(world: Path) -> uql.Connection:
+    made = uql.connect(model="oracle:oracle.toml", ledger=":memory:")
+    made.sql("CREATE TABLE reviews AS FROM 'reviews.parquet'")
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------------------ why
+def test_a_row_says_why(con: uql.Connection) -> None:
+    why = con.uql(POSITIVE).why(1)
+    assert [part.clause for part in why.evidence] == ["the review is positive", "the mood"]
+    first, second = why.evidence
+    assert first.value is True
+    assert first.probability == 1.0
+    assert second.value == "pos"
+    assert first.shown == (("text", "The actors are a delight and so is the music, warmly recommended."),)
+    assert "the review is positive" in first.prompt
+    assert "The actors are a delight" in first.prompt
+    assert first.raw == '{"v":true,"p":1.0}'
+    assert first.model.startswith("oracle:oracle.toml")
+    assert len(first.ledger_id) == 40
+    assert first.input_tokens
+    assert first.ledger_id in str(why)
+
+
+def test_the_ledger_id_is_a_key_of_the_ledger(own_world: Path) -> None:
+    from uql.llm.ledger import Ledger
+
+    with uql.connect("shop.duckdb", model="oracle:oracle.toml", ledger="ledger.sqlite") as con:
+        part = con.uql(POSITIVE).why(0).evidence[0]
+    with Ledger("ledger.sqlite") as ledger:
+        key = bytes.fromhex(part.ledger_id)
+        assert ledger.answers([key])[key].value is True
+
+
+def test_a_group_shows_rows_behind_it(con: uql.Connection) -> None:
+    result = con.uql(
+        'SELECT stars, COUNT(*) AS n FROM reviews WHERE "the review is positive" GROUP BY stars ORDER BY n'
+    )
+    assert result.fetchall() == [(4, 1), (5, 2)]
+    why = result.why(1)
+    assert why.rows == 2
+    assert {part.shown[0][1][:5] for part in why.evidence} == {"A joy", "Funny"}
+
+
+def test_an_aggregate_over_all_rows_shows_those_asked(con: uql.Connection) -> None:
+    why = con.uql('SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"').why(0)
+    assert why.rows == 6
+    assert [part.value for part in why.evidence] == [True, False, True, False, True, False]
+
+
+def test_a_row_without_an_answer_says_why_not(world: Path) -> None:
+    with uql.connect(model="oracle:forgetful.toml", ledger=":memory:") as con:
+        part = con.uql("""SELECT id, "the review is positive"::BOOLEAN AS p FROM 'reviews.parquet' ORDER BY id""").why(
+            4
+        )
+    assert part.evidence[0].value is None
+    assert "NULL" in part.evidence[0].failure
+    assert "no answer" in str(part)
+
+
+def test_plain_rows_have_no_reason_and_there_is_no_row_beyond_the_last(con: uql.Connection) -> None:
+    assert "no model" in str(con.uql("SELECT 1 AS a").why(0))
+    with pytest.raises(IndexError):
+        con.uql("SELECT 1 AS a").why(1)
+    with pytest.raises(DataError, match="UQL515"):
+        con.uql(POSITIVE).why(3)
+
+
+# ---------------------------------------------------------------------------------------------------------------- verbs
+def test_verbs_work_on_the_rows_and_ask_nobody(con: uql.Connection) -> None:
+    events: list[str] = []
+    result = con.uql(POSITIVE)
+    result.run()
+    con.on_event(lambda event: events.append(event.kind))
+    assert result.filter("id > 1").order("id DESC").project("id").fetchall() == [(5,), (3,)]
+    assert result.limit(1, 1).fetchall() == [(3, "pos")]
+    assert result.aggregate("mood, count(*) AS n", "mood").fetchall() == [("pos", 3)]
+    assert result.select("id", "id * 2 AS twice").limit(1).fetchall() == [(1, 2)]
+    assert sorted(result.union(result).fetchall()) == sorted(result.fetchall() * 2)
+    assert result.union(result).distinct().order("id").fetchall() == result.fetchall()
+    assert result.except_(result.filter("id = 1")).order("id").fetchall() == [(3, "pos"), (5, "pos")]
+    assert result.intersect(result.filter("id = 1")).fetchall() == [(1, "pos")]
+    assert result.query("t", "SELECT max(id) FROM t").fetchall() == [(5,)]
+    assert result.relation().filter("id = 3").fetchall() == [(3, "pos")]
+    assert events == []
+
+
+def test_a_join_takes_results_relations_and_frames(con: uql.Connection) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    data = {"id": [1, 3], "name": ["Ada", "Bo"]}
+    others = [
+        con.uql("SELECT 1 AS id, 'Ada' AS name UNION ALL SELECT 3, 'Bo'"),
+        con.sql("SELECT * FROM (VALUES (1, 'Ada'), (3, 'Bo')) t(id, name)"),
+        pandas.DataFrame(data),
+        polars.DataFrame(data),
+        polars.DataFrame(data).to_arrow(),
+    ]
+    result = con.uql(POSITIVE)
+    for other in others:
+        joined = result.join(other, "id").order("id")
+        assert joined.fetchall() == [(1, "pos", "Ada"), (3, "pos", "Bo")]
+    named = result.join(others[0], "l.id = r.id AND r.name = 'Bo'").project("name")
+    assert named.fetchall() == [("Bo",)]
+
+
+def test_a_verb_is_lazy_and_keeps_the_interval_and_the_cost(con: uql.Connection) -> None:
+    result = con.uql('SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive" WITH (budget = 4)')
+    later = result.filter("n_high >= 0")
+    assert not result.has_run
+    assert later.columns == ["n", "n_low", "n_high"]
+    assert later.cost.calls == 4
+    assert not later.exact
+    assert later.explain().startswith("filter n_high >= 0\n  ")
+
+
+def test_a_wrong_verb_is_an_error_in_words(con: uql.Connection) -> None:
+    with pytest.raises(DataError, match="nope"):
+        con.uql(POSITIVE).filter("nope = 1").fetchall()
+
+
+# -------------------------------------------------------------------------------------------------------- made by calls
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (
+            lambda t: t.where(uql.sem("the review is positive")).select("id", m=uql.sem("the mood", str)).limit(2),
+            'SELECT id, "the mood"::VARCHAR AS m FROM reviews WHERE "the review is positive" LIMIT 2',
+        ),
+        (
+            lambda t: t.where("stars > 1", "NOT id = 3").where(uql.sem("the review is positive")).order_by("id DESC"),
+            'SELECT * FROM reviews WHERE stars > 1 AND NOT id = 3 AND "the review is positive" ORDER BY id DESC',
+        ),
+        (
+            lambda t: t.group_by(m=uql.sem("the mood")).select("m", n="COUNT(*)").options(budget=64),
+            'SELECT m, COUNT(*) AS n FROM reviews GROUP BY "the mood" AS m WITH (budget = 64)',
+        ),
+        (
+            lambda t: t.join("labels", "reviews.id = labels.id").where("sentiment = 'pos'").select("text").distinct(),
+            "SELECT DISTINCT text FROM reviews INNER JOIN labels ON reviews.id = labels.id WHERE sentiment = 'pos'",
+        ),
+        (
+            lambda t: t.order_by(uql.sem("how good it is")).limit(3, 1),
+            'SELECT * FROM reviews ORDER BY "how good it is" LIMIT 3 OFFSET 1',
+        ),
+    ],
+)
+def test_a_query_made_by_calls_has_the_plan_of_its_text(made: object, text: str, con: uql.Connection) -> None:
+    con.sql("CREATE TABLE labels AS FROM 'labels.parquet'")
+    query = made(con.table("reviews"))  # type: ignore[operator]
+    written = con.uql(text.replace('"the', 'PROMPT "the').replace('"how', 'PROMPT "how'))
+    assert query.explain() == written.explain()
+    assert query.fetchall() == con.uql(text).fetchall()
+
+
+def test_calls_leave_the_query_before_them_alone(con: uql.Connection) -> None:
+    reviews = con.table("reviews")
+    assert len(reviews.where("id = 1")) == 1
+    assert len(reviews) == 6
+    assert reviews.where("id < 3").to("few").fetchall() == con.uql("SELECT * FROM few").fetchall()
+
+
+def test_a_file_a_dotted_name_and_a_frame_may_be_the_table(con: uql.Connection) -> None:
+    pandas = pytest.importorskip("pandas")
+    mine = pandas.DataFrame({"a": [1, 2]})
+    assert con.table("reviews.parquet").select("count(*) AS n").fetchall() == [(6,)]
+    assert con.table("main.reviews").limit(1).select("id").fetchall() == [(1,)]
+    assert con.table("mine").where("a > 1").fetchall() == [(2,)]
+    del mine
+
+
+def test_what_is_no_single_expression_is_refused(con: uql.Connection) -> None:
+    for wrong in ("a, b", "a FROM b", "a LIMIT 1"):
+        with pytest.raises(BindError):
+            con.table("reviews").where(wrong)
+
+
+class Mood(Enum):
+    GOOD = "good"
+    BAD = "bad"
+
+
+@dataclass
+class Person:
+    name: str
+    born: date
+
+
+@pytest.mark.parametrize(
+    ("python", "duckdb_name"),
+    [
+        (str, "VARCHAR"),
+        (int, "BIGINT"),
+        (float | None, "DOUBLE"),
+        (list[int], "BIGINT[]"),
+        (Literal["a", "b'c"], "ENUM('a', 'b''c')"),
+        (Mood, "ENUM('good', 'bad')"),
+        (Person, 'STRUCT("name" VARCHAR, "born" DATE)'),
+        ("DECIMAL(10,2)", "DECIMAL(10,2)"),
+    ],
+)
+def test_python_types_are_types_of_duckdb(python: object, duckdb_name: str) -> None:
+    assert duckdb_type(python) == duckdb_name
+    with duckdb.connect() as con:
+        con.sql(f"SELECT NULL::{duckdb_name}").fetchall()
+
+
+def test_a_type_without_counterpart_is_refused() -> None:
+    with pytest.raises(BindError, match="counterpart"):
+        uql.sem("the thing", object)
+
+
+# ------------------------------------------------------------------------------------------ asyncio, threads, parameters
+def test_queries_are_awaited_while_the_loop_goes_on(con: uql.Connection) -> None:
+    async def work() -> tuple[list[int], int, list[object]]:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0)
+
+        ticking = asyncio.create_task(tick())
+        results = await asyncio.gather(*(con.auql(POSITIVE + " LIMIT $k", k=k) for k in (1, 2, 3)))
+        rows = [row async for batch in results[2].stream(2) for row in batch.to_pylist()]
+        ticking.cancel()
+        return [len(result) for result in results], ticks, rows
+
+    sizes, ticks, rows = asyncio.run(work())
+    assert sizes == [1, 2, 3]
+    assert ticks > 10
+    assert [row["id"] for row in rows] == [1, 3, 5]
+
+
+def test_a_frame_of_the_caller_is_seen_by_an_awaited_query(con: uql.Connection) -> None:
+    polars = pytest.importorskip("polars")
+
+    async def work() -> list[tuple[object, ...]]:
+        mine = polars.DataFrame({"a": [1, 2]})
+        found = await asyncio.create_task(con.auql("SELECT sum(a) AS s FROM mine"))
+        del mine
+        return found.fetchall()
+
+    assert asyncio.run(work()) == [(3,)]
+
+
+def test_threads_may_share_a_result_and_a_connection(con: uql.Connection) -> None:
+    shared = con.uql(POSITIVE)
+    found: list[object] = []
+
+    def look() -> None:
+        found.append((shared.fetchall(), con.uql("SELECT count(*) AS n FROM reviews").fetchall()))
+
+    threads = [threading.Thread(target=look) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert found == [([(1, "pos"), (3, "pos"), (5, "pos")], [(6,)])] * 6
+    assert shared.cost.calls == 6 + 3
+
+
+def test_parameters_reach_what_is_duckdbs_own(con: uql.Connection) -> None:
+    assert con.uql("SELECT $a AS a, $b AS b", {"a": 1}, b="x").fetchall() == [(1, "x")]
+    assert con.uql("FROM reviews SELECT id WHERE stars = $stars ORDER BY id", stars=5).fetchall() == [(1,), (5,)]
+
+
+def test_settings_hold_within_their_block(con: uql.Connection) -> None:
+    query = 'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"'
+    with con.settings(budget=4):
+        assert not con.uql(query).exact
+    assert con.uql(query).exact
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_of_the_caller_go_by_their_name(kind: str, con: uql.Connection) -> None:
+    library = pytest.importorskip(kind)
+    texts = ["A joy from the first minute to the last, I would see it again."]
+    mine = library.table({"text": texts}) if kind == "pyarrow" else library.DataFrame({"text": texts})
+    found = con.uql('SELECT COUNT(*) AS n FROM mine WHERE "the review is positive"')
+    assert found.fetchall() == [(1,)]
+    del mine
+
+
+def test_a_half_read_cursor_of_the_users_is_not_disturbed(world: Path) -> None:
+    with duckdb.connect() as mine:
+        mine.execute("CREATE TABLE reviews AS FROM 'reviews.parquet'")
+        mine.execute("SELECT range FROM range(10)")
+        assert mine.fetchone() == (0,)
+        con = uql.attach(mine, model="oracle:oracle.toml", ledger=":memory:")
+        assert con.uql(POSITIVE).fetchall() == [(1, "pos"), (3, "pos"), (5, "pos")]
+        assert con.table("reviews").where("id = 1").project("id").fetchall() == [(1,)]
+        assert mine.fetchmany(2) == [(1,), (2,)]
+        con.uql(POSITIVE + " LIMIT 1").to_table("kept")
+        con.close()
+        assert mine.fetchall() == [(i,) for i in range(3, 10)]
+        assert mine.sql("SELECT count(*) FROM kept").fetchall() == [(1,)]
+
+
+def test_huge_integers_are_what_duckdb_makes_of_them(con: uql.Connection) -> None:
+    pytest.importorskip("pandas")
+    query = "SELECT sum(stars) AS s FROM reviews"
+    assert con.uql(query).fetchall() == con.sql(query).fetchall() == [(18,)]
+    assert isinstance(con.uql(query).fetchall()[0][0], int)
+    assert con.uql(query).df().dtypes["s"] == con.sql(query).df().dtypes["s"]
