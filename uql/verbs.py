@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 
     from uql.result import Outcome
 
+_LOST = ("HUGEINT", "UHUGEINT", "UUID")
 Step = Callable[[duckdb.DuckDBPyRelation, Callable[[Any], duckdb.DuckDBPyRelation]], duckdb.DuckDBPyRelation]
 
 
 def relation(outcome: Outcome) -> duckdb.DuckDBPyRelation:
     """The rows as a relation of an in-memory DuckDB, which lives as long as the relation."""
-    return _relation(duckdb.connect(":memory:"), _bounded(outcome))
+    return _of(outcome, duckdb.connect(":memory:"))
 
 
 def applied(outcome: Outcome, step: Step) -> Outcome:
     """What a step makes of the rows. Its cost, errors and notes are those of the query. Raises DataError (UQL509)."""
     with duckdb.connect(":memory:") as con:
         try:
-            made = step(_relation(con, _bounded(outcome)), lambda other: _relation(con, as_arrow(other)))
+            made = step(_of(outcome, con), lambda other: _other(other, con))
             types = [str(kind) for kind in made.types]
             table = made.to_arrow_table() if hasattr(made, "to_arrow_table") else made.fetch_arrow_table()
         except duckdb.Error as error:
@@ -40,12 +41,9 @@ def applied(outcome: Outcome, step: Step) -> Outcome:
 
 
 def as_arrow(other: Any) -> pa.Table:
-    """The rows of a result, a relation, a data frame or an Arrow table. Raises DataError (UQL504) for anything else."""
-    from uql.result import Result
+    """The rows of a relation, a data frame or an Arrow table. Raises DataError (UQL504) for anything else."""
     from uql.sources.frames import as_table
 
-    if isinstance(other, Result):
-        return _bounded(other.run())
     if isinstance(other, duckdb.DuckDBPyRelation):
         return other.to_arrow_table() if hasattr(other, "to_arrow_table") else other.fetch_arrow_table()
     table = as_table("the other side", other)
@@ -57,8 +55,22 @@ def as_arrow(other: Any) -> pa.Table:
     return table
 
 
-def _relation(con: duckdb.DuckDBPyConnection, table: pa.Table) -> duckdb.DuckDBPyRelation:
-    return con.from_arrow(table)
+def _other(other: Any, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    from uql.result import Result
+
+    return _of(other.run(), con) if isinstance(other, Result) else con.from_arrow(as_arrow(other))
+
+
+def _of(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """The rows as a relation, with those types that Arrow has no name for."""
+    made = con.from_arrow(_bounded(outcome))
+    lost = {
+        f'CAST("{quoted}" AS {kind}) AS "{quoted}"'
+        for name, kind in zip(outcome.table.column_names, outcome.types, strict=True)
+        if kind.upper() in _LOST
+        for quoted in [name.replace('"', '""')]
+    }
+    return made.project(f"* REPLACE ({', '.join(sorted(lost))})") if lost else made
 
 
 def _bounded(outcome: Outcome) -> pa.Table:
