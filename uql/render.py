@@ -24,6 +24,7 @@ Estimates = Mapping[str, "Estimate | Sequence[Estimate]"]
 
 MAX_ROWS = 40  # of a table on a terminal: the first and the last half of it
 MIN_WIDTH = 8  # of a column that had to shrink, in characters
+TEXT = b"uql.text"  # in the metadata of a table that is lines of text
 BATCH = 10_000  # rows turned into text at a time
 _NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL", "HUGEINT", "UINT", "BIGINT")
 _BIDI = set("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -247,7 +248,7 @@ def table(
     max_rows: int = MAX_ROWS,
     width: int | None = None,
 ) -> str:
-    """A box like DuckDB's: names, types, rows, estimates with their intervals.
+    """A box like DuckDB's: names, types, rows, estimates with their intervals. Lines of text, as EXPLAIN gives, stand as they are.
 
     Args:
         data: the rows; of more than `max_rows` the first and last half are shown.
@@ -257,6 +258,8 @@ def table(
     """
     if not data.num_columns:
         return ""
+    if TEXT in (data.schema.metadata or {}):
+        return "\n".join(printable(line or "") for line in data.column(0).to_pylist())
     estimates = estimates or {}
     kinds = [kind.upper() for kind in (types if types is not None else _types(data))]
     rows, shown = shown_rows(data, kinds, estimates, max_rows)

@@ -147,7 +147,9 @@ def text_outcome(lines: list[str], of: Outcome | None) -> Outcome:
 
 
 def text_table(lines: list[str]) -> pa.Table:
-    """Lines of text as a table of one column, `plan`."""
+    """Lines of text as a table of one column, `plan`, marked as such for printing."""
     import pyarrow as pa
 
-    return pa.table({"plan": pa.array(lines, type=pa.string())})
+    from uql.render import TEXT
+
+    return pa.table({"plan": pa.array(lines, type=pa.string())}, metadata={TEXT: b""})
