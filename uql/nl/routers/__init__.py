@@ -1,0 +1,1 @@
+"""Routers: which adapter answers a sub-query best."""
