@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from uql.kernels.guide import RowFeatures
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
+    from uql.nl.answer import Answer
     from uql.result import Outcome, Result
     from uql.sources.media import Media
     from uql.sampling.base import Estimate
@@ -205,6 +206,23 @@ class Connection:
             return self._script(before.statement, own, frames, Said(before.statement, own, before, changes))
         finally:
             self._settings = session
+
+    def ask(self, question: str, **options: Any) -> Answer:
+        """The answer to a question in words, by UQL that can be read, edited and run again (`answer.uql`).
+
+        Args:
+            question: about the tables of the database.
+            options: mode, style, rules, planner, budget, max_cost, confirm, confirm_over …: the fields of `uql.nl.session.Options`.
+        Raises: ConfigError for an option; errors of the model that concern every call. What cannot be answered has an answer
+            that says why (`answer.cannot`).
+        """
+        from uql.nl.session import Session
+
+        with self._lock:
+            try:
+                return _await(Session(self, self._settings, self._model, self._emit).ask(question, **options))
+            finally:
+                self._emit(DoneEvent())
 
     def _script(
         self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any], said: Said | None = None
