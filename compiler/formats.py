@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from uql.compiler.choice import Alternative
 from uql.compiler.cost import Quote, Range
-from uql.compiler.explain import Explained, Step, text
+from uql.compiler.explain import Explained, Step, q_error, text, with_measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Measured:
     seconds: float
     rows: int
     notes: tuple[str, ...] = ()
+    asked: Mapping[str, int] = field(default_factory=dict)  # rows asked, by the step that asked them
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +40,10 @@ class Sampled:
     cached: int
 
 
-def q_error(predicted: float, measured: float) -> float:
-    """How many times too high or too low a prediction was; both are at least 1 here, so that nothing divides by 0.
-
-    >>> q_error(50, 100), q_error(100, 50), q_error(0, 0)
-    (2.0, 2.0, 1.0)
-    """
-    a, b = max(predicted, 1.0), max(measured, 1.0)
-    return max(a / b, b / a)
-
-
 def written(found: Explained, format: str, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
     """An explanation in one of the formats text, json and mermaid."""
+    if measured is not None and measured.asked:
+        found = replace(found, step=with_measured(found.step, measured.asked))
     if format == "json":
         return json.dumps(as_json(found, measured, sampled), ensure_ascii=False, indent=2)
     if format == "mermaid":
@@ -103,9 +98,11 @@ def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled
             "input_tokens": _range(quote.input_tokens),
             "output_tokens": _range(quote.output_tokens),
             "usd": _range(quote.usd) if quote.usd is not None else None,
+            "seconds": _range(quote.seconds) if quote.seconds is not None else None,
         },
         "budget_calls": found.budget,
         "warnings": list(found.warnings),
+        "alternatives": [_alternative(a) for a in found.alternatives],
     }
     if sampled is not None:
         result["sample"] = asdict(sampled)
@@ -119,6 +116,19 @@ def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled
     return result
 
 
+def _alternative(found: Alternative) -> dict[str, Any]:
+    quote = found.quote
+    return {
+        "what": found.what,
+        "chosen": found.chosen,
+        "why": found.why,
+        "calls": _range(quote.calls),
+        "input_tokens": _range(quote.input_tokens),
+        "output_tokens": _range(quote.output_tokens),
+        "usd": _range(quote.usd) if quote.usd is not None else None,
+    }
+
+
 def _step(step: Step) -> dict[str, Any]:
     return {
         "operator": step.operator,
@@ -126,6 +136,11 @@ def _step(step: Step) -> dict[str, Any]:
         "notes": list(step.notes),
         "reads": list(step.reads),
         "calls": _range(step.calls) if step.calls is not None else None,
+        **(
+            {"measured": step.measured, "q_error": round(q_error(step.calls.expected, step.measured), 4)}
+            if step.measured is not None and step.calls is not None
+            else {}
+        ),
         "inputs": [_step(below) for below in step.inputs],
     }
 

@@ -4,6 +4,10 @@ For independent terms of an AND the best order is by rank = cost / (1 − select
 same is had for every formula, and for terms that depend on each other, by trying the orders on rows whose answers are known:
 what is left to ask after a set of stages does not depend on the order inside the set, so dynamic programming over sets is exact
 (Selinger et al., SIGMOD 1979, with rows in place of a selectivity formula).
+
+Rows that were decided early have answers to some terms only. Which terms were asked depends on the answers before and on nothing
+else, so the answers are missing at random, and the EM algorithm (Dempster, Laird and Rubin, JRSS B 1977) finds the shares of all
+combinations of answers from them: `learned`.
 """
 
 from __future__ import annotations
@@ -14,11 +18,15 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.formula import FALSE, OPEN, TRUE, Formula, Masks
+from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Formula, Masks
 from uql.compiler.physical import Stage
 
 EXACT = 8  # stages up to which every set is looked at, in under 20 ms; beyond, the best next stage is taken
 IMAGINED = 540  # rows that stand for rates of independent terms
+LEARNED = 2000  # rows that stand for shares of combinations of answers
+TERMS = 8  # up to which all combinations are looked at
+EM_STEPS = 30
+PRIOR_ROWS = 2.0  # that independent terms at their own rates count for, beside the rows seen
 Order = tuple[int, ...]  # positions of stages
 Shares = NDArray[np.float64]  # of the rows, by stage
 
@@ -33,21 +41,28 @@ def rank(cost: float, selectivity: float, op: str = "AND") -> float:
     return cost / settles if settles > 0 else float("inf")
 
 
-def best(formula: Formula, stages: Sequence[Stage], answers: Masks, costs: Sequence[float]) -> tuple[Order, float]:
+def best(
+    formula: Formula,
+    stages: Sequence[Stage],
+    answers: Masks,
+    costs: Sequence[float],
+    copies: Sequence[float] | None = None,
+) -> tuple[Order, float]:
     """The cheapest order of the stages, and its cost a row.
 
     Args:
         answers: (leaves, m) possible values of every leaf for m rows, all leaves asked.
         costs: of asking one row, by stage.
+        copies: rows that show a stage the same cells, by stage: these are asked once. None: one each.
     Returns: the order; among equals the one nearest to the written order.
     """
     k, m = len(stages), answers.shape[1]
     if k < 2 or not m:
         return tuple(range(k)), costs[0] if k else 0.0
     if k > EXACT:
-        return _greedy(k, lambda done: _wanted(formula, stages, answers, [done])[0], costs)
+        return _greedy(k, lambda done: _asked(_wanted(formula, stages, answers, [done]), copies)[0], costs)
     sets = [frozenset(chosen) for size in range(k) for chosen in combinations(range(k), size)]
-    left = dict(zip(sets, _wanted(formula, stages, answers, sets), strict=True))
+    left = dict(zip(sets, _asked(_wanted(formula, stages, answers, sets), copies), strict=True))
     # by the number of stages asked: set → (cost, order)
     found: dict[frozenset[int], tuple[float, Order]] = {frozenset(): (0.0, ())}
     for _ in range(k):
@@ -70,21 +85,35 @@ def best(formula: Formula, stages: Sequence[Stage], answers: Masks, costs: Seque
 
 
 def cost_of(
-    formula: Formula, stages: Sequence[Stage], answers: Masks, costs: Sequence[float], order: Sequence[int]
+    formula: Formula,
+    stages: Sequence[Stage],
+    answers: Masks,
+    costs: Sequence[float],
+    order: Sequence[int],
+    copies: Sequence[float] | None = None,
 ) -> float:
     """What one row costs on average when the stages are asked in this order."""
-    shares = asked_shares(formula, [stages[i] for i in order], answers)
+    times = None if copies is None else [copies[i] for i in order]
+    shares = asked_shares(formula, [stages[i] for i in order], answers, times)
     return sum(costs[i] * share for i, share in zip(order, shares, strict=True))
 
 
-def asked_shares(formula: Formula, stages: Sequence[Stage], answers: Masks) -> list[float]:
-    """The share of rows that each stage is asked of, when they are asked in this order."""
-    done: frozenset[int] = frozenset()
-    shares = []
-    for i in range(len(stages)):
-        shares.append(float(_wanted(formula, stages, answers, [done])[0, i]))
-        done |= {i}
-    return shares
+def asked_shares(
+    formula: Formula, stages: Sequence[Stage], answers: Masks, copies: Sequence[float] | None = None
+) -> list[float]:
+    """Requests a row of each stage, when they are asked in this order: the share of rows asked, equal ones counted once."""
+    sets = [frozenset(range(i)) for i in range(len(stages))]
+    shares = _asked(_wanted(formula, stages, answers, sets), copies)
+    return [float(shares[i, i]) for i in range(len(stages))]
+
+
+def distinct_share(share: float, copies: float) -> float:
+    """Distinct rows asked, a row of the table, where each distinct one has so many copies and a share of all rows is asked.
+
+    >>> distinct_share(0.5, 1.0), round(distinct_share(0.5, 10.0), 4), distinct_share(1.0, 10.0)
+    (0.5, 0.0999, 0.1)
+    """
+    return float((1.0 - (1.0 - min(1.0, share)) ** copies) / copies)
 
 
 def passes(formula: Formula, answers: Masks) -> float:
@@ -94,11 +123,52 @@ def passes(formula: Formula, answers: Masks) -> float:
 
 def imagined(formula: Formula, rates: Sequence[float], seed: int = 0) -> Masks:
     """(leaves, IMAGINED) answers of independent terms, each true for its share of the rows: a fixed sample."""
+    return _drawn(rates, seed)
+
+
+def _drawn(rates: Sequence[float] | Shares, seed: int = 0) -> Masks:
     rng = np.random.default_rng(seed)
-    drawn = np.empty((len(formula.leaves), IMAGINED))
-    for i in range(len(formula.leaves)):  # stratified: the share of each term is met exactly
+    drawn = np.empty((len(rates), IMAGINED))
+    for i in range(len(rates)):  # stratified: the share of each term is met exactly
         drawn[i] = rng.permutation(IMAGINED) / IMAGINED
     return np.where(drawn < np.asarray(rates)[:, None], TRUE, FALSE).astype(np.uint8)
+
+
+def learned(masks: Masks) -> Masks:
+    """(leaves, about LEARNED) complete answers in the shares that rows asked in part make likely.
+
+    Args: masks: (leaves, m) what is known of each row; OPEN and UNKNOWN are missing, NULL counts as false.
+    Beyond TERMS leaves, terms are taken for independent, at the rates of their own answers.
+    """
+    k = masks.shape[0]
+    true, false = masks == TRUE, (masks == FALSE) | (masks == NULL)
+    if k > TERMS:
+        rates = (true.sum(axis=1) + 1) / (true.sum(axis=1) + false.sum(axis=1) + 2)
+        return _drawn(rates)
+    combinations_ = ((np.arange(2**k)[:, None] >> np.arange(k)[None, :]) & 1).astype(bool)
+    kinds, times = np.unique(true.astype(np.int8) - false.astype(np.int8), axis=1, return_counts=True)
+    fits = np.ones((2**k, kinds.shape[1]), dtype=bool)
+    for leaf in range(k):
+        fits &= np.where(combinations_[:, leaf, None], kinds[leaf] >= 0, kinds[leaf] <= 0)
+    shares = np.full(2**k, 0.5**k)
+    for _ in range(EM_STEPS):
+        spread = shares[:, None] * fits
+        spread /= spread.sum(axis=0, keepdims=True)
+        counts = (spread * times).sum(axis=1)
+        rates = ((combinations_ * counts[:, None]).sum(axis=0) + 1) / (counts.sum() + 2)
+        independent = np.where(combinations_, rates, 1 - rates).prod(axis=1)
+        shares = (counts + PRIOR_ROWS * independent) / (counts.sum() + PRIOR_ROWS)
+    rows = np.round(shares * LEARNED).astype(np.int64)
+    return np.repeat(np.where(combinations_, TRUE, FALSE).astype(np.uint8), rows, axis=0).T
+
+
+def _asked(shares: Shares, copies: Sequence[float] | None) -> Shares:
+    """Shares of rows as requests a row: rows of equal content are asked once."""
+    if copies is None:
+        return shares
+    times = np.maximum(1.0, np.asarray(copies, dtype=np.float64))
+    found: Shares = (1.0 - (1.0 - np.minimum(1.0, shares)) ** times) / times
+    return found
 
 
 def _wanted(formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]) -> Shares:

@@ -95,7 +95,7 @@ def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) 
 def _check_estimable(block: Block, calls: tuple[Call, ...], relation: Relation, ctx: Context) -> None:
     bad = [c for c in calls if not (c.name in ESTIMATED | ONE_SIDED or (c.name == "count" and c.distinct))]
     bad += [c for c in calls if c.distinct and c.name != "count" and c not in bad]
-    per_row = len(block.filter_stages) + len(after_stages(block))
+    per_row = len(block.filter_stages) + len(block.left_over(after_stages(block)))
     everything = relation.n * per_row + len(block.groups)
     if bad and not ctx.fits(everything):
         raise BudgetError(

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.compiler.cost import Unit
 from uql.compiler.formula import Formula, Masks
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Kind, VirtualColumn
-from uql.errors import BudgetError, DataError
+from uql.errors import BudgetError
 from uql.kernels import sem_classify
 from uql.kernels.duck import Duck, quote
-from uql.kernels.media import media_type
+from uql.kernels.media import loaded
 from uql.llm.questions import Answers, Cell, Choice, Extract, Predicate, Question, Row, Score, Write
+from uql.media_types import media_type
 from uql.sampling.base import Estimate
-from uql.schema import Field, Modality
+from uql.schema import Field
 from uql.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,6 +48,18 @@ class Asker(Protocol):
     ) -> tuple[Answers, ...]: ...
 
     async def known(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]: ...
+
+
+class Memory(Protocol):
+    """What earlier queries taught, as kernels see it."""
+
+    rates: dict[str, tuple[int, int]]  # of terms by name: answers, and how many of them are true
+
+    def answers(self, name: str) -> Masks | None: ...
+
+    def keep(self, name: str, masks: Masks) -> None: ...
+
+    def output_tokens(self) -> dict[str, float]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +88,9 @@ class Context:
     unverified: Rids | None = None  # candidate rows returned unasked (precision = …)
     exact: bool = True
     partial: bool = False
-    rates: dict[str, tuple[int, int]] = field(default_factory=dict)  # of terms by name: answers, and how many are true
+    memory: Memory | None = None
     on_estimate: Callable[[str, Estimate], None] | None = None  # the estimate so far, by name
+    unit: Unit = field(default_factory=Unit)  # what a token costs, by which plans are compared
     features: RowFeatures | None = None  # None: samples and searches go without
     draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
 
@@ -134,6 +149,8 @@ class Relation:
         self.orders: dict[
             Formula, tuple[int, tuple[int, ...]]
         ] = {}  # the order of a formula's stages, and when it was found
+        self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files could not be had, and why
+        self.unsaid: dict[int, dict[int, RowError]] = {}  # of riders, by column and row: said where the row passes
 
     # -------------------------------------------------------------------------------------------------- answers
     def know(self, column: VirtualColumn) -> None:
@@ -187,8 +204,9 @@ class Relation:
 
     async def ask(self, stage: Stage, rids: Rids, ctx: Context) -> None:
         """Puts the questions of a stage about these rows, those already asked left out. What the budget refuses stays unasked."""
-        for column in stage.columns:
+        for column in (*stage.columns, *stage.riders):
             self.know(column)
+        self._say(stage.columns, rids, ctx)
         open_ = [c for c in stage.columns if not bool(self.asked[c.id][rids].all())]
         if not open_:
             return
@@ -201,6 +219,10 @@ class Relation:
             missing |= ~self.asked[column.id][rids]
         wanted = rids[missing]
         rows = self.rows(wanted, stage.columns)
+        along = [c for c in stage.riders if self._rides(c) and not bool(self.asked[c.id][wanted].all())]
+        for column in along:
+            self.shown_with.setdefault(column.id, []).append(stage.columns)
+        open_ += along
         questions = [self.question(c) for c in open_]
         ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
         places = [sem_classify.nearest(c, self, ctx) for c in open_]
@@ -209,7 +231,19 @@ class Relation:
         else:
             replies = await ctx.ask(questions, rows, self.source)
         for column, answers in zip(open_, replies, strict=True):
-            self._keep(column, wanted, answers, ctx)
+            self._keep(column, wanted, answers, ctx, rides=column in along)
+
+    def _rides(self, column: VirtualColumn) -> bool:
+        """A group rides along once its taxonomy is there."""
+        return column.kind is not Kind.GROUP or bool(self.labels.get(column.id))
+
+    def _say(self, columns: Sequence[VirtualColumn], rids: Rids, ctx: Context) -> None:
+        """Lists the failures of riders on rows that need their values."""
+        for column in columns:
+            held = self.unsaid.get(column.id)
+            for rid in rids.tolist() if held else ():
+                if held and rid in held:
+                    ctx.errors.append(held.pop(rid))
 
     async def recall(self, stage: Stage, rids: Rids, ctx: Context) -> None:
         """Takes from the ledger what it knows of these rows; asks nobody."""
@@ -222,7 +256,16 @@ class Relation:
             for column, answers in zip(stage.columns, replies, strict=True):
                 self._keep(column, part, answers, ctx)
 
-    def _keep(self, column: VirtualColumn, rids: Rids, answers: Answers, ctx: Context) -> None:
+    def _keep(
+        self, column: VirtualColumn, rids: Rids, answers: Answers, ctx: Context, *, rides: bool = False
+    ) -> None:
+        def wrong(error: RowError) -> None:
+            self.failed[column.id][error.row] = True
+            if rides:
+                self.unsaid.setdefault(column.id, {})[error.row] = error
+            else:
+                ctx.errors.append(error)
+
         values = np.empty(len(rids), dtype=object)
         values[:] = answers.values
         asked = np.ones(len(rids), dtype=bool)
@@ -235,15 +278,19 @@ class Relation:
                 why = self.messages.setdefault(column.id, np.full(self.n, None, dtype=object))
                 why[rid] = f"{failure.kind}: {failure.message}"
                 continue
-            self.failed[column.id][rid] = True
-            ctx.errors.append(RowError(rid, column.text, failure.kind, failure.message, failure.raw))
+            wrong(RowError(rid, column.text, failure.kind, failure.message, failure.raw))
+        for rid in rids.tolist() if self.unreadable else ():
+            for message in [self.unreadable[rid, c] for c in column.reads if (rid, c) in self.unreadable][:1]:
+                if column.attempt:
+                    self.messages.setdefault(column.id, np.full(self.n, None, dtype=object))[rid] = f"unreadable: {message}"
+                else:
+                    wrong(RowError(rid, column.text, "unreadable", message))
         for i in self._misfits(column, values):
             rid, said = int(rids[i]), f"{values[i]!r} is no {column.type}"
             if column.attempt:
                 self.messages.setdefault(column.id, np.full(self.n, None, dtype=object))[rid] = f"wrong_type: {said}"
             else:
-                self.failed[column.id][rid] = True
-                ctx.errors.append(RowError(rid, column.text, "wrong_type", said, str(values[i])[:200]))
+                wrong(RowError(rid, column.text, "wrong_type", said, str(values[i])[:200]))
             values[i] = None
         self.values[column.id][rids] = values
         self.asked[column.id][rids] = asked
@@ -270,12 +317,16 @@ class Relation:
             return []
         table = self.fetch(rids, [self._shown(c) for c in (*reads, *holes)])
         lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
+        for j, c in enumerate(reads):
+            lists[j], missing = loaded(lists[j], self.fields.get(c), self.duck.media)
+            self.unreadable.update({(int(rids[i]), c): why for i, why in missing.items()})
         several = len({c.table for c in (*reads, *holes)}) > 1
         result = []
-        for i in range(len(rids)):
-            cells = tuple(
-                _cell(c, lists[j][i], c.table if several else "", self.fields.get(c)) for j, c in enumerate(reads)
-            )
+        for i, rid in enumerate(rids.tolist()):
+            if self.unreadable and any((rid, c) in self.unreadable for c in reads):
+                result.append(Row())  # asked of nobody
+                continue
+            cells = tuple(_cell(c, lists[j][i], c.table if several else "") for j, c in enumerate(reads))
             named = []
             for j, c in enumerate(holes, start=len(reads)):
                 value = lists[j][i]
@@ -348,16 +399,9 @@ class Relation:
         )
 
 
-def _cell(column: Column, value: Any, table: str, found: Field | None) -> Cell:
-    if isinstance(value, bytes | bytearray | memoryview):
-        data = bytes(value)
-        return Cell(column.name, data, table, media_type(data))
-    if found is not None and found.modality in (Modality.IMAGE, Modality.AUDIO) and value is not None:
-        raise DataError(
-            f"{column.label} holds a path or an address, and no {found.modality} was loaded from it",
-            code="UQL510",
-            help="put the bytes into a BLOB column: SELECT filename, content FROM read_blob('folder/*')",
-        )
+def _cell(column: Column, value: Any, table: str) -> Cell:
+    if isinstance(value, bytes):
+        return Cell(column.name, value, table, media_type(value))
     return Cell(column.name, value, table)
 
 

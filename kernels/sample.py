@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.physical import Block, Stage, stages
+from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import sem_filter, sem_group
 from uql.kernels.base import Context, Relation, Rids
-from uql.kernels.guide import FEWEST_ROWS, Guide, guide
+from uql.kernels.guide import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
 
@@ -21,6 +21,9 @@ DEFAULT_METHOD = "asd"
 PILOT = 256  # rows classified first, on which a taxonomy is completed
 MOST_RECALLED = 50_000  # rows that are looked up in the ledger before a sample is drawn
 LEAST_CLASSES = 24  # calls; below, a sample of groups learns nothing
+FIRST_ROWS = (
+    2 * sem_group.SHOWN
+)  # rows asked at once before their groups are named and ride along with the WHERE of the others
 FIRST_LOOK = 64  # rows before the first look of `error = x`
 
 
@@ -70,11 +73,12 @@ async def draw(
     """
     after = after_stages(block)
     taxonomies = len(block.groups)
-    per_row, per_passing = len(block.filter_stages), len(after)
+    per_row, per_passing = len(block.filter_stages), len(block.left_over(after))
+    rides = any(column.id in block.riders for column in block.groups)  # once it is named
     left = ctx.calls_left
     n = relation.n
     room = n if left is None else (left - taxonomies) // max(1, per_row + per_passing)
-    everything = n * (per_row + per_passing) + taxonomies
+    everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
     fits = left is None or everything <= left
     guided = None if fits or room <= 0 else await _guided(block, relation, ctx)
     if guided is not None:
@@ -82,8 +86,11 @@ async def draw(
         room = 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing)
     alone = left == 0  # budget 0: the ledger alone
     known = None if fits or (after and not alone) else await known_rows(block, relation, ctx, every=alone)
-    classes = None if fits or alone else _classes(block, relation, max(0, room), ctx, groups)
+    classes: _Classes | _Shares | None = None if fits or alone else _classes(block, relation, max(0, room), ctx, groups)
     sampler = classes.sampler if classes else _sampler(n, max(0, room), fits, ctx, guided, groups, size, known)
+    condition = condition_of(block) if guided is not None else None
+    if classes is None and condition is not None:
+        classes = _Shares(sampler, condition)
     if block.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
         for column in block.groups:
             await sem_group.taxonomy(column, np.arange(n, dtype=np.int64), relation, ctx)
@@ -93,7 +100,8 @@ async def draw(
         drawn.rows.append(known[0])
         drawn.truths.append(known[1])
         pending.append(known[0][known[1].yes])
-    looks = ctx.settings.error is not None and reached is not None and not fits and not after and per_row > 0
+    looks = ctx.settings.error is not None and reached is not None and not fits
+    looks = looks and (isinstance(classes, _Shares) or (not after and per_row > 0))
     look, size_of_look = 1, min(FIRST_LOOK, max(0, room))
     if looks:
         sampler.more(size_of_look, look)
@@ -103,10 +111,13 @@ async def draw(
         waiting = sum(map(len, pending))
         step = CHUNK
         if left is not None and not fits:
-            kept = (0 if named else taxonomies) + per_passing * waiting
-            step = min(step, (left - kept) // max(1, per_row + per_passing))
+            each = per_passing if named else len(after)
+            kept = (0 if named else taxonomies) + each * waiting
+            step = min(step, (left - kept) // max(1, per_row + each))
             if not named:  # the taxonomy is completed on the first rows, so that the others are asked once
                 step = min(step, max(sem_group.SHOWN, room // 4))
+        if rides and not named:
+            step = min(step, FIRST_ROWS)
         rids = sampler.propose(step) if step > 0 else np.zeros(0, dtype=np.int64)
         if not len(rids):
             if step <= 0 or not looks or reached is None or size_of_look >= room or reached(drawn.sampled()):
@@ -114,6 +125,8 @@ async def draw(
             look, size_of_look = look + 1, min(2 * size_of_look, room)
             sampler.more(size_of_look, look)
             continue
+        if not fits:
+            await ctx.drawn(f"sample of {relation.source}", rids)
         truth = await _truth(block, rids, relation, ctx)
         if classes is not None:  # the sampler learns from the groups: they are asked before it is told
             await classify(after, block, rids[truth.yes], relation, ctx)
@@ -176,6 +189,21 @@ class _Classes:
         return found
 
 
+@dataclass(slots=True)
+class _Shares:
+    """A sampler that learns the condition of FILTER (WHERE "…") where the query has no WHERE."""
+
+    sampler: AggregateSampler
+    column: VirtualColumn
+
+    def answers(self, rids: Rids, truth: Truth, relation: Relation) -> NDArray[np.float64]:
+        """(n,) whether the condition holds, NaN where that is unknown."""
+        column = self.column.id
+        known = relation.asked[column][rids] & ~relation.failed[column][rids]
+        values = relation.values[column][rids]
+        return np.array([float(bool(v)) if k else np.nan for v, k in zip(values, known, strict=True)])
+
+
 def _classes(
     block: Block, relation: Relation, room: int, ctx: Context, groups: NDArray[np.int64] | None
 ) -> _Classes | None:
@@ -196,8 +224,8 @@ def _classes(
 
 
 def after_stages(block: Block) -> tuple[Stage, ...]:
-    """What is asked of a row that passes: its groups and its values, one request for each set of columns read."""
-    return stages((*block.groups, *(c for stage in block.row_stages for c in stage.columns)))
+    """What is asked of a row that passes: its groups and its values."""
+    return block.row_stages
 
 
 async def classify(after: tuple[Stage, ...], block: Block, rids: Rids, relation: Relation, ctx: Context) -> None:

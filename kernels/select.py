@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.physical import Block, Goal, Stage, stages
+from uql.compiler.physical import Block, Goal, Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.errors import BudgetError
@@ -45,7 +45,8 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
     if block.late_stages:
         late = [c for stage in block.late_stages for c in stage.columns]
-        need(ctx, len(rids) * len(block.late_stages), f"{_texts(late)} for the {len(rids):,} rows returned")
+        unasked = _unasked(rids, block.late_stages, relation)
+        need(ctx, unasked, f"{_texts(late)} for the {len(rids):,} rows returned")
         await ask_all(block.late_stages, rids, relation, ctx)
         rids, known = dropped(rids, late, relation, ctx), [*known, *late]
     return rows(block, rids, known, relation, ctx)
@@ -92,7 +93,7 @@ def _texts(columns: list[VirtualColumn]) -> str:
 
 async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids:
     assert block.formula is not None
-    per_row, per_passing = len(block.filter_stages), len(block.row_stages)
+    per_row, per_passing = len(block.filter_stages), len(block.left_over(block.row_stages))
     if block.goal is Goal.FIRST and block.wanted is not None:
         return await _first(block, block.wanted, rids, relation, ctx)
     n = len(rids)
@@ -109,13 +110,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
         return _stated(truth, rids, n, ctx)
     for column in (c for stage in block.filter_stages for c in stage.columns):
         await by_attribute(column, relation, ctx)
-    if relation.calls(block.filter_stages) + relation.calls(block.row_stages) <= (ctx.calls_left or 0):
-        truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
-        return _stated(truth, rids, n, ctx)
-    columns = [c for stage in (*block.filter_stages, *block.row_stages) for c in stage.columns]
-    fused = stages(tuple(columns))
-    if n * len(fused) <= left:  # one request for WHERE and SELECT: it costs no second call a row
-        await ask_all(fused, rids, relation, ctx)
+    if relation.calls(block.filter_stages) + relation.calls(block.left_over(block.row_stages)) <= (ctx.calls_left or 0):
         truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)
     if per_passing and any(is_semantic(k.expr) for k in block.order_by):
@@ -130,7 +125,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Rids:
     """Rows up to the k-th that passes: in the order of ORDER BY, else as a search finds them."""
     assert block.formula is not None
-    reserved = k * (len(block.late_stages) + len(block.row_stages))
+    reserved = k * (len(block.left_over(block.late_stages)) + len(block.left_over(block.row_stages)))
     if reserved:
         need(ctx, reserved + len(block.filter_stages), f"the {k} rows of LIMIT with their values")
     if k == 0:
@@ -180,7 +175,7 @@ async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) ->
             _note_found(len(sampled.passing), sampled.sampler.estimate(), len(sampled.told), relation.n, ctx)
         return np.sort(sampled.passing)
     left = ctx.calls_left or 0
-    per_row, per_passing = len(block.filter_stages), len(block.row_stages)
+    per_row, per_passing = len(block.filter_stages), len(block.left_over(block.row_stages))
     audit = max(LEAST_AUDIT, left // (8 * per_row)) if left >= 4 * LEAST_AUDIT * per_row else 0
     sampler = _retrieval(relation.n, left, guided, ctx)
     searched = await _learn(block, sampler, relation, ctx, reserved=audit * (per_row + per_passing))
@@ -196,6 +191,7 @@ async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) ->
     told, found = len(searched.told), list(searched.found)
     while len(more := rest.propose(CHUNK)):
         assert block.formula is not None
+        await ctx.drawn(f"audit of {relation.source}", more)
         truth = await sem_filter.truth(block.formula, block.filter_stages, more, relation, ctx)
         if not truth.complete.all():
             break
@@ -308,7 +304,7 @@ async def _learn(
     answers: list[NDArray[np.float64]] = []
     found: list[int] = []
     asked, unknown, ended = 0, 0, False
-    per_row, per_passing = len(block.filter_stages), 0 if wanted else len(block.row_stages)
+    per_row, per_passing = len(block.filter_stages), 0 if wanted else len(block.left_over(block.row_stages))
     while True:
         size = BATCH
         if wanted is not None:
@@ -324,6 +320,7 @@ async def _learn(
         if not len(rids):
             ended = True
             break
+        await ctx.drawn(f"search of {relation.source}", rids)
         truth = await sem_filter.truth(block.formula, block.filter_stages, rids, relation, ctx)
         done = truth.complete
         sampler.tell(rids, np.where(done, truth.answers, np.nan))

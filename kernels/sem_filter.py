@@ -9,15 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, Leaf, Masks
-from uql.compiler.orders import best, imagined
+from uql.compiler.orders import best, learned
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Virtual
 from uql.compiler.virtual import Kind
 from uql.kernels.base import Context, Relation, Rids
 
 CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
-PROFILE, PROFILE_SHARE = 32, 0.05  # rows that are asked everything to find the best order: at most, and of all
+PILOT, PILOT_SHARE = (
+    8,
+    0.05,
+)  # rows that are asked everything before an order is chosen, where they are at most this share
+FIRST_BATCH = (
+    32  # rows between two looks at the order, at first; each look waits for twice as many rows as the last one
+)
 LEAST_SEEN = 8  # answers to a term before its pass rate is used
+MOST_KEPT = 20_000  # rows whose answers an order is learned from, the latest ones
 GROWN = 1.5  # times as many answers, before the order is looked at again
 
 
@@ -50,29 +57,27 @@ async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relatio
             continue
         await relation.ask(stages[i], rids[wanted], ctx)
         _read(formula, masks, rids, relation, ctx)
+    _remember(formula, masks, relation)
     return _truth(formula, masks)
 
 
 def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> Sequence[int]:
-    """The order in which the stages are asked: the cheapest by what is known of the terms, else as planned.
+    """The order in which the stages are asked: the cheapest by the answers to rows so far, else as planned.
 
-    Known are the answers of a profile of rows that were asked everything, else the pass rates seen so far, once each term has
+    Terms may depend on each other, and rows asked in part count too (`orders.learned`). Nothing is changed before each term has
     LEAST_SEEN answers. No order changes an answer; it is looked at again when half as many answers have come in.
     """
     planned = range(len(stages))
     if len(stages) < 2 or "order_while_running" in ctx.settings.disabled_rules:
         return planned
-    seen = relation.seen
-    counts = [seen.get(leaf.expr, (0, 0)) for leaf in formula.leaves]
-    if any(n < LEAST_SEEN for n, _ in counts):
+    counts = [relation.seen.get(leaf.expr, (0, 0)) for leaf in formula.leaves]
+    known = relation.profiles.get(formula)
+    if known is None or any(n < LEAST_SEEN for n, _ in counts):
         return planned
     total = sum(n for n, _ in counts)
     made_at, order = relation.orders.get(formula, (0, ()))
-    if not order or total >= GROWN * made_at:
-        masks = relation.profiles.get(formula)
-        if masks is None:
-            masks = imagined(formula, [(yes + 1) / (n + 2) for n, yes in counts])
-        order, _ = best(formula, stages, masks, [1.0] * len(stages))
+    if len(order) != len(stages) or total >= GROWN * made_at:
+        order, _ = best(formula, stages, learned(known), [stage.cost for stage in stages])
         relation.orders[formula] = (total, order)
     return order
 
@@ -103,21 +108,29 @@ async def answers(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relat
     for stage in stages:
         await relation.ask(stage, rids, ctx)
     _read(formula, masks, rids, relation, ctx)
+    _remember(formula, masks, relation)
     return masks
 
 
-async def _profile(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Asks everything of a few random rows where that pays: their answers show which order is the cheapest, correlations included.
+def _remember(formula: Formula, masks: Masks, relation: Relation) -> None:
+    """Keeps what was answered of these rows, from which orders are learned."""
+    before = relation.profiles.get(formula)
+    relation.profiles[formula] = masks if before is None else np.concatenate([before, masks], axis=1)[:, -MOST_KEPT:]
 
-    At most 5 % of the rows, and none where the terms are known already, from earlier queries or rows.
+
+async def _pilot(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Asks everything of a few random rows, so that each term has answers from which a first order can be chosen.
+
+    None where there is nothing to order, where the terms are known already (from earlier queries or rows), or where it would be
+    more than PILOT_SHARE of the rows.
     """
-    size = min(PROFILE, int(PROFILE_SHARE * len(rids)))
     known = all(relation.seen.get(leaf.expr, (0, 0))[0] >= LEAST_SEEN for leaf in formula.leaves)
-    if len(stages) < 2 or size < LEAST_SEEN or known or "order_while_running" in ctx.settings.disabled_rules:
+    if len(stages) < 2 or known or "order_while_running" in ctx.settings.disabled_rules:
         return
-    chosen = np.sort(np.random.default_rng([ctx.settings.seed, len(rids)]).choice(rids, size, replace=False))
-    masks = await answers(formula, stages, chosen, relation, ctx)
-    relation.profiles[formula] = masks[:, ~(masks == OPEN).any(axis=0)]
+    if len(rids) * PILOT_SHARE < PILOT:
+        return
+    chosen = np.sort(np.random.default_rng([ctx.settings.seed, len(rids)]).choice(rids, PILOT, replace=False))
+    await answers(formula, stages, chosen, relation, ctx)
 
 
 def _start(formula: Formula, rids: Rids, relation: Relation, ctx: Context) -> Masks:
@@ -170,13 +183,22 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: C
 
 async def every(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Truth:
     """The truth of all these rows, a chunk at a time."""
-    parts = []
-    await _profile(formula, stages, rids, relation, ctx)
-    for start in range(0, len(rids), CHUNK):
-        parts.append(await truth(formula, stages, rids[start : start + CHUNK], relation, ctx))
-    if not parts:
+    if not len(rids):
         return await truth(formula, stages, rids, relation, ctx)
-    return Truth(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("yes", "no", "unknown")))
+    await _pilot(formula, stages, rids, relation, ctx)
+    order = np.arange(len(rids), dtype=np.int64)
+    learns = len(stages) > 1 and "order_while_running" not in ctx.settings.disabled_rules
+    if learns:  # the first rows stand for all the others only where they are random
+        order = np.random.default_rng([ctx.settings.seed, len(rids), 1]).permutation(len(rids)).astype(np.int64)
+    flags = np.zeros((3, len(rids)), dtype=bool)
+    start = 0
+    while start < len(rids):
+        size = min(CHUNK, max(FIRST_BATCH, start)) if learns else CHUNK
+        places = order[start : start + size]
+        part = await truth(formula, stages, rids[places], relation, ctx)
+        flags[:, places] = part.yes, part.no, part.unknown
+        start += size
+    return Truth(*flags)
 
 
 async def first(

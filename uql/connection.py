@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
     from uql.nl.answer import Answer
     from uql.result import Outcome, Result
-    from uql.sources.media import Media
     from uql.sampling.base import Estimate
+    from uql.sources.media import Media
     from uql.statistics import Statistics
 
 T = TypeVar("T")
@@ -328,6 +328,7 @@ class Connection:
         shared: Gate | None = None,
         said: Said | None = None,
     ) -> Outcome:
+        from uql.compiler.media import check_media
         from uql.engine import execute, has_estimates
         from uql.evidence import trace
         from uql.result import Outcome
@@ -335,6 +336,9 @@ class Connection:
         async def work(ctx: Context, gate: Gate) -> tuple[Output, Context, Trace | None]:
             ctx.warnings += bound.warnings
             ctx.based_on += dict.fromkeys(has_estimates(bound.query))
+            if bound.semantic:
+                model = await gate.provider()
+                check_media(bound.query, model.name, images=model.capabilities.images, audio=model.capabilities.audio)
             output = await execute(plan, ctx)
             return output, ctx, await trace(output, ctx, gate) if bound.semantic else None
 

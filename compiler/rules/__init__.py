@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from uql.compiler import fusions
 from uql.compiler.logical import LogicalPlan, OneInput, SemJoin, Union
 from uql.compiler.rules.asked_once import asked_once
 from uql.compiler.rules.limit_before_map import limit_before_map
@@ -14,7 +15,7 @@ from uql.errors import ConfigError
 
 Rule = Callable[[LogicalPlan], LogicalPlan]
 RULES: tuple[Rule, ...] = (sql_before_model, asked_once, limit_before_map)
-CHOICES = ("order_by_rates", "order_while_running")  # what else can be switched off: orders of the stages of a filter
+CHOICES = ("order_by_rates", "order_while_running", *fusions.NAMES)  # what else can be switched off: orders and fusions
 NAMES = (*(rule.__name__ for rule in RULES), *CHOICES)
 
 

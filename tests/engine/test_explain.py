@@ -8,7 +8,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.compiler.formats import q_error
+from uql.compiler.explain import q_error
 
 QUERY = 'SELECT id FROM reviews WHERE "the music is praised" USING (text) AND "it was noisy" USING (remark)'
 

@@ -1,0 +1,202 @@
+"""The plan that runs: of all legal orders and fusions of a block, the cheapest by the cost model.
+
+Fusions are put on one after another, each beside going without it; of the ways to ask WHERE only the cheapest few go on, each in the
+best order of its requests (dynamic programming over sets, `orders.best`). What is priced is the whole block, so a fusion that
+makes WHERE dearer wins where it saves more elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from uql.compiler.cost import Known, Quote, Unit, answer_tokens, block_quote, model_answers, request_tokens
+from uql.compiler.fusions import FUSIONS, apart
+from uql.compiler.fusions.predicates_together import predicates_together
+from uql.compiler.orders import best, cost_of
+from uql.compiler.physical import Block, Goal, Stage
+from uql.compiler.virtual import VirtualColumn
+
+KEPT = 3  # ways to ask WHERE that go on to the fusions after it
+LEAST_GAIN = 0.05  # of the cost, for which the written order is left while nothing is known of the terms
+RATES = (0.05, 0.9)  # at which the choice is tried, to see whether it depends on selectivities
+SHOWN = 5  # alternatives that EXPLAIN lists
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a choice depends on besides the block: prices, the calls that may be made, and what is switched off."""
+
+    unit: Unit
+    budget: int | None = None
+    disabled: tuple[str, ...] = ()
+    in_usd: bool = False  # `unit` is in USD
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One way to run a block, and why it was taken or not."""
+
+    what: str
+    quote: Quote
+    chosen: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    block: Block
+    alternatives: tuple[Alternative, ...]  # the chosen one first; empty where there is only one way
+
+
+def choose(block: Block, known: Known, terms: Terms) -> Choice:
+    """The cheapest way to run a block, and the others."""
+    priced = _priced(block, known, terms)
+    priced.sort(key=lambda p: _key(p[0], p[1], terms))
+    return Choice(priced[0][0], _listed(priced, known, terms))
+
+
+def depends_on_rates(block: Block, known: Known, terms: Terms) -> bool:
+    """Would other selectivities of terms that nobody has asked yet lead to another way of asking?"""
+    if block.formula is None or known.answers is not None or known.rates is not None:
+        return False
+    leaves = len(block.formula.leaves)
+    shapes = set()
+    for rate in RATES:
+        guess = replace(known, rates=(rate,) * leaves)
+        shapes.add(_shape(choose(block, guess, terms).block))
+    return len(shapes) > 1
+
+
+def _shape(block: Block) -> tuple[object, ...]:
+    """What is asked together, whatever the order."""
+    stages = frozenset(
+        (frozenset(c.id for c in s.columns), frozenset(c.id for c in s.riders)) for s in block.filter_stages
+    )
+    return (stages, tuple(tuple(c.id for c in s.columns) for s in block.left_over(block.row_stages)))
+
+
+# --------------------------------------------------------------------------------------------------------- enumeration
+def _priced(block: Block, known: Known, terms: Terms) -> list[tuple[Block, Quote]]:
+    ways = [apart(block)]
+    for fusion in FUSIONS:
+        if fusion.__name__ in terms.disabled:
+            continue
+        more = [found for way in ways for found in fusion(way)]
+        if fusion is predicates_together:
+            ordered_ways = [ordered(way, known, terms) for way in (*ways, *more)]
+            ways = _cheapest(ordered_ways, known, terms)
+        else:
+            ways += more
+    return [(way, block_quote(way, known)) for way in (_with_costs(way, known, terms) for way in ways)]
+
+
+def _cheapest(ways: list[Block], known: Known, terms: Terms) -> list[Block]:
+    """The cheapest KEPT ways, and both ends: all apart, all together."""
+    most, least = max(len(w.filter_stages) for w in ways), min(len(w.filter_stages) for w in ways)
+    ranked = sorted(ways, key=lambda w: _key(w, block_quote(w, known), terms))
+    kept = ranked[:KEPT]
+    kept += [w for w in ranked[KEPT:] if len(w.filter_stages) in (most, least)]
+    return kept
+
+
+def ordered(block: Block, known: Known, terms: Terms) -> Block:
+    """The block with the requests of its WHERE in the cheapest order."""
+    block = _with_costs(block, known, terms)
+    stages = block.filter_stages
+    if block.formula is None or len(stages) < 2 or "order_by_rates" in terms.disabled:
+        return block
+    answers = model_answers(block.formula, known)
+    costs, copies = [s.cost for s in stages], [known.copies.get(s.reads, 1.0) for s in stages]
+    order, cost = best(block.formula, stages, answers, costs, copies)
+    if known.answers is None and known.rates is None:
+        written = cost_of(block.formula, stages, answers, costs, range(len(stages)), copies)
+        if cost > (1 - LEAST_GAIN) * written:
+            return block
+    return replace(block, filter_stages=tuple(stages[i] for i in order))
+
+
+def _with_costs(block: Block, known: Known, terms: Terms) -> Block:
+    """The block with the cost of a request of each stage of WHERE: 1 for the cheapest."""
+    if not block.filter_stages:
+        return block
+    weights = [_weight(stage, known, terms.unit) for stage in block.filter_stages]
+    least = min(weights)
+    stages = tuple(replace(s, cost=w / least) for s, w in zip(block.filter_stages, weights, strict=True))
+    return replace(block, filter_stages=stages)
+
+
+def _weight(stage: Stage, known: Known, unit: Unit) -> float:
+    tokens = request_tokens(stage, known.chars.get(stage.reads, 0.0))
+    return tokens * unit.input + answer_tokens(stage, known) * unit.output
+
+
+def _fits(block: Block, quote: Quote, terms: Terms) -> bool:
+    """Within the budget: for sure, or as expected where a LIMIT stops it."""
+    return (
+        terms.budget is None or (quote.calls.expected if block.goal is Goal.FIRST else quote.calls.high) <= terms.budget
+    )
+
+
+def _key(block: Block, quote: Quote, terms: Terms) -> tuple[float, float, float]:
+    """What fits in the budget first, by its price; then what needs the fewest calls."""
+    weight = quote.weight(terms.unit)
+    if _fits(block, quote, terms):
+        return 0.0, weight, quote.calls.expected
+    return 1.0, quote.calls.expected, weight
+
+
+# ------------------------------------------------------------------------------------------------------------- in words
+def _listed(priced: list[tuple[Block, Quote]], known: Known, terms: Terms) -> tuple[Alternative, ...]:
+    """The chosen way and the best of each other kind, in words."""
+    kinds: dict[tuple[object, ...], tuple[Block, Quote]] = {}
+    for block, quote in priced:
+        kinds.setdefault((*_shape(block), block.goal), (block, quote))
+    chosen = priced[0][0]
+    found = [Alternative(describe(b), q, b is chosen, _why((b, q), priced[0], terms)) for b, q in kinds.values()]
+    found = found[:SHOWN]
+    written = _written_order(chosen)
+    if written is not None:
+        quote = block_quote(written, known)
+        why = _why((written, quote), priced[0], terms)
+        found.insert(1, Alternative(f"as written: {describe(written)}", quote, False, why))
+    return tuple(found) if len(found) > 1 else ()
+
+
+def _written_order(block: Block) -> Block | None:
+    """The same requests in the order in which they were written, where that is another one."""
+    stages = tuple(sorted(block.filter_stages, key=lambda s: min(c.id for c in s.columns)))
+    return replace(block, filter_stages=stages) if stages != block.filter_stages else None
+
+
+def describe(block: Block) -> str:
+    """What is asked together and in which order, in a line."""
+    asked = [
+        _texts(stage.columns) + (f" with {_texts(stage.riders)}" if stage.riders else "")
+        for stage in block.filter_stages
+    ]
+    asked += [_texts(stage.columns) for stage in block.left_over(block.row_stages)]
+    late = [f"{_texts(stage.columns)} of the rows returned" for stage in block.left_over(block.late_stages)]
+    stop = [f"stop at {block.wanted:,} rows"] if block.goal is Goal.FIRST and block.wanted is not None else []
+    return ", then ".join([*asked, *stop, *late])
+
+
+def _texts(columns: Iterable[VirtualColumn]) -> str:
+    return " + ".join(f'"{c.text}"' for c in columns)
+
+
+def _why(priced: tuple[Block, Quote], chosen: tuple[Block, Quote], terms: Terms) -> str:
+    """Why a way was not taken, beside the one that was."""
+    quote, least = priced[1], chosen[1]
+    if quote is least:
+        return "chosen: the cheapest"
+    fits = _fits(*chosen, terms)
+    if fits and not _fits(*priced, terms):
+        return f"may need {quote.calls.high:,.0f} calls, more than the budget"
+    if not fits:
+        more = quote.calls.expected - least.calls.expected
+        return f"{more:,.0f} calls more, and calls are scarce" if more >= 1 else "as many calls, more tokens"
+    mine, best_weight = quote.weight(terms.unit), least.weight(terms.unit)
+    if best_weight <= 0 or mine / best_weight < 1.0005:
+        return "costs the same"
+    return f"{mine / best_weight - 1:.0%} dearer in {'USD' if terms.in_usd else 'tokens'}"

@@ -1,0 +1,42 @@
+"""Fusions: what may be asked together. One file each, priced against asking apart, and chosen only where it is cheaper.
+
+A fusion is a function from a block to the other blocks that it makes possible; all of them give the same rows. The conditions
+under which it is legal stand in its docstring. `compiler/choice.py` prices what they offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from uql.compiler.fusions.group_with_where import group_with_where
+from uql.compiler.fusions.predicates_together import predicates_together
+from uql.compiler.fusions.select_with_group import select_with_group
+from uql.compiler.fusions.select_with_where import select_with_where
+from uql.compiler.fusions.where_with_limit import where_with_limit
+from uql.compiler.physical import Block, Goal, Stage
+
+Fusion = Callable[[Block], Iterator[Block]]
+FUSIONS: tuple[Fusion, ...] = (
+    where_with_limit,
+    select_with_group,
+    predicates_together,
+    group_with_where,
+    select_with_where,
+)
+NAMES = tuple(fusion.__name__ for fusion in FUSIONS)
+
+
+def apart(block: Block) -> Block:
+    """The block with every question a request of its own, and no stop at LIMIT: what the fusions start from."""
+
+    def each(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        return tuple(Stage((column,)) for stage in stages for column in stage.columns)
+
+    return replace(
+        block,
+        filter_stages=each(block.filter_stages),
+        row_stages=each(block.row_stages),
+        late_stages=each(block.late_stages),
+        goal=Goal.SEARCH if block.goal is Goal.FIRST else block.goal,
+    )

@@ -1,0 +1,39 @@
+"""What may ride along with a request of WHERE: asked of more rows than need it, in exchange for no second request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from uql.compiler.physical import Block, Stage
+from uql.compiler.virtual import VirtualColumn
+
+
+def carriers(block: Block, column: VirtualColumn) -> Iterator[int]:
+    """The positions of the stages of WHERE that can carry a column: they show the same cells and are asked of each row that passes."""
+    if block.formula is None:
+        return
+    sure = block.formula.sure()
+    for i, stage in enumerate(block.filter_stages):
+        same = all(c.reads == column.reads and c.holes == column.holes for c in stage.columns)
+        if same and any(c.id in sure for c in stage.columns):
+            yield i
+
+
+def riding(
+    block: Block, wanted: tuple[Stage, ...], may: Callable[[VirtualColumn], bool]
+) -> Iterator[tuple[int, tuple[VirtualColumn, ...]]]:
+    """The stages that can ride as a whole, each with the last position that can carry it: there the fewest rows are left."""
+    for stage in wanted:
+        columns = tuple(c for c in stage.columns if may(c) and c.id not in block.riders)
+        places = [set(carriers(block, c)) for c in columns]
+        shared = set.intersection(*places) if places else set()
+        if columns == stage.columns and shared:
+            yield max(shared), columns
+
+
+def with_rider(block: Block, place: int, columns: tuple[VirtualColumn, ...]) -> Block:
+    """The block with columns riding along with one stage of its WHERE."""
+    stage = block.filter_stages[place]
+    changed = replace(stage, riders=(*stage.riders, *columns))
+    return replace(block, filter_stages=(*block.filter_stages[:place], changed, *block.filter_stages[place + 1 :]))

@@ -1,0 +1,28 @@
+"""WHERE + SELECT: the values of a row in the request that decides whether it passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from uql.compiler.fusions.riders import riding, with_rider
+from uql.compiler.physical import Block
+from uql.compiler.virtual import Kind, VirtualColumn
+
+
+def select_with_where(block: Block) -> Iterator[Block]:
+    """The block with the values of SELECT riding along with its WHERE.
+
+    Legal: the value reads the columns that a question of WHERE reads, which is asked of each row that passes; nobody sees the values
+    of the other rows, nor their failures. It pays where many rows pass, or where calls are what is scarce.
+    """
+    found = block
+    for _, columns in list(riding(block, (*block.row_stages, *block.late_stages), _is_value)):
+        for place, same in riding(found, (*found.row_stages, *found.late_stages), _is_value):
+            if same == columns:
+                found = with_rider(found, place, same)
+                yield found
+                break
+
+
+def _is_value(column: VirtualColumn) -> bool:
+    return column.kind is not Kind.GROUP and not column.attempt and column.label_query is None
