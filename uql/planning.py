@@ -1,0 +1,108 @@
+"""The choice among the ways to run a block, made when its candidate rows are there: their number is known, not guessed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from uql.compiler.choice import Terms, choose, depends_on_rates
+from uql.compiler.cost import Known, Range, Unit
+from uql.compiler.formula import FALSE, TRUE, Masks
+from uql.compiler.fusions import apart
+from uql.compiler.orders import imagined, learned
+from uql.compiler.physical import Block, Stage
+from uql.compiler.planner import condition_name, term_rates
+from uql.compiler.syntax import Column
+from uql.kernels import sem_filter
+from uql.kernels.base import Context, Relation
+from uql.kernels.duck import quote
+from uql.settings import Settings
+
+PILOT_SHARE, PILOT_ROWS, LEAST_ROWS = 0.05, 64, 8  # of the rows; at most; at least, else none
+COUNTED = 50_000  # rows whose distinct contents are counted
+SEEDED = 32  # rows that rates known from other conditions stand for
+RIDERS = ("select_with_where", "group_with_where")
+
+
+def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None) -> Terms:
+    """What choices depend on under these settings. A failure on a row that nobody asked for must not end a run: no riders then."""
+    off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" else ())
+    return Terms(unit, calls, off, in_usd)
+
+
+async def planned(block: Block, written: Block, relation: Relation, ctx: Context) -> Block:
+    """The block as it is run. `written` is the block before its inner queries were answered: it names what was learned earlier.
+
+    Where the choice depends on selectivities that nobody knows, a pilot of random rows is asked every question of the WHERE first:
+    5 % of the rows, at most 64, at least 8; its answers are kept and used.
+    """
+    _recall(block, written, relation, ctx)
+    if not _has_ways(block) or not relation.n:
+        return block
+    terms = terms_of(ctx.settings, ctx.unit, ctx.unit != Unit(), ctx.calls_left)
+    known = known_of(block, written, relation, ctx)
+    rows = min(PILOT_ROWS, int(PILOT_SHARE * relation.n))
+    if rows >= LEAST_ROWS and ctx.fits(relation.n) and depends_on_rates(block, known, terms):
+        assert block.formula is not None
+        chosen = np.random.default_rng([ctx.settings.seed, relation.n]).choice(relation.n, rows, replace=False)
+        await sem_filter.answers(block.formula, block.filter_stages, np.sort(chosen).astype(np.int64), relation, ctx)
+        known = known_of(block, written, relation, ctx)
+        relation.orders.clear()
+    return choose(block, known, terms).block
+
+
+def _has_ways(block: Block) -> bool:
+    """Is there anything to choose?"""
+    alone = apart(block)
+    return len(alone.filter_stages) + len(alone.row_stages) + len(alone.late_stages) > 1
+
+
+def _recall(block: Block, written: Block, relation: Relation, ctx: Context) -> None:
+    """Takes what earlier queries learned of the terms of WHERE into the relation."""
+    if block.formula is None or written.formula is None or ctx.memory is None:
+        return
+    rates = term_rates(written, ctx.memory.rates)
+    before = ctx.memory.answers(condition_name(written))
+    if before is None and rates is not None:
+        drawn = imagined(block.formula, rates)
+        before = drawn[:, :: max(1, drawn.shape[1] // SEEDED)]
+    if before is not None and before.shape[0] == len(block.formula.leaves):
+        relation.profiles[block.formula] = before
+
+
+def known_of(block: Block, written: Block, relation: Relation, ctx: Context) -> Known:
+    """What is known of a block whose candidates are there."""
+    asked = (*block.filter_stages, *block.row_stages, *block.late_stages, *(Stage((c,)) for c in block.summaries))
+    chars = {stage.reads: sum(_chars(c, relation) for c in stage.reads) for stage in asked}
+    copies: dict[tuple[Column, ...], float] = {}
+    if relation.n <= COUNTED:
+        for stage in block.filter_stages:
+            copies[stage.reads] = relation.n / max(1, relation.calls((Stage(stage.columns[:1]),)))
+    answers = whole(relation.profiles.get(block.formula)) if block.formula is not None else None
+    return Known(
+        Range.exactly(relation.n),
+        chars,
+        answers=answers,
+        rates=term_rates(written, ctx.memory.rates) if ctx.memory is not None else None,
+        copies=copies,
+        output=ctx.memory.output_tokens() if ctx.memory is not None else {},
+    )
+
+
+def whole(masks: Masks | None) -> Masks | None:
+    """Complete answers in the likely shares, from rows asked in part; None where some term has none."""
+    if masks is None or not ((masks == TRUE) | (masks == FALSE)).any(axis=1).all():
+        return None
+    return learned(masks)
+
+
+def _chars(column: Column, relation: Relation) -> float:
+    """The mean length of a column: as the catalog knows it, else as its candidates have it."""
+    found = relation.fields.get(column)
+    if found is not None and found.mean_chars:
+        return found.mean_chars
+    if found is None or found.type == "BLOB":
+        return 0.0
+    said = relation.duck.scalar(
+        f"SELECT avg(length(CAST({quote(column.label)} AS VARCHAR))) FROM {quote(relation.name)}"
+    )
+    return float(said or 0.0)
