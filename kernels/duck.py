@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from uql.kernels.media import Loader
+
 _names = count()  # of temporary tables, over all connections of the process
 
 
@@ -29,10 +31,10 @@ def quote(name: str) -> str:
 
 
 class Duck:
-    """A connection of DuckDB's, and the temporary tables that one run makes on it."""
+    """A connection of DuckDB's, the temporary tables that one run makes on it, and what reads the files that its rows name."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self.connection = connection
+    def __init__(self, connection: duckdb.DuckDBPyConnection, media: Loader | None = None) -> None:
+        self.connection, self.media = connection, media
         self.temporary: list[str] = []
 
     def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:

@@ -1,28 +1,43 @@
-"""What bytes are, by their first ones."""
+"""Values that are no text of their own: bytes of pictures, sounds and documents, and the paths and addresses that name such files."""
 
 from __future__ import annotations
 
-_MAGIC: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"%PDF", "application/pdf"),
-    (b"ID3", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-)
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from uql.media_types import Unreadable, media_type, modality
+from uql.schema import Field, Modality
 
 
-def media_type(data: bytes) -> str:
-    """The media type of bytes by their magic number; "application/octet-stream" where none is known.
+class Loader(Protocol):
+    """What reads the files that values name: the bytes of a picture or a sound, the text of a document."""
 
-    >>> media_type(b"\\x89PNG\\r\\n\\x1a\\n....")
-    'image/png'
-    >>> media_type(b"RIFF....WEBP")
-    'image/webp'
+    def load(self, values: Sequence[str | bytes | None], kind: Modality) -> list[bytes | str | Unreadable | None]: ...
+
+
+def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tuple[list[Any], dict[int, str]]:
+    """The values of one column as a model is shown them, and why some cannot be shown, by position.
+
+    Texts stay as they are; bytes of documents, and what an IMAGE, AUDIO or DOCUMENT column names, are read.
     """
-    if data[:4] == b"RIFF":
-        return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12], "application/octet-stream")
-    for start, kind in _MAGIC:
-        if data.startswith(start):
-            return kind
-    return "application/octet-stream"
+    values = [bytes(v) if isinstance(v, bytearray | memoryview) else v for v in values]
+    kind = field.modality if field is not None else Modality.STRUCTURED
+    named = kind in (Modality.IMAGE, Modality.AUDIO, Modality.DOCUMENT)
+    documents = [
+        i for i, v in enumerate(values) if isinstance(v, bytes) and modality(media_type(v)) is Modality.DOCUMENT
+    ]
+    if kind is Modality.DOCUMENT:
+        documents = [i for i, v in enumerate(values) if v is not None]
+    files = [i for i, v in enumerate(values) if named and isinstance(v, str) and kind is not Modality.DOCUMENT]
+    missing: dict[int, str] = {}
+    for places, what in ((documents, Modality.DOCUMENT), (files, kind)):
+        if not places:
+            continue
+        if loader is None:
+            missing.update(dict.fromkeys(places, "files named in rows are not read here"))
+            continue
+        for i, found in zip(places, loader.load([values[i] for i in places], what), strict=True):
+            if isinstance(found, Unreadable):
+                missing[i] = found.message
+            values[i] = None if isinstance(found, Unreadable) else found
+    return values, missing

@@ -14,6 +14,8 @@ from typing import Any
 import duckdb
 
 from uql.errors import DataError, UnknownTableError, UQLError
+from uql.media_types import media_type
+from uql.media_types import modality as _modality
 from uql.schema import Field, Modality, Table
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import Frames, is_frame
@@ -23,28 +25,7 @@ SAMPLE_ROWS = 1_000
 LONG_TEXT = 30  # characters: a VARCHAR column of a greater mean length is text
 _PRIVATE = re.compile(r"\bprivate\b", re.IGNORECASE)
 _FIRST_WORD = re.compile(r"\W*(\w+)")
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", Modality.IMAGE),
-    (b"\xff\xd8\xff", Modality.IMAGE),
-    (b"GIF87a", Modality.IMAGE),
-    (b"GIF89a", Modality.IMAGE),
-    (b"ID3", Modality.AUDIO),
-    (b"\xff\xfb", Modality.AUDIO),
-    (b"\xff\xf3", Modality.AUDIO),
-    (b"\xff\xf2", Modality.AUDIO),
-    (b"%PDF", Modality.DOCUMENT),
-)
-
-
-def magic(head: bytes) -> Modality:
-    """What a value of bytes holds, by its first 16 bytes; STRUCTURED where they say nothing.
-
-    >>> magic(b"RIFF\\x00\\x00\\x00\\x00WEBPVP8 ").value, magic(b"%PDF-1.7").value, magic(b"??").value
-    ('image', 'document', 'structured')
-    """
-    if head[:4] == b"RIFF":
-        return {b"WEBP": Modality.IMAGE, b"WAVE": Modality.AUDIO}.get(head[8:12], Modality.STRUCTURED)
-    return next((kind for start, kind in _MAGIC if head.startswith(start)), Modality.STRUCTURED)
+HEAD_BYTES = 4_096  # of a BLOB that say what it is
 
 
 class Catalog:
@@ -211,7 +192,7 @@ class Catalog:
         for column, type in schema:
             quoted = _quoted((column,))
             if type == "BLOB":
-                measures.append(f"(list(array_slice({quoted}, 1, 16)) FILTER (WHERE {quoted} IS NOT NULL))[1:8]")
+                measures.append(f"(list(array_slice({quoted}, 1, {HEAD_BYTES})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]")
             else:
                 measures.append(f"avg(length({quoted}::VARCHAR))")
         row: tuple[object, ...] = ()
@@ -234,7 +215,7 @@ def _field(field: Field, measure: object) -> Field:
     """The field with what its type, its comment and a measure (mean length, or first bytes of some values) say of it."""
     modality, mean = Modality.STRUCTURED, 0.0
     if isinstance(measure, list):
-        kinds = [magic(bytes(head)) for head in measure]
+        kinds = [_modality(media_type(bytes(head))) for head in measure]
         modality = max(set(kinds), key=lambda kind: (kinds.count(kind), kind.value), default=Modality.STRUCTURED)
     elif measure is not None:
         mean = float(str(measure))

@@ -239,7 +239,7 @@ def _texts(data: pa.Table, column: str, missing: bool) -> pa.Table:
 
 def _image(value: bytes | None) -> str | None:
     """The media type of an image by its first bytes; None: it is no image."""
-    from uql.kernels.media import media_type
+    from uql.media_types import media_type
 
     media = media_type(value) if value else ""
     return media if media.startswith("image/") else None

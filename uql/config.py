@@ -31,7 +31,7 @@ PREFIX = "UQL_"
 FILE = "uql.toml"
 PYPROJECT = "pyproject.toml"
 NOT_SETTINGS = {"UQL_HOME", "UQL_DATA", "UQL_DEBUG"}  # variables that mean something else
-FORBIDDEN_IN_PROJECTS = {"endpoints", "keys", "key_env", "prices", "adapters", "plugins"}
+FORBIDDEN_IN_PROJECTS = {"endpoints", "keys", "key_env", "prices", "adapters", "plugins", "folder", "urls"}
 
 
 @dataclass(frozen=True, slots=True)

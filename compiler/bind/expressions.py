@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from uql.compiler.bind.reading import columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.statement import Statement
-from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, ORDER, WORDS, Pending, Place, Use, Want, is_numeric
+from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, ORDER, PRESENCE, WORDS, Pending, Place, Use, Want, is_numeric
 from uql.compiler.bound import Bound
 from uql.compiler.sql import type_sql
 from uql.compiler.syntax import (
@@ -159,7 +159,7 @@ class Expressions:
                 want = self._against(low, ordering=True)
                 return replace(expr, operand=self.bind(expr.operand, clause, want), low=low, high=high)
             case IsNull():
-                return replace(expr, operand=self.bind(expr.operand, clause))
+                return replace(expr, operand=self.bind(expr.operand, clause, PRESENCE))
             case IsDistinct():
                 right = self.bind(expr.right, clause)
                 want = CONDITION if isinstance(right, Boolean) else self._against(right, ordering=False)
@@ -418,6 +418,8 @@ class Expressions:
             first = NUMBER
         elif name in PASSED_ON:
             first = want
+        elif name == "count" and not call.distinct:
+            first = PRESENCE
         elif aggregate:
             first = ANY
         else:

@@ -21,6 +21,7 @@ class Place(IntEnum):
     SELECT = 3
     ORDER = 4
     CONDITION = 5
+    PRESENCE = 6  # IS NULL, COUNT: only whether there is an answer matters
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ CONDITION = Want(Place.CONDITION, "BOOLEAN")
 ORDER = Want(Place.ORDER)
 NUMBER = Want(Place.COMPARE, "DOUBLE")
 WORDS = Want(Place.COMPARE, "VARCHAR")
+PRESENCE = Want(Place.PRESENCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +182,7 @@ _SAID = {
     Place.SELECT: "in SELECT",
     Place.ORDER: "in ORDER BY",
     Place.CONDITION: "as a condition",
+    Place.PRESENCE: "where its presence is asked for",
 }
 
 

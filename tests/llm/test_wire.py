@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 
 import pytest
 from loopback import Server, chat, chat_reply, decisions, messages, row_text, serve
+from PIL import Image
 from scripted import row
 from starlette.responses import Response
 
@@ -254,14 +256,19 @@ def test_openai_leaves_out_what_a_model_refuses(run) -> None:
 
 
 def test_an_image_travels_as_a_data_url(run) -> None:
-    picture = Row((Cell("photo", b"\x89PNG....", "", "image/png"),))
+    made = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(made, "PNG")
+    picture = Row((Cell("photo", made.getvalue(), "", "image/png"),))
 
     async def go(told: Server) -> None:
         async with gate(OpenAI("gpt-x", api_key="k", url=f"{told.url}/v1")) as g:
             assert not (await g.ask(Predicate("it is red"), [picture])).failures
             sound = Row((Cell("clip", b"RIFF", "", "audio/wav"),))
-            assert (await g.ask(Predicate("it is loud"), [sound])).failures[0].kind == "bad_request"
+            assert not (await g.ask(Predicate("it is loud"), [sound])).failures
+            page = Row((Cell("page", b"%PDF", "", "application/pdf"),))
+            assert (await g.ask(Predicate("it is long"), [page])).failures[0].kind == "bad_request"
         assert told.bodies[0]["messages"][1]["content"][1]["image_url"]["url"].startswith("data:image/png;base64,")
+        assert told.bodies[1]["messages"][1]["content"][1]["input_audio"] == {"data": "UklGRg==", "format": "wav"}
         async with gate(Anthropic("claude-x", api_key="k", url=told.url)) as g:
             assert not (await g.ask(Predicate("it is red"), [picture])).failures
         assert told.bodies[-1]["messages"][0]["content"][0]["source"]["media_type"] == "image/png"

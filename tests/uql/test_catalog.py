@@ -8,8 +8,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from uql.catalog import ESTIMATED, Catalog, magic
+from uql.catalog import ESTIMATED, Catalog
 from uql.errors import DataError, UnknownTableError
+from uql.media_types import media_type, modality
 from uql.schema import Modality
 
 
@@ -172,4 +173,4 @@ def test_a_table_made_from_an_estimate_says_so(connection: duckdb.DuckDBPyConnec
     ],
 )
 def test_the_first_bytes_say_what_a_value_holds(head: bytes, kind: Modality) -> None:
-    assert magic(head) is kind
+    assert modality(media_type(head)) is kind

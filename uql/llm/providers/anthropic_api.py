@@ -5,7 +5,6 @@ The API has no temperature and no log-probabilities: answers have no probability
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
@@ -13,15 +12,14 @@ from uql.errors import ConfigError
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused, write
 from uql.llm.prompts.rows import Prompt, media
-from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
-from uql.llm.providers.chat import cut, tokens_at_most
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, Usage
+from uql.llm.providers.chat import cut, picture, tokens_at_most
 from uql.llm.providers.openai_client import ambient_headers, http_client, learnt, vendor_key
 from uql.llm.providers.wire import call
 from uql.llm.questions import Question, Row, Write
 from uql.settings import Settings
 
 VENDOR_URL = "https://api.anthropic.com"
-IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 def open_provider(rest: str, settings: Settings) -> Anthropic:
@@ -142,9 +140,5 @@ class Anthropic:
 
 
 def _image(cell: Any) -> dict[str, Any]:
-    if cell.media_type not in IMAGES:
-        raise CallError(
-            "bad_request", f"the column {cell.name} ({cell.media_type or 'bytes'}) cannot be shown to this model"
-        )
-    data = base64.b64encode(cell.value).decode()
-    return {"type": "image", "source": {"type": "base64", "media_type": cell.media_type, "data": data}}
+    kind, data = picture(cell)
+    return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}

@@ -51,7 +51,7 @@ class OpenAI(Compatible):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(probabilities="logprobs" not in self._refused, schema=True, images=True, audio=False)
+        return Capabilities(probabilities="logprobs" not in self._refused, schema=True, images=True, audio="audio" in self.model)
 
     async def _abilities(self, usage: Usage) -> Capabilities:
         return self.capabilities

@@ -1,0 +1,58 @@
+"""Pictures and sounds in a plan: a model that takes none of them is said before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from uql.compiler.bound import BoundDerived, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundTable, BoundUnion
+from uql.compiler.subqueries import derived, expressions, in_expressions
+from uql.compiler.syntax import Column
+from uql.compiler.virtual import VirtualColumn
+from uql.errors import PlanError
+from uql.schema import Modality
+
+WORDS = {Modality.IMAGE: "images", Modality.AUDIO: "sounds"}
+
+
+def check_media(query: BoundQuery, model: str, *, images: bool | None, audio: bool | None) -> None:
+    """Raises PlanError (UQL304) where a text reads a column of images or sounds, and the model takes none (None: not known)."""
+    refused = {kind for kind, taken in ((Modality.IMAGE, images), (Modality.AUDIO, audio)) if taken is False}
+    for column, read, kind in shown_media(query, {}) if refused else ():
+        if kind in refused:
+            raise PlanError(
+                f'"{column.text}" reads {read.label}, and {model} takes no {WORDS[kind]}',
+                code="UQL304",
+                start=column.span.start,
+                end=column.span.end,
+                help=f'use a model that does, or name other columns: "…" USING (column); {read.label} holds {WORDS[kind]}',
+            )
+
+
+def shown_media(query: BoundQuery, outer: dict[Column, Modality]) -> Iterator[tuple[VirtualColumn, Column, Modality]]:
+    """Every virtual column of a query and the queries in it, with each column it reads that holds pictures or sounds."""
+    if isinstance(query, BoundUnion):
+        yield from shown_media(query.left, outer)
+        yield from shown_media(query.right, outer)
+        return
+    assert isinstance(query, BoundSelect)
+    known = {**outer, **dict(_modalities(query.source))}
+    for column in query.virtuals:
+        for read in column.reads:
+            kind = known.get(read, Modality.STRUCTURED)
+            if kind in WORDS:
+                yield column, read, kind
+    for part in derived(query.source):
+        yield from shown_media(part.query, {})
+    for inner in in_expressions(*expressions(query)):
+        yield from shown_media(inner.query, known)
+
+
+def _modalities(source: BoundSource | None) -> Iterator[tuple[Column, Modality]]:
+    match source:
+        case BoundJoin(left=left, right=right):
+            yield from _modalities(left)
+            yield from _modalities(right)
+        case BoundTable(alias=alias, table=table):
+            yield from ((Column(alias, f.name), f.modality) for f in table.fields)
+        case BoundDerived(alias=alias, fields=fields):
+            yield from ((Column(alias, f.name), f.modality) for f in fields)

@@ -1,0 +1,46 @@
+"""Pictures as a model takes them: of a format it knows, no larger than it looks at. Pillow is imported where one has to be changed."""
+
+from __future__ import annotations
+
+import io
+from functools import lru_cache
+from importlib.util import find_spec
+
+MOST_PIXELS = 1568  # of the longer side: beyond, vendors shrink a picture themselves, and charge for what they are sent
+MOST_BYTES = 3_700_000  # five million as base64
+MOST_DECODED = 80_000_000  # pixels: a larger picture is not unpacked
+SENT = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+@lru_cache(maxsize=64)
+def fitted(data: bytes, media_type: str) -> tuple[bytes, str]:
+    """A picture and its media type, downsized where a side is longer than MOST_PIXELS or it has more than MOST_BYTES.
+
+    Raises: ValueError where the bytes are no picture, or one of too many pixels, or one that needs Pillow, which is not there.
+    """
+    if find_spec("PIL") is None:
+        if media_type in SENT and len(data) <= MOST_BYTES:
+            return data, media_type
+        raise ValueError("the picture has to be made smaller by Pillow: pip install 'uql-engine[images]'")
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        picture = Image.open(io.BytesIO(data))
+        if picture.width * picture.height > MOST_DECODED:
+            raise ValueError(f"the picture has {picture.width} × {picture.height} pixels, which is too many")
+        if max(picture.size) <= MOST_PIXELS and len(data) <= MOST_BYTES and media_type in SENT:
+            picture.verify()
+            return data, media_type
+        picture.draft("RGB", (MOST_PIXELS, MOST_PIXELS))
+        picture.thumbnail((MOST_PIXELS, MOST_PIXELS))
+        has_alpha = "A" in picture.getbands() or "transparency" in picture.info
+        shown = picture.convert("RGBA" if has_alpha else "RGB")
+        made = io.BytesIO()
+        shown.save(made, "PNG" if has_alpha else "JPEG", quality=90)
+        if has_alpha and made.tell() > MOST_BYTES:
+            made = io.BytesIO()
+            shown.convert("RGB").save(made, "JPEG", quality=85)
+            has_alpha = False
+    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ValueError(f"the picture cannot be read: {error}") from error
+    return made.getvalue(), "image/png" if has_alpha else "image/jpeg"

@@ -1,0 +1,106 @@
+"""Images, sounds and documents that values name: files under one folder, and addresses where the user allows them.
+
+A value that cannot be had is `Unreadable` with the reason, never an error of the whole query.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from uql.media_types import Unreadable, media_type, modality
+from uql.schema import Modality
+from uql.sources.documents import texts
+from uql.sources.web import fetch
+
+MOST_BYTES = {Modality.IMAGE: 20_000_000, Modality.AUDIO: 50_000_000, Modality.DOCUMENT: 100_000_000}
+KEPT_BYTES = 256_000_000  # of what was read, kept for the next question about it
+AT_ONCE = 8  # addresses
+SHOWN = 80  # characters of a value in a message
+
+Loaded = bytes | str | Unreadable
+
+
+class Media:
+    """Reads what values name. One of these serves one run.
+
+    Args:
+        folder: paths in data are read below it; one that leads out of it is refused.
+        urls: may https addresses be fetched?
+    """
+
+    def __init__(self, folder: Path, *, urls: bool = False) -> None:
+        self.folder, self.urls = folder.resolve(), urls
+        self._kept: OrderedDict[tuple[str | bytes, Modality], Loaded] = OrderedDict()
+        self._size = 0
+
+    def load(self, values: Sequence[str | bytes | None], kind: Modality) -> list[Loaded | None]:
+        """(n,) the bytes of an image or a sound, the text of a document, or why there is none; NULL stays None.
+
+        Args:
+            values: (n,) paths, addresses, or the bytes themselves.
+        """
+        wanted = dict.fromkeys(v for v in values if v is not None and (v, kind) not in self._kept)
+        missing = list(wanted)
+        if len(missing) > 1:
+            with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="uql-media") as pool:
+                read = list(pool.map(lambda v: self._bytes(v, kind), missing))
+        else:
+            read = [self._bytes(v, kind) for v in missing]
+        found: dict[str | bytes, Loaded] = dict(zip(missing, read, strict=True))
+        if kind is Modality.DOCUMENT:
+            held = {v: d for v, d in found.items() if isinstance(d, bytes)}
+            found |= dict(zip(held, texts(list(held.values())), strict=True))
+        result = [None if v is None else found[v] if v in found else self._kept[v, kind] for v in values]
+        for value, loaded in found.items():
+            self._keep((value, kind), loaded)
+        return result
+
+    def _keep(self, key: tuple[str | bytes, Modality], loaded: Loaded) -> None:
+        self._kept[key] = loaded
+        self._size += _size(loaded)
+        while self._size > KEPT_BYTES and len(self._kept) > 1:
+            _, gone = self._kept.popitem(last=False)
+            self._size -= _size(gone)
+
+    def _bytes(self, value: str | bytes, kind: Modality) -> bytes | Unreadable:
+        if isinstance(value, bytes):
+            return value
+        name, most = value.strip(), MOST_BYTES[kind]
+        if "://" in name:
+            if not self.urls:
+                return Unreadable(
+                    f"{_short(name)} is an address, and addresses are not fetched: SET uql.urls = true allows it"
+                )
+            data = fetch(name, most)
+        else:
+            data = self._file(name, most)
+        if isinstance(data, bytes) and kind is not Modality.DOCUMENT and modality(media_type(data)) is not kind:
+            return Unreadable(f"{_short(name)} is no {kind} of a known format")
+        return data
+
+    def _file(self, name: str, most: int) -> bytes | Unreadable:
+        try:
+            path = (self.folder / name).resolve()
+            if not path.is_relative_to(self.folder):
+                return Unreadable(f"{_short(name)} lies outside {self.folder}; SET uql.folder names another folder")
+            if not path.is_file():
+                return Unreadable(
+                    f"there is no file {_short(name)} in {self.folder}; SET uql.folder names another folder"
+                )
+            if path.stat().st_size > most:
+                return Unreadable(f"{_short(name)} has more than {most:,} bytes")
+            return path.read_bytes()
+        except (OSError, ValueError) as error:
+            return Unreadable(f"{_short(name)} cannot be read: {error}")
+
+
+def _size(loaded: Loaded) -> int:
+    return len(loaded) if isinstance(loaded, bytes | str) else 0
+
+
+def _short(name: str) -> str:
+    line = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
