@@ -214,9 +214,8 @@ class Draws(ABC):
         known_value = None if math.isnan(value) else value
         if exact and known_value is None:
             return Estimate(None, None, None, self.confidence, True, self.calls, 0, "exact")
-        return Estimate(
-            known_value, low, high, self.confidence, exact, self.calls, unknown, "exact" if exact else self.method
-        )
+        method = "exact" if exact else self.method
+        return Estimate(known_value, float(low), float(high), self.confidence, exact, self.calls, unknown, method)
 
     # what a method fills in
 
