@@ -46,17 +46,20 @@ class Guide:
     """Features (N, d) of the candidate rows, and a score (N,), higher where a row more likely passes."""
 
     features: NDArray[np.float32]
-    prior: NDArray[np.float64]
+    prior: NDArray[np.float64] | None  # None: the query asks for values, and no row is likelier than another
     has_examples: bool
 
 
 async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    """The guide of a block's WHERE; None where the rows have no text, or are too few.
+    """The guide of a block's WHERE, or without one of what its aggregates read; None where the rows have no text, or
+    are too few.
 
     Costs one call for example rows where the settings allow it (examples = on) and the budget is at least LEAST_BUDGET.
     """
-    if block.formula is None or ctx.features is None or relation.n < FEWEST_ROWS:
+    if ctx.features is None or relation.n < FEWEST_ROWS:
         return None
+    if block.formula is None:
+        return await _guide_of_values(block, relation, ctx)
     columns = tuple(c for stage in block.filter_stages for c in stage.columns)
     if any(column.is_pair_condition for column in columns):
         pairs = pair_features(columns, relation, ctx.features.store)
@@ -68,6 +71,31 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     condition = " and ".join(_said(block, column) for column in columns)
     yes, no = await _examples(block, columns, ctx)
     matrix, prior = with_similarity(table, condition, yes, no)
+    return Guide(matrix, prior, bool(yes))
+
+
+def condition_of(block: Block) -> VirtualColumn | None:
+    """The first condition that aggregates are filtered by, in a block without WHERE and without groups that a model
+    names."""
+    if block.formula is not None or block.groups:
+        return None
+    columns = (c for stage in block.row_stages for c in stage.columns)
+    return next((c for c in columns if c.kind is Kind.CONDITION), None)
+
+
+async def _guide_of_values(block: Block, relation: Relation, ctx: Context) -> Guide | None:
+    """Features of what the aggregates' texts read; a prior where they count a condition."""
+    columns = tuple(c for stage in block.row_stages for c in stage.columns)
+    if block.groups or not columns or ctx.features is None or any(c.is_pair_condition for c in columns):
+        return None
+    table = ctx.features.of(relation, tuple(dict.fromkeys(c for column in columns for c in column.reads)))
+    if table is None:
+        return None
+    condition = condition_of(block)
+    if condition is None:
+        return Guide(table.matrix, None, False)
+    yes, no = await _examples_of(condition, ctx)
+    matrix, prior = with_similarity(table, condition.text, yes, no)
     return Guide(matrix, prior, bool(yes))
 
 
@@ -84,13 +112,17 @@ def _said(block: Block, column: VirtualColumn) -> str:
 
 async def _examples(block: Block, columns: tuple[VirtualColumn, ...], ctx: Context) -> tuple[list[str], list[str]]:
     """Rows that would meet the condition and rows that would not, made up by the model; none where it cannot or may not."""
-    left = ctx.calls_left
     only = columns[0] if len(columns) == 1 and columns[0].kind is Kind.CONDITION else None
     assert block.formula is not None
     plain = only is not None and block.formula.program == (0,)
-    if not plain or only is None or ctx.settings.examples is not True or (left is not None and left < LEAST_BUDGET):
+    return await _examples_of(only, ctx) if plain and only is not None else ([], [])
+
+
+async def _examples_of(condition: VirtualColumn, ctx: Context) -> tuple[list[str], list[str]]:
+    left = ctx.calls_left
+    if ctx.settings.examples is not True or (left is not None and left < LEAST_BUDGET):
         return [], []
-    reply = await ctx.write(Write(only.text, task="examples", schema=EXAMPLES, max_tokens=300), optional=True)
+    reply = await ctx.write(Write(condition.text, task="examples", schema=EXAMPLES, max_tokens=300), optional=True)
     if not isinstance(reply, dict):
         return [], []
     return _texts(reply.get("yes")), _texts(reply.get("no"))

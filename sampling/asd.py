@@ -349,8 +349,9 @@ class AsdSampler(Draws):
         if weights is None and is_binary(y) and is_binary(x) and bool((y <= x).all()):
             variance = max(float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1]), 0.0)
             counted = y[within & (x != 0)]
+            each, event = np.ones(len(counted)), moments.event(bottom)
             return share_interval(
-                ratio * bottom, variance, counted, np.ones(len(counted)), bottom, self.n_rows, self.level, ratio=True
+                ratio * bottom, variance, counted, each, bottom, self.n_rows, self.level, ratio=True, event=event
             )
         counted_rows = int((within & ((x != 0) | (y != 0))).sum())
         freedom = min(moments_freedom(moments.freedom), max(counted_rows - 1, 1))
