@@ -220,7 +220,7 @@ class Connection:
 
         with self._lock:
             try:
-                return _await(Session(self, self._settings, self._model, self._emit).ask(question, **options))
+                return finished(Session(self, self._settings, self._model, self._emit).ask(question, **options))
             finally:
                 self._emit(DoneEvent())
 
