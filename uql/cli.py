@@ -10,12 +10,15 @@ import sys
 from collections.abc import Sequence
 
 COMMANDS = {  # name → the module that holds its typer app, and one line of help
+    "shell": ("uql.command.shell", "statements one after another, with completion, prices and reasons"),
     "models": ("uql.command.models", "fetch, list and test models"),
     "bench": ("uql.command.bench", "run suites of benchmarks, print their tables, compare two runs"),
     "oracle": ("uql.command.oracle", "serve a table of labels as a model of OpenAI's protocol"),
     "runs": ("uql.command.runs", "list the runs of the ledger, show one"),
     "resume": ("uql.command.resume", "continue a run that was killed, interrupted, or stopped at a limit"),
     "cache": ("uql.command.cache", "what the ledger holds; forget a table, a model, the oldest, all"),
+    "init": ("uql.command.init", "write a commented uql.toml"),
+    "completion": ("uql.command.completion", "completion of commands and options for bash, zsh and fish"),
     "config": ("uql.command.config", "show every setting and where its value comes from"),
     "ui": ("uql.command.ui", "the web page: editor, plans, rows, reasons, charts"),
 }

@@ -1,0 +1,147 @@
+"""Suites that are programs of their own: run in a process, what they print is kept and stands in the report as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from uql.benchmarks.runner.records import Measured, Record
+from uql.benchmarks.runner.suite import Choice, Suite, Table, Task
+
+LIMIT_S = 6 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run of a program: its arguments, and those of the short form (None: left out there)."""
+
+    name: str
+    module: str
+    arguments: tuple[str, ...] = ()
+    reduced: tuple[str, ...] | None = None
+    seeded: str = ""  # the option that takes a seed
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    name: str
+    about: str
+    parts: tuple[Part, ...]
+    model: str = "labels"
+
+
+_SAMPLING, _GUARANTEES = "uql.benchmarks.sampling", "uql.benchmarks.guarantees"
+PROGRAMS = (
+    Program(
+        "sampling",
+        "errors of COUNT, SUM, AVG, GROUP BY and searches against UQE's algorithms, per predicate",
+        (
+            Part("count", _SAMPLING, ("--only", "count"), ("--only", "count", "--quick")),
+            Part("sum", _SAMPLING, ("--only", "sum"), ("--only", "sum", "--quick")),
+            Part("group", _SAMPLING, ("--only", "group")),
+            Part("retrieval", _SAMPLING, ("--only", "retrieval"), ("--only", "retrieval", "--quick")),
+        ),
+    ),
+    Program(
+        "guarantees",
+        "misses of recall and precision targets, coverage of intervals, over seeded trials with binomial bounds",
+        (Part("all", _GUARANTEES),),
+    ),
+    Program(
+        "optimizer",
+        "calls of filters against the written order and the best one in hindsight",
+        (
+            Part(
+                "conjunctions",
+                "uql.benchmarks.optimizer.conjunctions",
+                ("--queries", "200"),
+                ("--queries", "10", "--rows", "500"),
+            ),
+        ),
+    ),
+    Program(
+        "gate",
+        "calls a second, use of rate limits, memory of the gate",
+        (
+            Part("in-process", "uql.benchmarks.gate", ("in-process",), ("in-process",)),
+            Part("sdk", "uql.benchmarks.gate", ("sdk",)),
+            Part("limits", "uql.benchmarks.gate", ("limits",)),
+            Part("memory", "uql.benchmarks.gate", ("memory",)),
+        ),
+        model="none",
+    ),
+    Program("nl", "questions in plain language: plans, answers, routers", (Part("all", "uql.benchmarks.nl"),)),
+    Program(
+        "local-model",
+        "AUC and speed of the local model on labelled conditions",
+        (Part("all", "uql.benchmarks.local_model"),),
+        model="local",
+    ),
+)
+
+
+def there() -> list[Program]:
+    """The programs whose modules are installed."""
+    return [program for program in PROGRAMS if all(_runs(part.module) for part in program.parts)]
+
+
+def _runs(module: str) -> bool:
+    found = find_spec(module)
+    if found is None:
+        return False
+    return found.submodule_search_locations is None or find_spec(f"{module}.__main__") is not None
+
+
+def suite(program: Program) -> Suite:
+    """A program as a suite: a part is a query, the exit code is the quality."""
+
+    def tasks(choice: Choice) -> Iterator[Task]:
+        for part in program.parts:
+            words = part.reduced if choice.reduced else part.arguments
+            if not choice.wants("uql", part.name):
+                continue
+            settings = {"arguments": " ".join(words or ())}
+            if words is None:
+                reason = "takes longer than the short form may"
+                yield Task(program.name, "uql", part.name, program.model, settings=settings, seeds=1, reason=reason)
+                continue
+            command = [sys.executable, "-m", part.module, *words]
+            yield Task(
+                program.name, "uql", part.name, program.model, lambda _, c=command: run(c, choice), settings, seeds=1
+            )
+
+    return Suite(program.name, program.about, ("uql",), (program.model,), tasks, tables)
+
+
+def run(command: Sequence[str], choice: Choice) -> Measured:
+    """Runs a program with the data of the choice; its output, and 1 where it ended with exit code 0."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        env={**os.environ, "UQL_DATA": str(choice.data.resolve())},
+    )
+    seconds = time.perf_counter() - began
+    said = done.stderr.strip().splitlines()
+    problem = "" if done.returncode == 0 else f"exit code {done.returncode}: {said[-1] if said else 'no message'}"
+    text = done.stdout.strip("\n")
+    return Measured(text, float(done.returncode == 0), "exit code 0", seconds=seconds, text=text, problem=problem)
+
+
+def tables(records: Sequence[Record]) -> list[Table]:
+    """What each part printed."""
+    found = []
+    for r in records:
+        notes = (f"`python -m` with {r.settings.get('arguments') or 'no arguments'}; {r.seconds:.0f} s",)
+        said = r.text or r.problem or f"not run: {r.reason}"
+        found.append(
+            Table(f"{r.suite}: {r.query}", (), (), notes + ((r.problem,) if r.text and r.problem else ()), said)
+        )
+    return found

@@ -1,0 +1,168 @@
+"""One line of a results file: what was run, with which versions and settings, what it answered, how good that was, what it cost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from uql.errors import DataError
+
+PACKAGES = ("duckdb", "numpy", "scikit-learn", "faiss-cpu", "pyarrow")  # that can move a number
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one run gave. `quality` is in `measure`: higher is better but for the measures of `LOWER_IS_BETTER`."""
+
+    answer: Any = None  # of JSON types, or turned into text
+    quality: float | None = None
+    measure: str = ""
+    calls: int = 0
+    requests: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0  # None: a price is unknown
+    seconds: float = 0.0
+    numbers: Mapping[str, float] = field(default_factory=dict)  # what else a table prints
+    text: str = ""  # what a program printed
+    problem: str = ""  # why there is no answer
+    versions: Mapping[str, str] = field(default_factory=dict)  # of a system that runs elsewhere
+
+
+LOWER_IS_BETTER = frozenset({"relative error", "EMD"})
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A run with its place. A line without a seed's run (`reason` set) stands for a task that cannot be run."""
+
+    suite: str
+    table: str
+    system: str
+    query: str
+    model: str
+    seed: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    answer_hash: str = ""
+    quality: float | None = None
+    measure: str = ""
+    calls: int = 0
+    requests: int = 0
+    cached: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+    seconds: float = 0.0
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    text: str = ""
+    problem: str = ""
+    reason: str = ""
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What tells a run from others in one file."""
+        return (
+            self.suite,
+            self.table,
+            self.system,
+            self.query,
+            self.model,
+            str(self.seed),
+            settings_key(self.settings),
+        )
+
+    @property
+    def cell(self) -> tuple[str, str, str, str]:
+        """Table, system, query and model: what several seeds share."""
+        return (self.table, self.system, self.query, self.model)
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+def settings_key(settings: Mapping[str, Any]) -> str:
+    return json.dumps(settings, sort_keys=True, default=str)
+
+
+def hash_of(answer: Any) -> str:
+    """Sixteen hexadecimal digits of an answer: equal answers have equal ones.
+
+    >>> hash_of([(1, "a")]) == hash_of([[1, "a"]])
+    True
+    """
+    text = json.dumps(answer, sort_keys=True, default=str, separators=(",", ":"))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Of this program, of Python, of the packages that can move a number, and the processors of the machine."""
+    import uql
+
+    found = {"uql": uql.__version__, "python": platform.python_version(), "cpus": str(os.cpu_count())}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "none"
+    return found
+
+
+def write(path: Path, record: Record) -> None:
+    """Appends one line; it is whole on the disk before the next run begins."""
+    line = {k: v for k, v in asdict(record).items() if v not in ("", {}, None) or k == "usd"}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        if file.tell():  # a line that a killed run left half written must not swallow this one
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(json.dumps(line, ensure_ascii=False, default=str, allow_nan=False).encode() + b"\n")
+
+
+def finite(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Without infinite numbers and NaN, which JSON does not have."""
+    return {name: value for name, value in numbers.items() if math.isfinite(value)}
+
+
+def read(paths: Path | Sequence[Path]) -> list[Record]:
+    """All records of some files; a last line that was cut off is left out.
+
+    Raises: DataError (UQL501) for a line that is none, named by file and number.
+    """
+    found: dict[tuple[str, ...], Record] = {}
+    for path in [paths] if isinstance(paths, Path) else paths:
+        for record in _lines(path):
+            found[record.place] = record  # a later run of the same place replaces the earlier one
+    return list(found.values())
+
+
+def _lines(path: Path) -> Iterator[Record]:
+    known = {f.name for f in fields(Record)}
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            held = json.loads(line)
+            yield Record(**{name: value for name, value in held.items() if name in known})
+        except (json.JSONDecodeError, TypeError, AttributeError) as error:
+            if number == len(lines):
+                return
+            raise DataError(
+                f"{path}, line {number} is not a benchmark result: {error}",
+                code="UQL501",
+                help="delete the line; --resume runs what is missing",
+            ) from None

@@ -1,0 +1,164 @@
+"""Goes through the tasks of a suite, seed by seed, and writes a line for each run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from uql.benchmarks.runner.records import Measured, Record, finite, hash_of, read, versions, write
+from uql.benchmarks.runner.suite import Choice, Suite, Task, is_offline
+from uql.errors import ConfigError, UQLError
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run would do."""
+
+    runs: int  # still to do
+    done: int  # in the file already
+    calls: int  # at most
+    missing: int  # tasks that cannot be run
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended: `limit` where --max-cost stopped it."""
+
+    runs: int
+    problems: int
+    usd: float
+    limit: bool
+
+
+def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
+    """The tasks chosen; with `offline` those whose model is elsewhere come with that as their reason.
+
+    Raises: ConfigError for a system or model that the suite does not know.
+    """
+    unknown = [system for system in choice.systems if system not in suite.systems]
+    if unknown:
+        raise ConfigError(
+            f"the suite {suite.name} has no system {unknown[0]!r}",
+            code="UQL402",
+            help=f"systems: {', '.join(suite.systems)}",
+        )
+    lacking = [folder for folder in suite.needs if not (choice.data / folder).is_dir()]
+    if lacking:
+        raise ConfigError(
+            f"the suite {suite.name} needs the data {', '.join(lacking)}, which {choice.data} does not have",
+            code="UQL402",
+            help="set UQL_DATA or --data to the folder of the data sets",
+        )
+    chosen = []
+    for task in suite.tasks(choice):
+        if offline and task.run is not None and not is_offline(task.model):
+            task = replace(task, run=None, reason="the model is elsewhere")
+        chosen.append(task)
+    return chosen
+
+
+def pending(
+    suite: Suite, tasks: Sequence[Task], seeds: int | None, done: Sequence[Record]
+) -> Iterator[tuple[Task, int]]:
+    """(task, seed) of what is still to be run, seed by seed, so that an interrupted run has some of everything."""
+    there = {record.place for record in done}
+    most = max((task.seeds if seeds is None else min(seeds, task.seeds) for task in tasks if task.run), default=0)
+    for seed in range(most):
+        for task in tasks:
+            count = task.seeds if seeds is None else min(seeds, task.seeds)
+            if task.run is not None and seed < count and _record(suite, task, seed).place not in there:
+                yield task, seed
+
+
+def plan(suite: Suite, tasks: Sequence[Task], seeds: int | None, done: Sequence[Record]) -> Plan:
+    """What `execute` would do."""
+    todo = list(pending(suite, tasks, seeds, done))
+    return Plan(len(todo), len(done), sum(task.calls for task, _ in todo), sum(task.run is None for task in tasks))
+
+
+def execute(
+    suite: Suite,
+    tasks: Sequence[Task],
+    path: Path,
+    *,
+    seeds: int | None,
+    resume: bool,
+    max_cost: float | None,
+    say: Say,
+) -> Ended:
+    """Runs what is to be run and appends a line for each run to `path`.
+
+    Raises: ConfigError where the file holds results and `resume` is off.
+    """
+    done = read(path) if path.exists() else []
+    if done and not resume:
+        raise ConfigError(
+            f"{path} holds {len(done)} results already",
+            code="UQL402",
+            help="--resume goes on with it; -o names another",
+        )
+    for task in tasks:
+        if task.run is None:
+            write(path, _record(suite, task, 0, reason=task.reason))
+    usd, runs, problems, told = 0.0, 0, 0, time.monotonic()
+    todo = list(pending(suite, tasks, seeds, done))
+    for task, seed in todo:
+        if max_cost is not None and usd >= max_cost:
+            return Ended(runs, problems, usd, True)
+        record = _run(suite, task, seed)
+        write(path, record)
+        runs += 1
+        problems += bool(record.problem)
+        usd += record.usd or 0.0
+        if max_cost is not None and record.usd is None:
+            raise ConfigError(
+                f"the price of {task.model} is unknown, so --max-cost cannot be kept",
+                code="UQL402",
+                help="leave it out",
+            )
+        if time.monotonic() - told > 5 or runs == len(todo):
+            told = time.monotonic()
+            say(f"{runs:,} of {len(todo):,} runs; last: {task.table}, {task.system}, {task.query}, {task.model}")
+    return Ended(runs, problems, usd, False)
+
+
+def _run(suite: Suite, task: Task, seed: int) -> Record:
+    assert task.run is not None
+    began = time.perf_counter()
+    try:
+        found = task.run(seed)
+    except ConfigError:
+        raise
+    except UQLError as error:  # an answer that could not be had is the worst one
+        measured = Measured(
+            quality=task.worst, measure="unanswered", seconds=time.perf_counter() - began, problem=str(error)
+        )
+        return _record(suite, task, seed, measured)
+    return _record(suite, task, seed, found)
+
+
+def _record(suite: Suite, task: Task, seed: int, found: Measured | None = None, reason: str = "") -> Record:
+    place = (suite.name, task.table, task.system, task.query, task.model, seed, dict(task.settings))
+    if found is None:
+        return Record(*place, versions=versions(), reason=reason)
+    return Record(
+        *place,
+        versions={**versions(), **found.versions},
+        answer_hash=hash_of(found.answer),
+        quality=found.quality,
+        measure=found.measure,
+        calls=found.calls,
+        requests=found.requests,
+        cached=found.cached,
+        input_tokens=found.input_tokens,
+        output_tokens=found.output_tokens,
+        usd=found.usd,
+        seconds=round(found.seconds, 4),
+        numbers=finite(found.numbers),
+        text=found.text,
+        problem=found.problem.splitlines()[0] if found.problem else "",
+    )

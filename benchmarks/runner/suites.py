@@ -1,0 +1,32 @@
+"""The suites by name. A suite's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from uql.benchmarks.runner import programs
+from uql.benchmarks.runner.suite import Suite
+from uql.errors import ConfigError
+
+FOLDERS = {
+    "uqe": "uql.benchmarks.uqe.suite",
+    "sembench": "uql.benchmarks.sembench.suite",
+    "peers": "uql.benchmarks.peers.suite",
+    "speed": "uql.benchmarks.speed.suite",
+}
+
+
+def names() -> list[str]:
+    """Every suite that there is."""
+    return [*FOLDERS, *(program.name for program in programs.there())]
+
+
+def find(name: str) -> Suite:
+    """A suite. Raises ConfigError (UQL402) that lists the names."""
+    if name in FOLDERS:
+        suite: Suite = import_module(FOLDERS[name]).SUITE
+        return suite
+    for program in programs.there():
+        if program.name == name:
+            return programs.suite(program)
+    raise ConfigError(f"there is no suite {name!r}", code="UQL402", help=f"suites: {', '.join(names())}")

@@ -1,0 +1,140 @@
+"""The SemBench suite for the runner: every query, with the engine's own budget and with every row asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import duckdb
+
+from uql.benchmarks.runner.records import Measured, Record
+from uql.benchmarks.runner.suite import MODELS, Choice, Suite, Table, Task, is_simulated
+from uql.benchmarks.runner.summary import cells, number, spread
+from uql.benchmarks.sembench.run import ask, judge
+from uql.benchmarks.sembench.scenarios import SCENARIOS, Query, Scenario
+
+SEEDS = 5  # of a query whose answer depends on chance
+LEAKS = {
+    "reviewstate",
+    "state",
+    "sentiment",
+    "score",
+    "originalscore",
+    "scoresentiment",
+}  # columns that give the label away
+SYSTEMS = {"uql": {}, "uql-exact": {"budget": "all"}}
+NOTES = (
+    "F1 for rows, 1 / (1 + relative error) for numbers, Spearman for scores and rankings; a query without an answer has 0",
+    "ceiling: the same query with every row asked and the labels as the model; no model can be expected to go beyond it by its rows",
+)
+
+
+@lru_cache(maxsize=32)
+def scenario(name: str, choice: Choice, model: str) -> Scenario:
+    """A scenario with an oracle that errs as the model's name says."""
+    work = choice.work / "sembench" / name / (model if is_simulated(model) else "labels")
+    work.mkdir(parents=True, exist_ok=True)
+    return SCENARIOS[name](choice.data, work, MODELS.get(model, 0.0))
+
+
+def tasks(choice: Choice) -> Iterator[Task]:
+    """A task for each query, system and model."""
+    for model in choice.models or tuple(MODELS):
+        for name in SCENARIOS:
+            held = scenario(name, choice, model)
+            for query in held.queries:
+                for system, settings in SYSTEMS.items():
+                    if choice.wants(system, f"{name}_{query.name}"):
+                        yield Task(
+                            name,
+                            system,
+                            f"{name}_{query.name}",
+                            model,
+                            lambda seed, h=held, q=query, m=model, s=settings: run(h, q, m, choice, seed, s),
+                            settings,
+                            SEEDS if system == "uql" and is_simulated(model) else 1,
+                        )
+
+
+def run(held: Scenario, query: Query, model: str, choice: Choice, seed: int, settings: dict[str, str]) -> Measured:
+    """Runs a query over fresh tables and judges its rows."""
+    import time
+
+    more = {} if choice.max_cost is None else {"max_cost": choice.max_cost}
+    began = time.perf_counter()
+    result, con = ask(held, query, None if is_simulated(model) else model, seed=seed, **settings, **more)
+    with con:
+        rows = result.fetchall()
+        seconds = time.perf_counter() - began
+        cost = result.cost
+        return Measured(
+            sorted(map(str, rows)),
+            judge(query, rows),
+            query.measure,
+            cost.calls,
+            cost.requests,
+            cost.cached,
+            cost.input_tokens,
+            cost.output_tokens,
+            cost.usd,
+            seconds,
+            {"exact": float(result.exact), "rows": float(len(rows))},
+        )
+
+
+def tables(records: Sequence[Record]) -> list[Table]:
+    """For each scenario and model: quality beside the ceiling, calls, tokens, seconds."""
+    found = []
+    held = cells(records)
+    for name, model in dict.fromkeys((cell[0], cell[3]) for cell in held):
+        rows, totals = [], dict.fromkeys(SYSTEMS, 0.0)
+        queries = list(dict.fromkeys(cell[2] for cell in held if (cell[0], cell[3]) == (name, model)))
+        for query in queries:
+            top = held.get((name, "uql-exact", query, "labels"))
+            ceiling = number(top.mean("quality")) if top is not None else "not run"
+            for system in SYSTEMS:
+                summary = held.get((name, system, query, model))
+                if summary is None:
+                    continue
+                totals[system] += summary.mean("quality") / len(queries)
+                calls, tokens = number(summary.mean("calls"), 0), number(summary.mean("tokens"), 0)
+                quality, seconds = spread(summary.qualities), number(summary.seconds, 2)
+                why = summary.problems[0][:80] if summary.problems else ""
+                rows.append(
+                    (query, system, summary.measure or "unanswered", quality, ceiling, calls, tokens, seconds, why)
+                )
+        for system, total in totals.items():
+            if any(row[1] == system for row in rows):
+                rows.append(("mean", system, "", number(total), "", "", "", "", ""))
+        head = ("query", "system", "measure", "quality", "ceiling", "calls", "tokens", "seconds", "without an answer")
+        found.append(Table(f"SemBench {name}, model {model}", head, tuple(rows), NOTES))
+    return found
+
+
+def facts(data: Path) -> dict[str, object]:
+    """What is known to be wrong with the data: columns that give labels away, and rows that stand twice."""
+    reviews = data / "movie_reviews" / "data.parquet"
+    with duckdb.connect() as con:
+        columns = [row[0] for row in con.execute(f"DESCRIBE SELECT * FROM '{reviews}'").fetchall()]
+        ((rows, distinct),) = con.execute(f"SELECT COUNT(*), COUNT(DISTINCT text) FROM '{reviews}'").fetchall()
+        ((film, film_distinct),) = con.execute(
+            f"SELECT COUNT(*), COUNT(DISTINCT text) FROM '{reviews}' WHERE movie = 'ant_man_and_the_wasp_quantumania'"
+        ).fetchall()
+    return {
+        "columns": columns,
+        "leaks": [column for column in columns if column.lower() in LEAKS],
+        "duplicates": rows - distinct,
+        "film": (film, film_distinct),
+    }
+
+
+SUITE = Suite(
+    "sembench",
+    "SemBench's movie queries and the MMQA ones whose data is at hand, by its own measures, with oracle ceilings",
+    tuple(SYSTEMS),
+    tuple(MODELS),
+    tasks,
+    tables,
+    needs=("movie_reviews", "sembench_mmqa"),
+)

@@ -1,0 +1,107 @@
+"""The engine's own stages, each as a function of the number of rows: what is prepared, and what is timed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+QUERY = """SELECT reason, COUNT(*) AS n, AVG(stars) AS s FROM reviews AS r JOIN movies AS m ON r.movie = m.id
+WHERE stars < 3 AND ("the review complains about the plot" OR NOT "the actors are praised") AND year BETWEEN 1990 AND 2020
+GROUP BY "the main complaint" AS reason HAVING COUNT(*) > 2 ORDER BY n DESC LIMIT 5 WITH (budget = 256, confidence = 0.95)"""
+DIMENSIONS, CALLS = 195, 128
+Timed = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """`prepare(n)` gives the function that is timed; `most` is the largest n that it is run with."""
+
+    name: str
+    what: str
+    prepare: Callable[[int], Timed]
+    most: int = 1_000_000
+
+
+def _parse(n: int) -> Timed:
+    from uql.compiler.parser import parse
+
+    return lambda: parse(QUERY)  # does not depend on n: the row of the table says so
+
+
+def _plan(n: int) -> Timed:
+    import uql
+
+    con = uql.connect(ledger=":memory:", model="local")
+    con.sql(f"SELECT i AS id, i % 5 + 1 AS stars, i % 100 AS movie, 'text ' || i AS text FROM range({n}) t(i)").create(
+        "reviews"
+    )
+    con.sql("SELECT i AS id, 1950 + i AS year FROM range(100) t(i)").create("movies")
+    text = QUERY.replace("year", "m.year").replace("stars", "r.stars")
+    return lambda: con.uql(text)
+
+
+def _world(n: int) -> tuple[Any, Any, Any]:
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((n, DIMENSIONS), dtype=np.float32) / np.float32(np.sqrt(DIMENSIONS))
+    truth = (matrix[:, 0] + 0.05 * rng.standard_normal(n) > 0.12).astype(np.float64)
+    return matrix, matrix[:, 0].astype(np.float64), truth
+
+
+def _sample(n: int) -> Timed:
+    from uql.sampling.methods import AGGREGATE
+
+    matrix, prior, truth = _world(n)
+
+    def run() -> object:
+        sampler = AGGREGATE["asd"](n, CALLS, rng=np.random.default_rng(1), features=matrix, prior=prior)
+        while len(rows := sampler.propose(1000)):
+            sampler.tell(rows, truth[rows])
+        return sampler.estimate()
+
+    return run
+
+
+def _update(n: int) -> Timed:
+    from uql.sampling.methods import RETRIEVAL
+
+    matrix, prior, truth = _world(n)
+    search = RETRIEVAL["asd"](n, n, rng=np.random.default_rng(1), features=matrix, prior=prior, has_examples=True)
+    while (calls := getattr(search, "calls", CALLS)) < CALLS and len(rows := search.propose(8)):
+        search.tell(rows, truth[rows])
+        if calls >= CALLS:
+            break
+
+    def run() -> object:
+        rows = search.propose(8)
+        search.tell(rows, truth[rows])
+        return rows
+
+    return run
+
+
+def _gate(n: int) -> Timed:
+    from uql.benchmarks.gate.instant import Instant, rows
+    from uql.llm.gate import Gate
+    from uql.llm.questions import Predicate
+    from uql.settings import Settings
+
+    asked = rows(n)
+
+    async def ask() -> object:
+        async with Gate.open(Settings(ledger=":memory:"), model=Instant(), calls=None) as gate:
+            return await gate.ask(Predicate("it is so"), asked)
+
+    return lambda: asyncio.run(ask())
+
+
+STAGES = (
+    Stage("parse", "a statement of every clause, text to tree", _parse),
+    Stage("plan", "the same statement over n rows, text to physical plan", _plan),
+    Stage("sample", f"a COUNT of {CALLS} calls over n rows of {DIMENSIONS} features", _sample),
+    Stage("surrogate update", f"one batch of a search with {CALLS} labels over n rows", _update),
+    Stage("gate", "n rows asked of a model in this process that answers at once", _gate, 100_000),
+)

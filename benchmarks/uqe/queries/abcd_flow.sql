@@ -1,0 +1,1 @@
+SELECT id, flow_silver AS label FROM labels

@@ -1,0 +1,1 @@
+SELECT id FROM labels WHERE flow_silver = 'single_item_query'

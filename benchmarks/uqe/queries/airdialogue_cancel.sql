@@ -1,0 +1,1 @@
+SELECT id FROM labels WHERE status = 'cancel'

@@ -1,0 +1,1 @@
+SELECT id, status AS label FROM labels

@@ -1,0 +1,1 @@
+SELECT id, first_intent AS label FROM labels

@@ -1,0 +1,1 @@
+SELECT id FROM labels WHERE first_intent = 'FindMovies'

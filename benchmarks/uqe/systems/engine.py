@@ -1,0 +1,34 @@
+"""This engine, from the text of the query to its result: `uql.connect`, with nothing kept from earlier runs but vectors."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import Any
+
+import uql
+from uql.benchmarks.runner.suite import Choice
+from uql.benchmarks.uqe.data import World, world
+from uql.benchmarks.uqe.model import provider
+from uql.result import Result
+
+
+@lru_cache(maxsize=32)
+def connection(source: str, model: str, choice: Choice) -> uql.Connection:
+    """A connection to a data set's table; its vectors are made once and kept in the work folder."""
+    found: World = world(source, choice)
+    con = uql.connect(str(found.folder / "table.duckdb"), model=provider(found, model), ledger=":memory:")
+    con.sql(f"CREATE OR REPLACE TABLE {found.source.table} AS SELECT * FROM '{found.data}' ORDER BY id")
+    return con
+
+
+def ask(source: str, model: str, choice: Choice, query: str, **settings: Any) -> tuple[Result, float]:
+    """The result of a query, already run, and the seconds it took."""
+    con = connection(source, model, choice)
+    if choice.max_cost is not None:
+        settings["max_cost"] = choice.max_cost
+    with con.settings(**settings):
+        began = time.perf_counter()
+        result = con.uql(query)
+        result.run()
+        return result, time.perf_counter() - began

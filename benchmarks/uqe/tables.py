@@ -1,0 +1,240 @@
+"""The tables and figures of the UQE suite, from its results: ours, the baselines', and the paper's beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+import numpy as np
+
+from uql.benchmarks.runner.records import Record
+from uql.benchmarks.runner.suite import Table
+from uql.benchmarks.runner.summary import Summary, cells, number, spread
+from uql.benchmarks.uqe import paper
+from uql.benchmarks.uqe.data import CONDITIONS, GROUPINGS, SOURCES
+from uql.benchmarks.uqe.tasks import BUDGETS
+
+ABSENT = "not at hand"
+SOURCE_OF = {question.name: question.source for question in (*CONDITIONS, *GROUPINGS)}
+MODEL = "the paper's models were claude-3-haiku (UDF, UQE; gpt-4o for pictures) and gpt-4-turbo (long context)"
+
+
+def tables(records: Sequence[Record]) -> list[Table]:
+    """Every table of which there is a run or a reason."""
+    by_table: dict[str, list[Record]] = {}
+    for record in records:
+        by_table.setdefault(record.table, []).append(record)
+    found = []
+    for name, make in MAKERS.items():
+        held = by_table.get(name, [])
+        if held:
+            found += make(held)
+    found += _table_5(by_table)
+    found += _figure_4(by_table)
+    return found
+
+
+def _missing(held: dict[tuple[str, str, str, str], Summary]) -> list[str]:
+    """A line for each system and reason, with the questions it is said of."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for (_, system, query, model), summary in held.items():
+        if summary.reason:
+            queries = said.setdefault((f"{system} with {model}", summary.reason), [])
+            queries.append(query)
+    return [f"not run: {who} on {', '.join(queries)}: {why}" for (who, why), queries in said.items()]
+
+
+def _differs(queries: Sequence[str]) -> str:
+    sources = dict.fromkeys(SOURCE_OF[query] for query in queries if query in SOURCE_OF)
+    return "what differs from the paper's data: " + "; ".join(f"{s}: {SOURCES[s].differs}" for s in sources)
+
+
+def _beside(
+    records: Sequence[Record],
+    title: str,
+    figures: paper.Figures,
+    columns: Sequence[str],
+    digits: int,
+    scale: float,
+    notes: Sequence[str],
+) -> list[Table]:
+    """One table a model: a row for each question, a column for each system, then the paper's columns."""
+    held = cells(records)
+    made = []
+    for model in dict.fromkeys(cell[3] for cell in held):
+        own = {cell: summary for cell, summary in held.items() if cell[3] == model}
+        ran = {cell: s for cell, s in own.items() if not s.reason}
+        if not ran:
+            made.append(Table(f"{title}, model {model}", (), (), (*_missing(own),), "no system was run"))
+            continue
+        systems = list(dict.fromkeys(cell[1] for cell in ran))
+        queries = list(dict.fromkeys(cell[2] for cell in own))
+        rows = []
+        for query in queries:
+            row = [query]
+            for system in systems:
+                summary = next((s for cell, s in own.items() if cell[1:3] == (system, query)), None)
+                row.append("–" if summary is None or summary.reason else spread(summary.qualities, digits, scale))
+            row += [figures[query].get(column, ABSENT) if query in figures else "not in it" for column in columns]
+            rows.append(tuple(row))
+        head = ("question", *systems, *(f"paper: {column}" for column in columns))
+        seeds = sorted({len(s.records) for s in ran.values()})
+        count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        capped = {r.settings.get("rows") for r in records} - {None}
+        cap = [f"tables cut to {max(capped):,} random rows"] if capped else []
+        unanswered = [
+            f"{len(s.problems)} runs without an answer: {c[1]} on {c[2]}" for c, s in ran.items() if s.problems
+        ]
+        lines = (f"{count} seeds; mean ± standard deviation", *cap, *notes, MODEL, _differs(queries), *unanswered)
+        made.append(Table(f"{title}, model {model}", head, tuple(rows), (*lines, *_missing(own))))
+    return made
+
+
+def _table_1(records: Sequence[Record]) -> list[Table]:
+    figures = {
+        query: {
+            **row,
+            **({"UDF": f"{row['UDF']}; one by one {paper.COUNT_EACH[query]}"} if query in paper.COUNT_EACH else {}),
+        }
+        for query, row in paper.COUNT.items()
+    }
+    notes = ("relative error of COUNT in hundredths, 128 calls; lower is better", _coverage(records))
+    columns = ("long context", "UDF", "UQE")
+    return _beside(records, "Table 1: conditional COUNT", figures, columns, 2, 100.0, notes)
+
+
+def _coverage(records: Sequence[Record]) -> str:
+    found = [
+        r.numbers["covered"] for r in records if r.system == "uql" and "covered" in r.numbers and r.model == "labels"
+    ]
+    if not found:
+        return "no interval was made"
+    return f"intervals of uql at 95 % held the truth in {100 * float(np.mean(found)):.1f} % of {len(found)} runs with labels"
+
+
+def _table_2(records: Sequence[Record]) -> list[Table]:
+    notes = ("F1 of the rows returned, 256 calls; recall is of min(256, rows that match); higher is better",)
+    columns = ("long context", "UDF", "MIPS", "UQE")
+    return _beside(records, "Table 2: semantic retrieval", paper.FIND, columns, 3, 1.0, notes)
+
+
+def _table_3(records: Sequence[Record]) -> list[Table]:
+    notes = (
+        "earth mover's distance of the groups found, by embeddings of their names; lower is better",
+        "a label table names the groups that it sees by their labels: what is measured is which groups are seen and how they are counted",
+        "long-context is a perfect reader's; abcd_flow and sgd_intent are not in the paper",
+    )
+    return _beside(records, "Table 3: GROUP BY", paper.GROUP, ("long context", "UQE"), 4, 1.0, notes)
+
+
+def _table_4(records: Sequence[Record]) -> list[Table]:
+    rows = []
+    for r in records:
+        share = paper.SHARE.get(r.query)
+        n = r.numbers
+        rows.append(
+            (
+                r.query,
+                f"{n['rows']:,.0f}",
+                f"{100 * n['share']:.2f} %",
+                f"{share:.2f} %" if share is not None else "not in it",
+                f"{n['duplicates']:,.0f}",
+                f"{n['dropped']:,.0f}",
+                SOURCES[SOURCE_OF[r.query]].differs,
+            )
+        )
+    head = ("question", "rows", "share", "paper: share", "duplicates", "left out", "data")
+    notes = ("left out: rows of equal content and different labels, since an oracle finds rows by what it is shown",)
+    return [Table("Table 4: the data sets", head, tuple(rows), notes)]
+
+
+def _table_5(by_table: dict[str, list[Record]]) -> list[Table]:
+    """Seconds of the engine alone: the oracle answers at once."""
+    rows = []
+    for source in SOURCES:
+        row = [source]
+        for table in ("table 1", "table 2"):
+            held = [
+                r.seconds
+                for r in by_table.get(table, [])
+                if (r.system, r.model) == ("uql", "labels") and not r.reason and SOURCE_OF[r.query] == source
+            ]
+            row.append(f"{median(held):.2f} (longest {max(held):.2f})" if held else "–")
+        row += list(paper.SECONDS.get(source, ("not in it", "not in it")))
+        if row[1:3] != ["–", "–"]:
+            rows.append(tuple(row))
+    notes = (
+        "median of the runs of tables 1 and 2 with labels; the first run of a table makes its vectors and is the longest",
+        "the paper's seconds hold the latency of claude-3-haiku, ours hold none: what is compared is no race",
+    )
+    head = ("data", "COUNT, s", "retrieval, s", "paper: COUNT, s", "paper: retrieval, s")
+    return [Table("Table 5: latency with an oracle that takes no time", head, tuple(rows), notes)] if rows else []
+
+
+def _figure_4(by_table: dict[str, list[Record]]) -> list[Table]:
+    """The spread of the estimated share over seeds: quartiles and standard deviation."""
+    held = cells([r for r in by_table.get("table 1", []) if r.model == "labels" and "share" in r.numbers])
+    truths = {r.query: r.numbers["share"] for r in by_table.get("table 4", [])}
+    rows = []
+    for query in paper.FIGURE_4:
+        for system in ("uniform", "algorithm-1", "uql"):
+            summary = held.get(("table 1", system, query, "labels"))
+            if summary is None:
+                continue
+            shares = np.array([r.numbers["share"] for r in summary.records])
+            low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75])
+            sd = number(float(shares.std(ddof=1)), 4) if len(shares) > 1 else "–"
+            truth = number(truths.get(query, float("nan")), 4)
+            rows.append((query, system, truth, f"{low:.4f}", f"{middle:.4f}", f"{high:.4f}", sd, str(len(shares))))
+    head = ("question", "sampler", "true share", "lower quartile", "median", "upper quartile", "sd", "seeds")
+    notes = ("the paper shows this figure as boxes without numbers: uniform against stratified",)
+    return (
+        [Table("Figure 4: spread of the samplers, the labels as the model", head, tuple(rows), notes)] if rows else []
+    )
+
+
+def _figure_5(records: Sequence[Record]) -> list[Table]:
+    rows = []
+    held = cells(records)
+    for (_, system, query, _), summary in held.items():
+        if summary.reason:
+            continue
+        found = [f"{summary.mean(f'recall@{b}'):.3f} ({summary.mean(f'hits@{b}'):.2f})" for b in BUDGETS]
+        rows.append((query, system, *found, str(len(summary.records))))
+    head = ("question", "system", *(f"{b} calls" for b in BUDGETS), "seeds")
+    notes = (
+        "share found of the matching rows (at most 256), and in brackets matching rows a call",
+        "uql is run with each budget apart, the others once to 256 calls; the paper shows moving averages without numbers",
+        *_missing(held),
+    )
+    return [Table("Figure 5: recall against calls, the labels as the model", head, tuple(sorted(rows)), notes)]
+
+
+def _budgets(records: Sequence[Record]) -> list[Table]:
+    final = {
+        256: ("0.978", ABSENT),
+        128: ("0.974", "5.75 %"),
+        64: ("0.921", "6.84 %"),
+        32: ("0.828", "8.29 %"),
+    }
+    rows = []
+    for budget in BUDGETS:
+        for system in dict.fromkeys(r.system for r in records):
+            own = [r for r in records if r.system == system and r.settings.get("budget") == budget]
+            if own:
+                f1 = spread([r.quality for r in own if r.quality is not None])
+                error = spread([r.numbers["relative error"] for r in own], 2, 100.0)
+                rows.append((str(budget), system, f1, f"{error} %", *final[budget], str(len(own))))
+    head = ("calls", "system", "F1", "relative error", "paper: F1 of UQE", "paper: error of UQE", "seeds")
+    notes = ("imdb_positive; tables 4 and 5 of the paper's final version; algorithms: 2 for F1, 1 for the error",)
+    return [Table("Fewer calls", head, tuple(rows), notes)]
+
+
+MAKERS = {
+    "table 1": _table_1,
+    "table 2": _table_2,
+    "table 3": _table_3,
+    "table 4": _table_4,
+    "figure 5": _figure_5,
+    "budgets": _budgets,
+}

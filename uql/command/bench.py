@@ -1,0 +1,176 @@
+"""`uql bench list | run | report | compare | peers`: run suites of benchmarks, print their tables, compare two runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from uql.command import outcome
+from uql.command.outcome import Code, UsageError, narrate
+
+if TYPE_CHECKING:
+    from uql.benchmarks.runner.records import Record
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+RESULTS = Path("bench-results")
+
+
+@app.callback()
+def about() -> None:
+    """Benchmarks. Results are lines of JSON, one for each system, query, model and seed."""
+
+
+@app.command("list")
+def list_() -> None:
+    """The suites, with their systems and models."""
+
+    def run() -> int:
+        from uql.benchmarks.runner import suites
+
+        for name in suites.names():
+            suite = suites.find(name)
+            print(f"{name:<12} {suite.about}")
+            print(f"{'':<12} systems: {', '.join(suite.systems)}; models: {', '.join(suite.models)}")
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+@app.command("run")
+def run_(
+    suite: Annotated[str, typer.Argument(help="A suite of `uql bench list`.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="By default bench-results/SUITE.jsonl.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="At most so many a task; 200 where labels answer.")] = None,
+    systems: Annotated[str, typer.Option(help="Some of the suite's, with commas between.")] = "",
+    models: Annotated[str, typer.Option(help="labels, labels-5, labels-10, local, or any --model.")] = "",
+    queries: Annotated[str, typer.Option(help="Beginnings of names of queries, with commas between.")] = "",
+    rows: Annotated[int | None, typer.Option(min=1, help="At most so many random rows of a table.")] = None,
+    reduced: Annotated[bool, typer.Option("--reduced", help="The short form of a suite.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a results file.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
+    max_cost: Annotated[float | None, typer.Option(help="USD, of the whole run.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Only models on this machine.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the data; by default $UQL_DATA or ../shared/data.")
+    ] = None,
+    work: Annotated[Path | None, typer.Option(help="Where label tables and vectors are kept.")] = None,
+) -> None:
+    """Run a suite and append a line for each run to the results file."""
+
+    def run() -> int:
+        from uql.benchmarks.runner import run as runner
+        from uql.benchmarks.runner import suites
+        from uql.benchmarks.runner.records import read
+        from uql.benchmarks.runner.suite import Choice
+
+        found = suites.find(suite)
+        path = output or RESULTS / f"{suite}.jsonl"
+        choice = Choice(
+            (data or Path(os.environ.get("UQL_DATA", "../shared/data"))).resolve(),
+            (work or RESULTS / "work").resolve(),
+            _words(systems),
+            _words(models),
+            _words(queries),
+            rows,
+            reduced,
+            max_cost,
+        )
+        choice.work.mkdir(parents=True, exist_ok=True)
+        tasks = runner.tasks_of(found, choice, offline=offline)
+        done = read(path) if path.exists() else []
+        planned = runner.plan(found, tasks, seeds, done)
+        if dry_run:
+            for task in tasks:
+                count = (
+                    "cannot be run: " + task.reason
+                    if task.run is None
+                    else f"{min(seeds or task.seeds, task.seeds)} seeds"
+                )
+                print(f"{task.table}  {task.system}  {task.query}  {task.model}  {count}")
+            print(f"{planned.runs:,} runs to do, {planned.done:,} done, at most {planned.calls:,} calls; {path}")
+            return Code.OK
+        ended = runner.execute(
+            found, tasks, path, seeds=seeds, resume=resume, max_cost=max_cost, say=lambda text: narrate(text)
+        )
+        missing = f", {planned.missing} tasks cannot be run" if planned.missing else ""
+        narrate(f"{ended.runs:,} runs, {ended.problems:,} without an answer{missing}, {ended.usd:.4f} USD: {path}")
+        if ended.limit:
+            narrate(f"--max-cost {max_cost:g} was reached; --resume with a higher one goes on", "note")
+            return Code.BUDGET
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+@app.command()
+def report(
+    files: Annotated[list[Path], typer.Argument(help="Results files.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help=".md or .html; by default Markdown on stdout.")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Of the page.")] = "Benchmarks",
+) -> None:
+    """Print the tables of results as Markdown, or write an HTML page with plots."""
+
+    def run() -> int:
+        from uql.benchmarks.runner import report as reports
+
+        records = _read(files)
+        as_page = output is not None and output.suffix == ".html"
+        text = reports.page(records, title) if as_page else reports.markdown(records, title)
+        if output is None:
+            sys.stdout.write(text)
+        else:
+            output.write_text(text, encoding="utf-8")
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(help="A results file.")],
+    after: Annotated[Path, typer.Argument(help="Another one.")],
+    fail_if: Annotated[str | None, typer.Option(help="As 'f1 < -0.02 or calls > 1.1x'.")] = None,
+    per_query: Annotated[bool, typer.Option("--per-query", help="Each query and model apart.")] = False,
+) -> None:
+    """Compare the runs that two files share. Exit code 1 where --fail-if holds for any of them."""
+
+    def run() -> int:
+        from uql.benchmarks.runner import compare as comparing
+        from uql.benchmarks.runner import condition
+        from uql.benchmarks.runner.report import markdown_table
+
+        wanted = condition.parse(fail_if) if fail_if is not None else None
+        found = comparing.compared(_read([before]), _read([after]), per_query=per_query)
+        if not found:
+            raise UsageError(
+                f"{before} and {after} share no run", help="they must hold the same suite, models and seeds"
+            )
+        print(markdown_table(comparing.table(found)))
+        failed = comparing.failures(found, wanted) if wanted is not None else []
+        for line in failed:
+            narrate(line, "error")
+        return Code.QUERY if failed else Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _read(files: list[Path]) -> list[Record]:
+    from uql.benchmarks.runner.records import read
+
+    missing = [path for path in files if not path.is_file()]
+    if missing:
+        raise UsageError(f"there is no results file {missing[0]}", help="uql bench run SUITE makes one")
+    records = read(files)
+    if not records:
+        raise UsageError(f"{files[0]} holds no result", help="uql bench run SUITE makes one")
+    return records
