@@ -98,8 +98,8 @@ class Catalog:
     def value(self, sql: str) -> object:
         """The one value of a constant query. Raises: duckdb.Error."""
         with self._lock:
-            row = self.cursor.execute(sql).fetchone()
-            return row[0] if row else None
+            rows = self.cursor.execute(sql).fetchall()  # to the end: an unread row would hold the cursor
+            return rows[0][0] if rows else None
 
     @cached_property
     def aggregates(self) -> frozenset[str]:
@@ -199,8 +199,8 @@ class Catalog:
         if measures:
             found = self.cursor.execute(
                 f"SELECT {', '.join(measures)} FROM (SELECT * FROM {sql} LIMIT {SAMPLE_ROWS})"
-            ).fetchone()
-            row = tuple(found or ())
+            ).fetchall()
+            row = tuple(found[0]) if found else ()
         return tuple(
             _field(Field(column, type, description=comments.get(column, "")), value)
             for (column, type), value in zip(schema, row, strict=True)

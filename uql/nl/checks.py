@@ -16,7 +16,20 @@ from uql.nl.shapes import Shapes
 from uql.schema import Field, Modality
 from uql.settings import Settings
 
-_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "DOUBLE", "FLOAT", "DECIMAL")
+_NUMBERS = (
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "HUGEINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "DOUBLE",
+    "FLOAT",
+    "DECIMAL",
+)
 _TIMES = ("DATE", "TIMESTAMP")
 UNKNOWN = "VARCHAR"  # type of a column of which only the name is known
 
@@ -122,7 +135,9 @@ def check_node(
     if fields is not None:
         missing = [name for name in node.columns if name.lower() not in {f.name.lower() for f in fields}]
         if missing:
-            raise QuestionError(f"it makes no column {missing[0]}", help=f"it makes: {', '.join(f.name for f in fields)}")
+            raise QuestionError(
+                f"it makes no column {missing[0]}", help=f"it makes: {', '.join(f.name for f in fields)}"
+            )
     return node, fields
 
 

@@ -26,26 +26,30 @@ NAME: Schema = {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,24}$"}
 def schema(tables: Sequence[str], columns: Sequence[str]) -> Schema:
     """The JSON schema of one query over these tables, with columns as "table.column"."""
     names = list(columns)
-    return obj({
-        "from": one_of(list(tables)),
-        "join": array(obj({"table": one_of(list(tables)), "left": one_of(names), "right": one_of(names)}), 4),
-        "where": array(obj({"column": one_of(names), "op": one_of(OPS), "value": text(60)}), 4),
-        "ask": array(text(160), 2),
-        "select": array(
-            obj({
-                "column": one_of([*names, "*", "read"]),
-                "read": text(160),
-                "type": one_of(TYPES),
-                "agg": one_of(AGGREGATES),
-                "as": NAME,
-            }),
-            5,
-            1,
-        ),
-        "group_by": array(one_of(names), 2),
-        "order_by": array(obj({"by": NAME, "desc": BOOLEAN}), 1),
-        "limit": {"type": "integer", "minimum": 0, "maximum": 100},
-    })
+    return obj(
+        {
+            "from": one_of(list(tables)),
+            "join": array(obj({"table": one_of(list(tables)), "left": one_of(names), "right": one_of(names)}), 4),
+            "where": array(obj({"column": one_of(names), "op": one_of(OPS), "value": text(60)}), 4),
+            "ask": array(text(160), 2),
+            "select": array(
+                obj(
+                    {
+                        "column": one_of([*names, "*", "read"]),
+                        "read": text(160),
+                        "type": one_of(TYPES),
+                        "agg": one_of(AGGREGATES),
+                        "as": NAME,
+                    }
+                ),
+                5,
+                1,
+            ),
+            "group_by": array(one_of(names), 2),
+            "order_by": array(obj({"by": NAME, "desc": BOOLEAN}), 1),
+            "limit": {"type": "integer", "minimum": 0, "maximum": 100},
+        }
+    )
 
 
 def statement(clauses: Mapping[str, Any], tables: Mapping[str, Sequence[Field]]) -> str:
@@ -96,7 +100,9 @@ def statement(clauses: Mapping[str, Any], tables: Mapping[str, Sequence[Field]])
     for by, desc in order:
         if by in names:
             text_ += f" ORDER BY {by}{' DESC' if desc else ''}"
-        elif (found := next((c for c in clauses["select"] if c["column"].rpartition(".")[2].lower() == by), None)) is not None:
+        elif (
+            found := next((c for c in clauses["select"] if c["column"].rpartition(".")[2].lower() == by), None)
+        ) is not None:
             text_ += f" ORDER BY {column(found['column'])[0]}{' DESC' if desc else ''}"
         elif any(by in known[t] for t in read) and not (_aggregated(clauses["select"]) or keys):
             text_ += f" ORDER BY {column(by)[0]}{' DESC' if desc else ''}"
@@ -184,4 +190,24 @@ def _plain(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _RESERVED else '"' + name + '"'
 
 
-_RESERVED = frozenset("select from where group order by limit as and or not on join union having case when".split())
+_RESERVED = frozenset(
+    [
+        "select",
+        "from",
+        "where",
+        "group",
+        "order",
+        "by",
+        "limit",
+        "as",
+        "and",
+        "or",
+        "not",
+        "on",
+        "join",
+        "union",
+        "having",
+        "case",
+        "when",
+    ]
+)

@@ -35,6 +35,7 @@ class Source:
         row_count: rows.
         description: of the table: its comment, a caption.
         samples: example values by column, each one short line.
+        matches: values that stand in the question, as (column, value).
         score: similarity to the question, higher is nearer.
     """
 
@@ -44,6 +45,7 @@ class Source:
     row_count: int
     description: str = ""
     samples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    matches: tuple[tuple[str, str], ...] = ()
     score: float = 0.0
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 
 from uql.errors import QuestionError
 from uql.llm.prompts.rows import short
-from uql.nl.context import Source
+from uql.nl.context import AskContext, Source
 from uql.nl.links import Column, Link, links_between
 from uql.schema import Field, Modality, Table
 
@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 SAMPLED = 1_000  # rows of a table that are looked at
 VALUES = 3  # examples of a column
+NAMED = 3  # values of a column that stand in the question
 LONGEST_VALUE = 40  # characters of an example
 MAX_TABLES = 18
 CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
 _WORD = re.compile(r"[^\W_]+")
 _UNSAFE = re.compile(r"\W+")
-_STOP = frozenset("a an and are as at by do does each for from has have how in is it its many me of on or that the their to was were what "
-                  "when where which who with show list give all any much more most than".split())  # fmt: skip
+_STOP_WORDS = (
+    "a an and are as at by do does each for from has have how in is it its many me of "
+    "on or that the their to was were what when where which who with show list give all any much more most than"
+)
+_STOP = frozenset(_STOP_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,31 @@ class Scope:
     def only(self, names: Sequence[str]) -> Scope:
         """The part of the scope that holds these tables."""
         kept = {n: s for n, s in self.sources.items() if n in names}
-        return replace(self, sources=kept, links=tuple(x for x in self.links if x.left.table in kept and x.right.table in kept))
+        return replace(
+            self, sources=kept, links=tuple(x for x in self.links if x.left.table in kept and x.right.table in kept)
+        )
+
+
+async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Scope:
+    """The scope with the columns that the model finds relevant; as it was where it says none."""
+    from uql.nl.prompts import columns as words
+
+    names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.shown]
+    try:
+        said = await ctx.say(words.wording(ctx.question, schema_text(scope, tokens=tokens), names))
+    except QuestionError:
+        return scope
+    chosen = {tuple(name.rsplit(".", 1)) for name in said["columns"]}
+    return replace(scope, relevant=frozenset((t, c) for t, c in chosen))
 
 
 def discover(
-    question: str, catalog: Catalog, embedder: Embedder | None, *, tables: Sequence[str] | None = None, most: int = MAX_TABLES
+    question: str,
+    catalog: Catalog,
+    embedder: Embedder | None,
+    *,
+    tables: Sequence[str] | None = None,
+    most: int = MAX_TABLES,
 ) -> Scope:
     """The tables that a question may need, the nearest first. Asks no model.
 
@@ -70,10 +94,14 @@ def discover(
     """
     names = list(tables) if tables is not None else catalog.names()
     if not names:
-        raise QuestionError("there are no tables to ask about", code="UQL633", help="open a database, or CREATE TABLE … first")
+        raise QuestionError(
+            "there are no tables to ask about", code="UQL633", help="open a database, or CREATE TABLE … first"
+        )
     found = [_source(catalog.table(tuple(name.split("."))), catalog, question) for name in names]
     scores = _scores(question, found, embedder)
-    ranked = [replace(s, score=float(v)) for s, v in sorted(zip(found, scores, strict=True), key=lambda p: -p[1])][:most]
+    ranked = [replace(s, score=float(v)) for s, v in sorted(zip(found, scores, strict=True), key=lambda p: -p[1])][
+        :most
+    ]
     taken: dict[str, Source] = {}
     for source in ranked:
         name, n = source.name, 2
@@ -92,7 +120,13 @@ def shortlist(scope: Scope, question: str, embedder: Embedder | None, *, tables:
         for inner, outer in ((link.left.table, link.right.table), (link.right.table, link.left.table)):
             if inner in kept or outer not in kept:
                 continue
-            if sum(inner in (x.left.table, x.right.table) and bool({x.left.table, x.right.table} & set(kept)) for x in scope.links) > 1:
+            if (
+                sum(
+                    inner in (x.left.table, x.right.table) and bool({x.left.table, x.right.table} & set(kept))
+                    for x in scope.links
+                )
+                > 1
+            ):
                 kept.append(inner)
     return scope.only(kept)
 
@@ -120,9 +154,10 @@ def tokens_of(text: str) -> int:
 
 
 def _written(scope: Scope, levels: Mapping[str, int]) -> str:
+    """The tables in order of their names, so that questions to one database begin alike; what the question names comes last."""
     lines: list[str] = []
     linked = {(x.table, x.name) for link in scope.links for x in (link.left, link.right)}
-    for name, source in scope.sources.items():
+    for name, source in sorted(scope.sources.items()):
         level = levels[name]
         said = f": {short(source.description)}" if source.description else ""
         lines.append(f"{name} ({source.row_count} rows){said}")
@@ -133,7 +168,10 @@ def _written(scope: Scope, levels: Mapping[str, int]) -> str:
         elif fields:
             lines.append("  " + ", ".join(f"{f.name} {_type(f)}" for f in fields))
     if scope.links:
-        lines.append("Joins: " + "; ".join(str(link) for link in scope.links))
+        lines.append("Joins: " + "; ".join(str(link) for link in sorted(scope.links, key=str)))
+    named = [f"{n}.{c} '{v}'" for n, s in sorted(scope.sources.items()) for c, v in s.matches]
+    if named:
+        lines.append("Values in the question: " + ", ".join(named[:12]))
     return "\n".join(lines)
 
 
@@ -165,17 +203,20 @@ def _type(f: Field) -> str:
 # ------------------------------------------------------------------------------------------------------------ the tables
 def _source(table: Table, catalog: Catalog, question: str) -> Source:
     plain = _UNSAFE.sub("_", table.name).strip("_") or "t"
-    fields = table.fields
-    return Source(plain, table.name, fields, table.row_count or 0, table.description, _samples(table, catalog, question))
+    samples, matches = _samples(table, catalog, question)
+    return Source(plain, table.name, table.fields, table.row_count or 0, table.description, samples, matches)
 
 
-def _samples(table: Table, catalog: Catalog, question: str) -> dict[str, tuple[str, ...]]:
-    """Example values of the columns that may be shown: those that stand in the question first, then the most frequent."""
+def _samples(
+    table: Table, catalog: Catalog, question: str
+) -> tuple[dict[str, tuple[str, ...]], tuple[tuple[str, str], ...]]:
+    """Frequent values of the columns that may be shown, and the values that stand in the question, with their columns."""
     samples: dict[str, tuple[str, ...]] = {}
+    matches: list[tuple[str, str]] = []
     low = question.lower()
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
-        return samples
+        return samples, ()
     rows = f"(SELECT * FROM {table.sql} LIMIT {SAMPLED})"
     for f in columns:
         quoted = '"' + f.name.replace('"', '""') + '"'
@@ -184,11 +225,11 @@ def _samples(table: Table, catalog: Catalog, question: str) -> dict[str, tuple[s
             " GROUP BY v ORDER BY n DESC, v LIMIT 1000"
         ).fetchall()
         values = [str(v) for v, _ in found]
-        named = [v for v in values if len(v) > 2 and _stands_in(v.lower(), low)]
-        chosen = [*named, *(v for v in values if v not in named)][: 1 if f.modality is Modality.TEXT else VALUES]
-        quotes = f.type == "VARCHAR"
-        samples[f.name] = tuple(f"'{_cut(v)}'" if quotes else _cut(v) for v in chosen)
-    return samples
+        chosen = values[: 1 if f.modality is Modality.TEXT else VALUES]
+        samples[f.name] = tuple(f"'{_cut(v)}'" if f.type == "VARCHAR" else _cut(v) for v in chosen)
+        if f.type == "VARCHAR" and f.modality is Modality.STRUCTURED:
+            matches += [(f.name, _cut(v)) for v in values if len(v) > 2 and _stands_in(v.lower(), low)][:NAMED]
+    return samples, tuple(matches)
 
 
 def _stands_in(value: str, question: str) -> bool:
@@ -204,7 +245,9 @@ def _cut(value: str) -> str:
     return line if len(line) <= LONGEST_VALUE else line[: LONGEST_VALUE - 1] + "…"
 
 
-def _scores(question: str, sources: Sequence[Source], embedder: Embedder | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _scores(
+    question: str, sources: Sequence[Source], embedder: Embedder | None
+) -> np.ndarray[Any, np.dtype[np.float64]]:
     """(n,) similarity of each table: that of its text, or of its nearest column, with words and values in common."""
     texts, owner = [], []
     for i, source in enumerate(sources):
@@ -224,8 +267,7 @@ def _scores(question: str, sources: Sequence[Source], embedder: Embedder | None)
     for i in range(len(sources)):
         mine = np.flatnonzero(np.array(owner) == i)
         score[i] = near[mine].max() + common[mine].max() + 0.5 * near[mine[0]] + common[mine].sum() / 4
-        if any(v.strip("'").lower() in question.lower() for vs in sources[i].samples.values() for v in vs if len(v) > 4):
-            score[i] += 0.3  # a value of it is named
+        score[i] += 0.3 * bool(sources[i].matches)  # a value of it is named
     return score
 
 
@@ -239,7 +281,9 @@ def _spaced(name: str) -> str:
 
 def _words(text: str) -> set[str]:
     """The stems of a text's words, roughly: players and player are one."""
-    return {_stem(w) for w in (found.lower() for found in _WORD.findall(_spaced(text))) if w not in _STOP and len(w) > 1}
+    return {
+        _stem(w) for w in (found.lower() for found in _WORD.findall(_spaced(text))) if w not in _STOP and len(w) > 1
+    }
 
 
 def _stem(word: str) -> str:

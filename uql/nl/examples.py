@@ -29,7 +29,11 @@ def examples_text(question: str, form: str, near: Near | None, *, most: int = 4)
     scores = list((near or _common)(question, questions))
     order = sorted(range(len(EXAMPLES)), key=lambda i: -scores[i])[:most]
     shown = [_shown(EXAMPLES[i], form) for i in reversed(order)]
-    return "Examples over other databases:\n\n" + "\n\n".join(shown) + "\n\nNow yours.\n\n" if shown else ""
+    return (
+        "Examples over other databases:\n\n" + "\n\n".join(shown) + "\n\nNow over the database above.\n\n"
+        if shown
+        else ""
+    )
 
 
 def _shown(example: Example, form: str) -> str:

@@ -38,7 +38,7 @@ def from_json(
     nodes: list[Node] = []
     known = dict(tables)
     for n, item in enumerate(said["nodes"], 1 + len(kept)):
-        node = _node(item, n, known)
+        node = node_of(item, n, known)
         if node.kind in SELECTS and shapes is not None:
             fields = shapes(node.name, node.body)
             if fields is not None:
@@ -125,7 +125,7 @@ def tables_named(text: str) -> set[str]:
 
 
 # ------------------------------------------------------------------------------------------------------------- one node
-def _node(item: Mapping[str, Any], n: int, tables: Mapping[str, Sequence[Field]]) -> Node:
+def node_of(item: Mapping[str, Any], n: int, tables: Mapping[str, Sequence[Field]]) -> Node:
     try:
         kind = NodeKind(item["kind"])
     except (KeyError, ValueError):

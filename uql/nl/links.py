@@ -60,7 +60,9 @@ def links_between(sources: Sequence[Source], catalog: Catalog) -> tuple[Link, ..
     return tuple(found)
 
 
-def _best(other: Source, target: Source, key: Field, held: dict[str, tuple[set[str], bool]], keys: set[str]) -> Link | None:
+def _best(
+    other: Source, target: Source, key: Field, held: dict[str, tuple[set[str], bool]], keys: set[str]
+) -> Link | None:
     """The column of `other` that points to the key, the one with the most fitting name."""
     best: tuple[float, Link] | None = None
     for f in other.fields:
@@ -71,7 +73,9 @@ def _best(other: Source, target: Source, key: Field, held: dict[str, tuple[set[s
             continue
         share = len(mine & keys) / len(mine)
         fits = _agree(f.name, key.name, target.name)
-        if (fits and share >= SHARE) or (_family(f) == "text" and share >= SURE and len(mine) >= 3 and not held[f.name][1]):
+        if (fits and share >= SHARE) or (
+            _family(f) == "text" and share >= SURE and len(mine) >= 3 and not held[f.name][1]
+        ):
             score = fits + share
             if best is None or score > best[0]:
                 best = score, Link(Column(other.name, f.name), Column(target.name, key.name))

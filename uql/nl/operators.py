@@ -34,7 +34,9 @@ def captions(sources: Mapping[str, Source]) -> str:
 
 
 def holds(source: Source) -> str:
-    kinds = ["table"] + [m.value + "s" for m in (Modality.TEXT, Modality.IMAGE, Modality.AUDIO, Modality.DOCUMENT) if source.has(m)]
+    kinds = ["table"] + [
+        m.value + "s" for m in (Modality.TEXT, Modality.IMAGE, Modality.AUDIO, Modality.DOCUMENT) if source.has(m)
+    ]
     return kinds[-1] if len(kinds) > 1 and len(source.shown) <= 3 else " with ".join(kinds)
 
 

@@ -89,7 +89,8 @@ class Planner:
             listed = "\n".join(f"- {problem}" for problem in problems)
             back = (why + "\n\n" if why else "") + words.repaired(shown[:1500], listed)
         raise QuestionError(
-            f"no valid plan after {len(self.forms[:TRIES])} tries: {'; '.join(faults[-2:])}", help="ask in other words, or write UQL"
+            f"no valid plan after {len(self.forms[:TRIES])} tries: {'; '.join(faults[-2:])}",
+            help="ask in other words, or write UQL",
         )
 
     async def mended(self, node: Node, error: str, inputs: Mapping[str, tuple[Field, ...]], step: AskContext) -> Node:
@@ -101,14 +102,24 @@ class Planner:
         shape = words.clauses.schema(list(tables), columns_of(tables)) if form == "clauses" else None
         kind = node.kind.value
         reply = await step.say(
-            words.debugging(step.question, kind, node.body, error, self._schema(inputs), form if node.kind in forms.SELECTS else "text", shape)
+            words.debugging(
+                step.question,
+                kind,
+                node.body,
+                error,
+                self._schema(inputs),
+                form if node.kind in forms.SELECTS else "text",
+                shape,
+            )
         )
         if node.kind in forms.SELECTS and "from" in reply:
             body = words.clauses.statement(reply, tables)
         else:
             body = reply["body"]
             body = forms.statement_of(body) if node.kind is NodeKind.UQL else body
-        made = Node(node.name, node.kind, body, node.inputs, node.columns, node.may_be_empty, description=node.description)
+        made = Node(
+            node.name, node.kind, body, node.inputs, node.columns, node.may_be_empty, description=node.description
+        )
         with Shapes(self.ctx.sources) as shapes:
             for name, fields in inputs.items():
                 shapes.add(name, fields)

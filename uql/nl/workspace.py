@@ -23,8 +23,10 @@ from uql.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from uql.compiler.cost import Quote
     from uql.connection import Connection
     from uql.llm.gate import Gate
+    from uql.llm.providers.base import Provider
     from uql.nl.context import Source
     from uql.result import Outcome
     from uql.schema import Field
@@ -58,6 +60,7 @@ class Workspace:
         self._duck = duckdb.connect(":memory:")
         for setting in _LOCKED:
             self._duck.execute(setting)
+        self.model: Provider | None = None  # that reads rows: its price is that of statements
         self._loaded: dict[str, str] = {}  # of tables that are here: lower-case name → name
         self._cursors: list[duckdb.DuckDBPyConnection] = []
 
@@ -95,6 +98,13 @@ class Workspace:
         if to is not None:
             self.put(to, with_bounds(outcome))
         return outcome
+
+    def quote(self, text: str, tables: Collection[str]) -> Quote:
+        """The price of a UQL query over these sources. Asks no model. Raises as `uql`."""
+        checked = check_uql(text, tables)
+        self.load(tables_of(checked, tables))
+        with self._connection() as connection:
+            return connection.uql(checked).quote()
 
     async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
         """The rows of one concrete SELECT, in a thread; `to` keeps them."""
@@ -196,7 +206,7 @@ class Workspace:
         """A UQL connection of one statement: a cursor of its own, so that nodes at the same time do not meet."""
         from uql.connection import Connection
 
-        connection = Connection(self._duck, self._settings, owned=False)
+        connection = Connection(self._duck, self._settings, owned=False, model=self.model)
         cursor = connection.catalog.cursor
         self._cursors.append(cursor)
         try:

@@ -17,6 +17,7 @@ BUILT_IN = {
     "oracle": "uql.llm.providers.oracle",
     "openai": "uql.llm.providers.openai_api",
     "anthropic": "uql.llm.providers.anthropic_api",
+    "scripted": "uql.llm.providers.scripted",
     "http": "uql.llm.providers.compatible",
     "https": "uql.llm.providers.compatible",
 }

@@ -12,29 +12,37 @@ SHORT_WORDS = 10
 
 def wording(question: str, findings: str, sources: Sequence[str], rules: Sequence[str], style: str) -> Wording:
     brevity = (
-        f"The summary is the answer alone, at most {SHORT_WORDS} words: a name, a number, yes or no, or a list; no sentence, no unit that was "
+        f"The summary is the answer alone, at most {SHORT_WORDS} words: a name, a number, yes or no, or a list; "
+        f"no sentence, no unit that was "
         "not asked for. Leave details, inference and extra empty."
         if style == "short"
-        else "The summary is one sentence. Details give the figures. Inference says what follows from them beyond what was read off. Extra says "
+        else "The summary is one sentence. Details give the figures. Inference says what follows from them "
+        "beyond what was read off. Extra says "
         "what the reader should know: what is missing, estimated or uncertain."
     )
     return Wording(
         "aggregator",
         VERSION,
-        "You write the answer to a question from findings alone; you add no knowledge of your own and copy figures exactly. Where findings "
-        "contradict each other: one computed from a table goes before one read from a text or an image, one with more rows behind it before one "
-        "with fewer, one that says something before one that says it found nothing; say in extra that there was a conflict. Where the findings "
-        "do not hold the answer, answerable is false and the reason says what is missing; where more could be computed from the data, need_more is true.",
+        "You write the answer to a question from findings alone; you add no knowledge of your own and copy "
+        "figures exactly. Where findings "
+        "contradict each other: one computed from a table goes before one read from a text or an image, one "
+        "with more rows behind it before one "
+        "with fewer, one that says something before one that says it found nothing; say in extra that there was "
+        "a conflict. Where the findings "
+        "do not hold the answer, answerable is false and the reason says what is missing; where more could be "
+        "computed from the data, need_more is true.",
         f"{rules_text(rules)}Question: {question}\n\nFindings:\n{findings}\n\n{brevity}",
-        obj({
-            "answerable": BOOLEAN,
-            "reason": text(200),
-            "need_more": BOOLEAN,
-            "summary": text(300),
-            "details": text(600),
-            "source": array(one_of(list(sources) or ["none"]), 6),
-            "inference": text(400),
-            "extra": text(300),
-        }),
+        obj(
+            {
+                "answerable": BOOLEAN,
+                "reason": text(200),
+                "need_more": BOOLEAN,
+                "summary": text(300),
+                "details": text(600),
+                "source": array(one_of(list(sources) or ["none"]), 6),
+                "inference": text(400),
+                "extra": text(300),
+            }
+        ),
         700,
     )

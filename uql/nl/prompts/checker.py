@@ -31,7 +31,8 @@ def wording(question: str, sources: str) -> Wording:
         "checker",
         VERSION,
         "You judge whether a question is simple or complex. Where you are not sure, it is complex.",
-        f"Data:\n{sources}\n\nA question is complex when one of these signs holds:\n{complex_signs}\n\nIt is simple when none of them does, "
+        f"Data:\n{sources}\n\nA question is complex when one of these signs holds:\n{complex_signs}\n\nIt is "
+        f"simple when none of them does, "
         f"and these hold:\n{simple_signs}\n\nQuestion: {question}\n\nName the signs that hold, then the verdict.",
         obj({"signs": array(one_of([*COMPLEX, *SIMPLE]), 10), "verdict": one_of(["simple", "complex", "unsure"])}),
         160,

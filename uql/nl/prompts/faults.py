@@ -18,14 +18,17 @@ def wording(question: str, plan: str, step: str, error: str, schema: str) -> Wor
         "faults",
         VERSION,
         "You find out why a step of a plan failed.",
-        f"{schema}\n\nQuestion: {question}\n\nPlan:\n{plan}\n\nThe step that failed:\n{step}\n\nError: {error}\n\n{QUESTIONS}",
-        obj({
-            "causes": text(240),
-            "fix": text(240),
-            "plan_flawed": BOOLEAN,
-            "better_plan": BOOLEAN,
-            "another_tool": BOOLEAN,
-            "other_arguments": BOOLEAN,
-        }),
+        f"{schema}\n\nQuestion: {question}\n\nPlan:\n{plan}\n\nThe step that failed:\n{step}\n\nError: "
+        f"{error}\n\n{QUESTIONS}",
+        obj(
+            {
+                "causes": text(240),
+                "fix": text(240),
+                "plan_flawed": BOOLEAN,
+                "better_plan": BOOLEAN,
+                "another_tool": BOOLEAN,
+                "other_arguments": BOOLEAN,
+            }
+        ),
         320,
     )

@@ -14,15 +14,21 @@ Form = Literal["text", "clauses"]
 MARKS = ("bar", "line", "point", "arc", "area", "boxplot", "rect")
 STEPS = tuple(f"step{n}" for n in range(1, 5))
 SQL = (
-    "You answer questions over a database with queries in SQL. SQL has one more function: ask('…'), which a model answers by reading the texts or "
-    "looking at the images of the row. In WHERE it is a condition, as ask('the review complains about the price'). Elsewhere it is a value, as "
-    "CAST(ask('the points that {name} scored') AS DOUBLE); {name} stands for the value of that column. Use ask only for what no column "
+    "You answer questions over a database with queries in SQL. SQL has one more function: ask('…'), which a "
+    "model answers by reading the texts or "
+    "looking at the images of the row. In WHERE it is a condition, as ask('the review complains about the "
+    "price'). Elsewhere it is a value, as "
+    "CAST(ask('the points that {name} scored') AS DOUBLE); {name} stands for the value of that column. Use ask "
+    "only for what no column "
     "holds, and columns for all else. To ask about a text or image, the table that has it must be in FROM or JOIN."
 )
 NODES = (
-    "A plan is a list of nodes. A uql node is one SELECT; later nodes read its rows as a table of its name. A python node computes over its inputs, "
-    "lists of dictionaries by their names, and its last line is a list of dictionaries; use it only for what SQL cannot do. A plot node draws "
-    "the columns x and y of its input. Use as few nodes as possible; most questions need one. The last query gives the answer, with readable names."
+    "A plan is a list of nodes. A uql node is one SELECT; later nodes read its rows as a table of its name. A "
+    "python node computes over its inputs, "
+    "lists of dictionaries by their names, and its last line is a list of dictionaries; use it only for what "
+    "SQL cannot do. A plot node draws "
+    "the columns x and y of its input. Use as few nodes as possible; most questions need one. The last query "
+    "gives the answer, with readable names."
 )
 
 
@@ -57,7 +63,7 @@ def wording(
         "planner",
         VERSION,
         f"{SQL}\n{NODES}",
-        f"{examples}Database:\n{schema}\n\n{rules_text(rules)}{there}{more}Question: {question}\n\nThe plan:",
+        f"Database:\n{schema}\n\n{rules_text(rules)}{examples}{there}{more}Question: {question}\nThe plan:",
         shape,
         max_tokens,
     )
@@ -67,60 +73,81 @@ def text_form(plots: bool = True) -> Schema:
     """Queries as SQL text."""
     kinds = [
         obj({"kind": one_of(["uql"]), "name": clauses.NAME, "sql": text(1500)}),
-        obj({"kind": one_of(["python"]), "name": clauses.NAME, "inputs": array(clauses.NAME, 4, 1), "python": text(2000)}),
+        obj(
+            {
+                "kind": one_of(["python"]),
+                "name": clauses.NAME,
+                "inputs": array(clauses.NAME, 4, 1),
+                "python": text(2000),
+            }
+        ),
     ]
     if plots:
-        kinds.append(_plot(clauses.NAME))
+        kinds.append(plot_form(clauses.NAME))
     return obj({"cannot": text(200), "nodes": array({"anyOf": kinds}, MAX_NODES - 1)})
 
 
 def clauses_form(tables: Sequence[str], columns: Sequence[str], plots: bool = True) -> Schema:
     """Queries as clauses over the names in scope; nodes are called step1, step2 …"""
-    names: Schema = {"anyOf": [one_of(list(columns)), {"type": "string", "pattern": "^step[1-4][.][a-z][a-z0-9_]{0,24}$"}]}
+    names: Schema = {
+        "anyOf": [one_of(list(columns)), {"type": "string", "pattern": "^step[1-4][.][a-z][a-z0-9_]{0,24}$"}]
+    }
     query = clauses.schema([*tables, *STEPS[:-1]], list(columns))
-    for part in (query["properties"]["join"]["items"]["properties"], query["properties"]["where"]["items"]["properties"]):
+    for part in (
+        query["properties"]["join"]["items"]["properties"],
+        query["properties"]["where"]["items"]["properties"],
+    ):
         part.update({key: names for key in ("left", "right", "column") if key in part})
     select = query["properties"]["select"]["items"]["properties"]
     select["column"] = {"anyOf": [*names["anyOf"], one_of(["*", "read"])]}
     query["properties"]["group_by"]["items"] = names
     kinds = [obj({"kind": one_of(["uql"]), "query": query})]
     if plots:
-        kinds.append(_plot(one_of(STEPS)))
+        kinds.append(plot_form(one_of(STEPS)))
     return obj({"nodes": array({"anyOf": kinds} if plots else kinds[0], 3, 1)})
 
 
-def _plot(name: Schema) -> Schema:
+def plot_form(name: Schema) -> Schema:
     column = {"type": "string", "maxLength": 40}
-    return obj({
-        "kind": one_of(["plot"]),
-        "name": clauses.NAME,
-        "input": name,
-        "mark": one_of(MARKS),
-        "x": column,
-        "y": column,
-        "color": column,
-        "title": text(80),
-    })
+    return obj(
+        {
+            "kind": one_of(["plot"]),
+            "name": clauses.NAME,
+            "input": name,
+            "mark": one_of(MARKS),
+            "x": column,
+            "y": column,
+            "color": column,
+            "title": text(80),
+        }
+    )
 
 
 def repaired(plan: str, problems: str) -> str:
     """What goes back with an invalid plan: the plan, its faults, and the questions that lead to a right one."""
     return (
-        f"Your last plan:\n{plan}\n\nIt cannot be run:\n{problems}\n\nAsk yourself: is a step missing, or an input wrong? Does the column "
-        "stand in another table, or is it to be read from a text or an image with ask? Are all names written as the database has them? "
+        f"Your last plan:\n{plan}\n\nIt cannot be run:\n{problems}\n\nAsk yourself: is a step missing, or an "
+        f"input wrong? Does the column "
+        "stand in another table, or is it to be read from a text or an image with ask? Are all names written as "
+        "the database has them? "
         "Is another kind of node needed? Write the whole plan again, right."
     )
 
 
-def debugging(question: str, kind: str, body: str, error: str, schema: str, form: Form, shape: Schema | None) -> Wording:
+def debugging(
+    question: str, kind: str, body: str, error: str, schema: str, form: Form, shape: Schema | None
+) -> Wording:
     """One node that failed while it ran, to be written again."""
-    what = {"uql": "query", "sql": "query", "python": "Python source", "plot": "Vega-Lite specification"}.get(kind, kind)
+    what = {"uql": "query", "sql": "query", "python": "Python source", "plot": "Vega-Lite specification"}.get(
+        kind, kind
+    )
     reply = shape if form == "clauses" and shape is not None else obj({"body": text(2000)})
     return Wording(
         "debug",
         VERSION,
         SQL if kind in ("uql", "sql") else "You mend one step of a plan.",
-        f"Database:\n{schema}\n\nQuestion: {question}\n\nThis {what} failed:\n{body}\n\nWhy: {error}\n\nThe {what}, mended:",
+        f"Database:\n{schema}\n\nQuestion: {question}\n\nThis {what} failed:\n{body}\n\nWhy: {error}\n\nThe "
+        f"{what}, mended:",
         reply,
         700,
     )

@@ -44,7 +44,13 @@ def _uql(
 
 
 def _col(column: str, agg: str = "none", name: str = "") -> Row:
-    return {"column": column, "read": "", "type": "text", "agg": agg, "as": name or column.rpartition(".")[2].replace("*", "n")}
+    return {
+        "column": column,
+        "read": "",
+        "type": "text",
+        "agg": agg,
+        "as": name or column.rpartition(".")[2].replace("*", "n"),
+    }
 
 
 def _read(text: str, name: str, kind: str = "text", agg: str = "none") -> Row:
@@ -52,21 +58,43 @@ def _read(text: str, name: str, kind: str = "text", agg: str = "none") -> Row:
 
 
 def _plot(mark: str, source: str, x: str, y: str, title: str, color: str = "") -> Row:
-    return {"kind": "plot", "name": "plot", "input": source, "mark": mark, "x": x, "y": y, "color": color, "title": title}
+    return {
+        "kind": "plot",
+        "name": "plot",
+        "input": source,
+        "mark": mark,
+        "x": x,
+        "y": y,
+        "color": color,
+        "title": title,
+    }
 
 
-_SHOP = {"customers": {"id": "BIGINT", "name": "VARCHAR", "city": "VARCHAR"}, "letters": {"customer_id": "BIGINT", "letter": "TEXT"}}
-_MOTHS = {"moths": {"id": "BIGINT", "name": "VARCHAR", "habitat": "VARCHAR"}, "photos": {"moth_id": "BIGINT", "photo": "IMAGE"}}
+_SHOP = {
+    "customers": {"id": "BIGINT", "name": "VARCHAR", "city": "VARCHAR"},
+    "letters": {"customer_id": "BIGINT", "letter": "TEXT"},
+}
+_MOTHS = {
+    "moths": {"id": "BIGINT", "name": "VARCHAR", "habitat": "VARCHAR"},
+    "photos": {"moth_id": "BIGINT", "photo": "IMAGE"},
+}
 _BOOKS = {"books": {"id": "BIGINT", "title": "VARCHAR", "author": "VARCHAR", "year": "BIGINT", "pages": "BIGINT"}}
 _RACES = {
     "drivers": {"name": "VARCHAR", "born": "DATE", "team": "VARCHAR"},
     "starts": {"name": "VARCHAR", "race_id": "BIGINT"},
     "stories": {"race_id": "BIGINT", "story": "TEXT"},
 }
-_STAFF = {"staff": {"name": "VARCHAR", "dept_id": "BIGINT", "salary": "DOUBLE", "hired": "DATE"}, "depts": {"id": "BIGINT", "title": "VARCHAR"}}
+_STAFF = {
+    "staff": {"name": "VARCHAR", "dept_id": "BIGINT", "salary": "DOUBLE", "hired": "DATE"},
+    "depts": {"id": "BIGINT", "title": "VARCHAR"},
+}
 
 EXAMPLES: tuple[Example, ...] = (
-    Example("How many books came out after 1990?", _BOOKS, [_uql("books", [_col("*", "count", "n")], where=[("books.year", ">", "1990")])]),
+    Example(
+        "How many books came out after 1990?",
+        _BOOKS,
+        [_uql("books", [_col("*", "count", "n")], where=[("books.year", ">", "1990")])],
+    ),
     Example(
         "Which book has the most pages?",
         _BOOKS,
@@ -75,7 +103,15 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         "Who is the youngest driver of the team Falcon?",
         _RACES,
-        [_uql("drivers", [_col("drivers.name"), _col("drivers.born")], where=[("drivers.team", "=", "Falcon")], order=("born", True), limit=1)],
+        [
+            _uql(
+                "drivers",
+                [_col("drivers.name"), _col("drivers.born")],
+                where=[("drivers.team", "=", "Falcon")],
+                order=("born", True),
+                limit=1,
+            )
+        ],
     ),
     Example(
         "Which moths of the habitat forest have spots on their wings in the photo?",
@@ -93,7 +129,14 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         "How many moths show a striped body?",
         _MOTHS,
-        [_uql("moths", [_col("*", "count", "n")], join=[("photos", "moths.id", "photos.moth_id")], ask=["the body is striped"])],
+        [
+            _uql(
+                "moths",
+                [_col("*", "count", "n")],
+                join=[("photos", "moths.id", "photos.moth_id")],
+                ask=["the body is striped"],
+            )
+        ],
     ),
     Example(
         "How many letters from Leeds complain about the price?",
@@ -161,7 +204,10 @@ EXAMPLES: tuple[Example, ...] = (
     Example(
         "Plot the number of books of each author",
         _BOOKS,
-        [_uql("books", [_col("books.author"), _col("*", "count", "books")], group=["books.author"]), _plot("bar", "step1", "author", "books", "Books by author")],
+        [
+            _uql("books", [_col("books.author"), _col("*", "count", "books")], group=["books.author"]),
+            _plot("bar", "step1", "author", "books", "Books by author"),
+        ],
     ),
     Example(
         "Plot the average salary against the department as a line",
@@ -194,11 +240,20 @@ EXAMPLES: tuple[Example, ...] = (
         "Which city do most customers live in, and how many of the letters from there are thankful?",
         _SHOP,
         [
-            _uql("customers", [_col("customers.city"), _col("*", "count", "n")], group=["customers.city"], order=("n", True), limit=1),
+            _uql(
+                "customers",
+                [_col("customers.city"), _col("*", "count", "n")],
+                group=["customers.city"],
+                order=("n", True),
+                limit=1,
+            ),
             _uql(
                 "step1",
                 [_col("customers.city"), _col("*", "count", "thankful")],
-                join=[("customers", "step1.city", "customers.city"), ("letters", "customers.id", "letters.customer_id")],
+                join=[
+                    ("customers", "step1.city", "customers.city"),
+                    ("letters", "customers.id", "letters.customer_id"),
+                ],
                 ask=["the letter says thank you"],
                 group=["customers.city"],
             ),

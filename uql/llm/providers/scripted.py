@@ -1,0 +1,146 @@
+"""scripted:FILE.toml: listed replies to requests for texts and plans, for tests and for measuring what follows from a plan.
+
+    readers = "oracle:labels.toml"    # who answers questions about rows; none: nobody does
+    latency_s = 0.0                   # of each reply
+
+    [[reply]]
+    task = "planner"                  # of the request
+    when = "How many games"           # words of its prompt; left out: any
+    json = '{"cannot": "", "nodes": []}'      # or text = "…", or fail = "server"
+    again = true                      # may be given more than once
+
+Replies are given in the order of the file, each once unless it says `again`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from uql.errors import ConfigError
+from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Provider, Reply, Request
+from uql.llm.questions import Question, Row, Write
+from uql.settings import Settings
+
+TOKENS = 4  # characters of a token, for the usage that is counted
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """One listed reply: to a task, where the prompt holds the words `when`. `fail` is the kind of a failure instead."""
+
+    task: str
+    reply: Any = None
+    when: str = ""
+    again: bool = False
+    fail: str = ""
+
+
+def open_provider(rest: str, settings: Settings) -> ScriptedModel:
+    """The script of a file. Raises ConfigError where it cannot be read."""
+    path = Path(rest)
+    try:
+        held = tomllib.loads(path.read_text(encoding="utf-8"))
+        replies = [_entry(item, path) for item in held.get("reply", ())]
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise ConfigError(f"the script {path} cannot be read: {error}", code="UQL402") from error
+    readers = None
+    if "readers" in held:
+        from uql.llm.providers import open_provider as opened
+
+        kind, _, file = str(held["readers"]).partition(":")
+        readers = opened(
+            f"{kind}:{path.parent / file}" if kind in ("oracle", "scripted") else held["readers"], settings
+        )
+    return ScriptedModel(
+        replies, readers=readers, latency_s=float(held.get("latency_s", 0.0)), name=f"scripted:{path.stem}"
+    )
+
+
+def _entry(item: dict[str, Any], path: Path) -> Scripted:
+    if "task" not in item or not {"json", "text", "fail"} & set(item):
+        raise ConfigError(f"a reply of {path} needs a task, and json, text or fail", code="UQL402")
+    reply = json.loads(item["json"]) if "json" in item else item.get("text")
+    return Scripted(item["task"], reply, item.get("when", ""), bool(item.get("again", False)), item.get("fail", ""))
+
+
+class ScriptedModel:
+    """Gives listed replies; `asked` holds (task, prompt) of each request for a text."""
+
+    is_local = True
+    price: Price | None = Price(0.0, 0.0)
+
+    def __init__(
+        self,
+        replies: Sequence[Scripted],
+        *,
+        readers: Provider | None = None,
+        latency_s: float = 0.0,
+        concurrency: int = 16,
+        name: str = "scripted",
+    ) -> None:
+        self.name, self.latency_s, self._readers = name, latency_s, readers
+        self.limits = Limits(concurrency=concurrency)
+        self.capabilities = Capabilities(probabilities=True, schema=True)
+        self.left = list(replies)
+        self.asked: list[tuple[str, str]] = []
+
+    def version(self, question: Question) -> str:
+        if isinstance(question, Write) or self._readers is None:
+            return f"scripted-{len(self.asked)}"  # a script is not to be answered by the ledger
+        return self._readers.version(question)
+
+    def tokens_at_most(self, request: Request) -> tuple[int, int]:
+        reading = _reading(request)
+        if reading.questions and self._readers is not None:
+            return self._readers.tokens_at_most(reading)
+        size = sum(len(q.text) for q in request.questions)
+        return size // TOKENS + 1, sum(q.max_tokens for q in request.questions if isinstance(q, Write))
+
+    async def aclose(self) -> None:
+        if self._readers is not None:
+            await self._readers.aclose()
+
+    async def answer(self, request: Request) -> Reply:
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        reading = _reading(request)
+        read = list((await self._readers.answer(reading)).answers) if reading.questions and self._readers else []
+        answers = []
+        written = 0
+        for question in request.questions:
+            if isinstance(question, Write):
+                answers.append(self._written(question, request.row))
+                written += len(str(answers[-1].value)) // TOKENS + 1
+            else:
+                answers.append(
+                    read.pop(0) if read else Answer(problem=Problem("bad_request", "the script has no readers"))
+                )
+        return Reply(tuple(answers), self.tokens_at_most(request)[0], written)
+
+    def _written(self, question: Write, row: Row) -> Answer:
+        from uql.llm.prompts import write
+
+        prompt = write.prompt(question, row).user
+        self.asked.append((question.task, prompt))
+        for i, item in enumerate(self.left):
+            if item.task == question.task and item.when in prompt:
+                if not item.again:
+                    del self.left[i]
+                if item.fail:
+                    raise CallError(item.fail, f"the script says {item.fail}")
+                return write.read(item.reply, question) if isinstance(item.reply, str) else Answer(item.reply)
+        tasks = ", ".join(dict.fromkeys(item.task for item in self.left)) or "none"
+        return Answer(problem=Problem("refusal", f"the script has no reply to {question.task}; left: {tasks}"))
+
+
+def _reading(request: Request) -> Request:
+    """The questions about rows of a request."""
+    kept = [n for n, q in enumerate(request.questions) if not isinstance(q, Write)]
+    errors = tuple(request.errors[n] for n in kept) if request.errors else ()
+    return replace(request, questions=tuple(request.questions[n] for n in kept), errors=errors)

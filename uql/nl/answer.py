@@ -1,0 +1,276 @@
+"""The answer to a question, with all it rests on: its plan, each step, the UQL to run again, the rows, and what it cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uql.errors import DataError
+from uql.llm.run import Cost
+from uql.nl.aggregator import Citation
+from uql.nl.dag import NodeKind, Plan
+from uql.nl.execution import Output, Step
+from uql.nl.operators import Ranked
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.evidence import Why
+    from uql.plots import Plot
+
+_SHAPES = {
+    NodeKind.UQL: ("[", "]"),
+    NodeKind.SQL: ("[", "]"),
+    NodeKind.PYTHON: ("[[", "]]"),
+    NodeKind.PLOT: ("[/", "/]"),
+    NodeKind.ADAPTER: ("{{", "}}"),
+    NodeKind.ANSWER: ("([", "])"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A plan as text and as a Mermaid diagram, with what became of each node."""
+
+    plan: Plan | None
+    states: Mapping[str, str] = field(default_factory=dict)
+    operators: Mapping[str, tuple[Ranked, ...]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """One paragraph a node: its name, kind and inputs, then its body."""
+        if self.plan is None:
+            return "no plan"
+        parts = []
+        for node in self.plan.nodes:
+            reads = f" ← {', '.join(node.inputs)}" if node.inputs else ""
+            state = f" [{self.states[node.name]}]" if node.name in self.states else ""
+            lines = [f"{node.name}: {node.kind.value}{reads}{state}"]
+            lines += [f"  {line}" for line in node.body.splitlines()]
+            lines += [
+                f"  {r.operator.value} {r.confidence:.2f} over {', '.join(r.sources)}"
+                for r in self.operators.get(node.name, ())
+            ]
+            parts.append("\n".join(lines))
+        return "\n".join(parts)
+
+    @property
+    def mermaid(self) -> str:
+        """A diagram in Mermaid's language, an arrow from each node to those that read it."""
+        lines = ["flowchart TD"]
+        if self.plan is None:
+            return lines[0]
+        names = {node.name: f"n{i}" for i, node in enumerate(self.plan.nodes)}
+        for node in self.plan.nodes:
+            left, right = _SHAPES[node.kind]
+            said = " ".join(node.body.split())
+            said = said if len(said) <= 120 else said[:119] + "…"
+            label = f"{node.name} ({node.kind.value})" + (f"<br/>{_escaped(said)}" if said else "")
+            lines.append(f'  {names[node.name]}{left}"{label}"{right}')
+        for node in self.plan.nodes:
+            lines += [f"  {names[name]} --> {names[node.name]}" for name in node.inputs]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(slots=True)
+class Answer:
+    """The answer to a question.
+
+    Attributes:
+        question: as it was asked.
+        text: the answer in words; "" where there is none.
+        cannot: why it cannot be answered from this data, or was not; "" where it was.
+        value: the answer as data: a value, a list, a row as a dictionary, or rows.
+        json: summary, details, source, inference, extra.
+        tables: the results behind the answer, by the names of their nodes; `results` has those of every node.
+        plots: of the plot nodes.
+        plan: as text and Mermaid.
+        steps: of every node that ran, in that order: prompts, UQL, rows, time, cost.
+        readings: where the question is ambiguous, up to three precise ones, the first of which was answered.
+        citations: figures and names of the text with the cells they are; `unsupported` are figures that stand in no result.
+        cost: of all, planning and writing included; `seconds` is the time from question to answer.
+        partial: what limit was reached; "" where none was.
+        tries: how often a plan was written until it was valid; 0 where none was needed; `replans` after that.
+        signs: of the complexity checker, where it was asked.
+    """
+
+    question: str
+    text: str = ""
+    cannot: str = ""
+    value: Any = None
+    json: Mapping[str, Any] = field(default_factory=dict)
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    plots: list[Plot] = field(default_factory=list)
+    plan: PlanView = field(default_factory=lambda: PlanView(None))
+    steps: list[Step] = field(default_factory=list)
+    readings: tuple[str, ...] = ()
+    citations: list[Citation] = field(default_factory=list)
+    unsupported: list[str] = field(default_factory=list)
+    cost: Cost = field(default_factory=Cost)
+    seconds: float = 0.0
+    partial: str = ""
+    tries: int = 0
+    replans: int = 0
+    signs: tuple[str, ...] = ()
+    mode: str = "dag"
+    warnings: list[str] = field(default_factory=list)
+    results: dict[str, Output] = field(default_factory=dict, repr=False)
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def answered(self) -> bool:
+        return not self.cannot
+
+    @property
+    def uql(self) -> str:
+        """The statements of the plan, to be read, edited and run again: each stores its rows under its node's name."""
+        if self.plan.plan is None:
+            return ""
+        lines = [f"-- {name} is {origin}" for name, origin in self.origins.items() if name != origin]
+        for node in self.plan.plan.nodes:
+            sub = self.results[node.name].sub if node.name in self.results else None
+            if node.kind in (NodeKind.UQL, NodeKind.SQL):
+                lines.append(_to(node.body, node.name))
+            elif sub is not None and sub.uql:
+                lines.append(_to(sub.uql, node.name))
+            elif node.kind is NodeKind.PYTHON:
+                lines += [f"-- {node.name} is made by Python:", *(f"--   {line}" for line in node.body.splitlines())]
+        return "\n".join(lines)
+
+    def why(self, citation: Citation | int) -> Why | dict[str, Any]:
+        """What a figure of the answer rests on: the answers of the model behind its row, else the row itself.
+
+        Args:
+            citation: one of `citations`, or its position.
+        Raises: DataError (UQL515) where there is none.
+        """
+        if isinstance(citation, int):
+            if not 0 <= citation < len(self.citations):
+                raise DataError(
+                    f"there is no citation {citation}", code="UQL515", help=f"there are {len(self.citations)}"
+                )
+            citation = self.citations[citation]
+        output = self.results[citation.node]
+        trace = output.outcome.trace if output.outcome is not None else None
+        if trace is not None and citation.row < len(trace.behind):
+            return trace.why(citation.row)
+        if output.table is not None and citation.row < output.table.num_rows:
+            row: dict[str, Any] = output.table.slice(citation.row, 1).to_pylist()[0]
+            return row
+        return {"answer": output.sub.text if output.sub is not None else output.value}
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as JSON: what `uql ask --json` prints."""
+        return {
+            "question": self.question,
+            "answered": self.answered,
+            "answer": self.text,
+            "reason": self.cannot,
+            "value": self.value,
+            **{
+                key: self.json.get(key, [] if key == "source" else "")
+                for key in ("summary", "details", "source", "inference", "extra")
+            },
+            "readings": list(self.readings),
+            "citations": [{"text": c.text, "node": c.node, "row": c.row, "column": c.column} for c in self.citations],
+            "unsupported": self.unsupported,
+            "uql": self.uql,
+            "plan": self.plan.text,
+            "steps": [_step(step) for step in self.steps],
+            "cost": {
+                "calls": self.cost.calls,
+                "cached": self.cost.cached,
+                "input_tokens": self.cost.input_tokens,
+                "output_tokens": self.cost.output_tokens,
+                "usd": self.cost.usd,
+                "seconds": round(self.seconds, 3),
+            },
+            "partial": self.partial,
+        }
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Writes answer.json, answer.uql, plan.mmd, each table as CSV and each plot as SVG and PNG into a folder."""
+
+        into = Path(folder)
+        into.mkdir(parents=True, exist_ok=True)
+        written = [into / "answer.json", into / "answer.uql", into / "plan.mmd"]
+        written[0].write_text(
+            json.dumps(self.to_json(), default=str, ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
+        )
+        written[1].write_text(self.uql + "\n", encoding="utf-8")
+        written[2].write_text(self.plan.mermaid + "\n", encoding="utf-8")
+        for name, table in self.tables.items():
+            from uql.render import WRITERS
+
+            path = into / f"{name}.csv"
+            with path.open("w", encoding="utf-8", newline="") as stream:
+                WRITERS["csv"](table, stream, estimates={})
+            written.append(path)
+        for i, plot in enumerate(self.plots, 1):
+            for ending in (".svg", ".png"):
+                written.append(plot.save(into / f"plot{i}{ending}"))
+        return written
+
+    def __str__(self) -> str:
+        return self.text if self.answered else f"This cannot be answered: {self.cannot}"
+
+    def __repr__(self) -> str:
+        return f"<uql.Answer {str(self)[:80]!r}, {len(self.steps)} steps, {self.cost.calls} calls>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p>{escape(str(self))}</p><pre>{escape(self.plan.text)}</pre>"
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "node": step.node,
+        "kind": step.kind,
+        "state": step.state,
+        "body": step.body,
+        "problem": step.problem,
+        "tries": step.tries,
+        "rows": step.rows,
+        "seconds": round(step.seconds, 3),
+        "calls": step.cost.calls,
+        "usd": step.cost.usd,
+        "adapter": step.adapter,
+        "prompts": [{"task": p.task, "prompt": p.prompt, "reply": p.reply} for p in step.prompts],
+    }
+
+
+def _to(statement: str, name: str) -> str:
+    """A statement that stores its rows: TO stands before WITH (…)."""
+    from dataclasses import replace
+
+    from uql.compiler.parser import parse
+    from uql.compiler.syntax import Select, Union
+    from uql.compiler.unparse import unparse
+    from uql.errors import UQLError
+
+    try:
+        tree = parse(statement)
+    except UQLError:
+        return f"CREATE TABLE {name} AS {statement};"
+    if not isinstance(tree, Select | Union):
+        return f"{statement};"
+    return unparse(replace(tree, to=name)) + ";"
+
+
+def _escaped(text: str) -> str:
+    return text.replace('"', "#quot;").replace("<", "#lt;").replace(">", "#gt;")
+
+
+def hidden_columns(sources: Mapping[str, Any]) -> frozenset[str]:
+    """Lower-case names of the private columns of these sources."""
+    return frozenset(f.name.lower() for source in sources.values() for f in source.fields if f.private)
+
+
+__all__: Sequence[str] = ("Answer", "PlanView", "hidden_columns")

@@ -1,0 +1,157 @@
+"""What a node gives, whether that is valid, and what is told of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from uql.llm.run import Cost
+from uql.nl.context import Prompted
+from uql.nl.dag import Node, NodeKind, SubAnswer
+from uql.schema import Field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.plots import Plot
+    from uql.result import Outcome
+
+NOTHING = frozenset(
+    {"", "unknown", "not found", "none", "null", "n/a", "nan", "no answer", "not available", "cannot be determined"}
+)
+_ERRORS = ("error:", "traceback (most recent", "exception:")
+EMPTY = "it gives no rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What one node gave.
+
+    Attributes:
+        table: its rows, where it makes a table.
+        value: JSON of a python node, or what an adapter answered.
+        plots: of a plot node.
+        outcome: of a UQL statement: estimates, errors, evidence.
+        sub: of an adapter node.
+        fields: its columns, for the nodes behind it.
+    """
+
+    table: pa.Table | None = None
+    value: Any = None
+    plots: tuple[Plot, ...] = ()
+    outcome: Outcome | None = None
+    sub: SubAnswer | None = None
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def rows(self) -> int | None:
+        return None if self.table is None else int(self.table.num_rows)
+
+
+@dataclass(slots=True)
+class Step:
+    """One node's run, as the user may look at it.
+
+    Attributes:
+        node: its name; `kind`, `description`, `body` (UQL, Python, specification or sub-query, as it ran).
+        state: "done", "failed" (with `problem`), "blocked" (an input is missing) or "skipped".
+        prompts: what was asked of the planning model in this step, with the replies.
+        tries: 1, or 2 where it debugged itself.
+        rows: of its table.
+        began_s, seconds: since the first node began, and of this one.
+        cost: of its calls to models.
+        adapter: who answered, of an adapter node; `attempts` how many operators and adapters were tried.
+        tried: the bodies that failed before, with the reasons.
+    """
+
+    node: str
+    kind: str
+    body: str
+    description: str = ""
+    state: str = "blocked"
+    problem: str = ""
+    prompts: list[Prompted] = field(default_factory=list)
+    tries: int = 0
+    rows: int | None = None
+    began_s: float = 0.0
+    seconds: float = 0.0
+    cost: Cost = field(default_factory=Cost)
+    adapter: str = ""
+    attempts: int = 0
+    tried: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def uql(self) -> str | None:
+        """The statement, of a node that is one."""
+        return self.body if self.kind in (NodeKind.UQL, NodeKind.SQL) else None
+
+    def __str__(self) -> str:
+        rows = "" if self.rows is None else f", {self.rows:,} rows"
+        usd = "" if not self.cost.usd else f", ${self.cost.usd:.4f}"
+        why = f": {self.problem}" if self.problem else ""
+        return f"{self.node} ({self.kind}) {self.state}{rows}, {self.cost.calls} calls, {self.seconds:.1f} s{usd}{why}"
+
+
+def problem_of(node: Node, output: Output, sources: Collection[str]) -> str | None:
+    """Why an output is not valid; None: it is. Its type, its columns, rows, words that say nothing, sources that are not there."""
+    if output.sub is not None:
+        return _problem_of_answer(output.sub, {name.lower() for name in sources})
+    table = output.table
+    if node.kind is NodeKind.PLOT:
+        return None if output.plots else "it drew nothing"
+    if table is None:
+        return "its value says nothing" if says_nothing(output.value) else None
+    low = {name.lower() for name in table.column_names}
+    missing = [name for name in node.columns if name.lower() not in low]
+    if missing:
+        return f"it has no column {missing[0]}; it has {', '.join(table.column_names)}"
+    if table.num_rows == 0:
+        return None if node.may_be_empty else EMPTY
+    if table.num_rows == 1 and table.num_columns == 1 and says_nothing(table.column(0)[0].as_py()):
+        return f"its only value is {table.column(0)[0].as_py()!r}"
+    if all(column.null_count == table.num_rows for column in table.columns):
+        return "all its values are NULL"
+    return None
+
+
+def _problem_of_answer(answer: SubAnswer, sources: Collection[str]) -> str | None:
+    if answer.problem is not None:
+        return answer.problem
+    if answer.value is None and not answer.text.strip():
+        return "there is no answer"
+    if says_nothing(answer.value if answer.value is not None else answer.text):
+        return f"the answer says nothing: {answer.text[:80]!r}"
+    unknown = [name for name in answer.sources if name.lower() not in sources]
+    return f"it cites {unknown[0]!r}, which is no source" if unknown else None
+
+
+def says_nothing(value: Any) -> bool:
+    """NULL, an empty list, "unknown", "not found", or the text of an error.
+
+    >>> [says_nothing(v) for v in (None, "Unknown.", "Error: no key", [], 0, "Rome")]
+    [True, True, True, True, False, False]
+    """
+    if value is None:
+        return True
+    if isinstance(value, str):
+        low = value.strip().strip(".!").lower()
+        return low in NOTHING or low.startswith(_ERRORS)
+    if isinstance(value, list | dict | tuple):
+        return not value
+    return isinstance(value, float) and value != value
+
+
+def fields_of(table: pa.Table, like: Mapping[str, Field]) -> tuple[Field, ...]:
+    """The columns of rows with DuckDB's types; those of a name and type in `like` hold what they hold there."""
+    import duckdb
+
+    with duckdb.connect(":memory:") as connection:
+        connection.register("given", table.slice(0, 0))
+        described = connection.execute("DESCRIBE SELECT * FROM given").fetchall()
+    made = []
+    for row in described:
+        name, kind = str(row[0]), str(row[1])
+        same = like.get(name)
+        made.append(same if same is not None and same.type == kind else Field(name, kind))
+    return tuple(made)

@@ -1,0 +1,69 @@
+"""Logical steps first, each mapped to a node when its inputs are there. Source: CAESURA's planning and mapping phases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from uql.nl import clauses
+from uql.nl.prompts import Schema, Wording, array, obj, rules_text, text
+from uql.nl.prompts.planner import SQL, plot_form, text_form
+
+VERSION = "interleaved-1"
+MOST = 6
+TOOLS = (
+    "Steps may: select, filter, join, group and sort the rows of tables; read a fact from each text, or see it "
+    "in each image, as a new column; keep "
+    "the rows whose text or image meets a condition; compute with Python; draw a plot."
+)
+
+
+def steps(question: str, schema: str, rules: Sequence[str], why: str = "", kept: str = "") -> Wording:
+    """The logical plan: steps in words, each with its inputs, its output and the columns it adds."""
+    there = f"These results are there already; use them:\n{kept}\n\n" if kept else ""
+    again = f"The plan before failed: {why}\n\n" if why else ""
+    return Wording(
+        "steps",
+        VERSION,
+        f"You plan how a question is answered from a database, step by step, in words. {TOOLS} Use as few steps "
+        f"as possible. Each names the tables "
+        "it reads, which are tables of the database or outputs of earlier steps, and its output, a new name. "
+        "The last step gives the answer.",
+        f"Database:\n{schema}\n\n{rules_text(rules)}{there}{again}Question: {question}\n\nThe steps:",
+        obj(
+            {
+                "steps": array(
+                    obj(
+                        {
+                            "description": text(240),
+                            "inputs": array({"type": "string", "maxLength": 40}, 4, 1),
+                            "output": clauses.NAME,
+                            "new_columns": array(clauses.NAME, 5),
+                        }
+                    ),
+                    MOST,
+                    1,
+                )
+            }
+        ),
+        700,
+    )
+
+
+def mapping(question: str, step: str, schema: str, observed: str, why: str = "") -> Wording:
+    """One step as a node, now that its inputs are there."""
+    again = f"Your last try failed: {why}\n\n" if why else ""
+    return Wording(
+        "mapping",
+        VERSION,
+        f"{SQL}\nYou write one step of a plan: a uql query, Python over lists of dictionaries by their names, "
+        f"or a plot.",
+        f"Tables:\n{schema}\n\nRows of them so far:\n{observed}\n\nThe whole question: {question}\n\n{again}The "
+        f"step: {step}\n\nThe node:",
+        obj({"node": _one()}),
+        700,
+    )
+
+
+def _one() -> Schema:
+    kinds = text_form()["properties"]["nodes"]["items"]["anyOf"][:2]
+    return {"anyOf": [*kinds, plot_form(clauses.NAME)]}

@@ -1,0 +1,89 @@
+"""How a node of each kind is run. What it needs is in the workspace, what it makes goes there under its name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from uql.compiler.parser import parse
+from uql.compiler.syntax import Select, Union
+from uql.errors import QuestionError, UQLError
+from uql.nl.context import AskContext
+from uql.nl.dag import Node, NodeKind
+from uql.nl.execution import Output, fields_of
+from uql.schema import Field
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+async def run_node(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> Output:
+    """The output of a node whose inputs are there. Raises what its statement, source or specification raises."""
+    match node.kind:
+        case NodeKind.UQL:
+            tables = [*ctx.sources, *node.inputs]
+            outcome = await ctx.uql(node.body, tables=tables, to=node.name)
+            table = ctx.table(node.name)
+            return Output(table, outcome=outcome, fields=fields_of(table, _known(node, outputs, ctx)))
+        case NodeKind.SQL:
+            table = await ctx.sql(node.body, tables=[*ctx.sources, *node.inputs], to=node.name)
+            return Output(table, fields=fields_of(table, _known(node, outputs, ctx)))
+        case NodeKind.PYTHON:
+            return await _python(node, outputs, ctx)
+        case NodeKind.PLOT:
+            from uql.nl.checks import typed
+            from uql.nl.plot_node import make_plots
+
+            tables_ = {name: ctx.table(name) for name in node.inputs}
+            body = typed(node.body, {name: fields_of(table, {}) for name, table in tables_.items()})
+            plots = await asyncio.to_thread(make_plots, body, tables_)
+            return Output(plots=plots)
+    raise QuestionError(f"a node of kind {node.kind.value} is not run here")
+
+
+async def _python(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> Output:
+    from uql.nl.python_node import run_python
+
+    given: dict[str, Any] = {}
+    for name in node.inputs:
+        made = outputs.get(name)
+        given[name] = ctx.table(name) if made is None or made.table is not None else made.value
+    done = await asyncio.to_thread(run_python, node.body, given)
+    if done.table is None:
+        return Output(value=done.value)
+    ctx.put(node.name, done.table)
+    return Output(done.table, done.value, fields=fields_of(done.table, {}))
+
+
+def _known(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> dict[str, Field]:
+    """The columns of everything it may read, by name: an image that it passes on is still an image."""
+    fields = [f for source in ctx.sources.values() for f in source.fields if f.is_unstructured]
+    fields += [f for name in node.inputs if name in outputs for f in outputs[name].fields if f.is_unstructured]
+    return {f.name: f for f in fields}
+
+
+def budget_of(node: Node) -> int | None:
+    """The calls that WITH (budget = n) of a statement names."""
+    if node.kind is not NodeKind.UQL:
+        return None
+    try:
+        tree = parse(node.body)
+    except UQLError:
+        return None
+    if not isinstance(tree, Select | Union):
+        return None
+    named = [o.value for o in tree.options if o.name.lower() == "budget" and isinstance(o.value, int)]
+    return named[0] if named else None
+
+
+def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
+    """The first rows as a prompt shows them: no bytes, no private columns, texts on one short line."""
+    from uql.llm.prompts.rows import short
+
+    shown = [name for name in table.column_names if name.lower() not in hidden]
+    made = []
+    for row in table.select(shown).slice(0, rows).to_pylist():
+        cells = {k: short(v) if isinstance(v, str) else v for k, v in row.items() if not isinstance(v, bytes)}
+        made.append(cells)
+    return made
