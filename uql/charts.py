@@ -164,7 +164,7 @@ class _Shape:
 
     def _interval(self) -> str:
         inexact = any(not e.exact for found in self.result.estimates.values() for e in _listed(found))
-        return "bars and intervals are estimates" if inexact and not self.times else "estimates" if inexact else ""
+        return "estimates with their intervals" if inexact else ""
 
     def _with_bounds(self, value: str) -> pa.Table:
         """The table with the columns value\\0low and value\\0high, NULL where exact."""
