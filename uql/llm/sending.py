@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from uql.errors import BackendError
+from uql.llm import chunks
 from uql.llm.asked import Slot
 from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event, Events
@@ -136,7 +137,12 @@ class Sender:
         self, request: Request, provider: Provider, limiter: Limiter, attempt: int, source: str
     ) -> Problem | tuple[Reply | None, Event, CallError | None]:
         """One call: reserved, sent within the limits, counted. A Problem where it was not sent."""
-        most_in, most_out = provider.tokens_at_most(request)
+        try:
+            parts = chunks.requests(provider, request)
+        except CallError as error:
+            return Problem(error.kind, error.message)
+        bounds = [provider.tokens_at_most(part) for part in parts]
+        most_in, most_out = sum(b[0] for b in bounds), sum(b[1] for b in bounds)
         limiter.adopt(provider.limits)
         async with limiter.slot(most_in + most_out) as taken:
             if self._interrupted:
@@ -153,12 +159,12 @@ class Sender:
             paid_in, paid_out = most_in, 0  # what is charged where nobody can tell what was paid
             began = time.monotonic()
             left = self.budget.seconds_left
-            timeout = request.timeout_s if provider.limits.timed else None
+            timeout = request.timeout_s * len(parts) if provider.limits.timed else None
             if timeout is not None and left is not None:
                 timeout = max(0.01, min(timeout, left))
             try:
                 async with asyncio.timeout(timeout):
-                    reply = await provider.answer(request)
+                    reply = await chunks.answered(provider, parts)
                 if len(reply.answers) != len(request.questions):
                     fault = CallError(
                         "wrong_type", f"{len(request.questions)} questions were asked, {len(reply.answers)} answered"

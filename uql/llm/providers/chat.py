@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from uql.llm.chunks import LONGEST, room
 from uql.llm.pictures import fitted
 from uql.llm.prompts import choice, compare, fused
 from uql.llm.prompts.rows import media
@@ -15,10 +16,8 @@ from uql.llm.providers.base import Answer, CallError, Problem, Request
 from uql.llm.providers.labels import label_masses
 from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
 
-LONGEST = 400_000  # characters of a cell that are sent at most where the model's context is not known
 SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}  # as OpenAI's protocol calls them
 SOUND_BYTES_A_TOKEN = 100  # fewer than any vendor's: an upper bound of what a sound costs
-CHARS_A_TOKEN = 3  # a careful lower bound, to cut rows by
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +68,11 @@ def tokens_at_most(request: Request, *, image_tokens: int = 3200) -> tuple[int, 
 
 def cut(row: Row, context: int | None, reserved: int) -> tuple[Row, bool]:
     """The row with texts no longer than the context can hold, and whether one was cut at its end."""
-    room = LONGEST if context is None else max(1000, (context - reserved - 1500) * CHARS_A_TOKEN)
+    most = room(context, reserved)
     texts = [c for c in row.cells if isinstance(c.value, str)]
-    if sum(len(str(c.value)) for c in texts) <= room:
+    if sum(len(str(c.value)) for c in texts) <= most:
         return row, False
-    each = max(200, room // max(1, len(texts)))
+    each = max(200, most // max(1, len(texts)))
     cells = tuple(replace(c, value=c.value[:each]) if isinstance(c.value, str) else c for c in row.cells)
     return replace(row, cells=cells), True
 

@@ -1,0 +1,185 @@
+"""Rows longer than the model's context: shown in pieces, whose answers are put together.
+
+A condition holds if it holds for a piece; a label is the one that most of the text supports; a level is the mean over the text; lists
+are united, structs filled field by field, and of single values the first is taken, with a warning where pieces differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from uql.llm.providers.base import Answer, CallError, Provider, Reply, Request
+from uql.llm.questions import NONE, Cell, Choice, Compare, Predicate, Question, Row, Score, Write
+
+LONGEST = 400_000  # bytes of a row that are sent at most where the model's context is not known
+BYTES_A_TOKEN = 3  # a careful lower bound
+LEAST = 1_000  # bytes of a piece
+MARGIN = 1_500  # tokens of the instruction and the questions, at most an eighth of the context
+OVERLAP = 200  # characters that a piece shares with the one before it, so that no sentence is lost between them
+MOST_PIECES = 64
+
+
+def room(context: int | None, reserved: int) -> int:
+    """Bytes of a row that fit into a context of so many tokens, of which some are reserved for the reply.
+
+    >>> room(None, 100), room(4096, 96)
+    (400000, 10464)
+    """
+    if context is None:
+        return LONGEST
+    return max(LEAST, (context - reserved - min(MARGIN, context // 8)) * BYTES_A_TOKEN)
+
+
+def size(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def pieces(row: Row, most: int) -> list[Row]:
+    """The row as it is where it fits into `most` bytes, else rows that each show a part of its long texts.
+
+    Short texts are in every piece. Raises CallError (too_long) where there would be more than MOST_PIECES.
+    """
+    sizes = [size(c.value) if isinstance(c.value, str) else 0 for c in row.cells]
+    if sum(sizes) <= most:
+        return [row]
+    short = most // (2 * len(sizes))
+    long = [i for i, n in enumerate(sizes) if n > short]
+    each = (most - sum(n for n in sizes if n <= short)) // len(long)
+    parts = {i: split(str(row.cells[i].value), each) for i in long}
+    if math.prod(len(p) for p in parts.values()) > MOST_PIECES:
+        raise CallError("too_long", f"the row has {sum(sizes):,} bytes and the model is shown {most:,} at once")
+    found = []
+    for chosen in product(*parts.values()):
+        texts = dict(zip(parts, chosen, strict=True))
+        cells = (_with(c, texts[i]) if i in texts else c for i, c in enumerate(row.cells))
+        found.append(replace(row, cells=tuple(cells)))
+    return found
+
+
+def _with(cell: Cell, text: str) -> Cell:
+    return replace(cell, value=text)
+
+
+def split(text: str, most: int) -> list[str]:
+    """Parts of at most `most` bytes that overlap a little and end between words where they can.
+
+    >>> split("one two three four", 9)
+    ['one two', 'three', 'four']
+    """
+    step = max(1, int(len(text) * most / max(1, size(text))))
+    overlap = min(OVERLAP, step // 8)
+    found, start = [], 0
+    while start < len(text):
+        end = min(len(text), start + step)
+        while size(text[start:end]) > most and end > start + 1:
+            end -= max(1, (end - start) // 16)
+        if end < len(text):
+            space = max(text.rfind("\n", start + step // 2, end), text.rfind(" ", start + step // 2, end))
+            end = space if space > start else end
+        found.append(text[start:end].strip())
+        if end >= len(text):
+            break
+        start = max(start + 1, end - overlap)
+        if overlap:
+            space = text.find(" ", start, end + 1)
+            start = space + 1 if space >= 0 else start
+    return [part for part in found if part]
+
+
+def requests(provider: Provider, request: Request) -> list[Request]:
+    """The requests that a row takes: one, or one for each of its pieces."""
+    context = provider.capabilities.context
+    chars = sum(len(c.value) for c in request.row.cells if isinstance(c.value, str))
+    if chars <= LEAST // 4 or all(isinstance(q, Write) for q in request.questions):
+        return [request]
+    reserved = 0 if context is None else provider.tokens_at_most(replace(request, row=Row()))[1]
+    most = room(context, reserved)
+    return [replace(request, row=row) for row in pieces(request.row, most)]
+
+
+async def answered(provider: Provider, asked: Sequence[Request]) -> Reply:
+    """The reply to a row from those to its pieces, one after another; a condition that holds is asked no further."""
+    if len(asked) == 1:
+        return await provider.answer(asked[0])
+    replies: list[Reply] = []
+    for request in asked:
+        replies.append(await provider.answer(request))
+        if all(isinstance(q, Predicate) for q in request.questions) and all(
+            a.value is True for a in replies[-1].answers
+        ):
+            break
+    warnings = list(dict.fromkeys(w for reply in replies for w in reply.warnings))
+    warnings.append(f"rows longer than the context of {provider.name} were asked in pieces")
+    weights = [sum(size(c.value) for c in r.row.cells if isinstance(c.value, str)) for r in asked[: len(replies)]]
+    answers = []
+    for n, question in enumerate(asked[0].questions):
+        answers.append(merged(question, [reply.answers[n] for reply in replies], weights, warnings))
+    return Reply(
+        tuple(answers),
+        sum(r.input_tokens for r in replies),
+        sum(r.output_tokens for r in replies),
+        sum(r.requests for r in replies),
+        tuple(warnings),
+    )
+
+
+def merged(question: Question, answers: Sequence[Answer], weights: Sequence[float], warnings: list[str]) -> Answer:
+    """One answer from those about the pieces of a row.
+
+    Args:
+        weights: (pieces,) how much of the text each piece shows.
+        warnings: gets a line where pieces give different values.
+    """
+    yes = [a for a in answers if a.problem is None and a.value is True]
+    if isinstance(question, Predicate) and yes:
+        return max(yes, key=lambda a: a.probability if a.probability == a.probability else 0.0)
+    failed = next((a for a in answers if a.problem is not None), None)
+    if failed is not None:
+        return failed
+    known = [(a, w) for a, w in zip(answers, weights, strict=True) if a.value is not None]
+    if not known:
+        return answers[0]
+    match question:
+        case Predicate():
+            return max((a for a, _ in known), key=lambda a: a.probability if a.probability == a.probability else 0.0)
+        case Choice(many=True, labels=labels):
+            held = {label for a, _ in known for label in a.value}
+            return Answer([label for label in labels if label in held])
+        case Choice():
+            return _label([(a, w) for a, w in known if a.value != NONE] or known)
+        case Score():
+            whole = sum(w for _, w in known)
+            return Answer(sum(float(a.value) * w for a, w in known) / whole)
+        case Compare():
+            return _label(known)
+    return _value(question, [a.value for a, _ in known], warnings)
+
+
+def _label(known: Sequence[tuple[Answer, float]]) -> Answer:
+    """The label with the greatest weight of text behind it, each piece counted with its probability."""
+    mass: dict[str, float] = {}
+    for answer, weight in known:
+        sure = answer.probability if answer.probability == answer.probability else 1.0
+        mass[answer.value] = mass.get(answer.value, 0.0) + weight * sure
+    best = max(mass, key=mass.__getitem__)
+    return Answer(best, mass[best] / sum(w for _, w in known))
+
+
+def _value(question: Question, values: list[Any], warnings: list[str]) -> Answer:
+    if all(isinstance(v, list) for v in values):
+        united: list[Any] = []
+        for value in values:
+            united += [item for item in value if item not in united]
+        return Answer(united)
+    if all(isinstance(v, dict) for v in values):
+        filled = dict(values[0])
+        for value in values[1:]:
+            filled |= {k: v for k, v in value.items() if filled.get(k) is None}
+        return Answer(filled)
+    if any(v != values[0] for v in values):
+        warnings.append(f'"{question.text[:60]}": pieces of a long row gave different values; the first was taken')
+    return Answer(values[0])
