@@ -75,7 +75,6 @@ def _quoted(node: Node, workspace: Workspace, sources: Sequence[str]) -> tuple[f
     if node.inputs:
         return None
     try:
-        quote = workspace.quote(node.body, sources)
+        return workspace.quote(node.body, sources)
     except UQLError:
         return None
-    return quote.calls.expected, quote.calls.high, quote.usd.expected if quote.usd is not None else None

@@ -23,7 +23,6 @@ from uql.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.compiler.cost import Quote
     from uql.connection import Connection
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
@@ -99,12 +98,16 @@ class Workspace:
             self.put(to, with_bounds(outcome))
         return outcome
 
-    def quote(self, text: str, tables: Collection[str]) -> Quote:
-        """The price of a UQL query over these sources. Asks no model. Raises as `uql`."""
+    def quote(self, text: str, tables: Collection[str]) -> tuple[float, float, float | None]:
+        """The calls of a UQL query over these sources, expected and at most, and the USD expected (None: not known).
+
+        Asks no model. Raises as `uql`.
+        """
         checked = check_uql(text, tables)
         self.load(tables_of(checked, tables))
         with self._connection() as connection:
-            return connection.uql(checked).quote()
+            found = connection.uql(checked).quote()
+        return found.calls.expected, found.calls.high, found.usd.expected if found.usd is not None else None
 
     async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
         """The rows of one concrete SELECT, in a thread; `to` keeps them."""

@@ -1,0 +1,189 @@
+"""`uql ask [database] "question"`: a question in words, answered by UQL that is shown."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uql.command import outcome
+from uql.command.outcome import Code, UsageError, narrate
+
+if TYPE_CHECKING:
+    from uql.nl.answer import Answer, PlanView
+    from uql.nl.pricing import PlanPrice
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+CONFIRM_OVER = 0.10  # USD
+_ROWS = 40
+
+
+@app.command(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 answered, 1 cannot be answered (the reason is on stderr), 2 usage or configuration, 3 model unreachable or "
+    "missing, 4 a limit was reached (what was found is written), 130 interrupted.",
+)
+def ask(
+    words: Annotated[list[str], typer.Argument(metavar="[DATABASE] QUESTION", help="A DuckDB file, and the question.")],
+    table: Annotated[
+        list[str] | None, typer.Option("--table", metavar="NAME=FILE", help="A file (CSV, JSON, Parquet) as a table.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="FOLDER", help="Write answer, UQL, plan, tables, plots here."),
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(help="dag: a plan at once; meta: sub-queries; interleaved: step by step.")
+    ] = "dag",
+    style: Annotated[str, typer.Option(help="short: at most ten words; full: with details and sources.")] = "short",
+    rule: Annotated[list[str] | None, typer.Option("--rule", help="A rule of the use case, in words.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write the answer as JSON, with its plan and steps.")] = False,
+    show_plan: Annotated[bool, typer.Option("--plan", help="Print the plan, its UQL and price; run nothing.")] = False,
+    show_uql: Annotated[bool, typer.Option("--uql", help="Print the UQL of the answer below it.")] = False,
+    model: Annotated[str | None, typer.Option(help="That reads rows: local, openai:NAME, anthropic:NAME …")] = None,
+    planner: Annotated[str | None, typer.Option(help="That plans and writes, where it is another one.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Calls at most over all of it; 1024 without.")] = None,
+    max_cost: Annotated[str | None, typer.Option(help="USD at most.")] = None,
+    confirm_over: Annotated[
+        float, typer.Option(help="Ask before running what may cost more USD than this.")
+    ] = CONFIRM_OVER,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    no_checker: Annotated[bool, typer.Option("--no-checker", help="Mode meta: decompose every question.")] = False,
+    no_decomposer: Annotated[bool, typer.Option("--no-decomposer", help="Mode meta: decompose none.")] = False,
+    no_progress: Annotated[bool, typer.Option("--no-progress", help="Say nothing while running.")] = False,
+) -> None:
+    """Answer a question about the tables, texts and images of a database.
+
+    uql ask shop.duckdb "How many reviews of the kettle complain about the lid?"
+    """
+
+    def work() -> int:
+        if len(words) > 2:
+            raise UsageError("ask takes a database and a question", help="put the question in quotes")
+        if output is not None and Path(output).exists() and not Path(output).is_dir():
+            raise UsageError(f"{output} is not a folder", help="-o takes the name of a folder")
+        settings = {"model": model, "budget": budget, "max_cost": max_cost}
+        options: dict[str, Any] = {
+            "mode": mode,
+            "style": style,
+            "rules": tuple(rule or ()),
+            "planner": planner,
+            "checker": not no_checker,
+            "decomposer": not no_decomposer,
+        }
+        if show_plan:
+            options |= {"confirm": _show, "confirm_over": -1.0}
+        elif not yes:
+            options |= {"confirm": _confirmed, "confirm_over": confirm_over}
+        answer = _run(
+            words, table or [], {k: v for k, v in settings.items() if v is not None}, options, not no_progress
+        )
+        if show_plan:
+            return Code.OK if answer.plan.plan is not None and answer.cannot.startswith(_SHOWN) else _failed(answer)
+        return _written(answer, output, as_json, show_uql)
+
+    raise typer.Exit(outcome.run(work))
+
+
+def _run(
+    words: list[str], tables: list[str], settings: dict[str, Any], options: dict[str, Any], progress: bool
+) -> Answer:
+    from uql.command.query import Request, connect
+    from uql.progress import Progress
+
+    database, question = (None, words[0]) if len(words) == 1 else (words[0], words[1])
+    if database is not None and not Path(database).exists():
+        raise UsageError(f"there is no database {database}")
+    with connect(Request(question, database, settings=settings)) as con:
+        for given in tables:
+            name, equals, file = given.partition("=")
+            if not equals or not name.isidentifier():
+                raise UsageError(f"--table {given!r} is not NAME=FILE", help="as --table reviews=reviews.csv")
+            if not Path(file).exists():
+                raise UsageError(f"there is no file {file}")
+            quoted = file.replace("'", "''")
+            con.sql(
+                f"CREATE TEMP VIEW {name} AS SELECT * FROM '{quoted}'"
+                if database
+                else f"CREATE VIEW {name} AS SELECT * FROM '{quoted}'"
+            )
+        with Progress(enabled=progress) as shown:
+            stop = con.on_event(shown)
+            try:
+                return con.ask(question, **options)
+            finally:
+                stop()
+
+
+_SHOWN = "it was not confirmed"
+
+
+def _show(price: PlanPrice, plan: PlanView) -> bool:
+    """Prints a plan with its price, and runs nothing."""
+    print(plan.text)
+    print(f"\nprice: {price}")
+    return False
+
+
+def _confirmed(price: PlanPrice, plan: PlanView) -> bool:
+    """Asks on a terminal; elsewhere nothing that costs more than `confirm_over` is run without --yes."""
+    narrate(plan.text)
+    narrate(f"price: {price}")
+    if not sys.stdin.isatty():
+        narrate("not run: confirm with --yes, or raise --confirm-over", "note")
+        return False
+    narrate("run it? [y/N]")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool) -> int:
+    if output is not None and (answer.results or answer.answered):
+        for path in answer.save(output):
+            narrate(f"wrote {path}")
+    if as_json:
+        print(json.dumps(answer.to_json(), default=str, ensure_ascii=False, indent=2))
+    elif answer.answered:
+        _print(answer)
+        if show_uql and answer.uql:
+            print(f"\n{answer.uql}")
+    for reading in answer.readings:
+        narrate(f"may also mean: {reading}" if reading != answer.readings[0] else f"read as: {reading}")
+    if answer.json.get("extra"):
+        narrate(str(answer.json["extra"]), "note")
+    for warning in answer.warnings:
+        narrate(warning, "warning")
+    usd = "" if not answer.cost.usd else f", ${answer.cost.usd:.4f}"
+    narrate(
+        f"{len(answer.steps)} steps, {answer.cost.calls} calls, {answer.cost.cached} from the ledger, {answer.seconds:.1f} s{usd}"
+    )
+    return _failed(answer) if not answer.answered else Code.BUDGET if answer.partial else Code.OK
+
+
+def _print(answer: Answer) -> None:
+    """The words, and the rows where they are more than that."""
+    from uql import render
+
+    print(render.printable(answer.text))
+    for key in ("details", "inference"):
+        if answer.json.get(key):
+            print(render.printable(str(answer.json[key])))
+    if isinstance(answer.value, list | dict):
+        for name, table in answer.tables.items():
+            output = answer.results[name].outcome
+            types = (
+                output.types
+                if output is not None and len(output.types) == table.num_columns
+                else [""] * table.num_columns
+            )
+            estimates = output.estimates if output is not None else {}
+            print(render.table(table, types=types, estimates=estimates, max_rows=_ROWS, width=None))
+    for plot in answer.plots:
+        narrate(f"a plot: {plot.title}; -o FOLDER writes it")
+
+
+def _failed(answer: Answer) -> int:
+    narrate(f"this cannot be answered: {answer.cannot}", "error")
+    return Code.BUDGET if answer.partial else Code.QUERY
