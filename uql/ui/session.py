@@ -34,6 +34,7 @@ class Work:
     kind: Literal["uql", "ask"]
     status: Status = "waiting"
     counts: Counts = field(default_factory=Counts)
+    nodes: dict[str, str] = field(default_factory=dict)  # of a question's plan: how far each is
     asked: Counter[str] = field(default_factory=Counter)  # calls by the first text of their question
     version: int = 0  # grows with every change
     started: float = 0.0  # seconds, monotonic
@@ -46,7 +47,9 @@ class Work:
         """Takes in an event of the run."""
         self.counts.add(event)
         self.counts.seconds = time.monotonic() - self.started
-        if event.kind == "call":
+        if event.kind == "node":
+            self.nodes[event.node] = event.state
+        elif event.kind == "call":
             self.asked[event.text] += 1
         self.version += 1
 
@@ -64,6 +67,7 @@ class Work:
             "calls": counts.calls,
             "cap": counts.cap,
             "asked": dict(self.asked),
+            "nodes": dict(self.nodes),
             "estimates": [
                 {"name": name, "text": format_estimate(e), "value": e.value, "low": e.low, "high": e.high}
                 for name, e in list(counts.estimates.items())

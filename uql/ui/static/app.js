@@ -85,7 +85,8 @@ function progress() {
   $("line").textContent = `${current.status}: ${line}${current.seconds ? `, ${current.seconds.toFixed(1)} s` : ""}`;
   for (const e of current.estimates) history.push({ name: e.name, at: current.calls, low: e.low, high: e.high, value: e.value });
   $("estimates").replaceChildren(...current.estimates.map((e) => make("figure", {}, narrowing(e.name), make("figcaption", { textContent: `${e.name || "estimate"} = ${e.text}` }))));
-  drawPlan();
+  if (current.kind === "uql") drawPlan();
+  else if (!current.answer) $("view-answer").replaceChildren(make("ul", {}, ...Object.entries(current.nodes).map(([name, state]) => make("li", { textContent: `${name}: ${state}` }))));
 }
 function narrowing(name) {
   const points = history.filter((p) => p.name === name && Number.isFinite(p.low) && Number.isFinite(p.high));
@@ -207,6 +208,8 @@ async function drawRuns() {
 function drawAnswer() {
   const a = current.answer;
   const parts = [make("p", {}, make("b", { textContent: a.text }))];
+  for (const note of a.notes) parts.push(make("p", { className: "quiet", textContent: note }));
+  for (const svg of a.plots) parts.push(make("img", { alt: "Plot of the answer", src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` }));
   if (a.nodes.length) parts.push(picture(a.nodes));
   for (const s of a.steps) parts.push(make("details", {}, make("summary", { textContent: s.title }), make("pre", { textContent: s.text })));
   if (a.uql) {
