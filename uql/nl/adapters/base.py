@@ -1,0 +1,131 @@
+"""The interface of adapters, and what they share: evidence packed into a prompt, and the form of an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from uql.llm.questions import Cell
+from uql.nl.context import AskContext, Source
+from uql.nl.dag import Operator, SubAnswer
+from uql.nl.prompts import BOOLEAN, Schema, array, obj, one_of, text
+from uql.schema import Modality
+
+ALL = tuple(Operator)
+CHARS_A_TOKEN = 4
+ROWS_READ = 2_000  # of a source, among which evidence is chosen
+LONGEST_CELL = 600  # characters
+_WORD = re.compile(r"\w+")
+
+
+class Adapter(Protocol):
+    """A way to answer a sub-query.
+
+    `name` is what routers and plans call it; `capable` says whether it can take an operator's sub-queries at all. `run` answers
+    from the sources given and nothing else; where there is no answer its `problem` says why. It raises UQLError where models,
+    budgets or statements fail.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def capable(self, operator: Operator) -> bool: ...
+
+    async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer: ...
+
+
+def answer_schema(sources: Sequence[str]) -> Schema:
+    """The form of an answer in words: whether there is one, the answer, and the sources it rests on."""
+    return obj({"found": BOOLEAN, "answer": text(1200), "sources": array(one_of(list(sources)), len(sources))})
+
+
+def sub_answer(reply: Mapping[str, Any], adapter: str, confidence: float | None = None) -> SubAnswer:
+    """The answer of a reply in the form of `answer_schema`."""
+    said = str(reply.get("answer", "")).strip()
+    if not reply.get("found", True) or not said:
+        return SubAnswer(None, "", adapter=adapter, problem=f"not in the evidence: {said or 'no answer'}")
+    named = tuple(dict.fromkeys(str(name) for name in reply.get("sources", ())))
+    return SubAnswer(said, said, named, adapter, confidence)
+
+
+def overlap(query: str, said: str) -> float:
+    """The share of the query's words, of three letters or more, that stand in a text.
+
+    >>> overlap("Which team won in Denver?", "Denver lost to the visiting team")
+    0.5
+    """
+    wanted = {word for word in _WORD.findall(query.casefold()) if len(word) > 2}
+    return len(wanted & set(_WORD.findall(said.casefold()))) / len(wanted) if wanted else 0.0
+
+
+def written(row: Mapping[str, Any], shown: Sequence[str]) -> str:
+    """One line of a row: its columns that are not NULL, no bytes, each cell shortened."""
+    cells = []
+    for name in shown:
+        value = row.get(name)
+        if value is not None and not isinstance(value, bytes):
+            said = " ".join(str(value).split())
+            cells.append(f"{name}: {said if len(said) <= LONGEST_CELL else said[: LONGEST_CELL - 1] + '…'}")
+    return "; ".join(cells)
+
+
+def evidence(query: str, sources: Mapping[str, Source], ctx: AskContext, *, tokens: int) -> tuple[str, tuple[str, ...]]:
+    """The rows nearest to the query in words, as many as fit, under a heading for each source.
+
+    Args:
+        tokens: of the whole text at most; each source has the same share of it.
+    Returns: the text, and the sources that have a row in it. Private columns are left out.
+    """
+    share = tokens * CHARS_A_TOKEN // max(1, len(sources))
+    parts, named = [], []
+    for name, source in sources.items():
+        shown = [f.name for f in source.shown if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
+        if not shown:
+            continue
+        rows = ctx.table(name, columns=shown, limit=ROWS_READ).to_pylist()
+        lines = sorted((written(row, shown) for row in rows), key=lambda line: -overlap(query, line))
+        held, used = [], 0
+        for line in lines:
+            if used + len(line) > share:
+                break
+            held.append(line)
+            used += len(line) + 3
+        left = source.row_count - len(held)
+        more = f"\n({left:,} more rows are not shown)" if left > 0 else ""
+        caption = f": {source.description}" if source.description else ""
+        parts.append(f"Table {name}{caption}\n" + "\n".join(f"- {line}" for line in held) + more)
+        if held:
+            named.append(name)
+    return "\n\n".join(parts), tuple(named)
+
+
+def images(sources: Mapping[str, Source], ctx: AskContext, *, most: int) -> list[Cell]:
+    """The first images of the sources, each with the structured columns of its row in its name."""
+    cells: list[Cell] = []
+    for name, source in sources.items():
+        pictured = [f.name for f in source.shown if f.modality is Modality.IMAGE]
+        beside = [f.name for f in source.shown if f.modality is Modality.STRUCTURED][:3]
+        if not pictured or len(cells) >= most:
+            continue
+        for row in ctx.table(name, columns=[*pictured, *beside], limit=most).to_pylist():
+            told = ", ".join(str(row[c])[:40] for c in beside if row[c] is not None)
+            for column in pictured:
+                if isinstance(row[column], bytes) and len(cells) < most:
+                    cells.append(
+                        Cell(
+                            f"{name} {column} ({told})" if told else f"{name} {column}",
+                            row[column],
+                            "",
+                            media(row[column]),
+                        )
+                    )
+    return cells
+
+
+def media(data: bytes) -> str:
+    """The media type of an image, by its first bytes."""
+    if data[:4] == b"RIFF":
+        return "image/webp"
+    starts = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
+    return next((kind for start, kind in starts.items() if data.startswith(start)), "image/png")

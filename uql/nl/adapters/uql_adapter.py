@@ -1,0 +1,94 @@
+"""The adapter `uql`: the model writes one statement of UQL over the sources, which is guarded, bound, and run in the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from uql.errors import BindError, DataError, GuardError, QuestionError, UQLSyntaxError
+from uql.nl import clauses
+from uql.nl.checks import said
+from uql.nl.context import AskContext, Source
+from uql.nl.dag import Operator, SubAnswer
+from uql.nl.discover import Scope, schema_text
+from uql.nl.forms import statement_of
+from uql.nl.planner import columns_of
+from uql.nl.prompts import obj, text
+from uql.nl.prompts.planner import SQL
+from uql.nl.shapes import Shapes
+
+NAME = "uql"
+TRIES = 2
+ROWS = 50  # of the result that go into the answer
+_MENDED = (GuardError, UQLSyntaxError, BindError, DataError, QuestionError)  # another statement may mend these
+_ASKED = "Answer it with one query. Give its result readable column names. A text or image is read with ask('…').\nThe query:"
+
+
+class Uql:
+    """The first choice for every operator: its plan is a statement that the user can read and run again."""
+
+    name = NAME
+
+    def capable(self, operator: Operator) -> bool:
+        return True
+
+    async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
+        """The rows of the statement; an error goes back to the model once, to a model of this machine with a grammar of the names."""
+        schema = schema_text(Scope(sources), tokens=2_500)
+        local = (await ctx.gate.provider(ctx.planner)).is_local
+        fault = ""
+        for attempt in range(1, TRIES + 1):
+            statement = ""
+            try:
+                statement = await self._written(subquery, schema, sources, fault, local and attempt > 1, ctx)
+                with Shapes(sources) as shapes:
+                    shapes.of_uql(statement, ctx.settings)
+                outcome = await ctx.uql(statement, tables=list(sources))
+            except _MENDED as error:
+                fault = f"{statement}\n{said(error)}" if statement else said(error)
+                continue
+            rows = outcome.table.slice(0, ROWS).to_pylist()
+            named = tuple(name for name in sources if name in _tables(statement, list(sources)))
+            if not rows:
+                return SubAnswer([], "", named, NAME, uql=statement, problem="its statement gives no rows")
+            return SubAnswer(_value(rows), _words(rows, outcome.table.num_rows), named, NAME, uql=statement)
+        return SubAnswer(
+            None, "", adapter=NAME, problem=f"no statement that runs: {fault.splitlines()[-1] if fault else ''}"
+        )
+
+    async def _written(
+        self, subquery: str, schema: str, sources: Mapping[str, Source], fault: str, held: bool, ctx: AskContext
+    ) -> str:
+        """The statement; `held` has it written in clauses, whose names a grammar keeps to those in scope."""
+        before = f"Your last query cannot be run:\n{fault}\n\n" if fault else ""
+        prompt = f"Database:\n{schema}\n\n{before}Question: {subquery}\n{_ASKED}"
+        fields = {name: source.shown for name, source in sources.items()}
+        shape = clauses.schema(list(sources), columns_of(fields)) if held else obj({"sql": text(1500)})
+        reply: Any = await ctx.ask(prompt, shape, system=SQL, task="uql", max_tokens=700)
+        if "from" in reply:
+            return clauses.statement(reply, fields)
+        return statement_of(str(reply.get("sql", "")))
+
+
+def _tables(statement: str, allowed: Sequence[str]) -> list[str]:
+    from uql.nl.workspace import tables_of
+
+    return tables_of(statement, allowed)
+
+
+def _value(rows: list[dict[str, Any]]) -> Any:
+    """One cell as its value, one column as a list, else the rows; images are left out."""
+    shown = [{k: v for k, v in row.items() if not isinstance(v, bytes)} for row in rows]
+    if len(shown[0]) != 1:
+        return shown
+    values = [next(iter(row.values())) for row in shown]
+    return values[0] if len(values) == 1 else values
+
+
+def _words(rows: list[dict[str, Any]], total: int) -> str:
+    value = _value(rows)
+    if not isinstance(value, list):
+        return str(value)
+    lines = [", ".join(f"{k}: {v}" for k, v in item.items()) if isinstance(item, dict) else str(item) for item in value]
+    more = f"; {total - len(rows):,} more" if total > len(rows) else ""
+    return "; ".join(lines) + more
