@@ -136,7 +136,11 @@ class Handlers:
         return await self._with(request, lambda work: work.snapshot())
 
     async def cancel(self, request: Request) -> Response:
-        return await self._with(request, lambda work: self.session.cancel(work) or {})
+        def cancelled(work: Work) -> dict[str, Any]:
+            self.session.cancel(work)
+            return work.snapshot()
+
+        return await self._with(request, cancelled)
 
     async def events(self, request: Request) -> Response:
         """Server-sent events: a snapshot after each change, the last one when it has ended."""

@@ -241,7 +241,7 @@ class Session:
         """Why output row `row` says what it says: question, raw answer, probability, model, cost."""
         return str(done(work).why(row))
 
-    def chart(self, work: Work) -> bytes:
+    def chart(self, work: Work) -> str:
         """The plot of a result as SVG."""
         return done(work).plot().svg()
 
