@@ -98,6 +98,10 @@ class Context:
     def calls_left(self) -> int | None:
         return self.gate.calls_left
 
+    def note_once(self, about: str, text: str) -> None:
+        """A note in place of an earlier one about the same."""
+        self.notes[:] = [*(note for note in self.notes if not note.startswith(about)), about + text]
+
     def fits(self, calls: int) -> bool:
         """Does the budget leave that many calls?"""
         left = self.calls_left

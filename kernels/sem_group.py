@@ -6,17 +6,20 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uql.compiler.physical import Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.errors import BudgetError, ModelReplyError
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.labels import one_line, stem
+from uql.kernels.merge import duplicates
 from uql.llm.questions import NONE, Write
 
 SHOWN = 24  # rows shown to the taxonomy request
 MOST_GROUPS = 20
 ROUNDS = 12  # of naming groups for rows that fit none
+LARGE_SHARE = 0.05  # of the rows, in no group: then the result says so
 OPEN_SHARE = 0.02  # of the rows, in no group: then more groups are named
 _FILLER = {"other", "others", "none", "none of these", "misc", "miscellaneous", "unknown", "n/a"}
 
@@ -34,7 +37,7 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
     """
     if column.id in relation.labels or not len(rids):
         return
-    labels, descriptions = await _named(column, rids, (), relation, ctx)
+    labels, descriptions = await _distinct(column, rids, (), relation, ctx)
     if not labels and not ctx.fits(1):
         raise BudgetError(
             f'the groups of "{column.text}" need a call to be named, and the budget leaves none',
@@ -56,24 +59,48 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
     """Where "none of these" is large, names groups for those rows and asks them again, as often as it helps and fits.
 
     A round costs one call and one for each row that is asked again; nothing is asked where that takes more than a quarter of what
-    the budget leaves.
+    the budget leaves. A wished number of groups (INTO k) is kept: the share of the rows in none of them is noted.
     """
-    if column.into is not None or column.many or column.id not in relation.labels:
+    if column.id not in relation.labels:
         return
-    for _ in range(ROUNDS):
-        none = rids[[value == NONE for value in relation.values[column.id][rids]]] if len(rids) else rids
+    for _ in range(ROUNDS if column.into is None else 0):
+        none = rids[_in_none(column, rids, relation)]
         if len(none) < max(2, OPEN_SHARE * len(rids)) or not ctx.fits(4 * (1 + len(none))):
-            return
+            break
         known = relation.labels[column.id]
-        labels, descriptions = await _named(column, none, known, relation, ctx)
+        labels, descriptions = await _distinct(column, none, known, relation, ctx)
         low = {stem(label) for label in known}
         new = [(n, d) for n, d in zip(labels, descriptions, strict=True) if stem(n) not in low]
         if not new:
-            return
+            break
         relation.labels[column.id] = (*known, *(n for n, _ in new))
         relation.descriptions[column.id] = (*relation.descriptions[column.id], *(d for _, d in new))
         relation.asked[column.id][none] = False
         await relation.ask(Stage((column,)), none, ctx)
+    left = int(_in_none(column, rids, relation).sum())
+    if left > max(1, LARGE_SHARE * len(rids)):
+        asked = int(relation.asked[column.id][rids].sum())
+        ctx.note_once(
+            f'"{column.text}": ',
+            f"{left:,} of {asked:,} rows asked are in none of the {len(relation.labels[column.id])} groups",
+        )
+
+
+def _in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> NDArray[np.bool_]:
+    """(n,) which rows were asked and are in no group."""
+    return np.array([value == NONE or value == [] for value in relation.values[column.id][rids]], dtype=bool)
+
+
+async def _distinct(
+    column: VirtualColumn, rids: Rids, known: tuple[str, ...], relation: Relation, ctx: Context
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """New names and descriptions without those that mean what another name means."""
+    labels, descriptions = await _named(column, rids, known, relation, ctx)
+    if column.into is not None:  # that many are wished: none may be lost
+        return labels, descriptions
+    gone = await duplicates(column, known, labels, relation.source, ctx)
+    kept = [(n, d) for n, d in zip(labels, descriptions, strict=True) if n not in gone]
+    return tuple(n for n, _ in kept), tuple(d for _, d in kept)
 
 
 async def _named(

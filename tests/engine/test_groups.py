@@ -107,3 +107,70 @@ def test_a_reply_that_names_no_group_is_an_error():
 
 def test_names_of_groups_are_one_line_and_short():
     assert read_groups(["a\nb  c", "x" * 100], 8)[0] == ("a b c", "x" * 80)
+
+
+class Judge(Namer):
+    """Names groups, more of them when asked again, and says that some names are the same group."""
+
+    def __init__(self, groups, same=(), more=()):
+        super().__init__(groups)
+        self.same, self.more, self.checked = same, more, []
+
+    def _one(self, question, row):
+        if isinstance(question, Write) and question.task == "same":
+            self.checked = [pair for _, pair in question.parameters]
+            return Answer([any(set(pair.split(" / ")) == set(same) for same in self.same) for pair in self.checked])
+        if isinstance(question, Write):
+            return Answer(self.more if dict(question.parameters).get("known") else self.groups)
+        if isinstance(question, Choice) and question.many:
+            words = set(row.cells[0].value.split())
+            return Answer([label for label in question.labels if label.lower() in words])
+        return super()._one(question, row)
+
+
+def notes(model, words, n=40):
+    con = uql.connect(model=model, ledger=":memory:", budget="all")
+    con.sql(
+        f"SELECT i AS id, {words}[i % {len(words)} + 1] || ' is what this text of some length is about, number ' || i AS text FROM range({n}) t(i)"
+    ).create("notes")
+    return con
+
+
+def test_names_near_in_meaning_are_one_group_where_the_model_says_so():
+    model = Judge(["delayed shipment", "shipping delay", "refund"], same=[("delayed shipment", "shipping delay")])
+    con = notes(model, ["delayed", "refund"])
+    con.uql('SELECT g, COUNT(*) AS n FROM notes GROUP BY "the matter" AS g').fetchall()
+    assert model.checked == ["delayed shipment / shipping delay"]
+    assert model.labels == {("delayed shipment", "refund")}
+
+
+def test_names_near_in_meaning_stay_two_groups_where_the_model_says_so():
+    model = Judge(["delayed shipment", "shipping delay", "refund"])
+    con = notes(model, ["delayed", "refund"])
+    con.uql('SELECT g, COUNT(*) AS n FROM notes GROUP BY "the matter" AS g').fetchall()
+    assert model.checked
+    assert model.labels == {("delayed shipment", "shipping delay", "refund")}
+
+
+def test_groups_of_several_a_row_are_named_again_for_rows_in_none():
+    model = Judge(["alpha", "beta"], more=["gamma"])
+    con = notes(model, ["alpha", "alpha beta", "gamma"])
+    found = con.uql('SELECT g, COUNT(*) AS n FROM notes GROUP BY "the matter" MANY AS g ORDER BY g').fetchall()
+    assert found == [("alpha", 27), ("beta", 13), ("gamma", 13)]
+
+
+def test_rows_in_none_of_a_wished_number_of_groups_are_a_row_of_their_own_and_are_told():
+    model = Judge(["alpha", "beta"], more=["gamma"])
+    con = notes(model, ["alpha", "beta", "gamma"])
+    result = con.uql('SELECT g, COUNT(*) AS n FROM notes GROUP BY "the matter" INTO 2 AS g ORDER BY g')
+    assert result.fetchall() == [("alpha", 14), ("beta", 13), (NONE, 13)]
+    assert any("13 of 40 rows asked are in none of the 2 groups" in note for note in result.notes)
+
+
+def test_several_keys_with_into_and_many_keep_their_own_groups(con, world):
+    found = con.uql(
+        'SELECT a, s, COUNT(*) AS n FROM reviews WHERE text IS NOT NULL GROUP BY "the main topic" INTO 3 AS a, "the subjects" MANY AS s ORDER BY ALL'
+    )
+    assert found.fetchall() == world.truth(
+        f"SELECT about, s, COUNT(*) FROM ({SUBJECTS}) GROUP BY about, s ORDER BY ALL"
+    )

@@ -85,6 +85,15 @@ def _attribute(question: Write, row: Row, rows: str) -> Prompt:
     )
 
 
+def _same(question: Write, row: Row, rows: str) -> Prompt:
+    pairs = "\n".join(f"{number}. {pair}" for number, pair in question.parameters)
+    return Prompt(
+        "You compare names of groups.",
+        f"Texts are grouped by: {filled(question, row)}.\n{pairs}\n\nFor each of these pairs, in order: do the two names mean the "
+        "same group (true), or could a text be in one and not in the other (false)?",
+    )
+
+
 def _free(question: Write, row: Row, rows: str) -> Prompt:
     given = dict(question.parameters)
     shown = f"{rows}\n\n" if rows else ""
@@ -96,6 +105,7 @@ TASKS: dict[str, Callable[[Write, Row, str], Prompt]] = {
     "examples": _examples,
     "summary": _summary,
     "attribute": _attribute,
+    "same": _same,
 }
 
 

@@ -24,6 +24,8 @@ def written(question: Write, oracle: Oracle) -> Any:
         held = oracle.examples.get(question.text, {})
         named = {side: [str(text) for text in held.get(side, ())] for side in ("yes", "no")}
         return json.dumps(named) if schema is None else shaped(schema, named)
+    if question.task == "same":  # no two labels of the truth are one
+        return [False] * len(question.parameters)
     if question.task == "attribute":
         return oracle.attribute_of(question.text)
     text = _summary(question)
