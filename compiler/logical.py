@@ -9,7 +9,7 @@ from uql.compiler.bound import BoundItem, BoundJoin, BoundQuery, BoundSelect, Bo
 from uql.compiler.formula import conjunction, conjuncts
 from uql.compiler.joins import asks, floats, inner_terms, is_inner, without_semantic_on
 from uql.compiler.shown import describe_source, show
-from uql.compiler.subqueries import join_conditions
+from uql.compiler.subqueries import derived, is_semantic_query, join_conditions
 from uql.compiler.syntax import Expr, OrderKey
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.compiler.walk import is_semantic, virtuals
@@ -131,13 +131,17 @@ class Aggregate(OneInput):
 
 @dataclass(frozen=True, slots=True)
 class SemAgg(OneInput):
-    """Ask what is said of each group as a whole."""
+    """Ask what is said of each group as a whole; `only`: of those for which it is true; `returned_only`: of those that LIMIT returns."""
 
     columns: tuple[VirtualColumn, ...]
+    only: Expr | None = None
+    returned_only: bool = False
 
     @property
     def line(self) -> str:
-        return "SemAgg " + ", ".join(f'"{c.text}" {c.type}' for c in self.columns) + _reads(self.columns)
+        which = f" of groups where {show(self.only)}" if self.only is not None else ""
+        which += " of the groups returned" if self.returned_only else ""
+        return "SemAgg " + ", ".join(f'"{c.text}" {c.type}' for c in self.columns) + which + _reads(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +268,11 @@ def _reads(columns: tuple[VirtualColumn, ...]) -> str:
 
 
 def tree(plan: LogicalPlan, depth: int = 0) -> Iterator[str]:
-    """The plan as indented lines, outermost first."""
+    """The plan as indented lines, outermost first; semantic sub-queries of FROM under their Scan, as they are written."""
     yield "  " * depth + plan.line
+    for part in derived(plan.source) if isinstance(plan, Scan) else ():
+        if is_semantic_query(part.query):
+            yield "  " * (depth + 1) + f"Derived {part.alias}"
+            yield from tree(build(part.query), depth + 2)
     for below in plan.inputs:
         yield from tree(below, depth + 1)

@@ -126,6 +126,7 @@ class Block(PhysicalPlan):
     scores: tuple[VirtualColumn, ...] = ()  # ORDER BY "…": refined by comparison at the cut of LIMIT
     correlated: tuple[Correlated, ...] = ()  # semantic sub-queries that read columns of this block
     summarised: Expr | None = None  # of the groups, those that are asked for summaries; None: all
+    returned_only: bool = False  # summaries of the groups that LIMIT returns only
 
     @property
     def riders(self) -> frozenset[int]:

@@ -87,6 +87,9 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
     early: tuple[VirtualColumn, ...] = ()
     late: tuple[VirtualColumn, ...] = ()
     summaries: tuple[VirtualColumn, ...] = ()
+    summarised: Expr | None = None
+    having: Expr | None = None
+    returned_only = False
     items: tuple[BoundItem, ...] = query.items
     node = top
     while not isinstance(node, Scan | SemJoin):
@@ -97,7 +100,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
             case SemGroup():
                 groups = node.columns
             case SemAgg():
-                summaries = node.columns
+                summaries, summarised, returned_only = node.columns, node.only, node.returned_only
             case SemFilter():
                 formula = Formula.of(node.condition)
                 filter_columns = virtuals(node.condition)
@@ -105,7 +108,9 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
                 pushed.append(node.condition)
             case Project():
                 items = node.items
-            case Sort() | Limit() | Distinct() | Aggregate():
+            case Aggregate():
+                having = node.having
+            case Sort() | Limit() | Distinct():
                 pass
         assert isinstance(node, OneInput)
         node = node.input
@@ -144,7 +149,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
         summaries=summaries,
         items=items,
         keys=query.group_by,
-        having=query.having,
+        having=having,
         aggregated=query.aggregated,
         distinct=query.distinct,
         order_by=query.order_by,
@@ -152,6 +157,8 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
         offset=query.offset,
         goal=_goal(query, formula),
         scores=scores,
+        summarised=summarised,
+        returned_only=returned_only,
         correlated=correlated(query, inner),
     )
 

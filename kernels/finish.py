@@ -100,6 +100,18 @@ def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: R
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
+def returned(block: Block, found: Groups, ctx: Context) -> set[int]:
+    """The groups whose summaries are needed: those that the concrete terms of HAVING leave, and LIMIT returns where it can be told."""
+    replaced: dict[Expr, str] = dict(found.keys)
+    replaced.update(found.calls)
+    where = f" WHERE {ctx.duck.expression(block.summarised, replaced)}" if block.summarised is not None else ""
+    cut = ""
+    if block.returned_only:
+        cut = f" ORDER BY {order_by(block.order_by, ctx.duck, '__g', replaced)}{limit(block.limit, block.offset)}"
+    table = ctx.duck.arrow(f"SELECT __g FROM {quote(found.table)}{where}{cut}")
+    return {int(g) for g in table.column(0).to_pylist()}
+
+
 def groups(block: Block, found: Groups, ctx: Context) -> Output:
     """The output of a block with aggregates."""
     replaced: dict[Expr, str] = dict(found.keys)

@@ -33,7 +33,7 @@ from uql.kernels import correlated, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.aggregate import Groups, aggregate, exactly
 from uql.kernels.base import Context, Memory, Relation
 from uql.kernels.duck import quote
-from uql.kernels.finish import Estimates, Output, castable, groups, limit, order_by, rename
+from uql.kernels.finish import Estimates, Output, castable, groups, limit, order_by, rename, returned
 from uql.kernels.select import select
 from uql.planning import planned
 from uql.schema import Field, Table
@@ -277,7 +277,9 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
     """Adds the answers about whole groups to the table of groups."""
     import pyarrow as pa
 
-    answers = await sem_agg.summaries(block.summaries, found.members, relation, ctx)
+    wanted = returned(block, found, ctx)
+    members = [rids if g in wanted else rids[:0] for g, rids in enumerate(found.members)]
+    answers = await sem_agg.summaries(block.summaries, members, relation, ctx)
     data: dict[str, Any] = {"__g": pa.array(range(len(found.members)), type=pa.int64())}
     casts = []
     for column, values in answers.items():

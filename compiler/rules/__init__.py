@@ -1,4 +1,9 @@
-"""Rules: rewrites that are always better. One file each, applied in this order, each named after its function."""
+"""Rules: rewrites that are always better. One file each, applied in this order, each named after its function.
+
+There is no rule that makes a disjunctive normal form: a formula of any shape is evaluated row by row over masks of the three truth
+values (`formula.py`), which settles a row as early as a normal form would and cannot blow up. What a normal form would give to
+DuckDB, `formula.implied` gives it.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +13,34 @@ from dataclasses import replace
 from uql.compiler import fusions
 from uql.compiler.logical import LogicalPlan, OneInput, SemJoin, Union
 from uql.compiler.rules.asked_once import asked_once
+from uql.compiler.rules.constants import constants
+from uql.compiler.rules.filters_into_subqueries import filters_into_subqueries
+from uql.compiler.rules.having_before_groups import having_before_groups
 from uql.compiler.rules.limit_before_map import limit_before_map
+from uql.compiler.rules.limit_into_subquery import limit_into_subquery
+from uql.compiler.rules.semi_join_first import semi_join_first
 from uql.compiler.rules.sql_before_model import sql_before_model
+from uql.compiler.rules.summaries_last import summaries_last
+from uql.compiler.rules.unused_columns import unused_columns
 from uql.compiler.valid import check
 from uql.errors import ConfigError
 
 Rule = Callable[[LogicalPlan], LogicalPlan]
-RULES: tuple[Rule, ...] = (sql_before_model, asked_once, limit_before_map)
+RULES: tuple[Rule, ...] = (
+    constants,
+    sql_before_model,
+    having_before_groups,
+    semi_join_first,
+    filters_into_subqueries,
+    unused_columns,
+    asked_once,
+    limit_before_map,
+    limit_into_subquery,
+    summaries_last,
+)
+WHOLE: frozenset[Rule] = frozenset(
+    {semi_join_first, unused_columns}
+)  # that look at a block as a whole, not at each node
 CHOICES = ("order_by_rates", "order_while_running", *fusions.NAMES)  # what else can be switched off: orders and fusions
 NAMES = (*(rule.__name__ for rule in RULES), *CHOICES)
 
@@ -41,6 +67,8 @@ def apply(plan: LogicalPlan, disabled: tuple[str, ...] = (), rules: tuple[Rule, 
 
 
 def _everywhere(plan: LogicalPlan, rule: Rule) -> LogicalPlan:
+    if rule in WHOLE:
+        return rule(plan)
     if isinstance(plan, OneInput):
         below = _everywhere(plan.input, rule)
         plan = plan if below is plan.input else replace(plan, input=below)

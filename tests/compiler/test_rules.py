@@ -137,8 +137,36 @@ def queries(draw: st.DrawFn) -> str:
         return f"SELECT {distinct}{chosen} FROM reviews{where} ORDER BY {key}{limit}"
     group = draw(st.sampled_from(["film", '"the main topic"', "\"the kind\"::ENUM('a', 'b')"]))
     having = draw(st.sampled_from(["", " HAVING COUNT(*) > 2"]))
+    if group == "film":
+        having = draw(st.sampled_from([having, " HAVING film > 'Alien' AND COUNT(*) > 2", " HAVING film = 'Alien'"]))
     total = draw(st.sampled_from(["COUNT(*)", 'SUM("the number")', "AVG(stars)"]))
     return f"SELECT g, {total} AS a FROM reviews{where} GROUP BY {group} AS g{having} ORDER BY g, a"
+
+
+@st.composite
+def nested(draw: st.DrawFn) -> str:
+    """Queries over sub-queries, unions, joins and groups with summaries."""
+    inside = draw(conditions)
+    outside = draw(
+        st.sampled_from(["d.stars > 2", "d.film = 'Alien' AND d.id < 15", "d.n > 3", "d.n > 3 OR d.stars = 1"])
+    )
+    items_ = 'id, film, stars, "the number"::INTEGER AS n, "the name" AS unseen'
+    one = f"SELECT {items_} FROM reviews WHERE {inside}"
+    match draw(st.integers(0, 5)):
+        case 0:
+            return f"SELECT id, n FROM ({one}) d WHERE {outside} ORDER BY id"
+        case 1:
+            both = f'{one} UNION ALL SELECT {items_} FROM reviews WHERE "often"'
+            return f"WITH d AS ({both}) SELECT id, n FROM d WHERE {outside} ORDER BY id, n"
+        case 2:
+            kind = draw(st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN"]))
+            return f"SELECT d.id, f.title FROM ({one}) d {kind} films f ON d.film = f.title WHERE f.year > 1980 ORDER BY d.id, f.title"
+        case 3:
+            return f"SELECT f.title, d.id FROM films f LEFT JOIN ({one}) d ON d.film = f.title ORDER BY f.title, d.id"
+        case 4:
+            return f"SELECT id FROM ({one} ORDER BY id) d LIMIT 3 OFFSET 1"
+    having = draw(st.sampled_from(["", " HAVING COUNT(*) > 4", ' HAVING COUNT(*) > 4 AND "they are angry"']))
+    return f'SELECT film, COUNT(*) AS n, "what is said" AS s FROM reviews WHERE {inside} GROUP BY film{having} ORDER BY n DESC, film LIMIT 1'
 
 
 def answer(con: uql.Connection, query: str, disabled: tuple[str, ...]) -> list[tuple[object, ...]]:
@@ -147,12 +175,22 @@ def answer(con: uql.Connection, query: str, disabled: tuple[str, ...]) -> list[t
 
 
 @settings(max_examples=25, deadline=None, derandomize=True, database=None)
-@given(query=queries())
-def test_each_rule_and_all_together_keep_the_answer(con: uql.Connection, query: str) -> None:
+@given(query=nested(), alone=st.sampled_from(RULES))
+def test_what_goes_into_sub_queries_keeps_the_answer(
+    con: uql.Connection, query: str, alone: Callable[[LogicalPlan], LogicalPlan]
+) -> None:
     wanted = answer(con, query, NAMES)
     assert answer(con, query, ()) == wanted
-    for name in NAMES:
-        assert answer(con, query, (name,)) == wanted
+    assert answer(con, query, tuple(name for name in NAMES if name != alone.__name__)) == wanted
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@given(query=queries(), without=st.sampled_from(NAMES), alone=st.sampled_from(NAMES))
+def test_each_rule_and_all_together_keep_the_answer(con: uql.Connection, query: str, without: str, alone: str) -> None:
+    wanted = answer(con, query, NAMES)
+    assert answer(con, query, ()) == wanted
+    assert answer(con, query, (without,)) == wanted
+    assert answer(con, query, tuple(name for name in NAMES if name != alone)) == wanted
 
 
 def test_a_rule_is_switched_off_by_name(con: uql.Connection) -> None:

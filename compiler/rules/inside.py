@@ -1,0 +1,77 @@
+"""Moving things into the sub-queries of FROM: where a condition may go, and what it is called there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
+from uql.compiler.subqueries import in_expressions, is_semantic_query
+from uql.compiler.syntax import Binary, Call, Column, Expr
+from uql.compiler.walk import is_semantic, rewrite, walk
+
+VOLATILE = frozenset({"random", "uuid", "gen_random_uuid", "nextval", "now", "current_timestamp", "setseed"})
+
+
+def changed(source: BoundSource, alias: str, change: Callable[[BoundDerived], BoundSource]) -> BoundSource:
+    """The FROM clause with one sub-query changed."""
+    if isinstance(source, BoundJoin):
+        return replace(source, left=changed(source.left, alias, change), right=changed(source.right, alias, change))
+    return change(source) if isinstance(source, BoundDerived) and source.alias == alias else source
+
+
+def reachable(source: BoundSource | None, kept: bool = True) -> dict[str, BoundDerived]:
+    """The semantic sub-queries of a FROM clause whose rows a condition above may drop early, by alias.
+
+    Not below the side of an outer join that is filled up with NULLs: there a dropped row would come back as NULLs.
+    """
+    if isinstance(source, BoundDerived):
+        return {source.alias: source} if kept and is_semantic_query(source.query) else {}
+    if not isinstance(source, BoundJoin):
+        return {}
+    left = kept and source.kind in ("INNER", "CROSS", "LEFT", "SEMI", "ANTI")
+    right = kept and source.kind in ("INNER", "CROSS", "RIGHT")
+    return reachable(source.left, left) | reachable(source.right, right)
+
+
+def is_plain(expr: Expr) -> bool:
+    """Concrete, without sub-queries, and the same each time it is evaluated."""
+    called = [node for node in walk(expr) if isinstance(node, Call)]
+    fixed = not any(call.over is not None or call.name.lower() in VOLATILE for call in called)
+    return fixed and not is_semantic(expr) and not list(in_expressions(expr))
+
+
+def with_condition(query: BoundQuery, alias: str, names: list[str], condition: Expr) -> BoundQuery | None:
+    """A query that gives only the rows for which a condition on its output columns is true; None where that is not to be had inside.
+
+    Legal: no LIMIT or OFFSET chooses among the rows before; no window looks at the rows dropped; with GROUP BY, the condition
+    is on concrete keys alone; the columns it names are concrete inside. A union takes it on both sides or not at all.
+    """
+    if isinstance(query, BoundUnion):
+        if query.limit is not None or query.offset:
+            return None
+        left = with_condition(query.left, alias, names, condition)
+        right = with_condition(query.right, alias, names, condition)
+        return replace(query, left=left, right=right) if left is not None and right is not None else None
+    assert isinstance(query, BoundSelect)
+    inside = translated(query, alias, names, condition)
+    if inside is None:
+        return None
+    return replace(query, where=inside if query.where is None else Binary("AND", inside, query.where))
+
+
+def translated(query: BoundSelect, alias: str, names: list[str], condition: Expr) -> Expr | None:
+    """A condition on the output columns of a query as one on its rows, or None where it must stay outside."""
+    if query.limit is not None or query.offset or query.source is None:
+        return None
+    if any(isinstance(n, Call) and n.over for item in query.items for n in walk(item.expr)):
+        return None
+    items = dict(zip(names, query.items, strict=True))
+    used = {node for node in walk(condition) if isinstance(node, Column)}
+    keys = {key.expr for key in query.group_by}
+    for column in used:
+        item: BoundItem | None = items.get(column.name) if column.table == alias else None
+        if item is None or not is_plain(item.expr) or (query.aggregated and item.expr not in keys):
+            return None
+    found: Expr = rewrite(condition, lambda n: items[n.name].expr if isinstance(n, Column) and n in used else n)
+    return found

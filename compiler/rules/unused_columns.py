@@ -1,0 +1,84 @@
+"""What a sub-query of FROM would ask a model and nobody looks at is not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from uql.compiler.bound import BoundDerived, BoundJoin, BoundSelect, BoundSource
+from uql.compiler.logical import Aggregate, LogicalPlan, OneInput, Project, Scan, SemFilter, SemJoin, Sort, SqlFilter
+from uql.compiler.subqueries import expressions, in_expressions, join_conditions, outer_columns
+from uql.compiler.syntax import Column, Expr
+from uql.compiler.virtual import Kind
+from uql.compiler.walk import columns, is_semantic, virtuals
+
+
+def unused_columns(plan: LogicalPlan) -> LogicalPlan:
+    """Project(Scan((SELECT film, "the topic" AS t …) AS d), film) → Project(Scan((SELECT film …) AS d), film).
+
+    Looks at a whole block at once, since any node above may name a column. Safe: a column that no expression names is in no row of
+    the result. Not under DISTINCT, where it tells rows apart, nor in a union; a group key stays a key.
+    """
+    used = set(_used(plan))
+
+    def pruned(source: BoundSource) -> BoundSource:
+        if isinstance(source, BoundJoin):
+            left, right = pruned(source.left), pruned(source.right)
+            same = left is source.left and right is source.right
+            return source if same else replace(source, left=left, right=right)
+        return _without(source, used) if isinstance(source, BoundDerived) else source
+
+    def visit(node: LogicalPlan) -> LogicalPlan:
+        if isinstance(node, Scan):
+            source = pruned(node.source) if node.source is not None else None
+            return node if source is node.source else replace(node, source=source)
+        if isinstance(node, SemJoin):
+            left, right = visit(node.left), visit(node.right)
+            same = left is node.left and right is node.right
+            return node if same else replace(node, left=left, right=right)
+        if isinstance(node, OneInput):
+            below = visit(node.input)
+            return node if below is node.input else replace(node, input=below)
+        return node
+
+    return visit(plan)
+
+
+def _without(source: BoundDerived, used: set[Column]) -> BoundDerived:
+    query = source.query
+    if not isinstance(query, BoundSelect) or query.distinct:
+        return source
+    pairs = list(zip(source.fields, query.items, strict=True))
+    kept = [(f, i) for f, i in pairs if Column(source.alias, f.name) in used or not is_semantic(i.expr)]
+    if len(kept) == len(pairs) or not kept:
+        return source
+    items = tuple(item for _, item in kept)
+    inner = replace(query, items=items)
+    asked = virtuals(*expressions(inner))
+    summarised = any(c.kind is Kind.SUMMARY for c in query.virtuals if c not in asked)
+    if summarised and not query.aggregated:
+        return source
+    return replace(source, query=replace(inner, virtuals=asked), fields=tuple(field for field, _ in kept))
+
+
+def _used(plan: LogicalPlan) -> Iterator[Column]:
+    """Every column that an expression of the block names, those of sub-queries in it included."""
+    exprs: list[Expr | None] = []
+    stack = [plan]
+    while stack:
+        node = stack.pop()
+        stack += node.inputs
+        match node:
+            case SqlFilter(condition=condition) | SemFilter(condition=condition) | SemJoin(condition=condition):
+                exprs.append(condition)
+            case Aggregate(keys=keys, items=items, having=having):
+                exprs += [*(k.expr for k in keys), *(i.expr for i in items), having]
+            case Project(items=items):
+                exprs += [i.expr for i in items]
+            case Sort(keys=order):
+                exprs += [k.expr for k in order]
+            case Scan(source=source):
+                exprs += list(join_conditions(source))
+    yield from columns(*exprs)
+    for part in in_expressions(*exprs):
+        yield from outer_columns(part.query)
