@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from dataclasses import fields
 from pathlib import Path
 
-from uql import settings
-from uql.settings import Settings
+from uql.settings import Settings, meanings
 
 PAGE = Path(__file__).with_name("settings.md")
 HEAD = """# Settings
@@ -32,22 +30,9 @@ The same names work everywhere, the nearest winning:
 """
 
 
-def comments() -> dict[str, str]:
-    """The comment after each field of `Settings`, as written in its source."""
-    source = Path(str(settings.__file__)).read_text(encoding="utf-8")
-    lines = source.splitlines()
-    body = next(n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == "Settings").body
-    found = {}
-    for node in body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.end_col_offset is not None:
-            rest = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :].decode()
-            found[node.target.id] = rest.partition("#")[2].strip()
-    return found
-
-
 def page() -> str:
     """The whole of docs/settings.md."""
-    said = comments()
+    said = meanings()
     rows = []
     for field in fields(Settings):
         kind = (

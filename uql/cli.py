@@ -21,6 +21,8 @@ COMMANDS = {  # name → the module that holds its typer app, and one line of he
     "init": ("uql.command.init", "write a commented uql.toml"),
     "completion": ("uql.command.completion", "completion of commands and options for bash, zsh and fish"),
     "config": ("uql.command.config", "show every setting and where its value comes from"),
+    "adapters": ("uql.command.adapters", "ways to answer a part of a question: list, install, remove"),
+    "router": ("uql.command.router", "collect traces of adapters, train the router on them"),
     "ui": ("uql.command.ui", "the web page: editor, plans, rows, reasons, charts"),
 }
 

@@ -116,6 +116,11 @@ class Connection:
         """The path of the ledger, where it is not the user's own."""
         return self._settings.ledger
 
+    @property
+    def configured(self) -> Settings:
+        """The settings in force: those of the files and `connect`, changed by SET and `settings`."""
+        return self._settings
+
     @contextmanager
     def settings(self, **values: Any) -> Iterator[Connection]:
         """Other settings within a `with` block."""

@@ -56,6 +56,26 @@ class CostLike(Protocol):
     def seconds(self) -> float: ...
 
 
+class RangeLike(Protocol):
+    @property
+    def low(self) -> float: ...
+    @property
+    def expected(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+class QuoteLike(Protocol):
+    """The price of a query that has not run."""
+
+    @property
+    def calls(self) -> RangeLike: ...
+    @property
+    def usd(self) -> RangeLike | None: ...
+    @property
+    def seconds(self) -> RangeLike | None: ...
+
+
 class ResultLike(Protocol):
     """The part of `uql.result.Result` that is shown."""
 
@@ -428,6 +448,24 @@ def cost_line(cost: CostLike) -> str:
         parts.append(f"${cost.usd:.4f}" if cost.usd < 1 else f"${cost.usd:,.2f}")
     parts.append(f"{cost.seconds:.1f} s")
     return ", ".join(parts)
+
+
+def price_line(quote: QuoteLike) -> str:
+    """What a statement will cost: `about 64 calls (64–128), $0.0021 (0.0010–0.0042), 12 s`."""
+    parts = [f"about {_ranged(quote.calls, '{:,.0f}')} calls"]
+    if quote.usd is None:
+        parts.append("price unknown")
+    elif quote.usd.high:
+        places = 4 if quote.usd.high < 1 else 2
+        parts.append("$" + _ranged(quote.usd, f"{{:,.{places}f}}"))
+    if quote.seconds is not None and quote.seconds.high >= 1:
+        parts.append(f"{_ranged(quote.seconds, '{:,.0f}')} s")
+    return ", ".join(parts)
+
+
+def _ranged(of: RangeLike, shape: str) -> str:
+    low, expected, high = (shape.format(number) for number in (of.low, of.expected, of.high))
+    return expected if low == high else f"{expected} ({low}–{high})"
 
 
 def text(result: ResultLike, *, max_rows: int = MAX_ROWS, width: int | None = None) -> str:

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any, Literal
 
 from uql.errors import ConfigError
+from uql.origins import Endpoint, NamedPrice, endpoints, prices
 
 Budget = int | Literal["all"]
 
@@ -39,11 +40,21 @@ class Settings:
     ledger: str | None = None  # path of the ledger, ":memory:" keeps nothing; None: in the user's data folder
     offline: bool = False  # answers of the ledger alone: a row that it does not have is an error
     quoted: Literal["guard", "lenient", "strict"] = "guard"  # how "…" is read
-    folder: str | None = None  # paths in rows are read below it; None: the database file's folder, else the working directory
+    folder: str | None = None  # paths in rows are read below it; None: the database file's folder, else the working one
     urls: bool = False  # fetch the https addresses that rows name as images, sounds or documents
     timeout_s: float = 120.0  # of one request
+    confirm_over: float | None = 0.1  # USD: the shell asks before a statement that may cost more; None: never
+    endpoints: tuple[
+        Endpoint, ...
+    ] = ()  # servers with the variables of their keys and their limits; in the user's file alone
+    prices: tuple[NamedPrice, ...] = ()  # of models, USD per million tokens; in the user's file alone
+    plugins: tuple[str, ...] = ()  # kinds of models of other packages that may be used; in the user's file alone
     progress: bool | None = None  # shown on stderr; None: by the command line only
     disabled_rules: tuple[str, ...] = ()  # rules of the planner that are switched off, by name
+
+    def price(self, model: str) -> NamedPrice | None:
+        """What the user says that a model costs."""
+        return next((price for price in self.prices if price.model == model), None)
 
     def with_values(self, **values: Any) -> Settings:
         """These settings with some replaced, each checked. Raises ConfigError on an unknown name or a bad value."""
@@ -56,13 +67,36 @@ class Settings:
 
 
 NAMES = {f.name for f in fields(Settings)}
+
+
+def meanings() -> dict[str, str]:
+    """What each setting means: the comment beside it above.
+
+    >>> meanings()["max_cost"]
+    'USD, of one statement; refused where the price is unknown'
+    """
+    import ast
+    from pathlib import Path
+
+    source = Path(__file__).read_text(encoding="utf-8")
+    lines = source.splitlines()
+    body = next(n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == "Settings").body
+    found = {}
+    for node in body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.end_col_offset is not None:
+            rest = lines[(node.end_lineno or node.lineno) - 1].encode()[node.end_col_offset :].decode()
+            found[node.target.id] = rest.partition("#")[2].strip()
+    return found
+
+
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"confidence", "recall", "precision"}
-_POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s"}
+_POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
 _BOOL = {"exact", "describe", "progress", "offline", "urls"}
 _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
 _REQUIRED = {
-    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline",
+    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline", "endpoints",
+    "prices", "plugins",
     "urls",
 }  # fmt: skip
 
@@ -112,6 +146,12 @@ def _checked(name: str, value: Any) -> Any:
         if value not in _CHOICE[name]:
             raise bad("one of " + ", ".join(repr(c) for c in _CHOICE[name]))
         return value
+    if name in ("endpoints", "prices"):
+        return endpoints(value) if name == "endpoints" else prices(value)
+    if name == "plugins":
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            raise bad("a list of names in the user's file")
+        return tuple(value)
     if name == "disabled_rules":
         return tuple(v.strip() for v in value.split(",") if v.strip()) if isinstance(value, str) else tuple(value)
     if not isinstance(value, str):

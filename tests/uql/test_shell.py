@@ -1,0 +1,286 @@
+"""The shell: what is typed, what it prints, and what Ctrl-C does."""
+
+from __future__ import annotations
+
+import io
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("prompt_toolkit")
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from pygments.token import Name, String
+
+import uql
+from uql.cli import main
+from uql.llm.providers.base import Price
+from uql.shell.app import Shell, history_file
+from uql.shell.lexer import SEMANTIC, UQLLexer, highlighted
+
+POSITIVE = 'SELECT id, stars FROM reviews WHERE "the review is positive" ORDER BY id;'
+
+
+class Typed:
+    """A shell whose keys a test types."""
+
+    def __init__(self, shell: Shell, keys: PipeInput, out: io.StringIO) -> None:
+        self.shell, self.keys, self.out = shell, keys, out
+
+    def __call__(self, *lines: str) -> str:
+        """Types lines, then Ctrl-D. Returns what was printed after the greeting."""
+        self.keys.send_text("".join(line + "\r" for line in lines) + "\x04")
+        self.code = self.shell.loop()
+        return re.sub(" +", " ", self.out.getvalue()).partition("\n")[2]
+
+
+@pytest.fixture
+def con(own_world: Path) -> Iterator[uql.Connection]:
+    with uql.connect("shop.duckdb", model="oracle:oracle.toml", ledger=":memory:") as con:
+        yield con
+
+
+@pytest.fixture
+def typed(con: uql.Connection) -> Iterator[Typed]:
+    with create_pipe_input() as keys:
+        out = io.StringIO()
+        yield Typed(Shell(con, "shop", input=keys, output=DummyOutput(), out=out), keys, out)
+
+
+def test_a_statement_may_have_several_lines_and_ends_with_a_semicolon(typed: Typed) -> None:
+    out = typed("SELECT id,", "  ';' AS a", "FROM reviews WHERE id = 2;")
+    assert "│ 2 │ ; │" in out
+    assert typed.code == 0
+
+
+def test_a_semantic_statement_shows_rows_and_what_they_cost(typed: Typed) -> None:
+    out = typed(POSITIVE)
+    assert "3 rows" in out
+    assert "6 calls" in out
+
+
+def test_why_errors_cost_last_and_rerun_speak_of_the_last_result(typed: Typed) -> None:
+    out = typed(POSITIVE, ".why 2", ".errors", ".cost", ".last", ".rerun", ".cost")
+    assert '"the review is positive" → True (probability 1.00)' in out
+    assert "text: The actors are a delight" in out
+    assert "every row that was asked has an answer" in out
+    assert "last: 6 calls" in out
+    assert out.count("│ 3 │ 4 │") == 3
+    assert "session: 12 calls" in out or "session: 6 calls, 6 from the ledger" in out
+
+
+def test_commands_before_any_statement_say_so(typed: Typed) -> None:
+    out = typed(".why", ".last", ".rerun", ".explain", ".cost")
+    assert out.count("there is no") == 4
+    assert "session: nothing was asked" in out
+
+
+def test_a_wrong_command_is_told_the_right_one(typed: Typed) -> None:
+    out = typed(".tabels", "SELECT 1 AS a;", ".why x", ".mode")
+    assert "did you mean .tables?" in out
+    assert "takes the number of a row" in out
+    assert "choices: table, csv, json, markdown" in out
+
+
+def test_explain_asks_nobody(typed: Typed) -> None:
+    out = typed(".explain " + POSITIVE, ".cost")
+    assert "SemFilter" in out
+    assert "session: nothing was asked" in out
+
+
+def test_modes_and_files(typed: Typed) -> None:
+    out = typed(
+        ".mode csv",
+        "SELECT 1 AS a, 'x' AS b;",
+        ".once rows.json",
+        "SELECT 2 AS a;",
+        ".once nowhere/rows.csv",
+        "SELECT 3 AS a;",
+    )
+    assert "a,b\n1,x\n" in out
+    assert "1 rows written to rows.json" in out
+    assert Path("rows.json").read_text() == '[\n{"a":2}\n]\n'
+    assert "cannot be written" in out
+    assert "a\n3\n" in out
+
+
+def test_tables_shows_columns_and_what_is_text(typed: Typed) -> None:
+    out = typed(".tables", ".tables labels")
+    assert "reviews (6 rows): id integer, text varchar (text), stars integer" in out
+    assert out.count("labels (6 rows)") == 2
+
+
+def test_an_error_shows_its_place_and_the_shell_goes_on(typed: Typed) -> None:
+    out = typed("SELECT nope FROM reviews;", "SELECT 7 AS a;")
+    assert "UQL202" in out
+    assert "^^^^" in out
+    assert "│ 7 │" in out
+
+
+def test_several_statements_each_show_their_rows(typed: Typed) -> None:
+    out = typed("SELECT 1 AS a; SELECT 2 AS b;")
+    assert "│ 1 │" in out
+    assert "│ 2 │" in out
+
+
+def test_help_lists_every_command(typed: Typed) -> None:
+    from uql.shell.commands import COMMANDS
+
+    out = typed(".help")
+    assert all(f"{name} " in out for name in (*COMMANDS, "? question"))
+
+
+def test_quit_leaves(typed: Typed) -> None:
+    assert "│" not in typed(".quit", "SELECT 1 AS a;")
+    assert typed.code == 0
+
+
+@pytest.mark.parametrize(("answer", "calls"), [("y", 6), ("n", 0), ("", 0)])
+def test_a_dear_statement_is_asked_about_first(answer: str, calls: int, own_world: Path) -> None:
+    from uql.llm.providers import open_provider
+
+    with uql.connect(model="oracle:oracle.toml", ledger=":memory:") as plain:
+        model = open_provider("oracle:oracle.toml", plain.configured)
+    model.price = Price(1000.0, 1000.0)  # type: ignore[misc]
+    with uql.connect("shop.duckdb", model=model, ledger=":memory:") as con, create_pipe_input() as keys:
+        out = io.StringIO()
+        shell = Shell(con, input=keys, output=DummyOutput(), out=out)
+        keys.send_text(POSITIVE + "\r" + answer + "\r\x04")
+        shell.loop()
+        assert "more than confirm_over = $0.1" in out.getvalue()
+        assert "about 6 calls, $" in out.getvalue()
+        assert shell.total.calls == calls
+        assert ("not run" in out.getvalue()) is (calls == 0)
+
+
+def test_a_question_without_the_planner_says_what_to_do(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(uql.Connection, "ask", raising=False)
+    out = typed("? how many reviews are positive", "?")
+    assert "write UQL" in out
+    assert "takes a question" in out
+
+
+def test_a_question_shows_its_uql_first(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Answer:
+        uql = "SELECT COUNT(*) FROM reviews"
+
+        def __str__(self) -> str:
+            return "there are 6"
+
+    monkeypatch.setattr(uql.Connection, "ask", lambda self, question: Answer(), raising=False)
+    assert typed("? how many").endswith("SELECT COUNT(*) FROM reviews\nthere are 6\n")
+
+
+def test_ctrl_c_twice_leaves_and_once_does_not(typed: Typed) -> None:
+    typed.keys.send_text("SELECT\x03")
+    time.sleep(0.05)
+    assert "│ 1 │" in typed("SELECT 1 AS a;")
+    assert "Ctrl-C again leaves" in typed.out.getvalue()
+    typed.keys.send_text("\x03\x03")
+    assert typed.shell.loop() == 130
+
+
+def interrupting(*after_s: float) -> threading.Thread:
+    """Presses Ctrl-C at these moments, in seconds, from outside."""
+
+    def work() -> None:
+        begun = time.monotonic()
+        for moment in after_s:
+            time.sleep(max(0.0, begun + moment - time.monotonic()))
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+@pytest.fixture
+def slow(own_world: Path) -> Iterator[Shell]:
+    text = Path("oracle.toml").read_text().replace('key = "id"', 'key = "id"\nlatency_s = 0.6')
+    Path("slow.toml").write_text(text)
+    with (
+        uql.connect("shop.duckdb", model="oracle:slow.toml", ledger="ledger.sqlite", concurrency=1) as con,
+        create_pipe_input() as keys,
+    ):
+        yield Shell(con, input=keys, output=DummyOutput(), out=io.StringIO())
+
+
+def test_ctrl_c_once_ends_the_statement_and_keeps_the_answers(slow: Shell) -> None:
+    thread = interrupting(1.4)
+    slow.handle(POSITIVE)
+    thread.join()
+    out = slow.out.getvalue()  # type: ignore[attr-defined]
+    assert "what was answered is kept" in out
+    first = slow.total.calls
+    assert 0 < first < 6
+    slow.handle(POSITIVE)
+    assert slow.total.calls == 6
+    assert slow.last is not None
+    assert slow.last.fetchall() == [(1, 5), (3, 4), (5, 5)]
+
+
+def test_ctrl_c_twice_ends_the_shell(slow: Shell) -> None:
+    thread = interrupting(0.5, 0.6)
+    with pytest.raises(KeyboardInterrupt):
+        slow.handle(POSITIVE)
+    thread.join()
+
+
+def test_history_is_kept_under_the_home_and_its_texts_are_completed(typed: Typed, con: uql.Connection) -> None:
+    typed(POSITIVE)
+    assert history_file().is_relative_to(Path.cwd().parent / "home")
+    assert history_file().stat().st_mode & 0o077 == 0
+    with create_pipe_input() as keys:
+        again = Shell(con, input=keys, output=DummyOutput(), out=io.StringIO())
+        assert completions(again, 'SELECT 1 WHERE "the rev') == ['the review is positive"']
+
+
+def completions(shell: Shell, before: str, after: str = "") -> list[str]:
+    completer = shell._session.completer
+    assert completer is not None
+    document = Document(before + after, len(before))
+    return [c.text for c in completer.get_completions(document, CompleteEvent(completion_requested=True))]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ("SELECT * FROM rev", "", ["reviews"]),
+        ("SELECT st", " FROM reviews", ["stars"]),
+        ("SET uql.conf", "", ["uql.confidence", "uql.confirm_over"]),
+        ("SELECT 1 WITH (max_c", "", ["max_cost"]),
+        (".w", "", [".why"]),
+        ("SELECT * FROM reviews WHE", "", ["WHEN", "WHERE"]),
+    ],
+)
+def test_completion_knows_tables_columns_settings_and_commands(
+    before: str, after: str, found: list[str], typed: Typed
+) -> None:
+    offered = completions(typed.shell, before, after)
+    assert [name for name in found if name in offered] == found
+    assert all(name.lower().startswith(before.split()[-1].lower().lstrip("(")) for name in offered)
+
+
+def test_text_for_the_model_has_a_colour_of_its_own() -> None:
+    text = """SELECT "the mood" AS "m", t."a b" FROM "t" WHERE "it is so" AND x = "y" AND z LIKE "w%" -- "c\""""
+    kinds = {value: kind for kind, value in UQLLexer().get_tokens(text) if value.startswith('"')}
+    assert {value for value, kind in kinds.items() if kind is SEMANTIC} == {'"the mood"', '"it is so"'}
+    assert {value for value, kind in kinds.items() if kind is Name.Variable} == {'"m"', '"a b"', '"t"'}
+    assert {value for value, kind in kinds.items() if kind is String.Double} == {'"y"', '"w%"'}
+    assert highlighted(text, color=False) == text
+    assert "\x1b[" in highlighted(text, color=True)
+
+
+def test_the_shell_needs_a_terminal(
+    world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("SELECT 1;"))
+    assert main(["shell"]) == 2
+    assert "uql -f FILE" in capsys.readouterr().err

@@ -1,0 +1,67 @@
+"""`uql init`: a uql.toml with every setting, its default and what it means, all commented out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uql.command import outcome
+from uql.command.outcome import Code, UsageError
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_EXAMPLES = {
+    "model": '"local"', "embedder": '"openai:text-embedding-3-small"', "budget": "256", "error": "0.1", "recall": "0.9",
+    "precision": "0.9", "max_cost": "1.0", "max_seconds": "300", "max_tokens": "1000000", "method": '"uniform"',
+    "concurrency": "8", "ledger": '"ledger.sqlite"', "progress": "true",
+}  # fmt: skip
+
+
+@app.command()
+def init(
+    user: Annotated[bool, typer.Option("--user", help="The user's own file instead of ./uql.toml.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    show: Annotated[bool, typer.Option("--print", help="Print it, write nothing.")] = False,
+) -> None:
+    """Write a commented uql.toml into this folder: remove the # before what you want to change."""
+
+    def run() -> int:
+        from uql.config import FILE, user_file
+
+        text = commented(project=not user)
+        if show:
+            print(text, end="")
+            return Code.OK
+        path = user_file() if user else Path(FILE)
+        if path.exists() and not force:
+            raise UsageError(
+                f"{path} is there already", help="--force replaces it, --print shows what would be written"
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(path)
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+def commented(*, project: bool) -> str:
+    """The text of the file: every setting behind a #, with its meaning."""
+    from uql.settings import Settings, meanings
+
+    where = (
+        "for this folder; it may be somebody else's, so it sets no endpoint and no key"
+        if project
+        else "for all folders"
+    )
+    lines = [f"# Settings of UQL, {where}.", "# uql config show prints what holds and where it comes from.", ""]
+    said = meanings()
+    for field in fields(Settings):
+        example = _EXAMPLES.get(field.name) or json.dumps(
+            list(field.default) if isinstance(field.default, tuple) else field.default  # type: ignore[arg-type]
+        )
+        lines += [f"# {said[field.name]}", f"# {field.name} = {example}", ""]
+    return "\n".join(lines)
