@@ -160,6 +160,63 @@ def compare(
     raise typer.Exit(outcome.run(run))
 
 
+peers = typer.Typer(no_args_is_help=True, help="Other engines, each in an environment of its own.")
+app.add_typer(peers, name="peers")
+
+
+@peers.command("list")
+def peers_list() -> None:
+    """Which peers there are, and what is installed."""
+
+    def run() -> int:
+        from uql.benchmarks.peers.environments import PEERS, home, version_of
+
+        for peer in PEERS.values():
+            there = version_of(peer)
+            print(f"{peer.name:<11} {there or 'not here: uql bench peers install ' + peer.name}")
+        narrate(f"in {home()}")
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+@peers.command("install")
+def peers_install(
+    names: Annotated[list[str] | None, typer.Argument(help="lotus, palimpzest, thalamusdb; all by default.")] = None,
+    python: Annotated[str | None, typer.Option(help="The Python to use, where the one found does not fit.")] = None,
+) -> None:
+    """Make the environments anew, with pinned versions. Some gigabytes; `peers remove` deletes them."""
+
+    def run() -> int:
+        from uql.benchmarks.peers import environments
+        from uql.errors import ConfigError
+
+        failed = 0
+        for peer in environments.find(tuple(names or ())):
+            try:
+                environments.install(peer, python, narrate)
+            except ConfigError as error:  # the others may still be had
+                narrate(str(error), "error")
+                failed += 1
+        return Code.BACKEND if failed else Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
+@peers.command("remove")
+def peers_remove(names: Annotated[list[str] | None, typer.Argument(help="All by default.")] = None) -> None:
+    """Delete environments."""
+
+    def run() -> int:
+        from uql.benchmarks.peers import environments
+
+        for peer in environments.find(tuple(names or ())):
+            environments.remove(peer)
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 

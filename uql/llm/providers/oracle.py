@@ -68,6 +68,10 @@ class Oracle:
         text = self.path.read_bytes()
         self.name = f"oracle:{self.path.name}@{hashlib.blake2b(text, digest_size=6).hexdigest()}"
 
+    def values(self, column: str) -> list[Any]:
+        """(N,) a column of the data. Raises DataError (UQL502) where there is none of that name."""
+        return self._rows.values(column)
+
     def _read(self) -> dict[str, Any]:
         try:
             held = tomllib.loads(self.path.read_text(encoding="utf-8"))

@@ -57,6 +57,16 @@ class Rows:
         self.columns = [name for name in self._columns("rows") if name != "__i"]
         self._index: dict[str, dict[bytes, list[int]]] = {}
 
+    def values(self, column: str) -> list[Any]:
+        """(N,) a column of the data, in the order of its rows. Raises DataError (UQL502) where there is none of that name."""
+        if column not in self.columns:
+            raise DataError(
+                f"{self.file}: the data have no column {column!r}",
+                code="UQL502",
+                help=f"columns: {', '.join(self.columns)}",
+            )
+        return [row[0] for row in self._db.execute(f"SELECT {quoted(column)} FROM rows ORDER BY __i").fetchall()]
+
     def _columns(self, table: str) -> list[str]:
         return [row[0] for row in self._db.execute(f"DESCRIBE {table}").fetchall()]
 

@@ -1,0 +1,168 @@
+"""An oracle behind OpenAI's protocol, on this machine only: other engines ask it as they would any model.
+
+`uql oracle serve FILE.toml` serves /v1/chat/completions, /v1/models and /stats. The row and the question are found in the prompt
+(`reading.py`), the answer has the form that the prompt asks for (`replies.py`), calls and tokens are counted as the server sees them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from uql.benchmarks.peers.reading import Prompts
+from uql.benchmarks.peers.replies import PAIRS, form_of, labelled
+from uql.errors import DataError, UQLError
+from uql.llm.providers.base import Request
+from uql.llm.providers.oracle import Oracle
+from uql.llm.questions import Cell, Extract, Predicate, Question, Row
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request as HttpRequest
+    from starlette.responses import Response
+
+HOST = "127.0.0.1"
+
+
+@dataclass(slots=True)
+class Stats:
+    """What was asked since the last reset. A token is four letters, for every engine alike."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    refused: int = 0  # prompts in which no row or no question was found
+    last_refusal: str = ""
+
+
+class Service:
+    """Answers prompts from one oracle file.
+
+    Args:
+        oracle: the label table, with its error rate.
+        column: the column of the data whose text is looked for in prompts.
+    Raises: DataError (UQL502) where the data have no such column.
+    """
+
+    def __init__(self, oracle: Oracle, column: str = "text") -> None:
+        self.oracle, self.column, self.stats = oracle, column, Stats()
+        self.texts = [str(value) for value in oracle.values(column) if value is not None]
+        self.prompts = Prompts(oracle.answers, self.texts)
+
+    async def reply(self, prompt: str) -> str:
+        """The answer to a prompt. Raises DataError where it holds no row or no question of the oracle."""
+        form, text = form_of(prompt), self.prompts.question(prompt)
+        if form.name == PAIRS:
+            return await self._pairs(text, prompt)
+        rows = [self.texts[hit.row] for hit in self.prompts.rows(prompt)]
+        wanted = 2 if ".text}" in text or "{b" in text else 1
+        if len(rows) == 1 and wanted == 2:
+            rows = rows * 2  # a row beside itself
+        if len(rows) < wanted:
+            raise DataError(f"the prompt about {text!r} holds {len(rows)} rows of {wanted}", code="UQL502")
+        question: Question = Predicate(text) if form.yes_no else Extract(text)
+        return form.written(await self._answer(question, rows[:wanted]), prompt)
+
+    async def _answer(self, question: Question, rows: list[str]) -> Any:
+        names = ("a", "b") if len(rows) == 2 else ("",)
+        cells = tuple(Cell(self.column, text, name) for text, name in zip(rows, names, strict=True))
+        reply = await self.oracle.answer(Request((question,), Row(cells)))
+        return reply.answers[0].value
+
+    async def _pairs(self, text: str, prompt: str) -> str:
+        items = [(label, self.prompts.rows(said)) for label, said in labelled(prompt)]
+        sides = {
+            side: [(label, self.texts[found[0].row]) for label, found in items if label[0] == side and found]
+            for side in "LR"
+        }
+        matches = [
+            f"{left}-{right}"
+            for left, one in sides["L"]
+            for right, two in sides["R"]
+            if await self._answer(Predicate(text), [one, two])
+        ]
+        return ",".join(matches) + "."
+
+
+def text_of(messages: list[dict[str, Any]]) -> str:
+    """The words of a chat, images left out."""
+    parts: list[str] = []
+    for message in messages:
+        content = message.get("content") or ""
+        pieces = [content] if isinstance(content, str) else [p["text"] for p in content if p.get("type") == "text"]
+        parts += pieces
+    return "\n".join(parts)
+
+
+def tokens(text: str) -> int:
+    return (len(text) + 3) // 4
+
+
+def app(service: Service) -> Starlette:
+    """The routes of a service."""
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    async def chat(request: HttpRequest) -> Response:
+        held = await request.json()
+        prompt, stats = text_of(held["messages"]), service.stats
+        stats.calls += 1
+        stats.input_tokens += tokens(prompt)
+        try:
+            said = await service.reply(prompt)
+        except UQLError as error:
+            stats.refused += 1
+            stats.last_refusal = f"{error} in: {prompt[:1000]}"
+            fault = {"message": str(error), "type": "invalid_request_error", "code": error.code}
+            return JSONResponse({"error": fault}, status_code=400)
+        stats.output_tokens += tokens(said)
+        return JSONResponse(_completion(held.get("model", ""), prompt, said, bool(held.get("logprobs"))))
+
+    async def models(request: HttpRequest) -> Response:
+        return JSONResponse(
+            {"object": "list", "data": [{"id": "oracle", "object": "model", "created": 0, "owned_by": "uql"}]}
+        )
+
+    async def stats(request: HttpRequest) -> Response:
+        if request.method == "POST":
+            service.stats = Stats()
+        return JSONResponse(asdict(service.stats))
+
+    return Starlette(
+        routes=[
+            Route("/v1/chat/completions", chat, methods=["POST"]),
+            Route("/v1/models", models),
+            Route("/stats", stats, methods=["GET", "POST"]),
+        ]
+    )
+
+
+def _completion(model: str, prompt: str, said: str, logprobs: bool) -> dict[str, Any]:
+    sure = [
+        {"token": said, "logprob": 0.0, "bytes": None, "top_logprobs": [{"token": said, "logprob": 0.0, "bytes": None}]}
+    ]
+    used = {"prompt_tokens": tokens(prompt), "completion_tokens": tokens(said)}
+    return {
+        "id": "oracle",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "logprobs": {"content": sure, "refusal": None} if logprobs else None,
+                "message": {"role": "assistant", "content": said, "refusal": None},
+            }
+        ],
+        "usage": {**used, "total_tokens": sum(used.values()), "prompt_tokens_details": {"cached_tokens": 0}},
+    }
+
+
+def serve(service: Service, port: int) -> None:
+    """Serves on the loopback address until interrupted."""
+    import uvicorn
+
+    uvicorn.run(app(service), host=HOST, port=port, log_level="warning", lifespan="off")

@@ -1,0 +1,78 @@
+"""ThalamusDB on the movie questions. Runs in ThalamusDB's own environment; one JSON line in, one out.
+
+Its language has NLfilter and NLjoin in WHERE and no value that a model reads, so Q9 and Q10 cannot be asked of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+from tdb.data.relational import Database
+from tdb.execution.constraints import Constraints
+from tdb.execution.engine import ExecutionEngine
+from tdb.queries.query import Query
+
+POSITIVE = "NLfilter(reviews.text, 'the review is positive')"
+SAME = "NLjoin(a.text, b.text, 'the reviews {} and {} express the same sentiment')"
+OPPOSITE = "NLjoin(a.text, b.text, 'the reviews {} and {} express opposite sentiments')"
+FILM = "ant_man_and_the_wasp_quantumania"
+PAIRS = (
+    "SELECT a.movie, a.id, b.id FROM reviews AS a, reviews AS b "
+    "WHERE a.movie = '{film}' AND b.movie = '{film}' AND a.id <> b.id AND {join}"
+)
+QUERIES = {
+    "q1": f"SELECT reviews.id FROM reviews WHERE {POSITIVE} LIMIT 5",
+    "q2": f"SELECT reviews.id FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE} LIMIT 5",
+    "q3": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
+    "q4": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
+    "q5": PAIRS.format(film=FILM, join=SAME) + " LIMIT 10",
+    "q6": PAIRS.format(film=FILM, join=OPPOSITE) + " LIMIT 10",
+    "q7": PAIRS.format(film=FILM, join=OPPOSITE),
+    "q8": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
+}
+SETTINGS = {
+    "default": {},
+    "recommended": {"max_calls": 100_000, "max_tokens": 100_000_000, "max_seconds": 3600},  # limits that stop no query
+}
+
+
+def main() -> None:
+    start = json.loads(sys.stdin.readline())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "reviews.duckdb"
+        with duckdb.connect(str(path)) as con:
+            con.execute(f"CREATE TABLE reviews AS SELECT * FROM read_json_auto('{start['reviews']}')")
+        models = Path(folder) / "models.json"
+        kwargs = {"model": "openai/oracle", "api_base": start["url"], "api_key": "none", "temperature": 0}
+        one = {"modalities": ["text"], "priority": 10, "kwargs": {"filter": kwargs, "join": kwargs}}
+        models.write_text(json.dumps({"models": [one]}))
+        database = Database(str(path))
+        for line in sys.stdin:
+            task = json.loads(line)
+            said = run(database, str(models), task["query"], SETTINGS[task["setting"]])
+            print(json.dumps(said, default=str), flush=True)
+
+
+def run(database: Database, models: str, name: str, limits: dict[str, int]) -> dict[str, object]:
+    if name not in QUERIES:
+        return {"problem": "the language has no value that a model reads"}
+    began = time.perf_counter()
+    with contextlib.redirect_stdout(sys.stderr):
+        query = Query(database, QUERIES[name])
+        frame, _ = ExecutionEngine(database, 20, models).run(query, Constraints(**limits))
+        rows = [list(row) for row in frame.itertuples(index=False)]
+        if name in ("q4", "q8"):
+            ((total,),) = database.execute2list("SELECT COUNT(*) FROM reviews WHERE movie = 'taken_3'")
+            yes = float(rows[0][0])
+            rows = [[yes / total]] if name == "q4" else [["positive", yes], ["negative", total - yes]]
+    return {"rows": rows, "seconds": time.perf_counter() - began}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""`uql oracle serve FILE.toml`: a label table behind OpenAI's protocol, on this machine only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uql.command import outcome
+from uql.command.outcome import Code, narrate
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+
+
+@app.callback()
+def about() -> None:
+    """Label tables as models, for benchmarks and tests."""
+
+
+@app.command()
+def serve(
+    file: Annotated[Path, typer.Argument(help="An oracle file, as `--model oracle:FILE.toml` takes it.")],
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8799,
+    column: Annotated[str, typer.Option(help="The column whose text is looked for in prompts.")] = "text",
+) -> None:
+    """Answer /v1/chat/completions from the labels; /stats has calls and tokens, POST /stats sets them to 0."""
+
+    def run() -> int:
+        from uql.benchmarks.peers import server
+        from uql.llm.providers.oracle import Oracle
+
+        service = server.Service(Oracle(file), column)
+        narrate(f"http://{server.HOST}:{port}/v1 answers {len(service.oracle.answers)} questions; Ctrl-C ends it")
+        server.serve(service, port)
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
