@@ -19,7 +19,7 @@ FOLDERS = {
 
 # A part is the modules that begin with one of its prefixes, the longest one deciding. Later parts import earlier ones.
 PARTS: dict[str, tuple[str, ...]] = {
-    "base": ("uql.errors", "uql.schema", "uql.settings", "uql.media_types"),
+    "base": ("uql.errors", "uql.schema", "uql.settings", "uql.origins", "uql.media_types"),
     "sampling": ("uql.sampling",),
     "syntax": (
         "uql.compiler",

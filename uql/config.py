@@ -7,14 +7,17 @@
     connect(budget=64)         arguments, and those of the command line
 
 SET uql.budget and WITH (budget = …) are nearer still; the engine applies them. A project's file may be somebody else's:
-whoever opens a folder that was sent to them must not send rows to the sender. So it sets no endpoint and no key.
+whoever opens a folder that was sent to them must not send rows to the sender. So it sets no endpoint, no key, no price and no
+plug-in before the user has read it and said `uql config trust`; after a change it has to be said again.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from functools import cache
@@ -31,6 +34,7 @@ PREFIX = "UQL_"
 FILE = "uql.toml"
 PYPROJECT = "pyproject.toml"
 NOT_SETTINGS = {"UQL_HOME", "UQL_DATA", "UQL_DEBUG"}  # variables that mean something else
+TRUSTED = "trusted.json"  # beside the user's file: digests of projects' files that the user has read
 FORBIDDEN_IN_PROJECTS = {"endpoints", "keys", "key_env", "prices", "adapters", "plugins", "folder", "urls"}
 
 
@@ -41,6 +45,7 @@ class Layer:
     origin: str
     values: Mapping[str, Any]
     project: bool = False
+    path: Path | None = None
 
 
 def user_file() -> Path:
@@ -61,7 +66,7 @@ def load(**arguments: Any) -> tuple[Settings, dict[str, str]]:
     settings, origins = Settings(), dict.fromkeys(sorted(NAMES), "default")
     given = Layer("argument", {name: value for name, value in arguments.items() if value is not None})
     for layer in (*_files(Path.cwd()), *_environment(), given):
-        if layer.project:
+        if layer.project and not (layer.path is not None and is_trusted(layer.path)):
             _refuse_endpoints(layer)
         try:
             settings = settings.with_values(**layer.values)
@@ -72,6 +77,52 @@ def load(**arguments: Any) -> tuple[Settings, dict[str, str]]:
         for name in layer.values:
             origins[name] = layer.origin
     return settings, origins
+
+
+def project_files(folder: Path) -> list[Path]:
+    """The files of a project that set something, nearest last."""
+    pyproject, project = folder / PYPROJECT, folder / FILE
+    return [*([pyproject] if _tool_table(pyproject) else []), *([project] if project.is_file() else [])]
+
+
+def is_trusted(path: Path) -> bool:
+    """Did the user trust this file, as it is now? A file that has changed since is not trusted any more."""
+    return _trusted().get(str(path.absolute())) == _digest(path)
+
+
+def trust(paths: Sequence[Path]) -> None:
+    """Trust these files as they are: they may set endpoints, prices and plug-ins from now on."""
+    _keep({**_trusted(), **{str(path.absolute()): _digest(path) for path in paths}})
+
+
+def distrust(paths: Sequence[Path]) -> None:
+    """Trust these files no longer."""
+    gone = {str(path.absolute()) for path in paths}
+    _keep({name: digest for name, digest in _trusted().items() if name not in gone})
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _trusted() -> dict[str, str]:
+    path = user_file().with_name(TRUSTED)
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}", help="delete it, and trust the files again") from None
+    return {str(name): str(digest) for name, digest in held.items()}
+
+
+def _keep(digests: Mapping[str, str]) -> None:
+    path = user_file().with_name(TRUSTED)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(dict(sorted(digests.items())), indent=2), encoding="utf-8")
 
 
 def misspelt_variables() -> dict[str, str]:
@@ -90,7 +141,7 @@ def _refuse_endpoints(layer: Layer) -> None:
     def refuse(what: str) -> ConfigError:
         return ConfigError(
             f"{layer.origin}: a project's file may not set {what}: it would decide where your rows and keys go",
-            help=f"put it into {user_file()}, into {PREFIX}MODEL, or give it as an argument",
+            help=f"put it into {user_file()}, or read the file and run: uql config trust",
         )
 
     for name, value in layer.values.items():
@@ -113,9 +164,12 @@ def _schema() -> type[BaseSettings]:
 
 def _files(folder: Path) -> list[Layer]:
     user, project, pyproject = user_file(), folder / FILE, folder / PYPROJECT
-    layers = [Layer(str(user), _toml(user)), Layer(f"{pyproject} [tool.uql]", _tool_table(pyproject), project=True)]
+    layers = [
+        Layer(str(user), _toml(user)),
+        Layer(f"{pyproject} [tool.uql]", _tool_table(pyproject), project=True, path=pyproject),
+    ]
     if project != user:
-        layers.append(Layer(str(project), _toml(project), project=True))
+        layers.append(Layer(str(project), _toml(project), project=True, path=project))
     return [layer for layer in layers if layer.values]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from uql.compiler.cost import Pace, Range, Unit
-from uql.llm.prices import price_of
+from uql.llm.prices import own_price, price_of
 from uql.llm.providers.base import Price
 
 if TYPE_CHECKING:
@@ -22,7 +22,9 @@ def price_known(model: Provider | None, settings: Settings) -> Price | None:
     if model is not None:
         return model.price
     vendor, _, name = (settings.model or "").partition(":")
-    return price_of(vendor, name) if vendor in VENDORS and name else None
+    if vendor in VENDORS and name:
+        return price_of(vendor, name, settings)
+    return own_price(settings.model or "", settings)
 
 
 def unit_of(price: Price | None) -> Unit:

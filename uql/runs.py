@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from uql.llm.ledger import Ledger
     from uql.llm.run import Run
 
-OWN = {"ledger", "progress", "offline"}  # settings of a sitting, not of a run
+OWN = {"ledger", "progress", "offline", "endpoints", "prices", "plugins"}  # settings of a sitting, not of a run
 TABLES = ("uql_runs", "uql_calls", "uql_errors")
 _NAMED = re.compile(rf"\b({'|'.join(TABLES)})\b", re.IGNORECASE)
 

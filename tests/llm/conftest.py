@@ -23,3 +23,9 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
     """Pauses between tries are short in tests."""
     if "real_pauses" not in request.keywords:
         monkeypatch.setattr("uql.llm.limiter.FIRST_PAUSE_S", 0.001)
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What servers can do is tried by each test."""
+    monkeypatch.setattr("uql.llm.providers.remembered.file", lambda: tmp_path / "servers.json")

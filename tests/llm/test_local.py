@@ -121,9 +121,9 @@ def test_the_server_of_llama_cpp_answers_through_the_openai_sdk(run, monkeypatch
     async def go() -> None:
         loaded = await engine(models.find(), n_ctx=4096, threads=0)
         address = await loaded.address()
-        monkeypatch.setenv("UQL_KEY_ENV", "LLAMA_KEY")
         monkeypatch.setenv("LLAMA_KEY", loaded.api_key)
-        async with gate(f"{address}/v1#qwen") as g:
+        own = Settings(ledger=":memory:").with_values(endpoints={address: {"key_env": "LLAMA_KEY"}})
+        async with Gate.open(own, model=f"{address}/v1#qwen") as g:
             lost, subject = await g.ask(
                 [Predicate("a bank card was lost"), Choice("subject", ("bank card", "exchange rate"))], [LOST, RATE]
             )

@@ -183,7 +183,9 @@ KILLED = r"""
 import json, os, random, signal, sys, threading
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-import duckdb, pyarrow, numpy, uql, uql.engine, uql.evidence, uql.compiler.parser, uql.sampling.methods
+import duckdb, pyarrow, numpy, sklearn.decomposition, sklearn.linear_model, uql, uql.engine, uql.sampling.methods
+from uql.features.static import static_embedder
+static_embedder()  # once for all sittings, which are forked
 from hash_model import HashModel
 from uql.llm.providers.base import Limits
 folder, times, calls, rows = Path(sys.argv[2]), *map(int, sys.argv[3:])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from loopback import Server, chat, chat_reply, decisions, messages, row_text, serve
 from PIL import Image
 from scripted import row
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from uql.errors import AuthError, BackendError, ConfigError, ModelError, QuotaError, UnknownModelError
 from uql.llm.gate import Gate
-from uql.llm.providers import compatible
+from uql.llm.providers import compatible, remembered
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Provider
 from uql.llm.providers.compatible import Compatible
@@ -43,8 +45,8 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     compatible._probed.clear()
 
 
-def gate(model: Provider | str) -> Gate:
-    return Gate.open(Settings(ledger=":memory:", budget="all"), model=model)
+def gate(model: Provider | str, **more: Any) -> Gate:
+    return Gate.open(Settings(ledger=":memory:", budget="all").with_values(**more), model=model)
 
 
 class Remote(Compatible):
@@ -125,13 +127,19 @@ def test_a_server_of_this_machine_is_asked_one_question_a_prompt(run) -> None:
 
 def test_a_key_comes_from_the_variable_that_was_named_and_no_other(run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def go(told: Server) -> None:
-        monkeypatch.setenv("UQL_KEY_ENV", "MY_KEY")
+        own = {told.url: {"key_env": "MY_KEY", "requests_per_minute": 6000}}
         with pytest.raises(ConfigError, match="MY_KEY"):
-            compatible.open_provider(f"{told.url}/v1#m", Settings())
+            compatible.open_provider(f"{told.url}/v1#m", Settings().with_values(endpoints=own))
         monkeypatch.setenv("MY_KEY", "mine")
-        async with gate(f"{told.url}/v1#m") as g:
+        async with gate(f"{told.url}/v1#m", endpoints=own) as g:
             await g.ask(Extract("n", "BIGINT"), [row("x")])
+            assert (await g.provider()).limits.requests_per_minute == 6000
         assert {h["authorization"] for h in told.headers} == {"Bearer mine"}
+        elsewhere = {"http://127.0.0.1:1": {"key_env": "MY_KEY"}}
+        told.headers.clear()
+        async with gate(f"{told.url}/v1#m", endpoints=elsewhere) as g:
+            await g.ask(Extract("n", "BIGINT"), [row("y")])
+        assert {h["authorization"] for h in told.headers} == {"Bearer none"}, "a key belongs to one origin"
 
     with serve({"/v1/chat/completions": chat}) as told:
         run(go(told))
@@ -252,6 +260,45 @@ def test_openai_leaves_out_what_a_model_refuses(run) -> None:
             assert (await g.provider()).capabilities.probabilities is False
 
     with serve({"/v1/chat/completions": reasoning}) as told:
+        run(go(told))
+
+
+def test_what_a_server_can_do_is_remembered_by_the_next_process_for_a_week(run) -> None:
+    async def go(told: Server) -> None:
+        server = Remote(f"{told.url}/v1", "m")
+        async with gate(server) as g:
+            await g.ask(Predicate("it is so"), [row("x")])
+        tried = len(told.bodies)
+        compatible._probed.clear()  # another process
+        async with gate(Remote(f"{told.url}/v1", "m")) as g:
+            await g.ask(Predicate("it is so"), [row("y")])
+        assert len(told.bodies) == tried + 1, "nothing is tried again"
+        assert remembered.load(server.name) is not None
+        assert remembered.load(server.name, time.time() + remembered.KEPT_S + 1) is None
+
+    with serve({"/v1/chat/completions": chat}) as told:
+        run(go(told))
+
+
+def test_a_server_that_refuses_images_is_asked_about_none_again(run) -> None:
+    made = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(made, "PNG")
+
+    def blind(body, headers):
+        if "image_url" in json.dumps(body):
+            return JSONResponse({"error": {"message": "this model takes no images"}}, 400)
+        return chat(body, headers)
+
+    async def go(told: Server) -> None:
+        async with gate(Remote(f"{told.url}/v1", "m")) as g:
+            pictures = [Row((Cell("photo", made.getvalue() + bytes([n]), "", "image/png"),)) for n in range(5)]
+            answers = await g.ask(Predicate("it is red"), pictures)
+            assert {f.kind for f in answers.failures} == {"bad_request"} and len(answers.failures) == 5
+            assert "takes no images" in answers.failures[0].message
+            assert (await g.provider()).capabilities.images is False
+        assert sum("image_url" in json.dumps(body) for body in told.bodies) == 1, "tried once"
+
+    with serve({"/v1/chat/completions": blind}) as told:
         run(go(told))
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 
+import uql
+from uql.cli import main
 from uql.config import load, misspelt_variables, user_file
 from uql.errors import ConfigError
-from uql.settings import NAMES
+from uql.llm.prices import price_of
+from uql.settings import NAMES, Settings
 
 
 @pytest.fixture(autouse=True)
@@ -120,3 +124,82 @@ def test_a_misspelt_variable_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("UQL_HOME", "/somewhere")
     monkeypatch.setenv("UQL_SOMETHING_ELSE", "1")
     assert misspelt_variables() == {"UQL_BUGDET": "UQL_BUDGET"}
+
+
+OWN = """plugins = ["mine"]
+
+[endpoints."https://gw.example/v1"]
+key_env = "GW_KEY"
+tokens_per_minute = 1000
+
+[prices."openai:gpt-x"]
+input = 2.0
+output = 8
+"""
+
+
+def test_the_user_names_servers_their_keys_prices_and_plug_ins() -> None:
+    write_user_file(OWN)
+    settings, origins = load()
+    assert settings.endpoints[0].origin == "https://gw.example:443" and settings.endpoints[0].key_env == "GW_KEY"
+    assert settings.plugins == ("mine",) and origins["plugins"].endswith("uql.toml")
+    price = price_of("openai", "gpt-x", settings)
+    assert price is not None and (price.input, price.output) == (2.0, 8.0)
+    assert price_of("openai", "gpt-unknown", settings) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[endpoints.x]\nkey_env = 'A'", "no http"),
+        ("[endpoints.'https://h']\nkey = 'sk-secret-1'", "there is no 'key'"),
+        ("[endpoints.'https://h']\nkey_env = 'sk-secret-1'", "never holds the key"),
+        ("[endpoints.'https://h']\nconcurrency = 0", "above 0"),
+        ("[prices.m]\ninput = 1", "needs input and output"),
+        ("[prices.m]\ninput = -1\noutput = 1", "not possible"),
+        ("prices = 3", "table of tables"),
+        ("plugins = 'x'", "list of names"),
+    ],
+)
+def test_a_server_or_price_that_cannot_be_is_refused_and_no_key_is_repeated(text: str, words: str) -> None:
+    write_user_file(text)
+    with pytest.raises(ConfigError) as caught:
+        load()
+    assert words in str(caught.value) and "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [OWN, "plugins = ['x']", "[prices.m]\ninput=0\noutput=0", "model = 'http://h/v1#m'"])
+def test_a_projects_file_says_where_rows_and_keys_go_only_once_it_is_trusted_and_as_it_was(text: str) -> None:
+    path = Path("uql.toml")
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="uql config trust"):
+        load()
+    assert main(["config", "trust", "--yes"]) == 0
+    assert load()[0] != Settings()
+    path.write_text(text + "\n# another line\n")
+    with pytest.raises(ConfigError, match="uql config trust"):
+        load()
+    assert main(["config", "trust", "--yes"]) == 0
+    load()
+    assert main(["config", "trust", "--remove"]) == 0
+    with pytest.raises(ConfigError, match="uql config trust"):
+        load()
+
+
+def test_trust_shows_the_file_and_asks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("pyproject.toml").write_text("[tool.uql]\nplugins = ['mine']\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert main(["config", "trust"]) == 0
+    said = capsys.readouterr().err
+    assert "plugins = ['mine']" in said and "Trust it as it is?" in said
+    with pytest.raises(ConfigError, match="uql config trust"):
+        load()
+    assert main(["config", "trust", "nowhere"]) == 2
+
+
+@pytest.mark.parametrize("name", ["plugins", "endpoints", "prices"])
+def test_no_statement_names_plug_ins_servers_or_prices(name: str) -> None:
+    with uql.connect(ledger=":memory:") as con:
+        for statement in (f"SET uql.{name} = 'x'", f"SELECT 1 WITH ({name} = 'x')"):
+            with pytest.raises(ConfigError):
+                con.uql(statement)

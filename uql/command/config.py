@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -44,6 +45,39 @@ def path() -> None:
     raise typer.Exit(outcome.run(run))
 
 
+@app.command()
+def trust(
+    folder: Annotated[str, typer.Argument(help="The project's folder.")] = ".",
+    remove: Annotated[bool, typer.Option("--remove", help="Trust its files no longer.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Let a project's uql.toml or pyproject.toml set endpoints, prices and plug-ins, as it is now. After a change it asks again."""
+
+    def run() -> int:
+        from uql import config
+        from uql.render import printable
+
+        found = config.project_files(Path(folder).absolute())
+        if not found:
+            raise UsageError(f"there is no uql.toml and no [tool.uql] in {folder}")
+        if remove:
+            config.distrust(found)
+            narrate("not trusted any more: " + ", ".join(map(str, found)))
+            return Code.OK
+        for path in found:
+            narrate(f"--- {path}")
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+                narrate(printable(line))
+        question = "it may decide where your rows and keys go, and what is loaded. Trust it as it is?"
+        if not yes and not typer.confirm(question, err=True):
+            return Code.OK
+        config.trust(found)
+        narrate("trusted: " + ", ".join(map(str, found)))
+        return Code.OK
+
+    raise typer.Exit(outcome.run(run))
+
+
 def _show(given: list[str], as_json: bool) -> int:
     from uql.config import load, misspelt_variables
 
@@ -57,6 +91,7 @@ def _show(given: list[str], as_json: bool) -> int:
     for name, meant in misspelt_variables().items():
         narrate(f"{name} means nothing; did you mean {meant}?", "warning")
     values = {field.name: getattr(found, field.name) for field in fields(found)}
+    values = {name: _plain(value) for name, value in values.items()}
     if as_json:
         print(json.dumps({name: {"value": value, "origin": origins[name]} for name, value in values.items()}, indent=2))
         return Code.OK
@@ -65,6 +100,15 @@ def _show(given: list[str], as_json: bool) -> int:
     for name, text in texts.items():
         sys.stdout.write(f"{name:<{widths[0]}}  {text:<{widths[1]}}  {origins[name]}\n")
     return Code.OK
+
+
+def _plain(value: Any) -> Any:
+    """Tables as they are written; a key is only ever named by its variable."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) is not None}
+    return value
 
 
 def _toml(value: Any) -> str:

@@ -110,7 +110,7 @@ class Gate(Sender):
             owned=ledger is None,
             budget=budget,
             run=run or Run("run", settings.seed),
-            plugins=plugins,
+            plugins=plugins or settings.plugins,
             offline=offline or settings.offline,
         )
 

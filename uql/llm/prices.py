@@ -1,15 +1,26 @@
-"""Prices of vendors' models, from the genai-prices package where it is installed; else, and for unknown models, unknown."""
+"""Prices: those of the user's configuration, else of vendors' models from the genai-prices package where it is installed, else unknown."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from uql.llm.providers.base import Price
+from uql.settings import Settings
+
+
+def price_of(vendor: str, model: str, settings: Settings | None = None) -> Price | None:
+    """USD per million tokens of a model ("openai", "anthropic"), None where nobody here knows it."""
+    return own_price(f"{vendor}:{model}", settings) or _listed(vendor, model)
+
+
+def own_price(name: str, settings: Settings | None) -> Price | None:
+    """What the user's configuration says that a model costs, None where it says nothing."""
+    found = None if settings is None else settings.price(name)
+    return None if found is None else Price(found.input, found.output)
 
 
 @cache
-def price_of(vendor: str, model: str) -> Price | None:
-    """USD per million tokens of a model ("openai", "anthropic"), None where nobody here knows it."""
+def _listed(vendor: str, model: str) -> Price | None:
     try:
         from genai_prices import Usage, calc_price
     except ImportError:

@@ -26,11 +26,8 @@ def open_provider(rest: str, settings: Settings) -> Anthropic:
     """The vendor's model of a name. Raises AuthError where no key is set."""
     if not rest:
         raise ConfigError("anthropic: needs the name of a model, as anthropic:MODEL", code="UQL402")
-    return Anthropic(
-        rest,
-        api_key=vendor_key("ANTHROPIC_API_KEY", "Anthropic", offline=settings.offline),
-        timeout_s=settings.timeout_s,
-    )
+    key = vendor_key("ANTHROPIC_API_KEY", "Anthropic", offline=settings.offline)
+    return Anthropic(rest, api_key=key, timeout_s=settings.timeout_s, price=price_of("anthropic", rest, settings))
 
 
 class Anthropic:
@@ -39,7 +36,9 @@ class Anthropic:
     is_local = False
     capabilities = Capabilities(probabilities=False, schema=True, images=True, audio=False)
 
-    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
+    def __init__(
+        self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL, price: Price | None = None
+    ) -> None:
         try:
             import anthropic
         except ImportError as error:
@@ -47,7 +46,7 @@ class Anthropic:
                 "this model needs the anthropic package", code="UQL402", help="pip install 'uql-engine[anthropic]'"
             ) from error
         self.model, self.name = model, f"anthropic:{model}"
-        self.price: Price | None = price_of("anthropic", model)
+        self.price: Price | None = price or price_of("anthropic", model)
         self.limits = Limits(concurrency=64, adaptive=True)
         strip = set() if url == VENDOR_URL else ambient_headers("ANTHROPIC_CUSTOM_HEADERS")
         http = http_client(timeout_s, strip=strip, authorization=None, heard=self._heard)

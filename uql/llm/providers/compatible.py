@@ -1,7 +1,8 @@
 """http(s)://host/v1#MODEL: any server that speaks OpenAI's chat completions (vLLM, llama.cpp, Ollama, gateways).
 
-What the server can do (a JSON schema, log-probabilities) is tried once with a made-up row and remembered. The key is that of the
-environment variable that the configuration names for the endpoint (UQL_KEY_ENV), else none: a vendor's key is never sent elsewhere.
+What the server can do (a JSON schema, log-probabilities, images) is tried once with made-up rows and remembered beside the models for
+a week. The key is that of the environment variable that the user's configuration names for the server's origin, else none: a
+vendor's key is never sent elsewhere.
 """
 
 from __future__ import annotations
@@ -15,20 +16,23 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from uql.errors import ConfigError, ModelError
+from uql.llm.prices import own_price
 from uql.llm.prompts import fused, write
-from uql.llm.prompts.rows import Prompt
-from uql.llm.providers import direct
+from uql.llm.prompts.rows import Prompt, media
+from uql.llm.providers import direct, remembered
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
 from uql.llm.providers.chat import Token, cut, parts, probabilities, tokens_at_most, with_probabilities
 from uql.llm.providers.openai_client import client, learnt
 from uql.llm.providers.wire import call
 from uql.llm.questions import Choice, Question, Row, Write
+from uql.origins import origin
 from uql.settings import Settings
 
-KEY_ENV = "UQL_KEY_ENV"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _probed: dict[tuple[str, str], Capabilities] = {}
 PROBE_TOKENS = 400
+WHITE = "data:image/png;base64,"  # of 8 × 8 pixels
+WHITE += "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFUlEQVR42mP8//8/AzbAxIADDE4JAFbUAw3/dxQWAAAAAElFTkSuQmCC"
 OPTIONAL = ("temperature", "seed", "top_logprobs", "logprobs")  # parameters that a model may refuse
 
 
@@ -40,17 +44,29 @@ def open_provider(rest: str, settings: Settings) -> Compatible:
         raise ConfigError(
             f"the address of a model holds no key: {parts.scheme}://{parts.hostname}…",
             code="UQL402",
-            help=f"name the key's variable in {KEY_ENV}",
+            help="name the key's variable in the user's configuration: endpoints.\"https://host\".key_env",
         )
     if not parts.hostname or not model:
         raise ConfigError(f"the address of a model is http(s)://host/v1#MODEL, not {rest!r}", code="UQL402")
-    named = os.environ.get(KEY_ENV)
+    url = url.rstrip("/")
+    place = origin(url)
+    own = next((e for e in settings.endpoints if e.origin == place), None)
     key = None
-    if named:
-        key = os.environ.get(named)
+    if own is not None and own.key_env and not settings.offline:
+        key = os.environ.get(own.key_env)
         if not key:
-            raise ConfigError(f"{KEY_ENV} names the variable {named}, which is not set", code="UQL402")
-    return Compatible(url.rstrip("/"), model, api_key=key, timeout_s=settings.timeout_s)
+            raise ConfigError(f"{place} has its key in the variable {own.key_env}, which is not set", code="UQL402")
+    made = Compatible(
+        url, model, api_key=key, timeout_s=settings.timeout_s, price=own_price(f"{url}#{model}", settings)
+    )
+    if own is not None:
+        made.limits = replace(
+            made.limits,
+            concurrency=own.concurrency or made.limits.concurrency,
+            requests_per_minute=own.requests_per_minute,
+            tokens_per_minute=own.tokens_per_minute,
+        )
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +123,8 @@ class Compatible:
     async def answer(self, request: Request) -> Reply:
         usage = Usage()
         can = await self._abilities(usage)
+        if any(cell.media_type.startswith("image/") for cell in media(request.row)) and not await self._sees(can, usage):
+            raise CallError("bad_request", f"{self.name} takes no images")
         together = tuple(q for q in request.questions if not isinstance(q, Write))
         answers: dict[int, Answer] = {}
         if together:
@@ -238,16 +256,41 @@ class Compatible:
                 self._refused |= {"logprobs", "top_logprobs"} if named in ("logprobs", "top_logprobs") else {named}
 
     async def _abilities(self, usage: Usage) -> Capabilities:
-        """What the server can do: asked once a process, with a made-up question."""
+        """What the server can do: asked once with a made-up question, and remembered."""
         known = _probed.get((self.url, self.model))
         if known is not None:
             return known
         async with self._probing:
-            known = _probed.get((self.url, self.model))
+            known = _probed.get((self.url, self.model)) or (None if self.is_local else remembered.load(self.name))
             if known is None:
                 known = await self._probe(usage)
-                _probed[(self.url, self.model)] = known
+                if not self.is_local:
+                    remembered.save(self.name, known)
+            _probed[(self.url, self.model)] = known
         return known
+
+    async def _sees(self, can: Capabilities, usage: Usage) -> bool:
+        """Does the model take images? Tried with a white one, when the first row has one."""
+        if can.images is not None:
+            return can.images
+        async with self._probing:
+            known = _probed.get((self.url, self.model), can)
+            if known.images is None:
+                words = Prompt("You answer with one word.", "Which colour is the image?")
+                try:
+                    await self._chat(
+                        words, [{"type": "image_url", "image_url": {"url": WHITE}}], {"max_tokens": 8}, usage
+                    )
+                except CallError as error:
+                    if error.kind != "bad_request":
+                        raise
+                    known = replace(known, images=False)
+                else:
+                    known = replace(known, images=True)
+                _probed[(self.url, self.model)] = known
+                if not self.is_local:
+                    remembered.save(self.name, known)
+        return bool(known.images)
 
     async def _probe(self, usage: Usage) -> Capabilities:
         words = Prompt("You answer with JSON.", 'Is water wet? Answer {"ok": true} or {"ok": false}.')

@@ -12,7 +12,7 @@ from uql.errors import ConfigError
 from uql.llm.prices import price_of
 from uql.llm.prompts import choice, predicate
 from uql.llm.prompts.rows import fenced, filled, lines
-from uql.llm.providers.base import Answer, Capabilities, Limits, Problem, Request, Usage
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Request, Usage
 from uql.llm.providers.chat import cut, data_urls, tokens_at_most
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
@@ -33,25 +33,28 @@ def open_provider(rest: str, settings: Settings) -> OpenAI:
     """The vendor's model of a name. Raises AuthError where no key is set."""
     if not rest:
         raise ConfigError("openai: needs the name of a model, as openai:MODEL", code="UQL402")
-    return OpenAI(
-        rest, api_key=vendor_key("OPENAI_API_KEY", "OpenAI", offline=settings.offline), timeout_s=settings.timeout_s
-    )
+    key = vendor_key("OPENAI_API_KEY", "OpenAI", offline=settings.offline)
+    return OpenAI(rest, api_key=key, timeout_s=settings.timeout_s, price=price_of("openai", rest, settings))
 
 
 class OpenAI(Compatible):
     """One model of the vendor."""
 
-    def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
+    def __init__(
+        self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL, price: Price | None = None
+    ) -> None:
         super().__init__(url, model, api_key=api_key, timeout_s=timeout_s, vendor=True)
         self.name = f"openai:{model}"
         self.is_local = False
-        self.price = price_of("openai", model)
+        self.price = price or price_of("openai", model)
         self.limits = Limits(concurrency=256, adaptive=True)
         self._limit = "max_completion_tokens"
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(probabilities="logprobs" not in self._refused, schema=True, images=True, audio="audio" in self.model)
+        return Capabilities(
+            probabilities="logprobs" not in self._refused, schema=True, images=True, audio="audio" in self.model
+        )
 
     async def _abilities(self, usage: Usage) -> Capabilities:
         return self.capabilities

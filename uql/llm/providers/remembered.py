@@ -1,0 +1,50 @@
+"""What servers could do when they were tried, kept for a week beside the ledger. Servers of this machine are tried by each process."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import asdict, fields
+from pathlib import Path
+
+from uql.llm.ledger import default_path
+from uql.llm.providers.base import Capabilities
+
+FILE = "servers.json"
+KEPT_S = 7 * 86_400.0
+
+
+def file() -> Path:
+    """Where it is kept."""
+    return default_path().with_name(FILE)
+
+
+def load(name: str, now: float | None = None) -> Capabilities | None:
+    """What the server and model of a name could do; None where it was never tried, or too long ago."""
+    held = _all().get(name)
+    if not isinstance(held, dict) or (time.time() if now is None else now) - held.get("at", 0.0) > KEPT_S:
+        return None
+    known = {field.name for field in fields(Capabilities)}
+    return Capabilities(**{key: value for key, value in held.items() if key in known})
+
+
+def save(name: str, can: Capabilities) -> None:
+    """Keep what a server can do. Where the folder cannot be written, it is tried again by the next process."""
+    path = file()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, made = tempfile.mkstemp(prefix=f".{FILE}.", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            json.dump({**_all(), name: {**asdict(can), "at": time.time()}}, stream, indent=1)
+        os.replace(made, path)
+
+
+def _all() -> dict[str, object]:
+    try:
+        held = json.loads(file().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return held if isinstance(held, dict) else {}
