@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from uql.errors import QuestionError, UQLError
-from uql.nl import forms
+from uql.nl import clauses, forms
 from uql.nl.checks import Checked, Problem, check_plan, said
 from uql.nl.context import AskContext, Source
 from uql.nl.dag import Node, NodeKind, Plan
@@ -99,7 +99,7 @@ class Planner:
 
         form = self.forms[-1]
         tables = {**{n: s.fields for n, s in self.scope.sources.items()}, **inputs}
-        shape = words.clauses.schema(list(tables), columns_of(tables)) if form == "clauses" else None
+        shape = clauses.schema(list(tables), columns_of(tables)) if form == "clauses" else None
         kind = node.kind.value
         reply = await step.say(
             words.debugging(
@@ -113,7 +113,7 @@ class Planner:
             )
         )
         if node.kind in forms.SELECTS and "from" in reply:
-            body = words.clauses.statement(reply, tables)
+            body = clauses.statement(reply, tables)
         else:
             body = reply["body"]
             body = forms.statement_of(body) if node.kind is NodeKind.UQL else body

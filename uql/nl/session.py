@@ -52,7 +52,7 @@ class Options:
         rules: of the use case, in words.
         checker, decomposer: of the mode `meta`; without the checker every question is decomposed, without the decomposer none.
         router: ranks adapters; None: `uql` first.
-        adapters: by name; None: those in process.
+        adapters: by name, or names of those that there are; None: those of this process.
         tables: to choose from; None: all.
         planner: model that plans and writes; None: that of the connection, which reads rows.
         plan: nodes to be run instead of a plan of the model's.
@@ -70,7 +70,7 @@ class Options:
     checker: bool = True
     decomposer: bool = True
     router: Router | None = None
-    adapters: Mapping[str, Adapter] | None = None
+    adapters: Mapping[str, Adapter] | Sequence[str] | None = None
     tables: Sequence[str] | None = None
     planner: Provider | str | None = None
     plan: Plan | None = None
@@ -289,11 +289,10 @@ class _Asking:
         return True
 
     def _answerer(self, operators: Mapping[str, Any]) -> Answerer:
-        adapters = self.options.adapters
-        if adapters is None:
-            from uql.nl.adapters import in_process
+        from uql.nl.adapters import open_adapters
 
-            adapters = in_process()
+        given = self.options.adapters
+        adapters = open_adapters() if given is None else given if isinstance(given, Mapping) else open_adapters(given)
         return Answerer(adapters, self.options.router, operators)
 
     async def _interleaved(self) -> bool:
