@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
 from collections import ChainMap
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from uql.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
+from uql.progress import watching
 from uql.running import AnnounceEvent, DoneEvent, EstimateEvent, PlanEvent, finished
 from uql.runs import Before, Said, find, named
 from uql.settings import Settings
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from uql.statistics import Statistics
 
 T = TypeVar("T")
+log = logging.getLogger("uql")
 CALLS_AGGREGATE, CALLS_ROWS = 128, 256
 FEATURES = ".uql-features"  # ends the name of the folder of vectors beside a database file
 
@@ -71,6 +74,7 @@ class Connection:
         self._memories: dict[str, Statistics] = {}  # what was learned of terms and models, by model and database
         self._lock = threading.RLock()
         self._stores: dict[str, FeatureStore] = {}  # of features, by embedder
+        self._told: set[tuple[str, tuple[str, ...]]] = set()  # what was said to leave this machine
         self._said = Said()  # the statement that is read now
         self.last_run = ""  # id of the latest run, with which `resume` continues it
 
@@ -121,6 +125,10 @@ class Connection:
         """The settings in force: those of the files and `connect`, changed by SET and `settings`."""
         return self._settings
 
+    def use(self, **values: Any) -> None:
+        """Other settings from now on, as SET."""
+        self._settings = self._settings.with_values(**values)
+
     @contextmanager
     def settings(self, **values: Any) -> Iterator[Connection]:
         """Other settings within a `with` block."""
@@ -152,6 +160,10 @@ class Connection:
         [(3,)]
         """
         return self._script(text, {**(parameters or {}), **named}, _frames(sys._getframe(1)))
+
+    def statement(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
+        """As `uql`, with the data frames that FROM may name given by name."""
+        return self._script(text, parameters, frames)
 
     def auql(
         self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any
@@ -315,7 +327,7 @@ class Connection:
 
     # ---------------------------------------------------------------------------------------------------------- runs
     def _run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, said: Said) -> Outcome:
-        with self._lock:
+        with self._lock, watching(self.on_event, settings.progress, bool(self._listeners)):
             try:
                 return finished(self._execute(bound, plan, settings, said=said))
             except UQLError as error:
@@ -426,6 +438,14 @@ class Connection:
     def _estimated(self, name: str, estimate: Estimate) -> None:
         self._emit(EstimateEvent(name, estimate))
 
+    def _announced(self, model: str, columns: tuple[str, ...], rows: int | None) -> None:
+        """Rows are about to leave this machine: who listens is told, else the log, once for each model and columns."""
+        event = AnnounceEvent(model, columns, rows)
+        if not self._listeners and (model, columns) not in self._told:
+            self._told.add((model, columns))
+            log.warning(event.text())
+        self._emit(event)
+
     def _emit(self, event: Any) -> None:
         for listener in tuple(self._listeners):
             listener(event)
@@ -496,7 +516,7 @@ class Connection:
         try:
             if shared is None:
                 gate.subscribe(self._emit)
-                gate.on_announce(lambda *what: self._emit(AnnounceEvent(*what)))
+                gate.on_announce(self._announced)
             self._gates.append(gate)
             if semantic and gate.draws.kept:
                 self.last_run = gate.run.id

@@ -68,16 +68,12 @@ def register_functions(
     name = model if isinstance(model, str) else None
     merged, _ = config.load(**({"model": name} if name is not None else {}), **settings)
     functions = Functions(connection, merged, None if isinstance(model, str) else model)
+    create: Any = connection.create_function  # its stubs do not know the short names of the options
     for function, (parameters, returned) in SIGNATURES.items():
         with contextlib.suppress(duckdb.Error):
             connection.remove_function(function)
-        connection.create_function(
-            function,
-            functions.callable(function),
-            list(parameters),
-            returned,
-            type="arrow",  # type: ignore[arg-type]
-            null_handling="special",  # type: ignore[arg-type]
+        create(
+            function, functions.callable(function), list(parameters), returned, type="arrow", null_handling="special"
         )
     return functions
 

@@ -61,7 +61,7 @@ def commented(*, project: bool) -> str:
     said = meanings()
     for field in fields(Settings):
         example = _EXAMPLES.get(field.name) or json.dumps(
-            list(field.default) if isinstance(field.default, tuple) else field.default  # type: ignore[arg-type]
+            list(field.default) if isinstance(field.default, tuple) else field.default
         )
         lines += [f"# {said[field.name]}", f"# {field.name} = {example}", ""]
     return "\n".join(lines)

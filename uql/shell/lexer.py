@@ -19,7 +19,7 @@ _QUOTED = r'"(?:[^"\\]|""|\\.)*(?:"|\Z)'
 _SPACE = r"(\s+)"
 
 
-class UQLLexer(RegexLexer):
+class UQLLexer(RegexLexer):  # type: ignore[misc]
     """Source text of UQL.
 
     >>> [(str(kind), text) for kind, text in UQLLexer().get_tokens('SELECT a FROM "t" WHERE "it is so"') if text.strip()][-2:]
