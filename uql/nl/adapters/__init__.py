@@ -40,6 +40,11 @@ def open_adapters(names: Sequence[str] = HERE) -> dict[str, Adapter]:
     return {name: open_adapter(name) for name in names}
 
 
+def in_process() -> dict[str, Adapter]:
+    """The adapters that need nothing installed."""
+    return open_adapters(HERE)
+
+
 def available() -> list[str]:
     """The adapters that can be opened: those of this process, and those that are installed."""
     from uql.nl.adapters.environments import installed

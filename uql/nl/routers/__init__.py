@@ -1,1 +1,56 @@
-"""Routers: which adapter answers a sub-query best."""
+"""Routers: which adapter answers a sub-query best, learned from traces."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uql.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from uql.features.embedder import Embedder
+    from uql.nl.routers.ml import MLRouter
+    from uql.nl.routers.stat import StatRouter
+
+
+def embedder_of(name: str | None, *, timeout_s: float = 120.0) -> Embedder:
+    """The embedder of a setting; the static one where it is None. Raises ConfigError (UQL610) where that is not installed."""
+    if name is not None and name != "static":
+        from uql.llm.embed import open_embedder
+
+        return open_embedder(name, timeout_s=timeout_s)
+    from uql.features.static import static_embedder
+
+    found = static_embedder()
+    if found is None:
+        raise ConfigError(
+            "a router needs an embedder", code="UQL610", help="pip install 'uql-engine[local]', or set embedder"
+        )
+    return found
+
+
+def load_router(path: str | Path, embedder: Embedder | None = None) -> StatRouter | MLRouter:
+    """The router of a file that `uql router train` wrote.
+
+    Args:
+        embedder: of an MLRouter; None: the static one.
+    Raises: DataError (UQL514) where the file is not one; ConfigError (UQL643) where another embedder made it.
+    """
+    place = Path(path).with_suffix(".json")
+    try:
+        held = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"the router {place} cannot be read: {error}", code="UQL514", help="uql router train"
+        ) from error
+    kind = held.get("kind") if isinstance(held, dict) else None
+    if kind == "stat":
+        from uql.nl.routers.stat import StatRouter
+
+        return StatRouter.load(held)
+    if kind == "ml":
+        from uql.nl.routers.ml import MLRouter
+
+        return MLRouter.load(place, held, embedder or embedder_of(None))
+    raise DataError(f"{place} is no router", code="UQL514", help="uql router train")

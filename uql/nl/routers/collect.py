@@ -1,0 +1,112 @@
+"""Traces of adapters: every capable adapter on every training sub-query, judged against its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uql.errors import DataError
+from uql.nl.dag import Node, NodeKind, Operator, Plan
+from uql.nl.measures import coverage, hit, semantic_hit, token_f1
+from uql.nl.routers.traces import MODALITIES, Trace, modality_of
+
+if TYPE_CHECKING:
+    from uql.connection import Connection
+    from uql.nl.adapters.base import Adapter
+
+NODE = "part1"
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A sub-query with its answer, the operator it is for, what that reads, and the tables it may use (none: all)."""
+
+    subquery: str
+    answer: str
+    operator: Operator
+    modality: str
+    sources: tuple[str, ...] = ()
+
+
+def read_training(path: str | Path) -> list[Training]:
+    """Sub-queries of a Parquet, CSV or JSON file with the columns subquery, answer, operator, and modality, sources where wanted.
+
+    Raises: DataError (UQL514) naming the column or value that is not right.
+    """
+    import duckdb
+
+    place = str(path).replace("'", "''")
+    try:
+        with duckdb.connect() as con:
+            found = con.execute(f"SELECT * FROM '{place}'")
+            names = [column[0] for column in found.description or ()]
+            rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    except duckdb.Error as error:
+        raise DataError(f"{path} cannot be read: {str(error).splitlines()[0]}", code="UQL514") from error
+    made = []
+    for number, row in enumerate(rows, 1):
+        try:
+            operator = Operator(str(row["operator"]))
+            modality = str(row.get("modality") or modality_of(operator.value))
+            given = row.get("sources") or ()
+            sources = tuple(given.split(",")) if isinstance(given, str) else tuple(given)
+            made.append(Training(str(row["subquery"]), str(row["answer"]), operator, modality, sources))
+        except (KeyError, ValueError) as error:
+            raise DataError(
+                f"{path}, row {number}: {error}",
+                code="UQL514",
+                help=f"columns: subquery, answer, operator ({', '.join(Operator)}); modality and sources where wanted",
+            ) from error
+        if modality not in MODALITIES:
+            raise DataError(
+                f"{path}, row {number}: the modality {modality!r}", code="UQL514", help=f"{', '.join(MODALITIES)}"
+            )
+    return made
+
+
+def collect(
+    con: Connection,
+    training: Sequence[Training],
+    adapters: Mapping[str, Adapter],
+    *,
+    tell: Callable[[Trace], None] = lambda trace: None,
+) -> list[Trace]:
+    """Runs the adapters on the sub-queries, one after another; what fails has an empty answer and quality 0.
+
+    Args:
+        con: the database, its model and its ledger: what was paid for before is not paid again.
+        tell: is told each trace as it is made.
+    """
+    made = []
+    for one in training:
+        for trace in _traces(con, one, adapters):
+            tell(trace)
+            made.append(trace)
+    return made
+
+
+def _traces(con: Connection, one: Training, adapters: Mapping[str, Adapter]) -> Iterator[Trace]:
+    for name, adapter in adapters.items():
+        if not adapter.capable(one.operator):
+            continue
+        sources = one.sources or tuple(con.catalog.names())
+        node = Node(NODE, NodeKind.ADAPTER, one.subquery, operator=one.operator, sources=sources, adapters=(name,))
+        answer = con.ask(one.subquery, plan=Plan((node,)), adapters={name: adapter}, tables=list(sources))
+        output = answer.results.get(NODE)
+        said = output.sub.text if output is not None and output.sub is not None else ""
+        yield Trace(
+            one.subquery,
+            one.operator.value,
+            one.modality,
+            name,
+            token_f1(said, one.answer) if said else 0.0,
+            hit(said, one.answer) if said else 0.0,
+            coverage(said, one.answer) if said else 0.0,
+            asyncio.run(semantic_hit(None, one.subquery, said, one.answer)),
+            answer.cost.calls,
+            answer.seconds,
+            said,
+        )

@@ -1,0 +1,52 @@
+"""StatRouter: the adapter that was best on an operator's traces, whatever the sub-query says. Source: Meta Engine, section 4.4."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uql.errors import DataError
+from uql.nl.dag import Operator
+from uql.nl.routers.traces import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class StatRouter:
+    """Mean quality of each adapter, by operator.
+
+    >>> router = StatRouter({"TextAnalytics": {"uql": 0.4, "single_model": 0.7}})
+    >>> router.rank("Who won?", Operator.TEXT, ["uql", "single_model", "new"])
+    ['single_model', 'uql', 'new']
+    """
+
+    means: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def fit(cls, traces: Iterable[Trace]) -> StatRouter:
+        """Means over traces."""
+        found: dict[str, dict[str, list[float]]] = {}
+        for trace in traces:
+            found.setdefault(trace.operator, {}).setdefault(trace.adapter, []).append(trace.quality)
+        return cls(
+            {op: {name: sum(v) / len(v) for name, v in sorted(held.items())} for op, held in sorted(found.items())}
+        )
+
+    def rank(self, subquery: str, operator: Operator, adapters: Sequence[str]) -> list[str]:
+        """The adapters, the best first; those without traces last, in the order given."""
+        means = self.means.get(operator.value, {})
+        return sorted(adapters, key=lambda name: (name not in means, -means.get(name, 0.0)))
+
+    def save(self, path: str | Path) -> None:
+        """Writes JSON."""
+        Path(path).write_text(json.dumps({"kind": "stat", "means": self.means}, indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, held: Mapping[str, Any]) -> StatRouter:
+        """From the JSON of `save`. Raises DataError (UQL514)."""
+        means = held.get("means")
+        if not isinstance(means, dict):
+            raise DataError("the router's file has no means", code="UQL514")
+        return cls({op: {name: float(v) for name, v in of.items()} for op, of in means.items()})
