@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.compiler.cost import ANSWER_TOKENS, request_tokens
 from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import sem_filter, sem_group
 from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.duck import quote
 from uql.kernels.guide import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
@@ -79,16 +81,22 @@ async def draw(
     n = relation.n
     room = n if left is None else (left - taxonomies) // max(1, per_row + per_passing)
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
-    fits = left is None or everything <= left
+    paid = _rows_by_tokens(block, after, relation, ctx)
+    fits = (left is None or everything <= left) and (paid is None or n <= paid)
+    room = room if paid is None else min(room, paid)
     guided = None if fits or room <= 0 else await _guided(block, relation, ctx)
     if guided is not None:
         left = ctx.calls_left  # the example rows cost a call
-        room = 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing)
+        room = min(room, 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing))
     alone = left == 0  # budget 0: the ledger alone
     known = None if fits or (after and not alone) else await known_rows(block, relation, ctx, every=alone)
     classes: _Classes | _Shares | None = None if fits or alone else _classes(block, relation, max(0, room), ctx, groups)
-    sampler = classes.sampler if classes else _sampler(n, max(0, room), fits, ctx, guided, groups, size, known)
     condition = condition_of(block) if guided is not None else None
+    looks = ctx.settings.error is not None and reached is not None and not fits and classes is None
+    looks = looks and (condition is not None or (not after and per_row > 0))
+    look, size_of_look = 1, min(FIRST_LOOK, max(0, room))
+    planned = size_of_look if looks else max(0, room)
+    sampler = classes.sampler if classes else _sampler(n, planned, fits, ctx, guided, groups, size, known)
     if classes is None and condition is not None:
         classes = _Shares(sampler, condition)
     if block.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
@@ -100,9 +108,6 @@ async def draw(
         drawn.rows.append(known[0])
         drawn.truths.append(known[1])
         pending.append(known[0][known[1].yes])
-    looks = ctx.settings.error is not None and reached is not None and not fits
-    looks = looks and (isinstance(classes, _Shares) or (not after and per_row > 0))
-    look, size_of_look = 1, min(FIRST_LOOK, max(0, room))
     if looks:
         sampler.more(size_of_look, look)
     named = all(column.id in relation.labels for column in block.groups)
@@ -128,10 +133,16 @@ async def draw(
         if not fits:
             await ctx.drawn(f"sample of {relation.source}", rids)
         truth = await _truth(block, rids, relation, ctx)
+        ended = not truth.complete.all()  # by a limit other than calls: what follows was not drawn
+        if ended:
+            asked = int(np.argmin(truth.complete))
+            rids, truth = rids[:asked], truth.first(asked)
         if classes is not None:  # the sampler learns from the groups: they are asked before it is told
             await classify(after, block, rids[truth.yes], relation, ctx)
             drawn.tell(rids, truth, classes.answers(rids, truth, relation))
             named = True
+            if ended:
+                break
             continue
         drawn.tell(rids, truth)
         pending.append(rids[truth.yes])
@@ -139,8 +150,8 @@ async def draw(
             await classify(after, block, np.concatenate(pending), relation, ctx)
             pending, named = [], True
         _report(block, sampler, ctx)
-        if not truth.complete.all():
-            break  # a limit other than calls ended it
+        if ended:
+            break
     if after and pending:
         await classify(after, block, np.concatenate(pending), relation, ctx)
     return drawn.sampled()
@@ -155,8 +166,7 @@ class _Drawn:
         self.truths: list[Truth] = []
 
     def tell(self, rids: Rids, truth: Truth, answers: NDArray[np.float64] | None = None) -> None:
-        """Rows that a limit left unasked are unknown: a sample has no holes. `answers`: instead of yes and no."""
-        truth = Truth(truth.yes, truth.no, truth.unknown | ~truth.complete)
+        """The truth of rows in the order they were drawn; `answers`: instead of yes and no."""
         self.sampler.tell(rids, truth.answers if answers is None else answers)
         self.rows.append(rids)
         self.truths.append(truth)
@@ -221,6 +231,18 @@ def _classes(
         relation.n, room, rng=ctx.rng, confidence=ctx.settings.confidence, features=table.matrix, groups=groups
     )
     return _Classes(sampler, block.groups[0])
+
+
+def _rows_by_tokens(block: Block, after: tuple[Stage, ...], relation: Relation, ctx: Context) -> int | None:
+    """Rows that `max_tokens` pays for, each with all that may be asked of it; None without that setting."""
+    if ctx.settings.max_tokens is None:
+        return None
+    each = 0.0
+    for stage in (*block.filter_stages, *after):
+        shown = " + ".join(f"coalesce(length(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
+        chars = ctx.duck.scalar(f"SELECT avg({shown}) FROM {quote(relation.name)}")
+        each += request_tokens(stage, float(chars or 0.0)) + sum(ANSWER_TOKENS[c.kind] for c in stage.columns)
+    return int(ctx.settings.max_tokens / max(each, 1.0))
 
 
 def after_stages(block: Block) -> tuple[Stage, ...]:

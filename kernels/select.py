@@ -17,7 +17,7 @@ from uql.kernels.attribute import METHOD, by_attribute
 from uql.kernels.base import Context, Relation, Rids, need
 from uql.kernels.finish import Output, rows
 from uql.kernels.guide import Guide, guide
-from uql.kernels.sample import draw
+from uql.kernels.sample import draw, known_rows
 from uql.kernels.sem_filter import CHUNK
 from uql.sampling.base import Estimate, RetrievalSampler
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
@@ -132,8 +132,9 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         return rids[:0]
     guided = None if block.order_by else await _guide(block, relation, ctx)
     if guided is not None:
-        sampler = _retrieval(relation.n, relation.n, guided, ctx, limit=k)
-        searched = await _learn(block, sampler, relation, ctx, wanted=k, reserved=reserved)
+        known = await known_rows(block, relation, ctx)
+        sampler = _retrieval(relation.n, relation.n, guided, ctx, limit=k, known=known)
+        searched = await _learn(block, sampler, relation, ctx, wanted=k, reserved=reserved, known=known)
         found = np.sort(np.array(searched.found[:k], dtype=np.int64))
         ended, unknown = searched.ended, searched.unknown
     else:
@@ -177,8 +178,9 @@ async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) ->
     left = ctx.calls_left or 0
     per_row, per_passing = len(block.filter_stages), len(block.left_over(block.row_stages))
     audit = max(LEAST_AUDIT, left // (8 * per_row)) if left >= 4 * LEAST_AUDIT * per_row else 0
-    sampler = _retrieval(relation.n, left, guided, ctx)
-    searched = await _learn(block, sampler, relation, ctx, reserved=audit * (per_row + per_passing))
+    known = await known_rows(block, relation, ctx)
+    sampler = _retrieval(relation.n, left, guided, ctx, known=known)
+    searched = await _learn(block, sampler, relation, ctx, reserved=audit * (per_row + per_passing), known=known)
     rest = AGGREGATE["asd"](
         relation.n,
         audit,
@@ -217,12 +219,13 @@ async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) 
     left = ctx.calls_left
     room = relation.n if left is None else left // max(1, len(block.filter_stages))
     settings = ctx.settings
+    known = await known_rows(block, relation, ctx)
     shared: dict[str, Any] = {"rng": ctx.rng, "features": guided.features, "prior": guided.prior}
-    shared["confidence"] = settings.confidence
+    shared |= {"confidence": settings.confidence, "known": as_known(known)}
     level = f"{settings.confidence:.0%}"
     if settings.recall is not None:
         search = RecallSearch(relation.n, room, recall=settings.recall, has_examples=guided.has_examples, **shared)
-        searched = await _learn(block, search, relation, ctx)
+        searched = await _learn(block, search, relation, ctx, known=known)
         holds = search.guaranteed
         words = "as asked" if search.met else f"less than the {settings.recall:.0%} asked for: the budget ended"
         ctx.notes.append(
@@ -234,7 +237,7 @@ async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) 
         return np.sort(np.array(searched.found, dtype=np.int64))
     assert settings.precision is not None
     adds = UnverifiedSearch(relation.n, room, precision=settings.precision, **shared)
-    searched = await _learn(block, adds, relation, ctx)
+    searched = await _learn(block, adds, relation, ctx, known=known)
     extra = adds.unverified()
     ctx.exact = len(searched.told) == relation.n and not searched.unknown
     ctx.unverified = extra
@@ -276,7 +279,19 @@ async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None
     return await guide(block, relation, ctx)
 
 
-def _retrieval(n: int, budget: int, guided: Guide, ctx: Context, limit: int | None = None) -> RetrievalSampler:
+def as_known(known: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray[np.float64]] | None:
+    """Rows that the ledger decides and their answers, as samplers take them."""
+    return None if known is None else (known[0], known[1].answers)
+
+
+def _retrieval(
+    n: int,
+    budget: int,
+    guided: Guide,
+    ctx: Context,
+    limit: int | None = None,
+    known: tuple[Rids, sem_filter.Truth] | None = None,
+) -> RetrievalSampler:
     name = ctx.settings.method if ctx.settings.method in RETRIEVAL else DEFAULT_SEARCH
     return RETRIEVAL[name](
         n,
@@ -285,6 +300,7 @@ def _retrieval(n: int, budget: int, guided: Guide, ctx: Context, limit: int | No
         features=guided.features,
         prior=guided.prior,
         limit=limit,
+        known=as_known(known),
         has_examples=guided.has_examples,
     )
 
@@ -297,16 +313,26 @@ async def _learn(
     *,
     wanted: int | None = None,
     reserved: int = 0,
+    known: tuple[Rids, sem_filter.Truth] | None = None,
 ) -> Searched:
-    """Asks what the sampler proposes until it has enough, or the budget less what is reserved is spent."""
+    """Asks what the sampler proposes until it has enough, or the budget less what is reserved is spent.
+
+    `known` are rows that the ledger decides, which the sampler was given: they come first.
+    """
     assert block.formula is not None
     told: list[Rids] = []
     answers: list[NDArray[np.float64]] = []
     found: list[int] = []
     asked, unknown, ended = 0, 0, False
+    if known is not None:
+        told, answers = [known[0]], [known[1].answers]
+        found, unknown = known[0][known[1].yes].tolist(), int(known[1].unknown.sum())
     per_row, per_passing = len(block.filter_stages), 0 if wanted else len(block.left_over(block.row_stages))
     while True:
         size = BATCH
+        if wanted is not None and len(found) >= wanted:
+            ended = True
+            break
         if wanted is not None:
             rate = (len(found) + 1) / (asked + 1)
             size = min(size, max(1, int(np.ceil((wanted - len(found)) / rate))))
@@ -329,9 +355,6 @@ async def _learn(
         found += [int(r) for r in rids[truth.yes]]
         asked += int(done.sum())
         unknown += int(truth.unknown.sum())
-        if wanted is not None and len(found) >= wanted:
-            ended = True
-            break
         if not done.all():
             break
     empty = np.zeros(0, dtype=np.int64)

@@ -45,6 +45,10 @@ class Truth:
     def complete(self) -> NDArray[np.bool_]:
         return self.yes | self.no | self.unknown
 
+    def first(self, n: int) -> Truth:
+        """That of the first n rows."""
+        return Truth(self.yes[:n], self.no[:n], self.unknown[:n])
+
 
 async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Truth:
     """Evaluates the formula on these rows, stage after stage; a row that is decided is asked nothing more."""

@@ -1,0 +1,89 @@
+"""How a query uses samples: shares without WHERE, rows that the ledger knows, tokens as budget, small groups."""
+
+import pytest
+
+import uql
+
+POSITIVE = '"the review is positive"'
+
+
+def uql_connect(world, **settings):
+    con = uql.connect(model=world.oracle(), **settings)
+    con.sql(f"SELECT * FROM '{world.folder}/data.parquet'").create("reviews")
+    return con
+
+
+def test_a_share_by_filter_is_sampled_with_features(large):
+    con = large.connect(budget=120)
+    result = con.uql(f"SELECT COUNT(*) FILTER (WHERE {POSITIVE}) * 1.0 / COUNT(*) AS s FROM reviews")
+    (truth,) = large.truth("SELECT COUNT(*) FILTER (WHERE sentiment = 'pos' AND text IS NOT NULL) / COUNT(*) FROM r")[0]
+    found = result.estimates["s"]
+    assert found.method == "asd" and found.calls >= 100
+    assert found.low <= truth <= found.high and found.high - found.low < 0.2
+
+
+def test_an_average_of_numbers_read_from_rows_is_sampled_with_features(large):
+    con = large.connect(budget=120)
+    result = con.uql('SELECT AVG("the number of stars"::INTEGER) AS a FROM reviews WHERE text IS NOT NULL')
+    (truth,) = large.truth("SELECT AVG(rating) FROM r WHERE text IS NOT NULL")[0]
+    found = result.estimates["a"]
+    assert found.method == "asd" and found.low <= truth <= found.high
+
+
+def test_a_share_stops_at_the_error_asked_for(large):
+    con = large.connect(budget=1000)
+    query = f"SELECT COUNT(*) FILTER (WHERE {POSITIVE}) AS n FROM reviews WITH (error = 0.2)"
+    found = con.uql(query).estimates["n"]
+    assert found.high - found.low <= 0.4 * found.value and found.calls < 300
+
+
+def test_a_count_stops_at_the_error_asked_for(large):
+    con = large.connect(budget=1000)
+    found = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (error = 0.2)").estimates["n"]
+    assert found.high - found.low <= 0.4 * found.value and found.calls in (62, 64, 128, 256)
+
+
+def test_a_search_begins_with_what_the_ledger_knows(large, tmp_path):
+    con = uql_connect(large, ledger=str(tmp_path / "ledger.sqlite"), budget=100)
+    counted = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE}")
+    assert counted.cost.calls > 90
+    rows = con.uql(f"SELECT id FROM reviews WHERE {POSITIVE} LIMIT 10")
+    labels = {row["id"]: row["sentiment"] for row in large.rows}
+    assert len(rows.fetchall()) == 10 and rows.cost.calls == 0
+    assert {labels[i] for (i,) in rows.fetchall()} == {"pos"}
+    more = con.uql(f"SELECT id FROM reviews WHERE {POSITIVE}")
+    blind = large.connect(budget=100).uql(f"SELECT id FROM reviews WHERE {POSITIVE}")
+    assert more.cost.calls <= 100 and len(more.fetchall()) >= len(blind.fetchall()) + 20
+
+
+@pytest.mark.parametrize("tokens", [800, 3000])
+def test_tokens_are_a_budget_and_no_sample_is_torn_by_them(large, tokens):
+    con = large.connect(max_tokens=tokens, examples=False)
+    result = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE}")
+    found = result.estimates["n"]
+    assert 0 < result.cost.input_tokens + result.cost.output_tokens <= tokens
+    assert found.unknown == 0 and found.calls < 128
+    (truth,) = large.truth("SELECT COUNT(*) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL")[0]
+    assert found.low <= truth <= found.high
+
+
+def test_two_conditions_share_the_tokens(large):
+    con = large.connect(budget=120, max_tokens=3000, examples=False, disabled_rules="order_while_running")
+    result = con.uql(f'SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} AND "the review is about the plot"')
+    found = result.estimates["n"]
+    assert found.unknown == 0
+    wanted = "sentiment = 'pos' AND about = 'plot' AND text IS NOT NULL"
+    (truth,) = large.truth(f"SELECT COUNT(*) FROM r WHERE {wanted}")[0]
+    assert found.low <= truth <= found.high
+
+
+def test_small_concrete_groups_are_exact_beside_estimated_ones(large):
+    con = large.connect(budget=128)
+    result = con.uql(
+        f"SELECT CASE WHEN id < 20 THEN 'few' ELSE 'many' END AS g, COUNT(*) AS n FROM reviews WHERE {POSITIVE} GROUP BY g"
+    )
+    found = dict(zip([row[0] for row in result.fetchall()], result.estimates["n"], strict=True))
+    where = "sentiment = 'pos' AND text IS NOT NULL AND id < 20"
+    (truth,) = large.truth(f"SELECT COUNT(*) FROM r WHERE {where}")[0]
+    assert found["few"].exact and found["few"].value == truth
+    assert not found["many"].exact
