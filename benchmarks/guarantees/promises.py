@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -107,17 +107,29 @@ def rows(
     data: bool = True,
 ) -> list[Row]:
     """Every cell over that many seeds; `data`: also on the embeddings of the labelled data sets."""
-    found = []
+    return list(each_row(seeds, targets, deltas, shares, kinds, promises, n, data))
+
+
+def each_row(
+    seeds: int,
+    targets: Sequence[float],
+    deltas: Sequence[float],
+    shares: Sequence[float],
+    kinds: Sequence[str],
+    promises: Sequence[str],
+    n: int,
+    data: bool,
+) -> Iterator[Row]:
+    """As `rows`, each as soon as it is known."""
     for what in promises:
         for target in targets:
             for delta in deltas:
                 for kind in kinds:
                     for share in shares:
                         cell = f"{kind} {share:.1%}"
-                        found.append(trial_row(what, cell, target, delta, made_up(seeds, share, kind, n)))
+                        yield trial_row(what, cell, target, delta, made_up(seeds, share, kind, n))
                 for name in REAL if data else ():
-                    found.append(trial_row(what, name, target, delta, real(seeds, name)))
-    return found
+                    yield trial_row(what, name, target, delta, real(seeds, name))
 
 
 def cost_row(seeds: int) -> Row:
@@ -126,16 +138,19 @@ def cost_row(seeds: int) -> Row:
     return trial_row("recall", f"calibrated {COST_SHARE:.1%} of {COST_ROWS:,}", 0.9, 0.05, tables)
 
 
-def show(found: Sequence[Row]) -> None:
-    """The table: misses beside what δ allows."""
+def show(found: Iterable[Row]) -> list[Row]:
+    """Print the table, misses beside δ, each row as it comes; the rows."""
+    shown = []
     print(f"{'data':<28}{'promise':<16}{'delta':>6}{'seeds':>7}{'missed':>8}{'asked':>8}{'reached':>9}")
     for row in found:
+        shown.append(row)
         flag = "" if row.passed else "  FAILS"
         print(
             f"{row.cell:<28}{row.statistic:<16}{1 - row.nominal:>6.2f}{row.seeds:>7}{row.seeds - row.held:>8}"
             f"{row.cost:>8.2f}{row.value:>9.3f}{flag}",
             flush=True,
         )
+    return shown
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -156,17 +171,18 @@ def main(arguments: list[str] | None = None) -> int:
         show(found)
         print(f"asked {found[0].cost:.2f} of the rows (at most {COST_TARGET})")
         return 0 if found[0].passed and found[0].cost <= COST_TARGET else 1
-    found = rows(
-        given.seeds,
-        targets=given.target or TARGETS,
-        deltas=given.delta or DELTAS,
-        shares=given.share or SHARES,
-        kinds=given.kind or KINDS,
-        promises=given.promise or ("recall", "precision"),
-        n=given.rows,
-        data=not given.no_data,
+    found = show(
+        each_row(
+            given.seeds,
+            given.target or TARGETS,
+            given.delta or DELTAS,
+            given.share or SHARES,
+            given.kind or KINDS,
+            given.promise or ("recall", "precision"),
+            given.rows,
+            not given.no_data,
+        )
     )
-    show(found)
     return 0 if all(row.passed for row in found) else 1
 
 
