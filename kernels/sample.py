@@ -312,7 +312,8 @@ async def known_rows(
 def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> AggregateSampler:
     from uql.sampling.methods import AGGREGATE
 
-    return AGGREGATE[method](n, budget, rng=ctx.rng, confidence=ctx.settings.confidence, **extra)
+    settings = ctx.settings
+    return AGGREGATE[method](n, budget, rng=ctx.rng, confidence=settings.confidence, strata=settings.strata, **extra)
 
 
 def _report(block: Block, sampler: AggregateSampler, ctx: Context) -> None:

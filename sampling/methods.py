@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from uql.sampling.base import AggregateSampler, Floats, Indices, RetrievalSample
 
 Matrix = NDArray[np.float32]
 Known = tuple[Indices, Floats]
+Strata = int | Literal["auto"]
 
 STRATA = 10
 
@@ -33,6 +34,7 @@ class MakeAggregate(Protocol):
         size: (N,) |V| where a SUM or AVG of a stored column V is wanted, or None.
         groups: (N,) int, the concrete group of each row, or None.
         known: (indices, answers) of rows answered before: certain rows, never part of the random sample.
+        strata: of 'uqe' and 'stratified': how many, or "auto" for as many clusters as stand apart most; None: 10.
     """
 
     def __call__(
@@ -47,6 +49,7 @@ class MakeAggregate(Protocol):
         size: Floats | None = None,
         groups: Indices | None = None,
         known: Known | None = None,
+        strata: Strata | None = None,
     ) -> AggregateSampler: ...
 
 
@@ -85,6 +88,7 @@ class Sample:
     size: Floats | None = None
     groups: Indices | None = None
     known: Known | None = None
+    strata: Strata | None = None
 
     @property
     def matrix(self) -> Matrix | None:
@@ -139,13 +143,19 @@ def _uqe(s: Sample) -> AggregateSampler:
         return _uniform(s)
     from uql.sampling.uqe import UqeSampler
 
-    return UqeSampler(s.n_rows, s.budget, features=s.matrix, **s.common)
+    return UqeSampler(s.n_rows, s.budget, features=s.matrix, clustered=s.strata or STRATA, **s.common)
 
 
 def _stratified(s: Sample) -> AggregateSampler:
     from uql.sampling.stratified import StratifiedSampler, strata_of
 
-    strata = strata_of(s.n_rows, s.features, s.prior, s.groups, STRATA)
+    if s.strata == "auto" and s.matrix is not None:
+        from uql.sampling.uqe import best_clusters
+
+        strata = best_clusters(s.matrix, s.budget)
+    else:
+        wanted = STRATA if s.strata is None or s.strata == "auto" else s.strata
+        strata = strata_of(s.n_rows, s.features, s.prior, s.groups, wanted)
     return StratifiedSampler(s.n_rows, s.budget, strata=strata, size=s.size, **s.common)
 
 

@@ -8,7 +8,7 @@ a slip), settings as in its appendix C.2.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from uql.sampling.stratified import StratifiedSampler
 from uql.sampling.surrogate import Matrix
 
 CLUSTERS = 10
+CANDIDATES = (4, 6, 8, 10, 14, 20, 28)
 RETRIEVAL_BATCH = 16
 
 
@@ -40,14 +41,63 @@ def clusters(features: Matrix, k: int = CLUSTERS, seed: int = 0) -> Indices:
     return out
 
 
+def best_clusters(features: Matrix, draws: int, seed: int = 0) -> Indices:
+    """(N,) the clustering, of a few numbers of clusters with at least four draws each, whose clusters stand apart most:
+    the largest ratio of the spread between them to the spread within.
+
+    Source: Caliński & Harabasz (1974).
+    """
+    found = clusters(features, 2, seed)
+    best = separation(features, found)
+    for k in CANDIDATES:
+        if 4 * k > draws or k >= len(features):
+            break
+        made = clusters(features, k, seed)
+        score = separation(features, made)
+        if score > best:
+            found, best = made, score
+    return found
+
+
+def separation(features: Matrix, labels: Indices) -> float:
+    """Spread between clusters over spread within, each by its degrees of freedom; 0 for one cluster."""
+    n = len(features)
+    names, place, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(names) < 2 or n <= len(names):
+        return 0.0
+    means = np.zeros((len(names), features.shape[1]))
+    np.add.at(means, place, features)
+    means /= sizes[:, None]
+    centre = features.mean(axis=0)
+    between = float((sizes * ((means - centre) ** 2).sum(axis=1)).sum())
+    within = float(((features - centre) ** 2).sum()) - between
+    return between / (len(names) - 1) / max(within / (n - len(names)), 1e-12)
+
+
 class UqeSampler(StratifiedSampler):
-    """Algorithm 1: K = 10 clusters of the features, asked in proportion, means weighted by cluster size."""
+    """Algorithm 1: clusters of the features, asked in proportion, means weighted by cluster size.
+
+    Args:
+        clustered: how many clusters, 10 as in the source's settings, or "auto" for as many as stand apart most.
+    """
 
     method = "uqe"
 
-    def __init__(self, n_rows: int, budget: int, *, features: Matrix, **kept: Any) -> None:
+    def __init__(
+        self,
+        n_rows: int,
+        budget: int,
+        *,
+        features: Matrix,
+        clustered: int | Literal["auto"] = CLUSTERS,
+        **kept: Any,
+    ) -> None:
         seed = int(kept["rng"].integers(2**31 - 1))
-        super().__init__(n_rows, budget, strata=clusters(features, CLUSTERS, seed), **kept)
+        if clustered == "auto":
+            strata = best_clusters(features, budget, seed)
+        else:
+            strata = clusters(features, clustered, seed)
+        super().__init__(n_rows, budget, strata=strata, **kept)
 
 
 class UqeSearch(Search):

@@ -34,6 +34,7 @@ class Settings:
     seed: int = 0  # of everything random
     on_error: Literal["null", "raise", "drop"] = "null"  # a row without an answer: NULL, an error, or left out
     method: str | None = None  # sampler by name; None: the engine's choice
+    strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
     examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own
     describe: bool = True  # let the model describe columns that have no comment, once
     concurrency: int | None = None  # requests in flight; None: the provider's own
@@ -117,6 +118,13 @@ def _checked(name: str, value: Any) -> Any:
         number = _number(value)
         if number is None or number < 0 or number != int(number):
             raise bad("a whole number of calls from 0 on (0: the ledger alone), or 'all'")
+        return int(number)
+    if name == "strata" and isinstance(value, str) and value.lower() == "auto":
+        return "auto"
+    if name == "strata":
+        number = _number(value)
+        if number is None or number != int(number) or number < 2:
+            raise bad("a whole number from 2 on, or 'auto'")
         return int(number)
     if name in _WHOLE:
         number = _number(value)

@@ -11,6 +11,7 @@ from uql.sampling.methods import AGGREGATE
 from uql.sampling.retrieval import LearnedSearch, Search
 from uql.sampling.stratified import allocate
 from uql.sampling.surrogate import Span, fit_logistic, fit_ridge, number, probability
+from uql.sampling.uqe import best_clusters, separation
 
 
 def told(sampler, truth):
@@ -246,3 +247,23 @@ def test_learned_search_finds_more_than_random_rows():
         ask_all(search, world.truth)
         found[name] = len(search.found())
     assert found["learned"] > 60 and found["blind"] > 40 and found["random"] < 20
+
+
+@pytest.mark.parametrize("name", ["uqe", "stratified"])
+@pytest.mark.parametrize("strata", [2, 5, "auto"])
+def test_strata_by_number_or_as_many_as_stand_apart(name, strata):
+    world = World.of(600, 0.2)
+    sampler = AGGREGATE[name](
+        600, 60, rng=np.random.default_rng(0), features=world.features, prior=world.prior, strata=strata
+    )
+    assert holds(told(sampler, world.truth).estimate(), world.truth.sum())
+
+
+def test_clusters_that_stand_apart_are_counted():
+    rng = np.random.default_rng(0)
+    place = rng.integers(6, size=900)
+    features = (10 * np.eye(6)[place] + 0.1 * rng.normal(size=(900, 6))).astype(np.float32)
+    found = best_clusters(features, 128)
+    assert len(np.unique(found)) == 6 and len(set(zip(found.tolist(), place.tolist(), strict=True))) == 6
+    assert len(np.unique(best_clusters(features, 8))) == 2  # eight draws allow no more
+    assert separation(features, place) > separation(features, np.zeros(900, np.int64)) == 0.0
