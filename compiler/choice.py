@@ -107,7 +107,7 @@ def ordered(block: Block, known: Known, terms: Terms) -> Block:
     if block.formula is None or len(stages) < 2 or "order_by_rates" in terms.disabled:
         return block
     answers = model_answers(block.formula, known)
-    costs, copies = [s.cost for s in stages], [known.copies.get(s.reads, 1.0) for s in stages]
+    costs, copies = [s.cost for s in stages], [known.copies.get(s.shown, 1.0) for s in stages]
     order, cost = best(block.formula, stages, answers, costs, copies)
     if known.answers is None and known.rates is None:
         written = cost_of(block.formula, stages, answers, costs, range(len(stages)), copies)
@@ -127,7 +127,7 @@ def _with_costs(block: Block, known: Known, terms: Terms) -> Block:
 
 
 def _weight(stage: Stage, known: Known, unit: Unit) -> float:
-    tokens = request_tokens(stage, known.chars.get(stage.reads, 0.0))
+    tokens = request_tokens(stage, known.chars.get(stage.shown, 0.0))
     return tokens * unit.input + answer_tokens(stage, known) * unit.output
 
 

@@ -30,6 +30,9 @@ SUMMARY_ROWS = 20  # rows of a group in one request for a summary
 SHARE_AT_THE_CUT = 0.1  # of the rows, with the score of the last one that LIMIT lets in
 GROUPS = 8  # expected where their number is not known
 SELECTIVITY = 1 / 3  # of a condition that nobody has asked yet
+LEAST_SHARE = 0.05  # of the rows that pass such a condition, at the low end
+TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
+ATTRIBUTE_CHECKS = 64  # pairs asked outright, to see whether an attribute decides a condition on pairs
 NAMED_FIRST = 24  # rows whose groups are asked apart from their WHERE: the taxonomy is made from them
 
 
@@ -178,6 +181,11 @@ class Known:
     rates: tuple[float, ...] | None = None  # share of true answers a leaf, from earlier queries
     copies: Mapping[Reads, float] = field(default_factory=dict)  # rows that show these columns alike, on the average
     output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
+    guided: bool = False  # a search has features of the rows to learn from
+    pair_rows: float | None = None  # distinct rows of both sides of pairs
+    budget: int | None = (
+        None  # calls that may be made: beyond them a condition on pairs is decided from an attribute of each row
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +197,11 @@ class Calls:
     summaries: Range
     passing: Range
     comparisons: Range  # calls that compare two rows
+    examples: Range = field(default_factory=lambda: NOTHING)  # calls for example rows, which guide a search
 
     @property
     def total(self) -> Range:
-        return sum(self.by_stage.values(), self.taxonomies + self.summaries + self.comparisons)
+        return sum(self.by_stage.values(), self.taxonomies + self.summaries + self.comparisons + self.examples)
 
 
 def model_answers(formula: Formula, known: Known) -> Masks:
@@ -218,11 +227,17 @@ def calls_of(block: Block, known: Known) -> Calls:
         answers = model_answers(block.formula, known)
         expected = passes(block.formula, answers)
         informed = known.answers is not None and known.share is not None
-        low, high = known.share if informed and known.share is not None else (0.0, 1.0)
-        share = Range(low, expected, high)
+        low, high = (
+            (LEAST_SHARE, 1.0) if known.rates is None else (expected / TIMES_OFF, min(1.0, expected * TIMES_OFF))
+        )
+        if informed and known.share is not None:
+            low, high = known.share
+        share = Range(min(low, expected), expected, max(high, expected))
         if block.goal is Goal.FIRST and block.wanted is not None:
             rows = _until(block.wanted, rows, share)
         by_stage.update(_filter(block.formula, block.filter_stages, rows, known))
+        if block.goal is Goal.SEARCH:
+            by_stage.update(_by_attribute(by_stage, known))
     passing = rows * share
     returned = passing
     if block.wanted is not None:
@@ -243,7 +258,21 @@ def calls_of(block: Block, known: Known) -> Calls:
         most = max(1.0, passing.high)
         each = Range(groups.low, max(groups.expected, passing.expected / SUMMARY_ROWS), most)
         summaries = each.times(len(block.summaries))
-    return Calls(by_stage, taxonomies, summaries, passing, _comparisons(block, passing))
+    examples = Range.exactly(1) if known.guided and _has_examples(block) else NOTHING
+    return Calls(by_stage, taxonomies, summaries, passing, _comparisons(block, passing), examples)
+
+
+def _has_examples(block: Block) -> bool:
+    """Does a search for the first k rows ask for example rows before? Of one plain condition over the rows of one table."""
+    only = block.filter_stages[0].columns if len(block.filter_stages) == 1 else ()
+    plain = len(only) == 1 and only[0].kind is Kind.CONDITION and not only[0].is_pair_condition
+    assert block.formula is None or block.formula.leaves
+    return (
+        block.goal is Goal.FIRST
+        and plain
+        and not block.order_by
+        and len(block.formula.program if block.formula else ()) == 1
+    )
 
 
 def _comparisons(block: Block, passing: Range) -> Range:
@@ -281,7 +310,7 @@ def block_quote(block: Block, known: Known) -> Quote:
     calls = calls_of(block, known)
     tokens_in, tokens_out = NOTHING, NOTHING
     for stage, count in calls.by_stage.items():
-        tokens_in += count.times(request_tokens(stage, known.chars.get(stage.reads, 0.0)))
+        tokens_in += count.times(request_tokens(stage, known.chars.get(stage.shown, 0.0)))
         tokens_out += count.times(answer_tokens(stage, known))
     mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
     tokens_in += calls.taxonomies.times(PROMPT_TOKENS + TAXONOMY_ROWS * mean)
@@ -319,7 +348,7 @@ def rows_out(block: Block, known: Known) -> Range:
 
 
 def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Known) -> dict[Stage, Range]:
-    copies = [known.copies.get(stage.reads, 1.0) for stage in wanted]
+    copies = [known.copies.get(stage.shown, 1.0) for stage in wanted]
     shares = asked_shares(formula, wanted, model_answers(formula, known), copies)
     concrete = any(not leaf.semantic for leaf in formula.leaves)
     found = {}
@@ -329,9 +358,22 @@ def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Kno
     return found
 
 
+def _by_attribute(by_stage: Mapping[Stage, Range], known: Known) -> dict[Stage, Range]:
+    """Calls of conditions on pairs that do not fit in the budget, where one attribute of each row decides them."""
+    if known.pair_rows is None or known.budget is None:
+        return {}
+    expected = 1 + known.pair_rows + ATTRIBUTE_CHECKS
+    found = {}
+    for stage, calls in by_stage.items():
+        pairs = any(c.is_pair_condition for c in stage.columns)
+        if pairs and calls.expected > known.budget >= expected:
+            found[stage] = Range(1 + ATTRIBUTE_CHECKS / 2, expected, max(calls.high, expected))
+    return found
+
+
 def _once(asked: Range, rows: Range, stage: Stage, known: Known) -> Range:
     """The distinct rows among those asked, as a stage shows them."""
-    copies = known.copies.get(stage.reads, 1.0)
+    copies = known.copies.get(stage.shown, 1.0)
     if copies <= 1.0:
         return asked
 

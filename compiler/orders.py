@@ -13,6 +13,7 @@ combinations of answers from them: `learned`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -123,15 +124,18 @@ def passes(formula: Formula, answers: Masks) -> float:
 
 def imagined(formula: Formula, rates: Sequence[float], seed: int = 0) -> Masks:
     """(leaves, IMAGINED) answers of independent terms, each true for its share of the rows: a fixed sample."""
-    return _drawn(rates, seed)
+    return _drawn(tuple(float(rate) for rate in rates), seed)
 
 
-def _drawn(rates: Sequence[float] | Shares, seed: int = 0) -> Masks:
+@lru_cache(maxsize=64)
+def _drawn(rates: tuple[float, ...], seed: int = 0) -> Masks:
     rng = np.random.default_rng(seed)
     drawn = np.empty((len(rates), IMAGINED))
     for i in range(len(rates)):  # stratified: the share of each term is met exactly
         drawn[i] = rng.permutation(IMAGINED) / IMAGINED
-    return np.where(drawn < np.asarray(rates)[:, None], TRUE, FALSE).astype(np.uint8)
+    found: Masks = np.where(drawn < np.asarray(rates)[:, None], TRUE, FALSE).astype(np.uint8)
+    found.flags.writeable = False  # it is shared
+    return found
 
 
 def learned(masks: Masks) -> Masks:
@@ -144,12 +148,12 @@ def learned(masks: Masks) -> Masks:
     true, false = masks == TRUE, (masks == FALSE) | (masks == NULL)
     if k > TERMS:
         rates = (true.sum(axis=1) + 1) / (true.sum(axis=1) + false.sum(axis=1) + 2)
-        return _drawn(rates)
+        return _drawn(tuple(rates.tolist()))
     combinations_ = ((np.arange(2**k)[:, None] >> np.arange(k)[None, :]) & 1).astype(bool)
-    kinds, times = np.unique(true.astype(np.int8) - false.astype(np.int8), axis=1, return_counts=True)
+    kinds, times = distinct_rows(np.where(true, TRUE, np.where(false, FALSE, OPEN)).astype(np.uint8))
     fits = np.ones((2**k, kinds.shape[1]), dtype=bool)
     for leaf in range(k):
-        fits &= np.where(combinations_[:, leaf, None], kinds[leaf] >= 0, kinds[leaf] <= 0)
+        fits &= np.where(combinations_[:, leaf, None], kinds[leaf] != FALSE, kinds[leaf] != TRUE)
     shares = np.full(2**k, 0.5**k)
     for _ in range(EM_STEPS):
         spread = shares[:, None] * fits
@@ -160,6 +164,16 @@ def learned(masks: Masks) -> Masks:
         shares = (counts + PRIOR_ROWS * independent) / (counts.sum() + PRIOR_ROWS)
     rows = np.round(shares * LEARNED).astype(np.int64)
     return np.repeat(np.where(combinations_, TRUE, FALSE).astype(np.uint8), rows, axis=0).T
+
+
+def distinct_rows(masks: Masks) -> tuple[Masks, NDArray[np.int64]]:
+    """The distinct columns of (leaves, m) masks, and how often each is there."""
+    if masks.shape[0] > 20:
+        rows, times = np.unique(masks, axis=1, return_counts=True)
+        return rows, times
+    codes = (masks.astype(np.int64) << (3 * np.arange(masks.shape[0], dtype=np.int64))[:, None]).sum(axis=0)
+    _, first, times = np.unique(codes, return_index=True, return_counts=True)
+    return masks[:, first], times
 
 
 def _asked(shares: Shares, copies: Sequence[float] | None) -> Shares:
@@ -173,7 +187,7 @@ def _asked(shares: Shares, copies: Sequence[float] | None) -> Shares:
 
 def _wanted(formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]) -> Shares:
     """(sets, stages) share of rows that need each stage when the stages of a set are known, and the concrete terms are."""
-    rows, times = np.unique(answers, axis=1, return_counts=True)  # equal rows are looked at once
+    rows, times = distinct_rows(answers)  # equal rows are looked at once
     m = rows.shape[1]
     masks = np.tile(rows, len(sets))
     for n, done in enumerate(sets):

@@ -41,6 +41,11 @@ class Stage:
     def reads(self) -> tuple[Column, ...]:
         return self.columns[0].reads
 
+    @property
+    def shown(self) -> tuple[Column, ...]:
+        """All columns whose values go with a request: those read, and those in holes."""
+        return tuple(dict.fromkeys(c for column in self.columns for c in (*column.reads, *column.holes)))
+
 
 def stages(wanted: tuple[VirtualColumn, ...]) -> tuple[Stage, ...]:
     """One stage for each set of columns read: questions about the same cells of a row travel in one request."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sys
 import threading
-from collections import ChainMap
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
@@ -20,6 +17,7 @@ from uql.progress import watching
 from uql.running import AnnounceEvent, DoneEvent, EstimateEvent, PlanEvent, finished
 from uql.runs import Before, Said, find, named
 from uql.settings import Settings
+from uql.sources.frames import visible
 from uql.statements import duckdb_own, is_read_only, store, text_outcome, write
 
 if TYPE_CHECKING:
@@ -159,7 +157,7 @@ class Connection:
         >>> uql.connect().uql("SELECT $a + $b AS total", {"a": 1}, b=2).fetchall()
         [(3,)]
         """
-        return self._script(text, {**(parameters or {}), **named}, _frames(sys._getframe(1)))
+        return self._script(text, {**(parameters or {}), **named}, visible(sys._getframe(1)))
 
     def statement(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
         """As `uql`, with the data frames that FROM may name given by name."""
@@ -175,21 +173,10 @@ class Connection:
         >>> asyncio.run(uql.connect().auql("SELECT 42 AS answer")).fetchall()
         [(42,)]
         """
-        frames = _frames(sys._getframe(1))  # those of the caller, before anything is awaited
+        from uql.running import awaited
 
-        def work() -> Result:
-            result = self._script(text, {**(parameters or {}), **named}, frames)
-            result.run()
-            return result
-
-        async def wait() -> Result:
-            try:
-                return await asyncio.to_thread(work)
-            except asyncio.CancelledError:
-                self.interrupt()
-                raise
-
-        return wait()
+        frames = visible(sys._getframe(1))  # those of the caller, before anything is awaited
+        return awaited(lambda: self._script(text, {**(parameters or {}), **named}, frames), self.interrupt)
 
     def table(self, name: str) -> Fluent:
         """A query over a table, view or file, made by calls instead of text: the plan is the same.
@@ -201,7 +188,7 @@ class Connection:
         """
         from uql.fluent import Fluent, table
 
-        frames = _frames(sys._getframe(1))
+        frames = visible(sys._getframe(1))
         return Fluent(table(name), lambda text: self._script(text, {}, frames))
 
     def resume(self, token: str | None = None, **settings: Any) -> Result:
@@ -214,7 +201,7 @@ class Connection:
         Raises: ConfigError (UQL412) where the ledger knows no such run; DataError (UQL413) where its rows are others now.
         """
         before = find(token or self.last_run, self._settings.ledger)
-        return self._resumed(before, settings, _frames(sys._getframe(1)))
+        return self._resumed(before, settings, visible(sys._getframe(1)))
 
     def _resumed(self, before: Before, changes: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
         held, own = before.restored(self._settings)
@@ -302,12 +289,17 @@ class Connection:
             raise error.at(source) from None
 
     def _result(self, bound: BoundStatement, source: str) -> Result:
-        from uql.compiler.explain import text
-        from uql.compiler.planner import plan
         from uql.result import Result
 
         said = self._said
         settings = self._settings.with_values(**{**dict(bound.options), **said.changes})
+        if not bound.semantic and not settings.disabled_rules:
+            from uql.concrete import plain
+
+            return plain(bound, settings, source, self)
+        from uql.compiler.explain import text
+        from uql.compiler.planner import plan
+
         try:
             physical = plan(bound.query, settings.disabled_rules)
         except UQLError as error:
@@ -346,13 +338,14 @@ class Connection:
         said: Said | None = None,
     ) -> Outcome:
         from uql.compiler.media import check_media
-        from uql.engine import execute, has_estimates
+        from uql.concrete import estimated_sources
+        from uql.engine import execute
         from uql.evidence import trace
         from uql.result import Outcome
 
         async def work(ctx: Context, gate: Gate) -> tuple[Output, Context, Trace | None]:
             ctx.warnings += bound.warnings
-            ctx.based_on += dict.fromkeys(has_estimates(bound.query))
+            ctx.based_on += dict.fromkeys(estimated_sources(bound.query))
             if bound.semantic:
                 model = await gate.provider()
                 check_media(bound.query, model.name, images=model.capabilities.images, audio=model.capabilities.audio)
@@ -454,14 +447,14 @@ class Connection:
     def _explained(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Explained:
         from uql.explaining import explanation
 
-        return explanation(bound, plan, self._knowledge(settings), limit_of(plan, settings))
+        return explanation(bound, plan, self._knowledge(settings, limit_of(plan, settings)), limit_of(plan, settings))
 
     def _quoted(self, plan: PhysicalPlan, settings: Settings) -> Quote:
         from uql.explaining import price
 
-        return price(plan, self._knowledge(settings), limit_of(plan, settings))
+        return price(plan, self._knowledge(settings, limit_of(plan, settings)), limit_of(plan, settings))
 
-    def _knowledge(self, settings: Settings) -> Knowledge:
+    def _knowledge(self, settings: Settings, calls: int | None) -> Knowledge:
         """What is known before a run: of tables from DuckDB, of terms from earlier runs, of the model from its provider."""
         from uql.explaining import Knowledge
         from uql.pricing import pace_of, price_known
@@ -473,6 +466,7 @@ class Connection:
             price=price_known(self._model, settings),
             pace=pace_of(self._model, settings, memory.seconds_a_call()),
             settings=settings,
+            budget=calls,
         )
 
     def _remembered(self, settings: Settings) -> Statistics:
@@ -595,10 +589,3 @@ def limit_of(plan: PhysicalPlan, settings: Settings) -> int | None:
         return int(settings.budget)
     aggregates = isinstance(plan, Block) and plan.aggregated and not plan.derived
     return CALLS_AGGREGATE if aggregates else CALLS_ROWS
-
-
-def _frames(frame: FrameType | None) -> Mapping[str, Any]:
-    """The names that the caller can see, for data frames in FROM."""
-    if frame is None:
-        return {}
-    return ChainMap(dict(frame.f_locals), frame.f_globals)

@@ -71,7 +71,7 @@ def explain(con: Connection, piece: Explain, bound: BoundStatement, source: str)
 def _sampled(con: Connection, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, piece: Explain) -> Outcome:
     """The plan priced with the answers for n random rows, which are paid for and kept."""
     calls = limit_of(plan, settings)
-    knowledge = con._knowledge(settings)
+    knowledge = con._knowledge(settings, calls)
     sampled: Sampled | None = None
     outcome = text_outcome([], None)
     if isinstance(plan, Block) and plan.formula is not None:

@@ -10,6 +10,7 @@ from uql.compiler.choice import Alternative, choose
 from uql.compiler.cost import Known, Pace, Quote, Range, Unit, quote, rows_out
 from uql.compiler.explain import Explained, explained
 from uql.compiler.formula import Masks, conjunction, conjuncts
+from uql.compiler.fusions import apart
 from uql.compiler.physical import (
     Block,
     Correlated,
@@ -26,6 +27,8 @@ from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
 from uql.compiler.syntax import Call, Column, Expr, Star
 from uql.engine import Pilot, fields_read
 from uql.kernels.duck import Duck
+from uql.kernels.duck import quote as quoted
+from uql.kernels.guide import FEWEST_ROWS, LEAST_BUDGET
 from uql.planning import COUNTED, terms_of, whole
 from uql.pricing import unit_of
 
@@ -49,6 +52,7 @@ class Knowledge:
     settings: Settings
     price: Price | None = None
     pace: Pace = field(default_factory=Pace)
+    budget: int | None = None
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
     _found: dict[int, tuple[Block, Known]] = field(
         default_factory=dict
@@ -68,7 +72,7 @@ class Knowledge:
         asked = [*block.filter_stages, *block.row_stages, *block.late_stages, *(Stage((c,)) for c in block.summaries)]
         for join in asked_joins(block):
             asked += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
-        chars = {s.reads: sum(fields[c].mean_chars for c in s.reads if c in fields) for s in asked}
+        chars = {s.shown: sum(fields[c].mean_chars for c in s.shown if c in fields) for s in asked}
         pilot = self.pilots.get(id(block))
         rows, pairs = self._rows(block)
         return Known(
@@ -80,7 +84,18 @@ class Knowledge:
             rates=term_rates(block, self.memory.rates),
             copies=self._copies(block, rows),
             output=self.memory.output_tokens(),
+            guided=self._guided(block, rows),
+            pair_rows=self._pair_rows(block),
+            budget=self.budget,
         )
+
+    def _guided(self, block: Block, rows: Range) -> bool:
+        """Has a search example rows to learn from?"""
+        asks = self.settings.examples is True and self.settings.method != "uniform"
+        enough = rows.expected >= FEWEST_ROWS and (self.budget is None or self.budget >= LEAST_BUDGET)
+        fields = fields_read(block)
+        texts = any(c in fields and fields[c].type != "BLOB" for stage in block.filter_stages for c in stage.reads)
+        return asks and enough and texts
 
     def _remembered(self, block: Block) -> Masks | None:
         """Answers to a whole WHERE, from earlier queries that asked it."""
@@ -93,13 +108,30 @@ class Knowledge:
             return {}
         found = {}
         plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
-        for stage in {s.reads: s for s in (*block.filter_stages, *block.row_stages) if s.reads}.values():
-            shown = tuple(dict.fromkeys((*stage.reads, *stage.columns[0].holes)))
-            keys = tuple(BoundItem(c, c.label, "") for c in shown)
-            inner = render(query_sql(BoundSelect(keys, block.source, conjunction(plain), distinct=True)))
-            n = float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner})") or 0)
-            found[stage.reads] = rows.expected / max(1.0, n)
+        alone = apart(block)
+        asked = (*alone.filter_stages, *alone.row_stages, *block.filter_stages, *block.row_stages)
+        for shown in dict.fromkeys(stage.shown for stage in asked):
+            found[shown] = rows.expected / max(1.0, self._distinct(block, shown, plain))
         return found
+
+    def _distinct(self, block: Block, shown: tuple[Column, ...], plain: list[Expr]) -> float:
+        """Distinct contents of some columns among the candidates, those without any left out."""
+        keys = tuple(BoundItem(c, c.label, "") for c in shown)
+        inner = render(query_sql(BoundSelect(keys, block.source, conjunction(plain), distinct=True)))
+        said = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in shown)
+        return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {said}") or 0)
+
+    def _pair_rows(self, block: Block) -> float | None:
+        """Distinct rows of both sides of a condition on pairs."""
+        pairs = [c for stage in block.filter_stages for c in stage.columns if c.is_pair_condition]
+        if not pairs or block.derived or block.outer_join is not None or block.correlated:
+            return None
+        shown = (*pairs[0].reads, *pairs[0].holes)
+        tables = dict.fromkeys(c.table for c in shown)
+        plain = [t for t in conjuncts(block.pushed) if not list(in_expressions(t))]
+        sides = [tuple(c for c in shown if c.table == table) for table in tables]
+        columns = {tuple(c.name for c in side): side for side in sides}  # one table joined with itself is asked once
+        return sum(self._distinct(block, side, plain) for side in columns.values())
 
     # -------------------------------------------------------------------------------------------------- numbers of rows
     def _rows(self, block: Block) -> tuple[Range, tuple[Range, ...]]:

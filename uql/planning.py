@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from uql.compiler.choice import Terms, choose, depends_on_rates
@@ -38,6 +40,8 @@ async def planned(block: Block, written: Block, relation: Relation, ctx: Context
     _recall(block, written, relation, ctx)
     if not _has_ways(block) or not relation.n:
         return block
+    outer = block.outer_join
+    block = replace(block, outer_join=None)  # it is done: what is left to choose is over its rows
     terms = terms_of(ctx.settings, ctx.unit, ctx.unit != Unit(), ctx.calls_left)
     known = known_of(block, written, relation, ctx)
     rows = min(PILOT_ROWS, int(PILOT_SHARE * relation.n))
@@ -47,7 +51,7 @@ async def planned(block: Block, written: Block, relation: Relation, ctx: Context
         await sem_filter.answers(block.formula, block.filter_stages, np.sort(chosen).astype(np.int64), relation, ctx)
         known = known_of(block, written, relation, ctx)
         relation.orders.clear()
-    return choose(block, known, terms).block
+    return replace(choose(block, known, terms).block, outer_join=outer)
 
 
 def _has_ways(block: Block) -> bool:
@@ -72,11 +76,11 @@ def _recall(block: Block, written: Block, relation: Relation, ctx: Context) -> N
 def known_of(block: Block, written: Block, relation: Relation, ctx: Context) -> Known:
     """What is known of a block whose candidates are there."""
     asked = (*block.filter_stages, *block.row_stages, *block.late_stages, *(Stage((c,)) for c in block.summaries))
-    chars = {stage.reads: sum(_chars(c, relation) for c in stage.reads) for stage in asked}
+    chars = {stage.shown: sum(_chars(c, relation) for c in stage.shown) for stage in asked}
     copies: dict[tuple[Column, ...], float] = {}
     if relation.n <= COUNTED:
         for stage in block.filter_stages:
-            copies[stage.reads] = relation.n / max(1, relation.calls((Stage(stage.columns[:1]),)))
+            copies[stage.shown] = relation.n / max(1, relation.calls((Stage(stage.columns[:1]),)))
     answers = whole(relation.profiles.get(block.formula)) if block.formula is not None else None
     return Known(
         Range.exactly(relation.n),
@@ -85,6 +89,7 @@ def known_of(block: Block, written: Block, relation: Relation, ctx: Context) -> 
         rates=term_rates(written, ctx.memory.rates) if ctx.memory is not None else None,
         copies=copies,
         output=ctx.memory.output_tokens() if ctx.memory is not None else {},
+        budget=ctx.calls_left,
     )
 
 
