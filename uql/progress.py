@@ -1,4 +1,4 @@
-"""What a running query tells on stderr: one block on a terminal, a line now and then in a log.
+"""What a running query tells: one block on a terminal, a line now and then in a log, one place in a notebook's cell.
 
 A `Progress` listens to the event stream (`con.on_event(progress)`). It draws from events alone and starts no thread.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -101,7 +102,7 @@ class Progress:
     """Listens to a run and shows it; a context manager, after which nothing of it is left on the screen.
 
     Args:
-        enabled: False shows nothing; True and None show a block on a terminal and lines elsewhere.
+        enabled: False shows nothing; True and None show a block on a terminal, a place in a notebook's cell, and lines elsewhere.
         stream: where to; None: sys.stderr.
         clock: seconds, monotonic.
     """
@@ -116,6 +117,8 @@ class Progress:
         self._started: float | None = None
         self._drawn = 0.0
         self._live: Live | None = None
+        self._cell: Any = None  # IPython's display handle
+        self._notebook = stream is None and in_notebook()
         self._terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, event: EventLike) -> None:
@@ -123,13 +126,14 @@ class Progress:
         if self._started is None or event.kind == "plan":  # the next statement begins
             self.counts = Counts()
             self._started = now
-            self._drawn = now if self._live is None else self._drawn
+            self._drawn = now if self._live is None and self._cell is None else self._drawn
         self.counts.add(event)
         self.counts.seconds = now - self._started
         if not self.enabled or event.kind == "done":
             return
-        if self._terminal:
-            if now - self._drawn >= (REFRESH_S if self._live is not None else FIRST_S):
+        if self._terminal or self._notebook:
+            begun = self._live is not None or self._cell is not None
+            if now - self._drawn >= (REFRESH_S if begun else FIRST_S):
                 self._drawn = now
                 self._draw()
         elif now - self._drawn >= LINE_S:
@@ -144,6 +148,10 @@ class Progress:
             print(printable(line), file=self.stream, flush=True)
 
     def _draw(self) -> None:
+        lines = [self.counts.line(), *(f"  {line}" for line in self.counts.estimate_lines())]
+        if self._notebook:
+            self._show("\n".join(lines))
+            return
         from rich.text import Text
 
         if self._live is None:
@@ -153,8 +161,19 @@ class Progress:
             console = Console(file=self.stream, highlight=False)
             self._live = Live(console=console, auto_refresh=False, transient=True)
             self._live.start()
-        lines = [self.counts.line(), *(f"  {line}" for line in self.counts.estimate_lines())]
         self._live.update(Text("\n".join(lines), overflow="ellipsis", no_wrap=True), refresh=True)
+
+    def _show(self, text: str) -> None:
+        """In the cell, in place of what stood there."""
+        from html import escape
+
+        from IPython.display import HTML, display
+
+        shown = HTML(f"<pre>{escape(text)}</pre>" if text else "")
+        if self._cell is None:
+            self._cell = display(shown, display_id=True)
+        else:
+            self._cell.update(shown)
 
     def __enter__(self) -> Progress:
         return self
@@ -165,3 +184,33 @@ class Progress:
         if self._live is not None:
             self._live.stop()
             self._live = None
+        if self._cell is not None:
+            self._show("")
+            self._cell = None
+
+
+def in_notebook() -> bool:
+    """Is this the kernel of a notebook? Looks at modules already imported, so nothing is imported for it."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+@contextmanager
+def watching(
+    subscribe: Callable[[Callable[[Any], None]], Callable[[], None]], wanted: bool | None, told: bool
+) -> Iterator[None]:
+    """Shows a statement's progress where the setting wants it; where it is open, in a notebook that hears of it from nobody else.
+
+    Args:
+        subscribe: of the connection's events.  wanted: the setting.  told: somebody listens already.
+    """
+    if wanted is False or told or (wanted is None and not in_notebook()):
+        yield
+        return
+    with Progress() as progress:
+        stop = subscribe(progress)
+        try:
+            yield
+        finally:
+            stop()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from uql.progress import Progress
+from uql.progress import Progress, watching
 from uql.sampling.base import Estimate
 
 
@@ -95,3 +95,61 @@ def test_no_more_than_five_estimates_are_shown() -> None:
         progress(Event("estimate", column=f"g{i}", estimate=Estimate(i, i - 1, i + 1)))
     assert len(progress.counts.estimate_lines()) == 6
     assert progress.counts.estimate_lines()[-1] == "… and 4 more"
+
+
+class Handle:
+    """What `display(…, display_id=True)` gives: one place that is written anew."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def update(self, shown: Any) -> None:
+        self.shown.append(shown.data)
+
+
+def test_a_notebook_gets_one_place_that_is_written_anew_and_is_empty_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handles: list[Handle] = []
+
+    def display(shown: Any, *, display_id: bool) -> Handle:
+        assert display_id
+        handles.append(Handle())
+        handles[-1].update(shown)
+        return handles[-1]
+
+    monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr("uql.progress.in_notebook", lambda: True)
+    run(Progress(clock=Clock(0.1)))
+    (handle,) = handles
+    assert len(handle.shown) > 3 and handle.shown[-1] == ""
+    assert handle.shown[0].startswith("<pre>3 of 64 calls") and "n = 120 ± 14" in handle.shown[-2]
+
+
+def test_a_line_that_must_be_said_is_said_also_where_nothing_is_shown() -> None:
+    stream = io.StringIO()
+    with Progress(enabled=False, stream=stream) as progress:
+        progress.say("note: rows go to openai\x1b[31m")
+    assert stream.getvalue() == "note: rows go to openai\\x1b[31m\n"
+    terminal = Terminal()
+    with Progress(stream=terminal, clock=Clock(0.5)) as progress:
+        for _ in range(3):
+            progress(Event("call"))
+        progress.say("note: said above the block")
+    assert "note: said above the block" in terminal.getvalue()
+
+
+def test_a_setting_shows_progress_from_python_and_nothing_is_shown_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[Any] = []
+
+    def subscribe(listener: Any) -> Any:
+        told.append(listener)
+        return lambda: told.append("stopped")
+
+    with watching(subscribe, True, False):
+        assert len(told) == 1
+    assert told[-1] == "stopped"
+    for wanted, listened in ((None, False), (False, False), (True, True)):
+        told.clear()
+        with watching(subscribe, wanted, listened):
+            assert not told

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import ChainMap
+from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
 import duckdb
@@ -39,6 +42,13 @@ class Frames:
             self._cursor.unregister(known[1])
         self._known[name] = (frame, private)
         return private
+
+
+def visible(frame: FrameType | None) -> Mapping[str, Any]:
+    """The names that the caller can see, for data frames in FROM."""
+    if frame is None:
+        return {}
+    return ChainMap(dict(frame.f_locals), frame.f_globals)
 
 
 def is_frame(value: object) -> bool:
