@@ -6,13 +6,14 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
-.PHONY: help install model test test-all check demo lint types generated startup clean
+.PHONY: help install model test test-all check demo lint types generated startup bench-offline clean
 
 help:
 	@echo 'make demo      fetch a local model and ask real questions of real text'
 	@echo 'make test      style, types, generated files, tests (a few minutes)'
 	@echo 'make test-all  the same with the slow tests'
 	@echo 'make check     what CI runs: test, then demo'
+	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes docs/benchmarks.md'
 	@echo 'make clean     remove what the build made; .venv and the model stay'
 
 install: $(STAMP)
@@ -56,6 +57,10 @@ demo: $(STAMP)
 
 startup: $(STAMP)
 	$(BIN)/python -m uql.benchmarks.speed.startup
+
+# Needs the labelled data: $UQL_DATA, default ../shared/data.
+bench-offline: $(STAMP)
+	$(BIN)/python -m uql.benchmarks.offline
 
 check:
 	.ci/run

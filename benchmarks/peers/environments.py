@@ -12,6 +12,7 @@ from pathlib import Path
 
 from uql.errors import ConfigError
 
+RESULTS = Path(__file__).parent / "results.jsonl"  # kept from the last run of all peers
 TORCH = "torch==2.13.0"  # a build without GPU libraries
 PYTHONS = ("python3.12", "python3.13", "python3.14", "python3.11", "python3")
 

@@ -1,7 +1,7 @@
 """The small language of `uql bench compare --fail-if`: `f1 < -0.02 or calls > 1.1x`.
 
     condition   either (or either)*         either      both (and both)*       both   ( condition ) | name op bound
-    name        a measure (f1, `relative error`, quality), calls, requests, tokens, usd, seconds, or a number of the lines
+    name        a measure (f1, `relative error`, quality; in any case), calls, requests, tokens, usd, seconds, or a number of the lines
     op          <  <=  >  >=
     bound       0.02    the difference  b − a
                 1.1x    the ratio       b ÷ a
@@ -41,9 +41,12 @@ class Comparison:
 
     def change(self, before: Means, after: Means) -> float | None:
         """How the number changed, in the unit of the bound; None where one side does not have it."""
-        if self.name not in before or self.name not in after:
+        name = self.name.casefold()
+        first = [value for key, value in before.items() if key.casefold() == name]
+        second = [value for key, value in after.items() if key.casefold() == name]
+        if not first or not second:
             return None
-        a, b = before[self.name], after[self.name]
+        a, b = first[0], second[0]
         if self.unit == "":
             return b - a
         ratio = (1.0 if b == 0 else math.inf) if a == 0 else b / a

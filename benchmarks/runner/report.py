@@ -25,11 +25,16 @@ def sections(records: Sequence[Record]) -> list[tuple[str, str, list[Table]]]:
 
 def markdown(records: Sequence[Record], title: str = "Benchmarks") -> str:
     """The report as Markdown; no table holds anything that the results do not."""
-    parts = [f"# {title}", made_with(records)]
+    return "\n\n".join([f"# {title}", made_with(records), *suite_sections(records)]) + "\n"
+
+
+def suite_sections(records: Sequence[Record]) -> list[str]:
+    """For each suite its heading and tables as Markdown."""
+    parts = []
     for name, about, tables in sections(records):
         parts.append(f"## {name}\n\n{_sentence(about)}")
         parts += [markdown_table(table) for table in tables]
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
 def made_with(records: Sequence[Record]) -> str:

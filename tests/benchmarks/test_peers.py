@@ -1,0 +1,118 @@
+"""An oracle behind OpenAI's protocol finds rows and questions in prompts that others wrote, and answers in their forms."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import duckdb
+import httpx
+import pytest
+
+from uql.benchmarks.peers.environments import PEERS, fitting
+from uql.benchmarks.peers.reading import Prompts, plain
+from uql.benchmarks.peers.replies import form_of
+from uql.benchmarks.peers.server import Service, app
+from uql.errors import ConfigError, DataError
+from uql.llm.providers.oracle import Oracle
+
+TEXTS = ['A joy,\nfrom "start" to end', "Dull", "Dull and long, and then some more of it all", "It's naïve\tfun"]
+LOTUS = "Your job is to …\n<Your answer here. The answer should be either True or False>\nContext:\n[Text]: «{row}»\n\nClaim: [Text]: the review is positive"
+DIGIT = (
+    'Does the following item satisfy the condition "the review is positive"? Answer with 1 for yes, 0 for no.\n{row}'
+)
+PAIRS = (
+    "Identify pairs that satisfy the join condition \"the reviews {{}} and {{}} agree\". Write only the IDs of matching pairs\n"
+    "L0:\n{0}\nL1:\n{1}\nR0:\n{2}\nR1:\n{3}"
+)  # fmt: skip
+
+
+@pytest.fixture
+def service(tmp_path):
+    rows = [(i, text, i in (0, 3)) for i, text in enumerate(TEXTS)]
+    con = duckdb.connect()
+    con.execute("CREATE TABLE t (id INTEGER, text VARCHAR, positive BOOLEAN)")
+    con.executemany("INSERT INTO t VALUES ($1, $2, $3)", rows)
+    con.sql("SELECT id, text FROM t").write_parquet(str(tmp_path / "data.parquet"))
+    con.sql("SELECT id, positive, 3 AS stars FROM t").write_parquet(str(tmp_path / "labels.parquet"))
+    (tmp_path / "o.toml").write_text(
+        'data = "data.parquet"\nlabels = "labels.parquet"\nkey = "id"\n[answers]\n"the review is positive" = "positive"\n'
+        '"the number of stars" = "stars"\n"the reviews {a.text} and {b.text} agree" = "a.positive = b.positive"\n'
+    )
+    return Service(Oracle(tmp_path / "o.toml"))
+
+
+def reply(service: Service, prompt: str) -> str:
+    return asyncio.run(service.reply(prompt))
+
+
+def test_a_row_is_found_however_it_is_quoted():
+    prompts = Prompts(["q"], TEXTS)
+    for row, text in enumerate(TEXTS):
+        for shown in (text, json.dumps(text), text.upper(), f"<<{text}>>", text.replace(" ", "\n\n")):
+            assert [hit.row for hit in prompts.rows(f"About this:\n{shown}\nSay.")] == [row]
+
+
+def test_a_row_within_a_longer_one_and_within_a_word_is_not_found():
+    prompts = Prompts(["q"], TEXTS)
+    assert [hit.row for hit in prompts.rows(f"x {TEXTS[2]} y")] == [2]
+    assert prompts.rows("Dullness") == []
+
+
+def test_rows_come_in_the_order_of_the_prompt():
+    assert [hit.row for hit in Prompts(["q"], TEXTS).rows(f"{TEXTS[3]} | {TEXTS[0]}")] == [3, 0]
+
+
+def test_the_longest_question_that_fits_is_asked():
+    prompts = Prompts(["it is so", "it is so and more", "the {a} and the {b} agree"], TEXTS)
+    assert prompts.question("say whether It is so, and more.") == "it is so and more"
+    assert prompts.question("do the [left] and the [right] agree?") == "the {a} and the {b} agree"
+    with pytest.raises(DataError, match="it knows"):
+        prompts.question("nothing")
+
+
+def test_words_are_compared_without_signs():
+    assert plain('a\\n"b"\\u00e9') == "a b é"
+
+
+def test_each_engine_gets_the_answer_in_its_form(service):
+    assert [reply(service, LOTUS.replace("{row}", text)) for text in TEXTS[:2]] == ["Answer: True", "Answer: False"]
+    assert [reply(service, DIGIT.format(row=text)) for text in TEXTS] == ["1", "0", "0", "1"]
+    assert reply(service, f"The number of stars? Answer with the number only.\n{TEXTS[0]}") == "3"
+    assert reply(service, PAIRS.format(*TEXTS)) == "L0-R1,L1-R0."
+    assert form_of("anything else").name == "value"
+
+
+def test_the_endpoint_counts_calls_and_refuses_what_it_cannot_read(service):
+    async def talk():
+        transport = httpx.ASGITransport(app=app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+            content = [{"type": "text", "text": DIGIT.format(row=TEXTS[0])}]
+            good = await http.post(
+                "/v1/chat/completions", json={"model": "m", "messages": [{"role": "user", "content": content}]}
+            )
+            bad = await http.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "hello"}]})
+            counted = (await http.get("/stats")).json()
+            await http.post("/stats")
+            return good.json(), bad, counted, (await http.get("/stats")).json(), (await http.get("/v1/models")).json()
+
+    good, bad, counted, fresh, models = asyncio.run(talk())
+    assert good["choices"][0]["message"]["content"] == "1"
+    assert good["usage"]["prompt_tokens"] == counted["input_tokens"] - 2
+    assert (bad.status_code, bad.json()["error"]["code"]) == (400, "UQL502")
+    assert (counted["calls"], counted["refused"], fresh["calls"]) == (2, 1, 0)
+    assert models["data"][0]["id"] == "oracle"
+
+
+def test_a_column_that_the_data_do_not_have_is_an_error(service):
+    with pytest.raises(DataError, match="columns: id, text"):
+        Service(service.oracle, "body")
+
+
+def test_a_peer_that_no_python_fits_is_refused_in_words(tmp_path, monkeypatch):
+    monkeypatch.setenv("UQL_HOME", str(tmp_path))
+    from dataclasses import replace
+
+    with pytest.raises(ConfigError, match="needs Python 4.0"):
+        fitting(replace(PEERS["lotus"], least=(4, 0), below=(5, 0)))
+    assert all(peer.worker.is_file() and "==" in peer.packages[0] for peer in PEERS.values())

@@ -1,0 +1,53 @@
+"""Results are lines of JSON: read back as written, a torn last line is forgotten, a broken one in the middle is an error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from uql.benchmarks.runner.records import Record, finite, hash_of, read, write
+from uql.errors import DataError
+
+RECORD = Record(
+    "s", "t", "uql", "q1", "labels", 3, {"budget": 128}, {"uql": "1"}, "ab", 0.5, "F1", 7, numbers={"share": 0.25}
+)
+
+
+def test_a_record_is_read_back_as_it_was_written(tmp_path):
+    path = tmp_path / "new" / "r.jsonl"
+    write(path, RECORD)
+    write(path, replace(RECORD, seed=4, usd=None, problem="ümlaut"))
+    assert read(path) == [RECORD, replace(RECORD, seed=4, usd=None, problem="ümlaut")]
+
+
+def test_a_line_that_a_killed_run_left_half_written_is_forgotten_and_does_not_swallow_the_next(tmp_path):
+    path = tmp_path / "r.jsonl"
+    write(path, RECORD)
+    with path.open("ab") as file:
+        file.write(b'{"suite": "s", "ta')
+    assert read(path) == [RECORD]
+    write(path, replace(RECORD, seed=4))
+    with pytest.raises(DataError, match="line 2") as error:
+        read(path)
+    assert error.value.code == "UQL501"
+
+
+def test_a_later_line_of_the_same_run_replaces_the_earlier_one(tmp_path):
+    path = tmp_path / "r.jsonl"
+    write(path, RECORD)
+    write(path, replace(RECORD, quality=0.75))
+    assert [r.quality for r in read(path)] == [0.75]
+
+
+def test_other_settings_are_another_run():
+    assert replace(RECORD, settings={"budget": 64}).place != RECORD.place
+
+
+def test_equal_answers_have_equal_hashes_whatever_holds_them():
+    assert hash_of([(1, "a"), (2, None)]) == hash_of([[1, "a"], [2, None]])
+    assert hash_of([1, 2]) != hash_of([2, 1])
+
+
+def test_what_json_cannot_hold_is_left_out():
+    assert finite({"a": 1.0, "b": float("nan"), "c": float("inf")}) == {"a": 1.0}

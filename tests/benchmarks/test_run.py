@@ -1,0 +1,157 @@
+"""The runner: what is to be run, what is resumed, what a limit stops; and the report and the comparison of what was run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from uql.benchmarks.runner import compare, pictures, suites
+from uql.benchmarks.runner import run as runner
+from uql.benchmarks.runner.records import Measured, read
+from uql.benchmarks.runner.report import markdown_table
+from uql.benchmarks.runner.suite import Choice, Suite, Task
+from uql.benchmarks.runner.summary import cells, table
+from uql.errors import ConfigError, DataError
+
+CHOICE = Choice(Path("/nowhere"), Path("/nowhere"))
+
+
+def suite(*tasks: Task) -> Suite:
+    return Suite(
+        "made", "made for a test", ("uql", "other"), ("labels",), lambda _: iter(tasks), lambda r: [table("T", r)]
+    )
+
+
+def task(system="uql", query="q1", model="labels", run=None, **more) -> Task:
+    return Task(
+        "t", system, query, model, run or (lambda seed: Measured([seed], 0.5, "F1", 10, usd=0.1)), seeds=3, **more
+    )
+
+
+def executed(made: Suite, path: Path, seeds=None, resume=False, max_cost=None, offline=False):
+    tasks = runner.tasks_of(made, CHOICE, offline=offline)
+    return runner.execute(made, tasks, path, seeds=seeds, resume=resume, max_cost=max_cost, say=lambda _: None)
+
+
+def test_every_task_is_run_with_every_seed_and_written_down(tmp_path):
+    ended = executed(suite(task(), task("other")), tmp_path / "r.jsonl")
+    found = read(tmp_path / "r.jsonl")
+    assert (ended.runs, ended.problems, ended.limit) == (6, 0, False)
+    assert sorted((r.system, r.seed) for r in found) == [(s, n) for s in ("other", "uql") for n in range(3)]
+    assert all(r.versions["python"] and r.answer_hash and r.calls == 10 for r in found)
+
+
+def test_fewer_seeds_may_be_asked_for_and_never_more_than_a_task_has(tmp_path):
+    assert executed(suite(task()), tmp_path / "a.jsonl", seeds=2).runs == 2
+    assert executed(suite(task()), tmp_path / "b.jsonl", seeds=9).runs == 3
+
+
+def test_results_are_never_overwritten_and_resuming_runs_what_is_missing(tmp_path):
+    path, ran = tmp_path / "r.jsonl", []
+
+    def run(seed: int) -> Measured:
+        ran.append(seed)
+        return Measured(seed, 1.0, "F1")
+
+    executed(suite(task(run=run)), path, seeds=1)
+    with pytest.raises(ConfigError, match="--resume"):
+        executed(suite(task(run=run)), path)
+    assert executed(suite(task(run=run)), path, resume=True).runs == 2
+    assert ran == [0, 1, 2]
+
+
+def test_a_killed_run_keeps_what_was_done(tmp_path):
+    path = tmp_path / "r.jsonl"
+
+    def run(seed: int) -> Measured:
+        if seed == 1 and not (tmp_path / "again").exists():
+            raise KeyboardInterrupt
+        return Measured(seed, 1.0, "F1")
+
+    with pytest.raises(KeyboardInterrupt):
+        executed(suite(task(run=run)), path)
+    assert [r.seed for r in read(path)] == [0]
+    (tmp_path / "again").touch()
+    assert executed(suite(task(run=run)), path, resume=True).runs == 2
+
+
+def test_max_cost_stops_before_the_next_run(tmp_path):
+    ended = executed(suite(task()), tmp_path / "r.jsonl", max_cost=0.15)
+    assert (ended.runs, ended.limit) == (2, True)
+
+
+def test_an_answer_that_cannot_be_had_is_the_worst_one(tmp_path):
+    def fails(seed: int) -> Measured:
+        raise DataError("no such row\nand more")
+
+    executed(suite(task(run=fails, worst=1.0), task("other", run=fails)), tmp_path / "r.jsonl", seeds=1)
+    found = read(tmp_path / "r.jsonl")
+    assert [r.quality for r in found] == [1.0, 0.0]
+    assert all("no such row" in r.problem and "more" not in r.problem for r in found)
+
+
+def test_offline_runs_no_model_elsewhere_and_says_so(tmp_path):
+    ended = executed(suite(task(), task(model="openai:gpt-5")), tmp_path / "r.jsonl", offline=True)
+    assert ended.runs == 3
+    assert [r.reason for r in read(tmp_path / "r.jsonl") if r.reason] == ["the model is elsewhere"]
+
+
+def test_a_task_that_cannot_be_run_is_reported_with_its_reason(tmp_path):
+    missing = replace(task("other"), run=None, reason="no data")
+    executed(suite(task(), missing), tmp_path / "r.jsonl")
+    (made,) = suite().tables(read(tmp_path / "r.jsonl"))
+    assert "not run: other on q1 with labels: no data" in made.notes
+    assert "not run: other" in markdown_table(made)
+
+
+def test_what_would_be_run_is_said_without_running(tmp_path):
+    def never(seed: int) -> Measured:
+        raise AssertionError
+
+    tasks = [task(run=never, calls=128), replace(task("other"), run=None, reason="no data")]
+    planned = runner.plan(suite(*tasks), tasks, None, [])
+    assert (planned.runs, planned.calls, planned.missing) == (3, 384, 1)
+
+
+def test_an_unknown_system_suite_and_missing_data_are_errors():
+    with pytest.raises(ConfigError, match="systems: uql, other"):
+        runner.tasks_of(suite(), replace(CHOICE, systems=("none",)), offline=False)
+    with pytest.raises(ConfigError, match="suites: uqe"):
+        suites.find("none")
+    with pytest.raises(ConfigError, match="UQL_DATA"):
+        runner.tasks_of(replace(suite(), needs=("imdb",)), CHOICE, offline=False)
+
+
+def test_every_suite_can_be_found_and_names_its_systems_and_models():
+    assert {"uqe", "sembench", "peers", "speed", "sampling", "optimizer", "gate"} <= set(suites.names())
+    for name in suites.names():
+        found = suites.find(name)
+        assert (found.name, bool(found.systems), bool(found.models)) == (name, True, True)
+
+
+def test_a_comparison_is_over_shared_runs_and_fails_as_it_is_told(tmp_path):
+    from uql.benchmarks.runner.condition import parse
+
+    executed(suite(task(), task("other")), tmp_path / "a.jsonl")
+    worse = task(run=lambda seed: Measured([seed], 0.4, "F1", 12))
+    executed(suite(worse), tmp_path / "b.jsonl", seeds=2)
+    found = compare.compared(read(tmp_path / "a.jsonl"), read(tmp_path / "b.jsonl"))
+    assert [(each.name, each.runs, each.same_answers) for each in found] == [("made, t, uql", 2, 2)]
+    assert compare.failures(found, parse("f1 < -0.2 or calls > 1.3x")) == []
+    assert compare.failures(found, parse("f1 < -0.05 and calls > 1.1x")) == [
+        "made, t, uql: f1 -0.1 is < -0.05 and calls +1.2x is > 1.1x"
+    ]
+    assert "F1" in markdown_table(compare.table(found))
+
+
+def test_pictures_show_each_system_and_the_differences_to_ours(tmp_path):
+    pytest.importorskip("vl_convert")
+    better = task("other", run=lambda seed: Measured([seed], 0.75, "F1", 20))
+    executed(suite(task(), better), tmp_path / "r.jsonl")
+    records = read(tmp_path / "r.jsonl")
+    points = pictures.points_of(records, "F1")
+    assert pictures.differences_of(points)[0]["difference"] == pytest.approx(-0.25)
+    assert [svg[:4] for svg in pictures.of(records)] == ["<svg", "<svg"]
+    assert len(cells(records)) == 2

@@ -1,0 +1,186 @@
+"""The UQE suite runs every row of the paper's tables or says why not; its baselines, written apart, agree with the engine's forms."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from uql.benchmarks.runner.suite import Choice
+from uql.benchmarks.uqe import paper
+from uql.benchmarks.uqe.data import CONDITIONS, GROUPINGS, SOURCES, World
+from uql.benchmarks.uqe.emd import emd
+from uql.benchmarks.uqe.suite import SUITE
+from uql.benchmarks.uqe.systems import algorithm1, long_context
+from uql.benchmarks.uqe.tasks import COUNT_CALLS, FIND_CALLS, f1_of, relative_error, tasks
+from uql.compiler.parser import parse
+from uql.compiler.syntax import Quoted
+from uql.compiler.walk import walk
+
+DATA = Path(os.environ.get("UQL_DATA", "../shared/data")).resolve()
+needs_data = pytest.mark.skipif(not (DATA / "airdialogue").is_dir(), reason="no labelled data: set UQL_DATA")
+CHOICE = Choice(DATA, Path("/nowhere"))
+
+
+@pytest.fixture(scope="module")
+def planned():
+    return list(tasks(replace(CHOICE, models=("labels", "labels-5", "labels-10", "local"))))
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("table 1", paper.COUNT),
+        ("table 2", paper.FIND),
+        ("table 3", paper.GROUP),
+        ("table 4", paper.SHARE),
+        ("figure 5", paper.FIGURE_5),
+    ],
+)
+def test_every_row_of_a_table_is_run_or_has_a_reason(planned, table, rows):
+    there = {task.query for task in planned if task.table == table}
+    assert set(rows) <= there
+    assert all(task.run is not None or task.reason for task in planned)
+
+
+def test_figure_4_and_table_5_are_read_from_runs_of_tables_1_and_2(planned):
+    counted = {(t.query, t.system) for t in planned if t.table == "table 1" and t.model == "labels" and t.run}
+    assert {(q, s) for q in paper.FIGURE_4 for s in ("uniform", "algorithm-1", "uql")} <= counted
+    assert set(paper.SECONDS) <= set(SOURCES)
+
+
+def test_every_system_of_the_paper_is_run_on_every_row_of_tables_1_and_2_with_each_label_table(planned):
+    for table, systems in (
+        ("table 1", ("udf", "algorithm-1", "long-context")),
+        ("table 2", ("udf", "mips", "algorithm-2", "long-context")),
+    ):
+        for model in ("labels", "labels-5", "labels-10"):
+            there = Counter((t.query, t.system) for t in planned if t.table == table and t.model == model)
+            assert all(there[c.name, system] == 1 for c in CONDITIONS for system in systems)
+
+
+def test_what_cannot_be_run_says_why(planned):
+    reasons = {(t.query, t.system): t.reason for t in planned if t.run is None and t.model == "labels"}
+    assert "embedder" in reasons["clevr_few_objects", "mips"]
+    assert "34 and 81 rows" in reasons["abcd_account_access_type", "uql"]
+    assert all(t.reason for t in planned if t.model == "local" and t.query.startswith("clevr"))
+
+
+def test_simulated_models_have_200_seeds_and_the_papers_budgets(planned):
+    simulated = [
+        t for t in planned if t.table in ("table 1", "table 2") and t.model == "labels" and t.run and t.system != "mips"
+    ]
+    assert {t.seeds for t in simulated} == {200}
+    assert {t.settings["budget"] for t in simulated if t.table == "table 1"} == {COUNT_CALLS}
+    assert {t.settings["budget"] for t in simulated if t.table == "table 2"} == {FIND_CALLS}
+
+
+def test_the_questions_of_the_files_are_those_of_the_list():
+    for c in CONDITIONS:
+        for kind in ("count", "find"):
+            texts = [node.text for node in walk(parse(c.query(kind))) if isinstance(node, Quoted)]
+            assert texts == [c.text]
+            assert f"FROM {SOURCES[c.source].table} " in c.query(kind)
+    for g in GROUPINGS:
+        assert f'"{g.text}"' in g.query
+
+
+def test_f1_is_of_the_rows_that_may_be_returned():
+    truth = [True] * 10 + [False] * 10
+    assert f1_of([], truth, 4) == (0.0, 0.0, 0.0)
+    assert f1_of([0, 1, 2, 3], truth, 4) == (1.0, 1.0, 1.0)
+    assert f1_of([0, 1, 10, 11], truth, 4) == (0.5, 0.5, 0.5)
+    assert (relative_error(150, 100), relative_error(float("nan"), 100)) == (0.5, 1.0)
+
+
+def test_the_earth_movers_distance_is_none_for_the_truth_and_grows_with_what_is_moved():
+    pytest.importorskip("wordllama")
+    truth = {"book": 6.0, "cancel": 2.0}
+    assert emd({"book": 3, "cancel": 1}, truth) == pytest.approx(0)
+    assert emd({}, truth) == 1.0
+    assert 0 < emd({"book": 4, "cancel": 4}, truth) < emd({"cancel": 4}, truth)
+
+
+def world(n=600):
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((n, 16)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    made = World(SOURCES["imdb"], Path("/nowhere"), tuple(range(n)), tuple(f"row {i}" for i in range(n)), 0, 0)
+    made.__dict__["embeddings"] = vectors
+    return made, vectors[:, 0] > 0.2
+
+
+class Labels:
+    """Answers from an array."""
+
+    name = "labels"
+
+    def __init__(self, held, truth):
+        self.world, self.truth, self.calls = held, truth, 0
+
+    def is_so(self, condition, rows):
+        self.calls += len(rows)
+        return [bool(self.truth[row]) for row in rows]
+
+
+def test_the_first_algorithm_written_plainly_has_the_spread_of_the_engines_form():
+    from uql.sampling.stratified import StratifiedSampler
+
+    held, truth = world()
+    plain, engine = [], []
+    for seed in range(200):
+        model = Labels(held, truth)
+        plain.append(algorithm1.count(model, CONDITIONS[0], 64, np.random.default_rng(seed)))
+        assert model.calls == 64
+        strata = np.zeros(held.n, np.int64)
+        for c, rows in enumerate(algorithm1.clusters(held, seed % algorithm1.CLUSTERINGS)):
+            strata[rows] = c
+        sampler = StratifiedSampler(held.n, 64, rng=np.random.default_rng(seed), strata=strata)
+        while len(rows := sampler.propose(100)):
+            sampler.tell(rows, truth[rows].astype(float))
+        engine.append(sampler.estimate().value)
+    a, b, total = np.array(plain), np.array(engine), truth.sum()
+    error = np.hypot(a.std(), b.std()) / np.sqrt(200)
+    assert abs(a.mean() - total) < 4 * a.std() / np.sqrt(200) + 0.01 * total
+    assert abs(a.mean() - b.mean()) < 4 * error + 0.01 * total
+    assert 0.75 < a.std() / b.std() < 1.33
+
+
+def test_the_second_algorithm_asks_each_row_once_and_finds_more_than_chance():
+    from uql.benchmarks.uqe.systems import algorithm2
+
+    held, truth = world()
+    model = Labels(held, truth)
+    asked = algorithm2.search(model, CONDITIONS[0], 96, np.random.default_rng(1))
+    assert len({row for row, _ in asked}) == 96 == model.calls
+    assert sum(answer for _, answer in asked) > 1.5 * 96 * truth.mean()
+
+
+def test_a_long_prompt_holds_the_rows_by_number_and_asks_for_one_thing():
+    counted = long_context.count_prompt(CONDITIONS[0], ["good", "bad"])
+    assert "**review_1**:\nbad" in counted
+    assert "single number" in counted
+    assert "list of indices" in long_context.find_prompt(CONDITIONS[3], ["x"])
+
+
+@needs_data
+def test_a_small_run_goes_from_the_data_to_the_tables(tmp_path):
+    from uql.benchmarks.runner import run as runner
+    from uql.benchmarks.runner.records import read
+
+    choice = Choice(
+        DATA, tmp_path, models=("labels-10",), queries=("airdialogue_cancel", "airdialogue_outcome"), rows=300
+    )
+    held = runner.tasks_of(SUITE, choice, offline=True)
+    ended = runner.execute(SUITE, held, tmp_path / "r.jsonl", seeds=1, resume=False, max_cost=None, say=lambda _: None)
+    assert ended.problems == 0
+    records = read(tmp_path / "r.jsonl")
+    assert {r.calls <= r.settings["budget"] + 16 for r in records if "budget" in r.settings} == {True}
+    titles = [table.title for table in SUITE.tables(records)]
+    assert [title.partition(":")[0] for title in titles] == ["Table 1", "Table 2", "Table 3", "Table 4"]
+    uql_cell = next(r for r in records if (r.table, r.system) == ("table 1", "uql"))
+    assert 0 <= uql_cell.quality and uql_cell.numbers["width"] > 0
