@@ -118,8 +118,8 @@ def report(suite: str, rows: list[Row]) -> str:
         f"{suite}: {len(rows)} plans; {right} of {len(judged)} answers equal the reference ({right / max(1, len(judged)):.1%})",
     ]
     if any(row.basis != "published" for row in rows):
-        held = f"  {published} of {len(rows)} equal the published answers, which rest on labels that are not there too"
-        lines.append(held)
+        words = "equal the published answers, which rest on labels that are not there too"
+        lines.append(f"  {published} of {len(rows)} {words}")
     groups = {
         "tables only": [r for r in judged if set(r.modalities) <= {"table"}],
         "text": [r for r in judged if "text" in r.modalities],

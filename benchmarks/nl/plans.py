@@ -84,7 +84,7 @@ def read(suite: str) -> list[Fixture]:
 
 def _fixture(name: str, question: str, lines: list[str]) -> Fixture:
     nodes: list[Node] = []
-    answers = ("answer",)
+    answers: tuple[str, ...] = ("answer",)
     statement: list[str] = []
     for line in lines:
         piece = _PIECE.match(line)

@@ -197,7 +197,7 @@ def _question(body: dict[str, Any]) -> tuple[Write, Row]:
     for message in messages:
         role = str(message["role"])
         content = message.get("content") or ""
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        parts: list[dict[str, Any]] = [{"type": "text", "text": content}] if isinstance(content, str) else content
         said = []
         for part in parts:
             if part["type"] == "text":

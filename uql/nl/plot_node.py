@@ -126,7 +126,8 @@ def columns_of(table: pa.Table) -> dict[str, str]:
 def _checked(spec: Any, inputs: Mapping[str, Columns]) -> dict[str, Any]:
     if not isinstance(spec, dict):
         raise _refused("it is no JSON object")
-    spec = {key: value for key, value in spec.items() if key != "$schema"}
+    made: dict[str, Any] = {str(key): value for key, value in spec.items() if key != "$schema"}
+    spec = made
     _no_code(spec, 0)
     if "data" not in spec and not list(_found(spec, "data")):
         if len(inputs) != 1:
@@ -142,7 +143,7 @@ def _checked(spec: Any, inputs: Mapping[str, Columns]) -> dict[str, Any]:
     _small(spec)
     _valid(spec)
     _fields(spec, inputs[spec["data"]["name"]] if "data" in spec else {}, inputs)
-    return spec
+    return made
 
 
 def _no_code(value: Any, depth: int) -> None:

@@ -265,7 +265,7 @@ def _fit_weighted(network: Any, features: Matrix, best: Sequence[str], weights: 
             return
         times = np.maximum(1, np.rint(weights / LOWEST)).astype(int)
         rows = np.repeat(np.arange(len(best)), times)
-        network.fit(features[rows], [best[i] for i in rows])
+        network.fit(features[rows], [best[int(i)] for i in rows])
 
 
 def _random_layers(width: int, hidden: tuple[int, ...], seed: int) -> tuple[tuple[Matrix, ...], tuple[Matrix, ...]]:
