@@ -213,6 +213,22 @@ def test_a_row_tells_why_it_is_there(page: TestClient) -> None:
     assert "it is good" in told
 
 
+def test_a_question_in_words_shows_its_plan_its_steps_and_its_uql() -> None:
+    from nl.shop import Connected, plan, uql_node
+
+    count = "SELECT count(*) AS n FROM letters WHERE ask('the letter complains')"
+    shop = Session(Connected([plan(uql_node("complaints", count))]).con)
+    with TestClient(app(shop, TOKEN), base_url="http://127.0.0.1:8000", cookies={COOKIE: TOKEN}) as client:
+        begun = client.post("/api/runs?kind=ask", json={"text": "How many complain?"}, headers={"X-UQL": "1"}).json()
+        with client.stream("GET", f"/api/runs/{begun['id']}/events") as stream:
+            *_, last = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
+    shop.close()
+    answer = last["answer"]
+    assert answer["text"] == "10" and "the letter complains" in answer["uql"]
+    assert [(n["name"], n["status"]) for n in answer["nodes"]][0] == ("complaints", "done")
+    assert last["nodes"]["complaints"] == "done" and any("complaints" in step["title"] for step in answer["steps"])
+
+
 def test_runs_are_listed_newest_first(page: TestClient) -> None:
     ran(page, "SELECT 1 AS a")
     ran(page, "SELECT 2 AS a")
