@@ -1,6 +1,7 @@
 """How well the local model answers conditions: AUC, fresh tokens and rows a second, beside the reference numbers.
 
-    python -m uql.benchmarks.local_model [task …]      the data: $UQL_DATA, default ../shared/data
+    python -m uql.benchmarks.local_model [task …]                            the data: $UQL_DATA, default ../shared/data
+    python -m uql.benchmarks.local_model --constructs [--rows 40] [name …]   every construct of the language
 
 The tasks and shares are those of the measurements that chose the prompts; rows are drawn anew by a seed.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.benchmarks import local_constructs
 from uql.llm.gate import Gate
 from uql.llm.questions import Cell, Predicate, Row
 from uql.settings import Settings
@@ -104,11 +106,16 @@ def main() -> int:
     parser.add_argument("tasks", nargs="*", help="; ".join(task.name for task in TASKS))
     parser.add_argument("--model", default="local")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--constructs", action="store_true", help="every construct of the language, over labelled rows")
+    parser.add_argument("--rows", type=int, default=40, help="of a construct")
     given = parser.parse_args()
     folder = Path(os.environ.get("UQL_DATA", "../shared/data"))
     if not folder.is_dir():
         print(f"no data in {folder}: set UQL_DATA", file=sys.stderr)
         return 2
+    if given.constructs:
+        good = local_constructs.measure(given.tasks, folder, model=given.model, rows=given.rows, seed=given.seed)
+        return 0 if good else 1
     chosen = [task for task in TASKS if not given.tasks or task.name in given.tasks]
     asyncio.run(measure(chosen, folder, model=given.model, seed=given.seed))
     return 0

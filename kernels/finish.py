@@ -142,7 +142,7 @@ def _estimates(block: Block, found: Groups, order: list[int], ctx: Context) -> E
     result: Estimates = {}
     for item in block.items:
         calls = [n for n in walk(item.expr) if isinstance(n, Call) and n in found.calls]
-        if not calls:
+        if not calls or any(isinstance(n, Call) and n.name == "unnest" for n in walk(item.expr)):
             continue
         by_group = _of_item(item.expr, calls, found, ctx)
         values = [by_group[g] for g in order]
@@ -158,8 +158,11 @@ def _of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list
         return found.estimates[expr]
     n = len(found.estimates[calls[0]])
     if found.exact:
-        at: dict[Expr, list[float | None]] = {c: [e.value for e in found.estimates[c]] for c in calls}
-        values = _evaluate(expr, list(at), at, found, ctx)
+        sql = ctx.duck.expression(expr, {**found.keys, **found.calls})
+        table = ctx.duck.arrow(
+            f"SELECT TRY_CAST(TRY_CAST({sql} AS VARCHAR) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"
+        )
+        values = [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]
         return [
             Estimate(v, v, v, ctx.settings.confidence, True, found.estimates[calls[0]][g].calls)
             for g, v in enumerate(values)

@@ -138,6 +138,27 @@ SAME = [
 ]
 
 
+LISTS = [
+    (
+        'SELECT film, len(list("the main topic")) AS n, upper(max(film)) AS u FROM reviews GROUP BY film ORDER BY film',
+        "SELECT film, COUNT(*), upper(max(film)) FROM r GROUP BY film ORDER BY film",
+    ),
+    (
+        'SELECT t, unnest(list(id ORDER BY id)) AS id FROM reviews WHERE text IS NOT NULL GROUP BY "the main topic" AS t ORDER BY ALL',
+        "SELECT about, id FROM r WHERE text IS NOT NULL ORDER BY ALL",
+    ),
+    (
+        "SELECT film, COALESCE(string_agg(\"the reviewer's name\", '' ORDER BY id) FILTER (WHERE stars = 1), 'nobody') AS s FROM reviews GROUP BY film ORDER BY film",
+        "SELECT film, COALESCE(string_agg(reviewer, '' ORDER BY id) FILTER (WHERE stars = 1 AND text IS NOT NULL), 'nobody') FROM r GROUP BY film ORDER BY film",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "sql"), LISTS)
+def test_aggregates_that_are_no_numbers_stand_in_expressions(con, world, query, sql):
+    assert con.uql(query).fetchall() == world.truth(sql)
+
+
 def plain(rows):
     """Numbers to nine digits, whatever their type."""
     return [

@@ -1,0 +1,255 @@
+"""Every construct of the language on a real model, over labelled rows: what was asked, how often it was right, what it cost.
+
+    python -m uql.benchmarks.local_model --constructs [--rows 40] [construct …]
+
+Rows are drawn by a seed from banking77 (four intents) and airline_tweets (negative and positive; waits are those whose text says
+a number of hours). The model sees the text alone; labels are in tables of their own, for the judge.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from uql.connection import Connection
+
+INTENTS = {
+    "lost_or_stolen_card": "a lost or stolen card",
+    "exchange_rate": "the exchange rate",
+    "apple_pay_or_google_pay": "Apple Pay or Google Pay",
+    "top_up_failed": "a failed top-up",
+}
+LABELS = ", ".join(f"'{label}'" for label in INTENTS.values())
+OTHERS = ", ".join(f"'{label}'" for label in list(INTENTS.values())[1:])
+AIRLINES = (
+    "United",
+    "US Airways",
+    "Southwest",
+    "Delta",
+    "Virgin America",
+    "American",
+    "AmericanAir",
+    "JetBlue",
+    "usair",
+)
+HOURS = r"(?i)\b([2-9]|1[0-9]) ?(?:hours|hrs)\b"
+
+Rows = Sequence[tuple[Any, ...]]
+Truth = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """One construct: a query over the tables of `fill`, and a judge of its rows that gives a share of what is right."""
+
+    name: str
+    query: str
+    measure: str
+    judge: Callable[[Rows, Truth], float]
+    least: float  # to be reached; 0: it runs
+
+
+def fill(con: Connection, folder: Path, rows: int, seed: int) -> Truth:
+    """Makes questions, tweets, waits and kinds(name); gives the labels by table and id."""
+    shuffled = f"ORDER BY hash(CAST(id AS VARCHAR) || '{seed}')"
+    listed = ", ".join(f"'{intent}'" for intent in INTENTS)
+    each = -(-rows // len(INTENTS))
+    bank, air = folder / "banking77", folder / "airline_tweets"
+    con.sql(
+        f"CREATE TABLE q AS SELECT d.id, d.text, l.intent FROM '{bank}/data.parquet' d JOIN '{bank}/labels.parquet' l USING (id) "
+        f"WHERE l.intent IN ({listed}) QUALIFY row_number() OVER (PARTITION BY l.intent {shuffled}) <= {each}"
+    )
+    con.sql(
+        f"CREATE TABLE a AS SELECT d.id, d.text, l.sentiment, l.airline FROM '{air}/data.parquet' d JOIN '{air}/labels.parquet' l "
+        f"USING (id) WHERE l.sentiment IN ('negative', 'positive') "
+        f"QUALIFY row_number() OVER (PARTITION BY l.sentiment {shuffled}) <= {-(-rows // 2)}"
+    )
+    con.sql(
+        f"CREATE TABLE h AS SELECT id, text, regexp_extract(text, '{HOURS}', 1)::INTEGER AS hours FROM '{air}/data.parquet' "
+        f"WHERE len(regexp_extract_all(text, '[0-9]+')) = 1 AND regexp_matches(text, '{HOURS}') {shuffled} LIMIT {rows}"
+    )
+    for name, source in (("questions", "q"), ("tweets", "a"), ("waits", "h")):
+        con.sql(f"CREATE TABLE {name} AS SELECT id, text FROM {source} ORDER BY id")
+    con.sql(f"CREATE TABLE kinds AS SELECT unnest([{LABELS}]) AS name")
+    con.sql("CREATE TABLE groups AS SELECT id, intent FROM q")
+    return {
+        "intent": dict(con.sql("SELECT id, intent FROM q").fetchall()),
+        "negative": dict(con.sql("SELECT id, sentiment = 'negative' FROM a").fetchall()),
+        "airline": dict(con.sql("SELECT id, airline FROM a").fetchall()),
+        "hours": dict(con.sql("SELECT id, hours FROM h").fetchall()),
+    }
+
+
+# --------------------------------------------------------------------------------------------------------------- judges
+def _f1(found: set[Any], true: set[Any]) -> float:
+    return 2 * len(found & true) / max(1, len(found) + len(true))
+
+
+def _lost(rows: Rows, truth: Truth) -> float:
+    said = {row[0] for row in rows}
+    return _agree(
+        {i: i in said for i in truth["intent"]}, {i: v == "lost_or_stolen_card" for i, v in truth["intent"].items()}
+    )
+
+
+def _negative(rows: Rows, truth: Truth) -> float:
+    said = {row[0] for row in rows}
+    return _agree({i: i in said for i in truth["negative"]}, truth["negative"])
+
+
+def _agree(said: dict[Any, Any], true: dict[Any, Any]) -> float:
+    return sum(said.get(i) == value for i, value in true.items()) / max(1, len(true))
+
+
+def _label(rows: Rows, truth: Truth) -> float:
+    return _agree(dict(rows), {i: INTENTS[v] for i, v in truth["intent"].items()})  # type: ignore[arg-type]
+
+
+def _airline(rows: Rows, truth: Truth) -> float:
+    def bare(name: Any) -> str:
+        return re.sub(r"[^a-z]|air(?:lines|ways|line)?$", "", str(name or "").lower())
+
+    right = [bool(bare(said)) and (bare(said)[:5] in bare(truth["airline"][i]) or bare(truth["airline"][i])[:5] in bare(said))
+             for i, said in rows]  # fmt: skip
+    return float(np.mean(right))
+
+
+def _hours(rows: Rows, truth: Truth) -> float:
+    return _agree(dict(rows), truth["hours"])  # type: ignore[arg-type]
+
+
+def _tried(rows: Rows, truth: Truth) -> float:
+    return _agree({i: said["value"] for i, said in rows if said["error"] is None}, truth["hours"])
+
+
+def _mean_hours(rows: Rows, truth: Truth) -> float:
+    true = float(np.mean(list(truth["hours"].values())))
+    return 1 / (1 + abs(float(rows[0][0] or 0) - true) / true)
+
+
+def _count_lost(rows: Rows, truth: Truth) -> float:
+    true = sum(v == "lost_or_stolen_card" for v in truth["intent"].values())
+    return 1 / (1 + abs(float(rows[0][0]) - true) / true)
+
+
+def _order(rows: Rows, truth: Truth) -> float:
+    """AUC of the places: a negative tweet before a positive one."""
+    places = {i: n for n, (i,) in enumerate(rows)}
+    yes = [places[i] for i, negative in truth["negative"].items() if negative and i in places]
+    no = [places[i] for i, negative in truth["negative"].items() if not negative and i in places]
+    return float(np.mean([[a < b for b in no] for a in yes]))
+
+
+def _top(rows: Rows, truth: Truth) -> float:
+    return float(np.mean([truth["negative"][i] for (i,) in rows])) if rows else 0.0
+
+
+def _purity(rows: Rows, truth: Truth) -> float:
+    """Share of the rows that are in the group in which most rows of their intent are, no group taken for two intents."""
+    held: dict[Any, Counter[str]] = {}
+    for i, group in rows:
+        held.setdefault(group, Counter())[truth["intent"][i]] += 1
+    return sum(max(c.values()) for c in held.values()) / max(1, sum(sum(c.values()) for c in held.values()))
+
+
+def _runs(rows: Rows, truth: Truth) -> float:
+    return float(bool(rows) and all(v is not None for v in rows[0]))
+
+
+def _pairs(rows: Rows, truth: Truth) -> float:
+    intent = truth["intent"]
+    ids = sorted(intent)
+    every = {(a, b) for a, b in zip(ids[::2], ids[1::2], strict=False)} | {
+        (a, b) for a, b in zip(ids, ids[3:], strict=False)
+    }
+    found = {tuple(row) for row in rows}
+    return float(np.mean([(pair in found) == (intent[pair[0]] == intent[pair[1]]) for pair in every]))
+
+
+def _cited(rows: Rows, truth: Truth) -> float:
+    """Share of the summaries that say something of a lost card where the group is of lost cards, and not elsewhere."""
+    right = [("card" in str(said).lower()) for intent, said in rows if intent == "lost_or_stolen_card"]
+    return float(np.mean(right)) if right else 0.0
+
+
+def _having(rows: Rows, truth: Truth) -> float:
+    return _f1({row[0] for row in rows}, {"lost_or_stolen_card"})
+
+
+PAIRED = (
+    "(SELECT a.id AS a, b.id AS b, a.text AS one, b.text AS two FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM questions) a "
+    "JOIN (SELECT *, row_number() OVER (ORDER BY id) AS n FROM questions) b ON (a.n % 2 = 1 AND b.n = a.n + 1) OR b.n = a.n + 3)"
+)
+LOST = '"the customer\'s card was lost or stolen"'
+CONSTRUCTS = (
+    Construct("WHERE", f"SELECT id FROM questions WHERE {LOST}", "accuracy", _lost, 0.7),
+    Construct("WHERE NOT … OR", f"SELECT id FROM questions WHERE NOT (NOT {LOST} OR id < 0)", "accuracy", _lost, 0.7),
+    Construct("COUNT", f"SELECT COUNT(*) FROM questions WHERE {LOST}", "1/(1+rel. error)", _count_lost, 0.7),
+    Construct("COUNT, half the calls", f"SELECT COUNT(*) FROM questions WHERE {LOST} WITH (budget = $half)",
+              "1/(1+rel. error)", _count_lost, 0.5),
+    Construct("CASE WHEN", f"SELECT id FROM (SELECT id, CASE WHEN {LOST} THEN 1 ELSE 0 END AS x FROM questions) WHERE x = 1",
+              "accuracy", _lost, 0.7),
+    Construct("::ENUM", f'SELECT id, "what the question is about"::ENUM({LABELS}) FROM questions', "accuracy", _label, 0.7),
+    Construct("IN (…)", f"SELECT id FROM questions WHERE \"what the question is about\" IN ('{INTENTS['lost_or_stolen_card']}')"
+              f" AND \"what the question is about\" NOT IN ({OTHERS})", "accuracy", _lost, 0.7),
+    Construct("IN (SELECT …)", 'SELECT id, "what the question is about" IN (SELECT name FROM kinds) FROM questions',
+              "accuracy", _label, 0.7),
+    Construct("SELECT text", 'SELECT id, "the name of the airline" FROM tweets', "accuracy", _airline, 0.7),
+    Construct("SELECT ::INTEGER", 'SELECT id, "the number of hours of waiting or delay"::INTEGER FROM waits', "accuracy", _hours, 0.7),
+    Construct("TRY", 'SELECT id, TRY "the number of hours of waiting or delay"::INTEGER FROM waits', "accuracy", _tried, 0.7),
+    Construct("AVG", 'SELECT AVG("the number of hours of waiting or delay"::INTEGER) FROM waits', "1/(1+rel. error)", _mean_hours, 0.7),
+    Construct("ORDER BY", 'SELECT id FROM tweets ORDER BY "how angry or disappointed the tweet is" DESC', "AUC of places", _order, 0.8),
+    Construct("ORDER BY … LIMIT", 'SELECT id FROM tweets ORDER BY "how angry or disappointed the tweet is" DESC LIMIT 5',
+              "negative", _top, 0.8),
+    Construct("WHERE … LIMIT", 'SELECT id FROM tweets WHERE "the tweet is negative about the airline" LIMIT 5', "negative", _top, 0.7),
+    Construct("GROUP BY", 'SELECT id, g FROM (SELECT unnest(list(id)) AS id, g FROM questions GROUP BY "what the question is about" AS g)',
+              "purity", _purity, 0.7),
+    Construct("GROUP BY INTO 4", "SELECT id, g FROM (SELECT unnest(list(id)) AS id, g FROM questions "
+              'GROUP BY "what the question is about" INTO 4 AS g)', "purity", _purity, 0.7),
+    Construct("GROUP BY MANY", 'SELECT g, COUNT(*) AS n FROM questions GROUP BY "the subjects of the question" MANY AS g',
+              "runs", _runs, 1.0),
+    Construct("JOIN", f'SELECT a, b FROM {PAIRED} AS p WHERE "{{p.one}} and {{p.two}} ask about the same matter"', "accuracy", _pairs, 0.7),
+    Construct("EXISTS", "SELECT q.id FROM questions q WHERE EXISTS (SELECT 1 FROM kinds k WHERE k.name = 'a lost or stolen card' AND "
+              '"{q.text} is about {k.name}")', "accuracy", _lost, 0.7),
+    Construct("said of a group", 'SELECT g.intent, "what the customers want" USING (text) AS said FROM questions JOIN groups g USING (id) '
+              "GROUP BY g.intent", "names the matter", _cited, 1.0),
+    Construct("HAVING", 'SELECT g.intent FROM questions JOIN groups g USING (id) GROUP BY g.intent HAVING "the customers have lost a card, '
+              'or it was stolen" USING (text)', "F1", _having, 0.6),
+)  # fmt: skip
+
+
+def measure(names: Sequence[str], folder: Path, *, model: str, rows: int, seed: int) -> bool:
+    """Prints a line for each construct; True where all reach what they should."""
+    import uql
+
+    print(f"{'construct':22} {'measure':18} {'reached':>8} {'wanted':>7} {'calls':>6} {'known':>6} {'errors':>7} {'seconds':>8}")
+    good = True
+    with (
+        TemporaryDirectory() as kept,  # what one construct asked, another need not ask again
+        uql.connect(model=model, ledger=f"{kept}/ledger.sqlite", budget="all", seed=seed, progress=False) as con,
+    ):
+        truth = fill(con, folder, rows, seed)
+        for construct in CONSTRUCTS:
+            if names and construct.name not in names:
+                continue
+            began = time.monotonic()
+            half = {"half": max(8, rows // 2)} if "$half" in construct.query else {}
+            query = construct.query.replace("$half", str(half.get("half", "")))
+            result = con.uql(query)
+            reached = construct.judge(result.fetchall(), truth)
+            good = good and reached >= construct.least
+            print(
+                f"{construct.name:22} {construct.measure:18} {reached:8.2f} {construct.least:7.2f} {result.cost.calls:6} {result.cost.cached:6} "
+                f"{len(result.errors):7} {time.monotonic() - began:8.1f}",
+                flush=True,
+            )
+    return good
