@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from uql.llm.failures import TRIES
 from uql.llm.providers.base import Limits
 
-TRIES = {"rate_limit": 8, "timeout": 3, "server": 5, "connection": 4}  # sends of one row before it is given up
 LONGEST_PAUSE_S = 60.0
 FIRST_PAUSE_S = 0.5
 USED = 0.96  # of an allowed rate: the vendor's clock and windows are not ours

@@ -12,16 +12,16 @@ from uql.llm import chunks
 from uql.llm.asked import Slot
 from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event, Events
+from uql.llm.failures import FINAL, TRANSIENT
 from uql.llm.ledger import Ledger
 from uql.llm.limiter import Limiter
-from uql.llm.providers.base import TRANSIENT, Answer, CallError, Problem, Provider, Reply, Request
+from uql.llm.providers.base import Answer, CallError, Problem, Provider, Reply, Request
 from uql.llm.questions import Question
 from uql.llm.run import Cost, Run
 from uql.llm.stored import Entry
 from uql.settings import Settings
 
 UNREACHABLE = 8  # rows in a row that could not connect: the backend is gone
-FINAL = ("too_long", "refusal", "content_filter")  # asking again changes nothing
 
 
 class Sender:

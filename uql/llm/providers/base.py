@@ -8,8 +8,6 @@ from typing import Any, Protocol
 
 from uql.llm.questions import Question, Row
 
-TRANSIENT = ("rate_limit", "timeout", "server", "connection")  # of the wire: tried again without the error shown
-
 
 @dataclass(frozen=True, slots=True)
 class Request:

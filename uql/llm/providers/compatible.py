@@ -123,7 +123,9 @@ class Compatible:
     async def answer(self, request: Request) -> Reply:
         usage = Usage()
         can = await self._abilities(usage)
-        if any(cell.media_type.startswith("image/") for cell in media(request.row)) and not await self._sees(can, usage):
+        if any(cell.media_type.startswith("image/") for cell in media(request.row)) and not await self._sees(
+            can, usage
+        ):
             raise CallError("bad_request", f"{self.name} takes no images")
         together = tuple(q for q in request.questions if not isinstance(q, Write))
         answers: dict[int, Answer] = {}

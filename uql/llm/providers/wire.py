@@ -1,18 +1,4 @@
-"""What the errors of an SDK mean: the table of failures, in one place.
-
-401, 403                  AuthError: the run ends
-402, insufficient_quota   QuotaError: the run ends
-404                       UnknownModelError: the run ends
-3xx                       BackendError: redirects are not followed
-408, no reply in time     timeout       sent again
-429                       rate_limit    sent again, as late as Retry-After says
-409, 5xx, 529             server        sent again
-no connection, reset      connection    sent again; the run ends where nothing is reached
-reply is no JSON          truncated     tried once more
-413, context length       too_long      the row fails
-content filter            content_filter  the row fails
-another 4xx               bad_request   the row fails
-"""
+"""What the errors of an SDK mean, by the table of failures (`uql.llm.failures`)."""
 
 from __future__ import annotations
 
