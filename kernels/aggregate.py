@@ -15,6 +15,7 @@ from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
 from uql.errors import BudgetError
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import quote
+from uql.kernels.exact import exactly
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.sample import Sampled, after_stages, draw
 from uql.sampling.base import AggregateSampler, Estimate
@@ -181,18 +182,6 @@ def narrow(estimate: Estimate, error: float) -> bool:
     """Is half the interval at most `error` times the value?"""
     value, low, high = estimate.value, estimate.low, estimate.high
     return value is not None and low is not None and high is not None and high - low <= 2 * error * abs(value)
-
-
-def exactly(value: object, confidence: float, calls: int) -> Estimate:
-    """An exact number; a value that is no number has no bounds."""
-    number = float(value) if isinstance(value, int | float) or _is_decimal(value) else None  # type: ignore[arg-type]
-    return Estimate(number, number, number, confidence, True, calls, 0, "exact")
-
-
-def _is_decimal(value: object) -> bool:
-    from decimal import Decimal
-
-    return isinstance(value, Decimal)
 
 
 # ---------------------------------------------------------------------------------------------------------- estimated

@@ -88,6 +88,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.running",
         "uql.statements",
         "uql.evidence",
+        "uql.concrete",
         "uql.charts",
         "uql.verbs",
         "uql.fluent",

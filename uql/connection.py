@@ -166,8 +166,7 @@ class Connection:
     def auql(
         self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any
     ) -> Coroutine[Any, Any, Result]:
-        """As `uql`, for `await`: the statement runs in a thread of its own while the event loop goes on, and its rows are there
-        when it comes back. Cancelling it ends the run; what was answered is kept in the ledger.
+        """As `uql`, for `await`: it runs in a thread of its own. Cancelling it ends the run; what was answered is kept.
 
         >>> import asyncio, uql
         >>> asyncio.run(uql.connect().auql("SELECT 42 AS answer")).fetchall()
@@ -289,27 +288,25 @@ class Connection:
             raise error.at(source) from None
 
     def _result(self, bound: BoundStatement, source: str) -> Result:
+        from uql.concrete import outcome
         from uql.result import Result
 
         said = self._said
         settings = self._settings.with_values(**{**dict(bound.options), **said.changes})
-        if not bound.semantic and not settings.disabled_rules:
-            from uql.concrete import plain
+        if bound.semantic or settings.disabled_rules:
+            self._planned(bound, settings)  # what has no legal plan is said at once
 
-            return plain(bound, settings, source, self)
-        from uql.compiler.explain import text
-        from uql.compiler.planner import plan
-
-        try:
-            physical = plan(bound.query, settings.disabled_rules)
-        except UQLError as error:
-            raise error.at(source) from None
+        def work(said: Said) -> Outcome:
+            if bound.semantic:
+                return finished(self._execute(bound, self._planned(bound, settings), settings, said=said))
+            self._emit(PlanEvent(None))  # DuckDB's own: nothing else of the engine is loaded for it
+            return outcome(bound, self._catalog.cursor, settings.confidence)
 
         def result(said: Said) -> Result:
             return Result(
-                lambda: self._run(bound, physical, settings, said),
-                lambda: text(self._explained(bound, physical, settings)),
-                lambda: self._quoted(physical, settings),
+                lambda: self._run(bound, lambda: work(said), settings),
+                lambda: self._explained_text(bound, settings),
+                lambda: self._quoted(self._planned(bound, settings), settings),
                 source,
                 self._store(source),
                 lambda run: result(Said(said.text, said.parameters, find(run, settings.ledger))),
@@ -317,11 +314,24 @@ class Connection:
 
         return result(said)
 
+    def _planned(self, bound: BoundStatement, settings: Settings) -> PhysicalPlan:
+        from uql.compiler.planner import plan
+
+        try:
+            return plan(bound.query, settings.disabled_rules)
+        except UQLError as error:
+            raise error.at(bound.text) from None
+
+    def _explained_text(self, bound: BoundStatement, settings: Settings) -> str:
+        from uql.compiler.explain import text
+
+        return text(self._explained(bound, self._planned(bound, settings), settings))
+
     # ---------------------------------------------------------------------------------------------------------- runs
-    def _run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, said: Said) -> Outcome:
+    def _run(self, bound: BoundStatement, work: Callable[[], Outcome], settings: Settings) -> Outcome:
         with self._lock, watching(self.on_event, settings.progress, bool(self._listeners)):
             try:
-                return finished(self._execute(bound, plan, settings, said=said))
+                return work()
             except UQLError as error:
                 raise error.at(bound.text) from None
             except duckdb.Error as error:
@@ -381,7 +391,6 @@ class Connection:
         Its calls are then limited by that gate's budget alone. Raises as `uql`, at once.
         """
         from uql.compiler.parser import parse
-        from uql.compiler.planner import plan
         from uql.compiler.syntax import Select, Union
 
         piece = parse(text)
@@ -390,7 +399,7 @@ class Connection:
         bound = self._bind(piece, text, {}, {})
         settings = self._settings.with_values(**dict(bound.options))
         try:
-            return await self._execute(bound, plan(bound.query, settings.disabled_rules), settings, gate)
+            return await self._execute(bound, self._planned(bound, settings), settings, gate)
         except UQLError as error:
             raise error.at(text) from None
         except duckdb.Error as error:

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uql import concrete
 from uql.compiler.bound import (
     Bound,
-    BoundDerived,
     BoundItem,
-    BoundJoin,
     BoundQuery,
     BoundSelect,
     BoundSource,
     BoundTable,
-    BoundUnion,
 )
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import sources_of, with_sources
@@ -25,15 +23,15 @@ from uql.compiler.orders import learned
 from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
 from uql.compiler.planner import condition_name, term_name
 from uql.compiler.sql import query_sql, render
-from uql.compiler.subqueries import derived, expressions, in_expressions
 from uql.compiler.syntax import Column, Expr, Number, OrderKey
 from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import aggregate_calls, with_queries
+from uql.compiler.walk import with_queries
+from uql.concrete import leaves
 from uql.kernels import correlated, sem_agg, sem_classify, sem_filter, sem_join
-from uql.kernels.aggregate import Groups, aggregate, exactly
+from uql.kernels.aggregate import Groups, aggregate
 from uql.kernels.base import Context, Memory, Relation
 from uql.kernels.duck import quote
-from uql.kernels.finish import Estimates, Output, castable, groups, limit, order_by, rename, returned
+from uql.kernels.finish import Output, castable, groups, limit, order_by, rename, returned
 from uql.kernels.select import select
 from uql.planning import planned
 from uql.schema import Field, Table
@@ -54,18 +52,7 @@ async def execute(plan: PhysicalPlan, ctx: Context) -> Output:
 
 def _concrete(query: BoundQuery, ctx: Context) -> Output:
     """A query with nothing semantic in it: DuckDB's own; its aggregates are exact."""
-    table = ctx.duck.arrow(render(query_sql(query)))
-    table = rename(table, query.items)
-    estimates: Estimates = {}
-    if isinstance(query, BoundSelect) and query.aggregated:
-        level = ctx.settings.confidence
-        for i, item in enumerate(query.items):
-            if aggregate_calls(item.expr, ctx.duck.aggregates):
-                values = [exactly(v, level, 0) for v in table.column(i).to_pylist()]
-                if query.group_by:
-                    estimates[item.name] = values
-                elif values:
-                    estimates[item.name] = values[0]
+    table, estimates = concrete.rows(query, ctx.duck, ctx.settings.confidence)
     return Output(table, None, estimates or None)
 
 
@@ -236,7 +223,7 @@ async def _candidates(block: Block, ctx: Context) -> Relation:
         keys = block.order_by
     sql = render(query_sql(BoundSelect(items, block.source, where=block.pushed, order_by=keys)))
     name, n = ctx.duck.create(sql)
-    tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in _leaves(block.source))
+    tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in leaves(block.source))
     relation = Relation(ctx.duck, name, n, fields, ", ".join(dict.fromkeys(tables)))
     if ctx.draws is not None and ctx.draws.kept:
         content = ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(name)} AS r")
@@ -256,16 +243,10 @@ def fields_read(block: Block) -> dict[Column, Field]:
 
 def _fields(*sources: BoundSource) -> dict[Column, Field]:
     found: dict[Column, Field] = {}
-    for leaf in (leaf for source in sources for leaf in _leaves(source)):
+    for leaf in (leaf for source in sources for leaf in leaves(source)):
         fields = leaf.table.fields if isinstance(leaf, BoundTable) else leaf.fields
         found.update({Column(leaf.alias, f.name): f for f in fields})
     return found
-
-
-def _leaves(source: BoundSource | None) -> list[BoundTable | BoundDerived]:
-    if isinstance(source, BoundJoin):
-        return _leaves(source.left) + _leaves(source.right)
-    return [source] if isinstance(source, BoundTable | BoundDerived) else []
 
 
 def _virtuals(block: Block) -> list[VirtualColumn]:
@@ -324,19 +305,3 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
         ctx.memory.keep(condition_name(asked), masks)
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
     return Pilot(masks, share, rows, passed)
-
-
-def has_estimates(query: BoundQuery) -> list[str]:
-    """The estimates that the tables of a query were made from (by TO)."""
-    found: list[str] = []
-    if isinstance(query, BoundUnion):
-        return has_estimates(query.left) + has_estimates(query.right)
-    assert isinstance(query, BoundSelect)
-    for leaf in _leaves(query.source):
-        if isinstance(leaf, BoundTable) and leaf.table.estimated_by:
-            found.append(f"{leaf.table.name} ({leaf.table.estimated_by})")
-    for part in derived(query.source):
-        found += has_estimates(part.query)
-    for bound in in_expressions(*expressions(query)):
-        found += has_estimates(bound.query)
-    return found

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from uql.result import Result
     from uql.sampling.base import Estimate
 
 T = TypeVar("T")
@@ -59,6 +61,8 @@ def finished(task: Coroutine[Any, Any, T]) -> T:
 
     Ctrl-C cancels it, also in that thread; what was in flight is kept before KeyboardInterrupt is raised.
     """
+    import asyncio
+
     if asyncio._get_running_loop() is None:
         return asyncio.run(task)
     begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
@@ -77,3 +81,19 @@ def finished(task: Coroutine[Any, Any, T]) -> T:
             loop, running = begun.result()
             loop.call_soon_threadsafe(running.cancel)
             raise
+
+
+async def awaited(begin: Callable[[], Result], interrupt: Callable[[], None]) -> Result:
+    """A result that has run, in a thread of its own while this event loop goes on. Cancelling it calls `interrupt`."""
+    import asyncio
+
+    def work() -> Result:
+        result = begin()
+        result.run()
+        return result
+
+    try:
+        return await asyncio.to_thread(work)
+    except asyncio.CancelledError:
+        interrupt()
+        raise

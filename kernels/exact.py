@@ -1,0 +1,17 @@
+"""Exact numbers as estimates: a value that is its own interval."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from uql.sampling.base import Estimate
+
+
+def exactly(value: object, confidence: float, calls: int) -> Estimate:
+    """An exact number; a value that is no number has no bounds.
+
+    >>> exactly(3, 0.95, 10).low, exactly("three", 0.95, 10).low
+    (3.0, None)
+    """
+    number = float(value) if isinstance(value, int | float | Decimal) else None
+    return Estimate(number, number, number, confidence, True, calls, 0, "exact")

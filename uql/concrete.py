@@ -1,0 +1,99 @@
+"""A query with nothing semantic in it is DuckDB's own: no plan, no kernel and no model is needed for it.
+
+This path imports neither the planner nor the kernels, so that a plain query starts at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uql.compiler.bound import (
+    BoundDerived,
+    BoundItem,
+    BoundJoin,
+    BoundQuery,
+    BoundSelect,
+    BoundSource,
+    BoundTable,
+    BoundUnion,
+)
+from uql.compiler.sql import query_sql, render
+from uql.compiler.subqueries import derived, expressions, in_expressions
+from uql.compiler.walk import aggregate_calls
+from uql.kernels.duck import Duck
+from uql.llm.run import Cost
+from uql.result import Outcome
+from uql.statements import store
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from uql.compiler.bound import BoundStatement
+    from uql.sampling.base import Estimate
+
+
+def outcome(bound: BoundStatement, connection: duckdb.DuckDBPyConnection, confidence: float) -> Outcome:
+    """The rows of a concrete statement, which TO keeps as a table. Raises duckdb.Error; BindError (UQL203)."""
+    table, estimates = rows(bound.query, Duck(connection), confidence)
+    based_on = list(dict.fromkeys(estimated_sources(bound.query)))
+    found = Outcome(
+        table,
+        [item.type for item in bound.query.items],
+        estimates,
+        [],
+        Cost(),
+        list(bound.warnings),
+        [],
+        based_on,
+        not based_on,
+    )
+    if bound.to is not None:
+        store(connection, bound.to, found, bound.text)
+    return found
+
+
+def rows(query: BoundQuery, duck: Duck, confidence: float) -> tuple[pa.Table, dict[str, Estimate | list[Estimate]]]:
+    """The rows of a concrete query, and its aggregates as exact estimates. Raises duckdb.Error."""
+    table = duck.arrow(render(query_sql(query)))
+    table = table.select(list(range(len(query.items)))).rename_columns([item.name for item in query.items])
+    estimates: dict[str, Estimate | list[Estimate]] = {}
+    if isinstance(query, BoundSelect) and query.aggregated:
+        from uql.kernels.exact import exactly
+
+        for i, item in enumerate(query.items):
+            if _is_aggregate(item, duck):
+                values = [exactly(v, confidence, 0) for v in table.column(i).to_pylist()]
+                if query.group_by:
+                    estimates[item.name] = values
+                elif values:
+                    estimates[item.name] = values[0]
+    return table, estimates
+
+
+def _is_aggregate(item: BoundItem, duck: Duck) -> bool:
+    return bool(aggregate_calls(item.expr, duck.aggregates))
+
+
+def estimated_sources(query: BoundQuery) -> list[str]:
+    """The estimates that the tables of a query were made from (by TO)."""
+    if isinstance(query, BoundUnion):
+        return estimated_sources(query.left) + estimated_sources(query.right)
+    assert isinstance(query, BoundSelect)
+    found = [
+        f"{leaf.table.name} ({leaf.table.estimated_by})"
+        for leaf in leaves(query.source)
+        if isinstance(leaf, BoundTable) and leaf.table.estimated_by
+    ]
+    for part in derived(query.source):
+        found += estimated_sources(part.query)
+    for bound in in_expressions(*expressions(query)):
+        found += estimated_sources(bound.query)
+    return found
+
+
+def leaves(source: BoundSource | None) -> list[BoundTable | BoundDerived]:
+    """The tables and sub-queries of a FROM clause."""
+    if isinstance(source, BoundJoin):
+        return leaves(source.left) + leaves(source.right)
+    return [source] if isinstance(source, BoundTable | BoundDerived) else []
