@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,14 @@ from numpy.typing import NDArray
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Column, InList, String, Virtual
 from uql.compiler.virtual import Kind, VirtualColumn
+from uql.features.images import together
 from uql.features.similarity import with_similarity
 from uql.kernels.base import Context, Relation
+from uql.kernels.duck import quote
+from uql.kernels.media import loaded
 from uql.kernels.pairs import pair_features
 from uql.llm.questions import Write
+from uql.schema import Field, Modality
 
 if TYPE_CHECKING:
     from uql.features.store import FeatureStore
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 
 LEAST_BUDGET = 32  # calls; below, a call for example rows is not worth it
 FEWEST_ROWS = 50  # candidates; below, nothing can be learned
+PICTURES_AT_ONCE = 256  # rows whose pictures are in memory at once
 EXAMPLES = json.dumps(
     {
         "type": "object",
@@ -69,6 +75,8 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     if table is None:
         return None
     condition = " and ".join(_said(block, column) for column in columns)
+    if not table.blocks:  # pictures without an embedder that knows texts: no row is likelier than another
+        return Guide(table.matrix, None, False)
     yes, no = await _examples(block, columns, ctx)
     matrix, prior = with_similarity(table, condition, yes, no)
     return Guide(matrix, prior, bool(yes))
@@ -92,7 +100,7 @@ async def _guide_of_values(block: Block, relation: Relation, ctx: Context) -> Gu
     if table is None:
         return None
     condition = condition_of(block)
-    if condition is None:
+    if condition is None or not table.blocks:
         return Guide(table.matrix, None, False)
     yes, no = await _examples_of(condition, ctx)
     matrix, prior = with_similarity(table, condition.text, yes, no)
@@ -140,13 +148,36 @@ class RowFeatures:
         self._made: dict[tuple[str, tuple[Column, ...]], TableFeatures | None] = {}
 
     def of(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
-        """The features of a relation's rows as these columns show them; None where they hold no text."""
-        texts_only = tuple(c for c in reads if relation.fields.get(c) is None or relation.fields[c].type != "BLOB")
-        if not texts_only or not relation.n:
+        """The features of a relation's rows as these columns show them; None where they hold neither text nor picture."""
+        if not reads or not relation.n:
             return None
-        key = (relation.name, texts_only)
+        key = (relation.name, reads)
         if key not in self._made:
-            named = f"{relation.source}: {', '.join(c.label for c in texts_only)}"
-            table = self.store.table(relation.texts(texts_only), named)
-            self._made[key] = table if table.matrix.shape[1] else None
+            table = self._table(relation, reads)
+            self._made[key] = table if table is not None and table.matrix.shape[1] else None
         return self._made[key]
+
+    def _table(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
+        pictures = tuple(c for c in reads if _may_be_picture(relation.fields.get(c)))
+        texts = tuple(c for c in reads if c not in pictures)
+        found = None
+        if texts:
+            named = f"{relation.source}: {', '.join(c.label for c in texts)}"
+            found = self.store.table(relation.texts(texts), named)
+        for column in pictures:
+            seen = self.store.images(_pictures(column, relation), f"{relation.source}: {column.label}")
+            found = seen if found is None else together(found, seen)
+        return found
+
+
+def _may_be_picture(field: Field | None) -> bool:
+    return field is not None and (field.type == "BLOB" or field.modality is Modality.IMAGE)
+
+
+def _pictures(column: Column, relation: Relation) -> Iterator[list[bytes | None]]:
+    """The files of a column of pictures, some rows at a time; None where there is none, or it cannot be read."""
+    for start in range(0, relation.n, PICTURES_AT_ONCE):
+        rows = np.arange(start, min(start + PICTURES_AT_ONCE, relation.n), dtype=np.int64)
+        values = relation.fetch(rows, [quote(column.label)]).column(0).to_pylist()
+        values, _ = loaded(values, relation.fields.get(column), relation.duck.media)
+        yield [v if isinstance(v, bytes) else None for v in values]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.features.embedder import LONGEST, Embedder
+from uql.features.embedder import LONGEST, Embedder, ImageEmbedder
 
 Half = NDArray[np.float16]
 Progress = Callable[[int, int], None]
@@ -66,15 +66,15 @@ class VectorCache:
 
     def vectors(
         self,
-        texts: Sequence[str | None],
+        texts: Sequence[Any],
         hashes: NDArray[np.void],
-        embedder: Embedder,
+        embedder: Embedder | ImageEmbedder,
         progress: Progress | None = None,
     ) -> Half:
-        """(n, d) float16 of distinct texts, in order; those not in the cache are embedded and kept.
+        """(n, d) float16 of distinct texts or images, in order; those not in the cache are embedded and kept.
 
         Args:
-            texts: no two of equal content.
+            texts: what the embedder takes, no two of equal content.
             hashes: of the texts.
             embedder: whose `name` the cache was opened for.
             progress: called with (texts done, texts to embed).

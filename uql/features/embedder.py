@@ -25,6 +25,16 @@ class Embedder(Protocol):
         """(n, d) float32, rows of length 1; zeros for a text that is None or empty."""
 
 
+class ImageEmbedder(Protocol):
+    """Images in, vectors out; as `Embedder`."""
+
+    @property
+    def name(self) -> str: ...
+
+    def embed(self, images: Sequence[bytes | None]) -> Matrix:
+        """(n, d) float32, rows of length 1; zeros for what is no picture."""
+
+
 def unit_rows(matrix: Matrix) -> Matrix:
     """The rows scaled to length 1, in place; rows of zeros stay."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)

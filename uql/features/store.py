@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from uql.features.cache import Progress
 from uql.features.embedder import Embedder, Matrix
+from uql.features.images import image_features
 from uql.features.similarity import with_similarity
 from uql.features.table import TableFeatures, table_features
 
@@ -37,6 +38,10 @@ class FeatureStore:
         found = table_features(texts, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress)
         self._made[key] = (texts, found)
         return found
+
+    def images(self, images: Iterable[Sequence[bytes | None]], key: str) -> TableFeatures:
+        """The features of a column of images, which come in chunks; `key` names the table and the column."""
+        return image_features(images, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress)
 
     def query(
         self,

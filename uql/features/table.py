@@ -125,8 +125,8 @@ def table_features(
     blocks = []
     if main is not None and len(once):
         if folder is not None:
-            _drop_others(folder, _folder_name(main.name))
-        cache = VectorCache(None if folder is None else folder / _folder_name(main.name), main.name)
+            _drop_others(folder, folder_name(main.name))
+        cache = VectorCache(None if folder is None else folder / folder_name(main.name), main.name)
         blocks.append(Block.of(main, cache.vectors(once, hashes[first], main, progress), index))
     if len(once):
         lsa, vectors = _lsa(once, hashes[first], folder, progress if main is None else None)
@@ -179,6 +179,7 @@ def _drop_others(folder: Path, keep: str) -> None:
             shutil.rmtree(other.parent, ignore_errors=True)
 
 
-def _folder_name(name: str) -> str:
+def folder_name(name: str) -> str:
+    """A name for the folder of an embedder's vectors that every file system takes."""
     plain = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)[:60].lstrip(".")
     return f"{plain}-{blake2b(name.encode(), digest_size=4).hexdigest()}"
