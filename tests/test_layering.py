@@ -85,6 +85,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.connection",
         "uql.opening",
         "uql.runs",
+        "uql.judging",
         "uql.running",
         "uql.statements",
         "uql.evidence",

@@ -20,6 +20,7 @@ COMMANDS = {  # name → the module that holds its typer app, and one line of he
     "cache": ("uql.command.cache", "what the ledger holds; forget a table, a model, the oldest, all"),
     "init": ("uql.command.init", "write a commented uql.toml"),
     "completion": ("uql.command.completion", "completion of commands and options for bash, zsh and fish"),
+    "calibrate": ("uql.command.calibrate", "fit a model's probabilities of a condition to labelled rows"),
     "config": ("uql.command.config", "show every setting and where its value comes from"),
     "adapters": ("uql.command.adapters", "ways to answer a part of a question: list, install, remove"),
     "router": ("uql.command.router", "collect traces of adapters, train the router on them"),

@@ -58,6 +58,7 @@ class Connection:
         *,
         owned: bool,
         model: Provider | None = None,
+        models: Mapping[str, Provider] | None = None,
         read_only: bool = False,
     ) -> None:
         from uql.catalog import Catalog
@@ -66,6 +67,7 @@ class Connection:
         self._owned = owned
         self._settings = settings
         self._model = model
+        self._models = dict(models or {})  # of a cascade, those given as providers
         self._catalog: Catalog = Catalog(connection)
         self._listeners: list[Callable[[Any], None]] = []
         self._gates: list[Gate] = []  # of the queries that run now
@@ -114,9 +116,9 @@ class Connection:
             gate.interrupt()
 
     @property
-    def ledger_path(self) -> str | None:
-        """The path of the ledger, where it is not the user's own."""
-        return self._settings.ledger
+    def model(self) -> Provider | None:
+        """The provider that it was opened with; None: that of the settings' name."""
+        return self._model
 
     @property
     def configured(self) -> Settings:
@@ -476,6 +478,7 @@ class Connection:
             pace=pace_of(self._model, settings, memory.seconds_a_call()),
             settings=settings,
             budget=calls,
+            models=self._models,
         )
 
     def _remembered(self, settings: Settings) -> Statistics:
@@ -504,7 +507,7 @@ class Connection:
         from uql.kernels.base import Context
         from uql.kernels.duck import Duck
         from uql.llm.gate import Gate
-        from uql.pricing import unit_of
+        from uql.pricing import cascade_of, unit_of
         from uql.statistics import Statistics
 
         self._emit(PlanEvent(calls, settings.max_cost))
@@ -515,7 +518,9 @@ class Connection:
             text, settings, memory.values(), self._database() if semantic else None, is_read_only(self._catalog.cursor)
         )
         budget = said.budget(settings, calls)
-        gate = shared or Gate.open(settings, run=run, model=self._model, calls=calls, budget=budget)
+        gate = shared or Gate.open(
+            settings, run=run, model=self._model or self._large(settings), calls=calls, budget=budget
+        )
         try:
             if shared is None:
                 gate.subscribe(self._emit)
@@ -538,8 +543,11 @@ class Connection:
                 on_estimate=self._estimated,
                 features=self._features(settings) if semantic else None,
                 draws=gate.draws,
+                cascade=cascade_of(settings, self._models) if semantic else None,
             )
             done = await work(ctx, gate)
+            if ctx.cascade is not None:
+                ctx.notes += ctx.cascade.notes()
             if said.before is None:
                 memory.save(gate.ledger)
             return done, gate
@@ -549,6 +557,12 @@ class Connection:
             duck.close()
             if shared is None:
                 await gate.aclose()
+
+    def _large(self, settings: Settings) -> Provider | str | None:
+        """The large model of a cascade, which answers what is no condition too, where no other model is named."""
+        if not settings.models or settings.model is not None:
+            return None
+        return self._models.get(settings.models[1], settings.models[1])
 
     def _media(self, settings: Settings) -> Media:
         """What reads the files that rows name: below uql.folder, else beside the database file, else in the working directory."""

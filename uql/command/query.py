@@ -283,7 +283,7 @@ def _continued(con: Connection) -> str:
     """How the run goes on, where its ledger outlives it."""
     if not con.last_run:
         return ""
-    ledger = con.ledger_path
+    ledger = con.configured.ledger
     return f"; continue it with: uql resume {con.last_run}" + (f" --ledger {shlex.quote(ledger)}" if ledger else "")
 
 

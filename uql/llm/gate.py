@@ -17,6 +17,7 @@ from typing import Literal, overload
 from uql.errors import ConfigError, ModelError, ModelReplyError, UQLError
 from uql.llm.asked import Slot, collected, distinct, question_key
 from uql.llm.budget import Budget
+from uql.llm.calibration import Calibration, applied, kept
 from uql.llm.draws import DrawLog
 from uql.llm.events import Event, Listener
 from uql.llm.ledger import Ledger
@@ -42,6 +43,7 @@ class Gate(Sender):
     Attributes:
         cost: what was paid so far.  events: subscribe to every call.  warnings: texts for the user, each once.
         budget: of the run, shared by all its asks.
+        calibrated: are calibrations that `uql calibrate` made used?
     """
 
     def __init__(
@@ -62,6 +64,10 @@ class Gate(Sender):
         self._providers: dict[str, Provider] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._limiters: dict[str, Limiter] = {}
+        self._calibrations: dict[
+            str, dict[str, Calibration]
+        ] = {}  # by model and condition, as they are when it is opened
+        self.calibrated = True
         self._inflight: dict[bytes, asyncio.Future[Answer]] = {}
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
@@ -183,6 +189,7 @@ class Gate(Sender):
                             details=run.details,
                         )
                         await asyncio.to_thread(note)
+                    self._calibrations[opened.name] = await asyncio.to_thread(kept, self.ledger, opened.name)
                     self._limiters[key] = Limiter(opened.limits, concurrency=self.settings.concurrency)
                     self._providers[key] = opened
             found = self._providers[key]
@@ -251,7 +258,14 @@ class Gate(Sender):
                 for j, answer in enumerate(slot.answers):
                     for i in slot.indices:
                         found[j][i] = answer
-        return tuple(collected(q, column) for q, column in zip(questions, found, strict=True))
+        return self._read(provider, questions, found)
+
+    def _read(
+        self, provider: Provider, questions: Sequence[Question], found: list[list[Answer | None]]
+    ) -> tuple[Answers, ...]:
+        """Answers in the form that kernels get, their probabilities calibrated where there is a calibration."""
+        own = self._calibrations.get(provider.name, {}) if self.calibrated else {}
+        return tuple(applied(own, q, collected(q, column)) for q, column in zip(questions, found, strict=True))
 
     async def known(
         self, questions: Sequence[Question], rows: Sequence[Row], *, model: str | Provider | None = None
@@ -281,7 +295,7 @@ class Gate(Sender):
                 for j, key in enumerate(slot.keys):
                     for i in slot.indices:
                         found[j][i] = held.get(key, missing)
-        return tuple(collected(q, column) for q, column in zip(questions, found, strict=True))
+        return self._read(provider, questions, found)
 
     async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
         """Of answers known: those paid for since the run began and not yet asked in this sitting, with their calls."""
