@@ -15,7 +15,7 @@ from uql.llm.prompts.rows import Prompt, media
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, Usage
 from uql.llm.providers.chat import cut, picture, tokens_at_most
 from uql.llm.providers.openai_client import ambient_headers, http_client, learnt, vendor_key
-from uql.llm.providers.wire import call
+from uql.llm.providers.wire import call, keep_out
 from uql.llm.questions import Question, Row, Write
 from uql.settings import Settings
 
@@ -49,6 +49,7 @@ class Anthropic:
         self.price: Price | None = price or price_of("anthropic", model)
         self.limits = Limits(concurrency=64, adaptive=True)
         strip = set() if url == VENDOR_URL else ambient_headers("ANTHROPIC_CUSTOM_HEADERS")
+        keep_out(api_key)
         http = http_client(timeout_s, strip=strip, authorization=None, heard=self._heard)
         self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=url, max_retries=0, http_client=http)
 

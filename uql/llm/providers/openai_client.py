@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.errors import AuthError, ConfigError
 from uql.llm.providers.base import Limits
+from uql.llm.providers.wire import keep_out
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -36,6 +37,7 @@ def client(
         raise ConfigError(
             "this model needs the openai package", code="UQL402", help="pip install 'uql-engine[openai]'"
         ) from error
+    keep_out(api_key)
     names = set() if vendor else {"openai-organization", "openai-project", *ambient_headers("OPENAI_CUSTOM_HEADERS")}
     http = http_client(
         timeout_s, strip=names, authorization=None if vendor else f"Bearer {api_key or NO_KEY}", heard=heard
@@ -111,4 +113,5 @@ def vendor_key(variable: str, vendor: str, *, offline: bool = False) -> str:
             key = keyring.get_password("uql", variable)
     if not key:
         raise AuthError(f"there is no key for {vendor}", help=f"set {variable} in the environment")
+    keep_out(key)
     return key

@@ -12,7 +12,21 @@ from uql.errors import AuthError, BackendError, QuotaError, UnknownModelError
 from uql.llm.providers.base import CallError
 
 T = TypeVar("T")
+_keys: set[str] = set()  # that this process sends: no message repeats them
 _TOO_LONG = ("context size", "maximum context", "prompt is too long", "context window")
+
+
+def keep_out(key: str | None) -> None:
+    """Take a key out of every message of a server from now on: some repeat what they were sent."""
+    if key and len(key) >= 4:
+        _keys.add(key)
+
+
+def without_keys(text: str) -> str:
+    """A text of a server with every key of this process replaced."""
+    for key in _keys:
+        text = text.replace(key, "[key]")
+    return text
 
 
 async def call(send: Callable[[], Awaitable[T]], *, sdk: Any, name: str, model: str) -> T:
@@ -25,13 +39,13 @@ async def call(send: Callable[[], Awaitable[T]], *, sdk: Any, name: str, model: 
     try:
         return await send()
     except sdk.APITimeoutError as error:
-        raise CallError("timeout", str(error)) from error
+        raise CallError("timeout", without_keys(str(error))) from error
     except sdk.APIConnectionError as error:
-        raise CallError("connection", f"{error} {error.__cause__ or ''}".strip()) from error
+        raise CallError("connection", without_keys(f"{error} {error.__cause__ or ''}".strip())) from error
     except sdk.APIStatusError as error:
         raise status_error(error, name=name, model=model) from error
     except sdk.APIResponseValidationError as error:
-        raise CallError("truncated", f"the reply cannot be read: {error}") from error
+        raise CallError("truncated", without_keys(f"the reply cannot be read: {error}")) from error
     except json.JSONDecodeError as error:
         raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
     except httpx2.HTTPError as error:
@@ -75,11 +89,12 @@ def status_error(error: Any, *, name: str, model: str) -> Exception:
 
 def _message(error: Any) -> str:
     body = error.body
+    said = str(error)
     if isinstance(body, dict):
         inner = body.get("error", body)
         if isinstance(inner, dict) and inner.get("message"):
-            return str(inner["message"])[:300]
-    return str(error)[:300]
+            said = str(inner["message"])
+    return without_keys(said)[:300]
 
 
 def retry_after(headers: Any) -> float | None:
