@@ -205,11 +205,17 @@ def questions(shared: Path, seed: int = 0, count: int = 100) -> list[Question]:
 
 def judge(seed: int = 0) -> duckdb.DuckDBPyConnection:
     """A DuckDB with the tables and the labels, in which a question's SQL gives its answer."""
+    import pyarrow as pa
+
     made = tables(seed)
     con = duckdb.connect()
     for name, shape in (*SCHEMA.items(), ("labels", LABELS)):
         con.execute(f"CREATE TABLE {name} ({shape})")
-        con.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * (shape.count(',') + 1))})", made[name])
+        con.register(
+            "__rows", pa.table({f"c{i}": list(values) for i, values in enumerate(zip(*made[name], strict=True))})
+        )
+        con.execute(f"INSERT INTO {name} SELECT * FROM __rows")
+        con.unregister("__rows")
     return con
 
 

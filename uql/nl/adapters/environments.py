@@ -53,7 +53,7 @@ KNOWN = {
             "lotus",
             (Operator.TEXT, Operator.TABLE),
             "LOTUS: sem_agg over the rows",
-            2_000,
+            6_300,
         ),
         Known(
             "dspy",

@@ -31,7 +31,7 @@ Matrix = NDArray[np.float64]
 ALPHA, BETA, GAMMA = 0.1, 0.9, 0.2
 LOWEST, HIGHEST = 0.1, 1.5
 HIDDEN = (64,)
-DECAY = 1e-3  # L2 penalty of the network
+DECAY = 0.1  # L2 penalty of the network
 HEAD_C = 10.0  # inverse L2 penalty of a last layer fitted alone
 EPOCHS = 400
 OPERATORS = tuple(operator.value for operator in Operator)
@@ -49,8 +49,13 @@ def weight(qualities: Sequence[float]) -> float:
 
 
 def labels(found: Sequence[Judged]) -> tuple[list[str], Matrix]:
-    """The best adapter of each sub-query (the first by name where several are), and the (n,) weights."""
-    best = [min(one.quality, key=lambda name: (-one.quality[name], name)) for one in found]
+    """The best adapter of each sub-query, and the (n,) weights. Of several equally good ones that which is better on the whole."""
+    held: dict[str, list[float]] = {}
+    for one in found:
+        for name, quality in one.quality.items():
+            held.setdefault(name, []).append(quality)
+    means = {name: sum(values) / len(values) for name, values in held.items()}
+    best = [min(one.quality, key=lambda name: (-one.quality[name], -means[name], name)) for one in found]
     return best, np.array([weight(list(one.quality.values())) for one in found], np.float64)
 
 

@@ -1,0 +1,404 @@
+"""The suites of questions: what each asks, the tables it is asked of, who reads their texts and images, and how an answer is judged."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uql
+from uql.benchmarks.nl import ehrxqa, metrics, plans, worlds
+from uql.benchmarks.nl.references import Reference, _key, equal, references, within_labels
+from uql.nl.measures import coverage, exact, hit, token_f1
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.connection import Connection
+    from uql.nl.answer import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of a suite.
+
+    Attributes:
+        id, words: as the suite has them.
+        modalities: that it needs.
+        output: value, table, plot …
+        reference: its answer; `kind` says in which form.
+        place: of the tables it is asked of, for `Suite.connection`.
+        needed: tables that a right plan reads, where that is known.
+        workflow: sequential or parallel, where M²EX says so.
+    """
+
+    id: str
+    words: str
+    modalities: tuple[str, ...]
+    output: str
+    reference: Any
+    kind: str
+    place: str = ""
+    needed: tuple[str, ...] = ()
+    workflow: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The measures of one answer, each 0 to 1."""
+
+    right: float = 0.0
+    em: float = 0.0
+    f1: float = 0.0
+    hit: float = 0.0
+    coverage: float = 0.0
+    chart: float | None = None  # type of the chart, where one is asked for
+    series: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A suite.
+
+    Attributes:
+        name, about: for lists.
+        questions: of the data folder.
+        connection: (place, data folder, work folder, model) → a connection with the tables; the model reads texts and images where the
+            suite has no reader of its own.
+        judge: (answer, question) → its measures.
+        reader: who reads: "labels" or "model".
+        absent: why nothing can be asked of it, only routed; "" where it can.
+    """
+
+    name: str
+    about: str
+    questions: Callable[[Path], list[Asked]]
+    connection: Callable[[str, Path, Path, str | None], Connection]
+    judge: Callable[[Answer, Asked], Score]
+    reader: str = "model"
+    absent: str = ""
+    metrics: tuple[str, ...] = field(default=("right", "em", "f1", "hit", "coverage"))
+
+
+# ------------------------------------------------------------------------------------ rotowire, countries_flags, artwork
+def _known(name: str) -> Callable[[Path], list[Asked]]:
+    def questions(shared: Path) -> list[Asked]:
+        known = references(shared, name)
+        judged = within_labels(shared, name, known)
+        needed = {f.id: tuple(sorted(plans.base_tables(f))) for f in plans.read(name)}
+        found = []
+        for r in known:
+            if r.id not in needed or judged[r.id][1] == "no label":
+                continue
+            place = "few" if name == "rotowire" and "m2ex" in r.id else "all"
+            found.append(
+                Asked(
+                    r.id,
+                    " ".join(r.question.split()),
+                    r.modalities,
+                    r.output,
+                    judged[r.id][0],
+                    str(r.kind),
+                    place,
+                    needed[r.id],
+                )
+            )
+        return found
+
+    return questions
+
+
+def _with_reader(name: str) -> Callable[[str, Path, Path, str | None], Connection]:
+    def connection(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+        made = worlds.rotowire(shared, work, few=True) if place == "few" else worlds.WORLDS[name](shared, work)
+        con = uql.connect(model=f"oracle:{made.oracle}", ledger=":memory:", budget="all")
+        made.fill(con)
+        return con
+
+    return connection
+
+
+def judge_rows(answer: Answer, asked: Asked) -> Score:
+    """A result of the answer equals the reference, whatever its columns are called; measures of words on the text."""
+    reference: Reference = asked.reference
+    tables = [output.table for output in answer.results.values() if output.table is not None]
+    right = float(any(same(table, reference) for table in tables))
+    if isinstance(reference.answer, list):
+        right = float(any(equal(pair, reference) for pair in itertools.permutations(tables, len(reference.answer))))
+    words = _words(reference.answer)
+    drawn = None if "plot" not in asked.output else float(bool(answer.plots))
+    return Score(
+        right,
+        exact(answer.text, words),
+        token_f1(answer.text, words),
+        hit(answer.text, words),
+        coverage(answer.text, words),
+        drawn,
+        right if drawn else drawn,
+    )
+
+
+def same(table: pa.Table, reference: Reference) -> bool:
+    """Whether the rows equal the reference under some choice of the table's columns; of a single value its first column is enough."""
+    answer = reference.answer
+    if not isinstance(answer, dict) or "rows" not in answer:
+        return bool(table.num_columns) and equal((table,), reference)
+    rows = table.slice(0, 5_000).to_pylist()
+    columns = [
+        [_key(row[name]) for row in rows]
+        for name in table.column_names
+        if not any(isinstance(row[name], bytes) for row in rows)
+    ]
+    readings = [
+        answer["rows"],
+        *([answer["rows_other_century_reading"]] if "rows_other_century_reading" in answer else []),
+    ]
+    widths = {len(answer["columns"])} | ({1} if reference.output == "value" else set())
+    for width, reading in itertools.product(sorted(widths, reverse=True), readings):
+        wanted = Counter(tuple(_key(value) for value in row[:width]) for row in reading)
+        for chosen in itertools.permutations(columns[:8], width):
+            if Counter(zip(*chosen, strict=True)) == wanted:
+                return True
+    return False
+
+
+def _words(answer: Any) -> str:
+    if isinstance(answer, dict) and "must" in answer:
+        return ", ".join(answer["must"])
+    if isinstance(answer, dict) and "rows" in answer:
+        return "; ".join(", ".join(str(value) for value in row) for row in answer["rows"])
+    return json.dumps(answer) if isinstance(answer, dict | list) else str(answer)
+
+
+# ---------------------------------------------------------------------------------------------------------------- tatqa
+def _tatqa(shared: Path) -> list[Asked]:
+    import duckdb
+
+    with duckdb.connect() as con:
+        rows = con.execute(
+            "SELECT question_id, question, modalities, output_type, json_extract_string(meta, '$.context_id'), answer, "
+            f"json_extract_string(notes, '$.scale') FROM '{shared}/tatqa/questions.parquet' JOIN '{shared}/tatqa/answers.parquet' "
+            "USING (question_id) ORDER BY question_id"
+        ).fetchall()
+    return [Asked(i, q, tuple(m), o, (_parsed(a), s or ""), "tatqa", place=c) for i, q, m, o, c, a, s in rows]
+
+
+def _tatqa_tables(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+    """The table of a context as `report`, one column a column of the page, and its paragraphs."""
+    import pyarrow as pa
+
+    con = uql.connect(model=model, ledger=":memory:")
+    path = shared / "tatqa" / "contexts.parquet"
+    ((table, paragraphs),) = con.sql(
+        f"SELECT \"table\", paragraphs FROM '{path}' WHERE context_id = '{place}'"
+    ).fetchall()
+    width = max(len(row) for row in table)
+    filled = [[*row, *[""] * (width - len(row))] for row in table]
+    columns = {("item" if i == 0 else f"column{i}"): [row[i] for row in filled] for i in range(width)}
+    given = {
+        "report": pa.table(columns),
+        "paragraphs": pa.table({"number": range(1, len(paragraphs) + 1), "paragraph": paragraphs}),
+    }
+    worlds.World("tatqa", given, Path(), {"report": "table of a financial report, headings in its first rows"}).fill(
+        con
+    )
+    return con
+
+
+def judge_tatqa(answer: Answer, asked: Asked) -> Score:
+    reference, scale = asked.reference
+    em, f1 = metrics.tatqa(answer.text, reference, scale)
+    words = ", ".join(map(str, reference)) if isinstance(reference, list) else str(reference)
+    return Score(em, em, f1, hit(answer.text, words), coverage(answer.text, words))
+
+
+# -------------------------------------------------------------------------------------------------------------- nvbench
+def _nvbench(shared: Path) -> list[Asked]:
+    import duckdb
+
+    with duckdb.connect() as con:
+        rows = con.execute(
+            "SELECT question_id, question, modalities, output_type, json_extract_string(meta, '$.db'), answer "
+            f"FROM '{shared}/nvbench/questions.parquet' JOIN '{shared}/nvbench/answers.parquet' USING (question_id) ORDER BY question_id"
+        ).fetchall()
+    return [Asked(i, q, tuple(m), o, json.loads(a), "chart", place=d) for i, q, m, o, d, a in rows]
+
+
+def _nvbench_tables(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+    con = uql.connect(model=model, ledger=":memory:")
+    path = shared / "nvbench" / "tables.parquet"
+    found = con.sql(
+        f"SELECT \"table\", csv FROM '{path}' WHERE db = '{place.replace(chr(39), chr(39) * 2)}'"
+    ).fetchall()
+    for number, (name, csv) in enumerate(found):
+        file = work / f"{number}.csv"
+        file.write_text(csv, encoding="utf-8")
+        con.catalog.cursor.execute(
+            f"CREATE TABLE \"{name}\" AS SELECT * FROM read_csv('{file}', header = true, nullstr = ['', 'NULL'])"
+        )
+    return con
+
+
+def judge_chart(answer: Answer, asked: Asked) -> Score:
+    kind, series = metrics.chart(answer.plots, asked.reference)
+    return Score(float(kind and series), chart=float(kind), series=float(series))
+
+
+# -------------------------------------------------------------------------------------------------------- sembench_mmqa
+def _sembench(shared: Path) -> list[Asked]:
+    return [
+        Asked(r.id, r.question, r.modalities, r.output, r, str(r.kind), place=r.id.removeprefix("sembench-mmqa-"))
+        for r in references(shared, "sembench_mmqa")
+        if r.answer is not None
+    ]
+
+
+def _sembench_tables(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+    from uql.benchmarks.sembench.scenarios import mmqa
+
+    scenario = mmqa(shared, work, 0.0)
+    oracle = next((query.oracle for query in scenario.queries if query.name == place), None)
+    con = uql.connect(model=model if oracle is None else f"oracle:{oracle}", ledger=":memory:", budget="all")
+    scenario.fill(con)
+    return con
+
+
+def judge_set(answer: Answer, asked: Asked) -> Score:
+    """F1 of the rows returned against those of the answer, by SemBench's measure; the best of the results counts."""
+    from uql.benchmarks.sembench.scores import f1
+
+    wanted = [tuple(map(_key, row)) if isinstance(row, list) else (_key(row),) for row in _rows(asked.reference.answer)]
+    best = 0.0
+    for output in answer.results.values():
+        if output.table is not None and wanted:
+            rows = [tuple(_key(value) for value in row.values()) for row in output.table.slice(0, 5_000).to_pylist()]
+            width = len(wanted[0])
+            best = max(
+                [
+                    best,
+                    *(
+                        f1([tuple(row[i] for i in pick) for row in rows], wanted)
+                        for pick in itertools.permutations(range(output.table.num_columns), width)
+                    ),
+                ]
+            )
+    return Score(float(best == 1.0), f1=best)
+
+
+def _rows(answer: Any) -> list[Any]:
+    return answer if isinstance(answer, list) else [answer]
+
+
+# -------------------------------------------------------------------------------------------------- ehrxqa, routing only
+def _ehrxqa(shared: Path) -> list[Asked]:
+    with ehrxqa.judge() as con:
+        found = []
+        for q in ehrxqa.questions(shared):
+            rows = [list(row) for row in con.execute(q.sql).fetchall()]
+            modalities = tuple(q.scope.split("+"))
+            held = Reference(
+                q.id,
+                q.words,
+                "value" if len(rows) < 2 else "table",
+                modalities,
+                {"columns": ["answer"], "rows": rows},
+                "rows",
+                "ehrxqa",
+                q.scope,
+            )
+            found.append(Asked(q.id, q.words, modalities, held.output, held, "rows"))
+    return found
+
+
+def _ehrxqa_tables(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+    made = ehrxqa.world(work)
+    con = uql.connect(model=f"oracle:{made.oracle}", ledger=":memory:", budget="all")
+    made.fill(con)
+    return con
+
+
+def _titles(name: str) -> Callable[[Path], list[Asked]]:
+    def questions(shared: Path) -> list[Asked]:
+        return [Asked(r.id, r.question, r.modalities, r.output, r, str(r.kind)) for r in references(shared, name)]
+
+    return questions
+
+
+def _nothing(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+    raise ValueError("the evidence of this suite is not there: it can only be routed")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+_NO_PAGES = "its evidence (tables, texts, images) is not there: routing only"
+SUITES = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "rotowire",
+            "CAESURA and M²EX: reports of games",
+            _known("rotowire"),
+            _with_reader("rotowire"),
+            judge_rows,
+            "labels",
+        ),
+        Suite(
+            "countries",
+            "countries, texts and flags",
+            _known("countries_flags"),
+            _with_reader("countries_flags"),
+            judge_rows,
+            "labels",
+        ),
+        Suite(
+            "artwork",
+            "CAESURA and M²EX: paintings, recorded answers",
+            _known("artwork"),
+            _with_reader("artwork"),
+            judge_rows,
+            "labels",
+        ),
+        Suite("tatqa", "tables and paragraphs of financial reports", _tatqa, _tatqa_tables, judge_tatqa),
+        Suite(
+            "nvbench",
+            "charts over databases",
+            _nvbench,
+            _nvbench_tables,
+            judge_chart,
+            metrics=("right", "chart", "series"),
+        ),
+        Suite(
+            "sembench-mmqa",
+            "SemBench's MMQA scenario",
+            _sembench,
+            _sembench_tables,
+            judge_set,
+            "labels",
+            metrics=("right", "f1"),
+        ),
+        Suite("ehrxqa", "a hospital of EHRXQA's shape, made here", _ehrxqa, _ehrxqa_tables, judge_rows, "labels"),
+        Suite("mmqa-routing", "MultiModalQA: which modality", _titles("mmqa"), _nothing, judge_rows, absent=_NO_PAGES),
+        Suite("m2qa", "M2QA-Bench: which modality", _titles("m2qa_bench"), _nothing, judge_rows, absent=_NO_PAGES),
+    )
+}
+
+
+@contextmanager
+def opened(suite: Suite, question: Asked, shared: Path, work: Path, model: str | None) -> Iterator[Connection]:
+    """A connection with the tables of a question."""
+    work.mkdir(parents=True, exist_ok=True)
+    con = suite.connection(question.place, shared, work, model)
+    try:
+        yield con
+    finally:
+        con.close()
