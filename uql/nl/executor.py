@@ -68,6 +68,7 @@ class Executor:
         replan: nodes that have run and what went wrong → a checked plan that begins with them; None: no re-plan.
         answering: for adapter nodes.
         limits: hard ones.
+        accept_empty: no rows at the end of a plan, also after mending, are an answer: nothing matches.
     """
 
     ctx: AskContext
@@ -75,6 +76,7 @@ class Executor:
     replan: Replan | None = None
     answering: Answering | None = None
     limits: Limits = field(default_factory=Limits)
+    accept_empty: bool = True
     outputs: dict[str, Output] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     plan: Plan | None = None
@@ -213,7 +215,7 @@ class Executor:
             if mended.body == node.body:
                 break
             node = replace(node, body=mended.body)
-        if empty is not None and self._is_last(node):
+        if empty is not None and self.accept_empty and self._is_last(node):
             told.problem = ""  # nothing matches: an answer, and the reader is told
             return empty
         return None

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SAMPLED = 2_000  # rows of a table whose values are compared
 SHARE = 0.5  # of the values of one side that the other must hold where the names agree
 SURE = 0.95  # where they do not
+_OWN = frozenset({"id", "key", "no", "nr", "number", "index", "rowid", "row_id"})
 _WHOLE = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UINTEGER", "HUGEINT")
 
 
@@ -72,7 +73,8 @@ def _best(
         if not mine:
             continue
         share = len(mine & keys) / len(mine)
-        fits = _agree(f.name, key.name, target.name)
+        own = f.name.lower() in _OWN and held[f.name][1]  # each table numbers its own rows so
+        fits = 0.0 if own else _agree(f.name, key.name, target.name)
         if (fits and share >= SHARE) or (
             _family(f) == "text" and share >= SURE and len(mine) >= 3 and not held[f.name][1]
         ):

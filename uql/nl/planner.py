@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from uql.errors import QuestionError, UQLError
@@ -48,14 +48,16 @@ class Planner:
         scope: what may be named.
         tokens: of a prompt at most.
         forms: of the queries, one a try.
+        shots: examples that are shown.
+        near: similarities of a question and others; None: by words in common.
     """
 
     ctx: AskContext
     scope: Scope
     tokens: int = PROMPT_TOKENS
     forms: tuple[words.Form, ...] = ("text", "text", "text")
+    shots: int = 4
     near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
-    asked: list[str] = field(default_factory=list)
 
     async def plan(self, *, kept: Sequence[Node] = (), why: str = "", step: AskContext | None = None) -> Planned:
         """A plan for the question, or what remains of it where some nodes have run.
@@ -130,7 +132,7 @@ class Planner:
     def _wording(self, form: words.Form, kept: Sequence[Node], faults: str) -> Any:
         fields = {name: source.shown for name, source in self.scope.sources.items()}
         ran = {node.name: tuple(_fields_of(self.ctx, node.name)) for node in kept if node.kind is not NodeKind.ANSWER}
-        examples = examples_text(self.ctx.question, form, self.near, most=4 if form == "text" else 3)
+        examples = examples_text(self.ctx.question, form, self.near, most=self.shots)
         fixed = tokens_of(examples) + tokens_of(faults) + tokens_of(self.ctx.question) + 700
         schema = schema_text(self.scope, tokens=max(300, self.tokens - fixed))
         return words.wording(

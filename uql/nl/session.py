@@ -183,7 +183,9 @@ class _Asking:
         tokens = PROMPT_TOKENS if context is None else max(1_000, min(PROMPT_TOKENS, context - REPLY_TOKENS - 200))
         near = None if self.embedder is None else self._near
         default: tuple[Form, ...] = ("text", "text", "clauses" if self.model.is_local else "text")
-        self.planner = Planner(self.ctx, self.scope, tokens, self.options.forms or default, near)
+        self.planner = Planner(
+            self.ctx, self.scope, tokens, self.options.forms or default, 2 if self.model.is_local else 4, near
+        )
         self.executor = Executor(self.ctx, limits=self.options.limits)
 
     def _near(self, question: str, others: Sequence[str]) -> list[float]:

@@ -1,0 +1,114 @@
+"""Discovery: the tables and columns that a question may need, their joins, and a prompt within its tokens."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+from nl.shop import Connected, database
+
+import uql
+from uql.errors import QuestionError
+from uql.llm.providers.scripted import Scripted
+from uql.nl.discover import CHARS_A_TOKEN, Scope, discover, schema_text, shortlist
+from uql.schema import Modality
+
+TOPICS = ["patient", "admission", "diagnosis", "procedure", "prescription", "laboratory", "microbiology", "vital", "cost", "transfer", "intake", "output", "radiology", "allergy", "insurance", "physician", "ward", "device"]
+
+
+def scope_of(con: duckdb.DuckDBPyConnection, question: str) -> Scope:
+    with uql.attach(con, ledger=":memory:") as connection:
+        return discover(question, connection.catalog, None)
+
+
+@pytest.fixture(scope="module")
+def hospital() -> duckdb.DuckDBPyConnection:
+    """Eighteen tables of 12 columns, each with a key of its own and one to the patients."""
+    con = duckdb.connect()
+    for n, topic in enumerate(TOPICS):
+        columns = ", ".join(f"i * {k + n} AS {topic}_measure_{k}" for k in range(8))
+        link = "" if topic == "patient" else ", i % 20 AS patient_id"
+        con.execute(
+            f"CREATE TABLE {topic}s AS SELECT i AS id, '{topic} number ' || i AS {topic}_name, date '2020-01-01' + i::INTEGER AS day, {columns}{link} FROM range(40) t(i)"
+        )
+        con.execute(f"COMMENT ON TABLE {topic}s IS 'one row a {topic} of the hospital'")
+    return con
+
+
+def test_text_columns_and_images_are_told_apart_from_structured_ones() -> None:
+    con = database()
+    con.execute("CREATE TABLE photos (shop_id INTEGER, photo BLOB)")
+    con.execute("INSERT INTO photos VALUES (1, '\\x89PNG\\x0D\\x0A\\x1A\\x0A'::BLOB)")
+    scope = scope_of(con, "Which shops have a red door?")
+    assert scope.sources["letters"].has(Modality.TEXT) and scope.sources["photos"].has(Modality.IMAGE)
+    text = schema_text(scope)
+    assert "letter TEXT (read by the model)" in text and "photo IMAGE (seen by the model)" in text
+
+
+def test_foreign_keys_follow_from_names_and_values() -> None:
+    con = database()
+    con.execute("CREATE TABLE visits AS SELECT i AS id, ['Ada', 'Bo', 'Cy'][1 + i % 3] AS whom FROM range(12) t(i)")
+    links = {str(link) for link in scope_of(con, "visits").links}
+    assert links == {"letters.shop_id = shops.id", "visits.whom = shops.name"}
+
+
+def test_a_number_that_happens_to_be_among_the_keys_is_no_foreign_key() -> None:
+    con = database()
+    con.execute("CREATE TABLE dice AS SELECT 1 + i % 3 AS eyes FROM range(12) t(i)")
+    assert not any("dice" in str(link) for link in scope_of(con, "dice").links)
+
+
+def test_values_that_stand_in_the_question_are_shown_with_their_columns() -> None:
+    scope = scope_of(database(), "How many letters did Ada's shop in Leeds get?")
+    assert "Values in the question: shops.name 'Ada', shops.city 'Leeds'" in schema_text(scope)
+
+
+def test_private_columns_are_not_shown() -> None:
+    text = schema_text(scope_of(database(), "What is the phone of the owner with 0113-1?"))
+    assert "owner_phone" not in text and "0113" not in text
+
+
+def test_eighteen_tables_fit_in_four_thousand_tokens(hospital: duckdb.DuckDBPyConnection) -> None:
+    scope = scope_of(hospital, "What did the prescriptions of patient number 7 cost?")
+    assert len(scope.sources) == 18
+    text = schema_text(scope, tokens=4_000)
+    assert len(text) <= 4_000 * CHARS_A_TOKEN
+    assert all(f"{topic}s (" in text for topic in TOPICS)
+    assert "patients.id" in text and "prescription_measure_7" in text
+    small = schema_text(scope, tokens=1_000)
+    assert len(small) <= 1_000 * CHARS_A_TOKEN and "prescriptions (" in small
+
+
+def test_the_tables_of_the_question_come_first_and_their_keys_are_found(hospital: duckdb.DuckDBPyConnection) -> None:
+    for topic in TOPICS[5:8]:
+        scope = scope_of(hospital, f"What is the highest {topic} measure 3 of each day?")
+        assert topic + "s" in list(scope.sources)[:2], topic
+    links = {str(link) for link in scope_of(hospital, "costs").links}
+    assert "costs.patient_id = patients.id" in links
+
+
+def test_a_shortlist_keeps_the_nearest_tables(hospital: duckdb.DuckDBPyConnection) -> None:
+    question = "Which allergies do patients on the ward have?"
+    near = shortlist(scope_of(hospital, question), question, None, tables=5)
+    assert {"patients", "wards"} <= set(near.sources) and 5 <= len(near.sources) < 18
+
+
+def test_the_model_chooses_relevant_columns_where_there_are_many_tables(hospital: duckdb.DuckDBPyConnection) -> None:
+    shop = Connected(
+        [
+            Scripted("columns", {"columns": ["devices.device_name", "wards.id"]}),
+            Scripted(
+                "planner",
+                {"cannot": "", "nodes": [{"kind": "uql", "name": "n", "sql": "SELECT count(*) AS n FROM devices"}]},
+            ),
+        ]
+    )
+    con = uql.attach(hospital, model=shop.model, ledger=":memory:")
+    answer = con.ask("How many devices are there?")
+    assert answer.value == 40
+    prompt = shop.prompts("planner")[0]
+    assert "device_name VARCHAR" in prompt and "(relevant)" in prompt and len(prompt) <= 4_000 * CHARS_A_TOKEN
+
+
+def test_a_database_without_tables_says_so() -> None:
+    with pytest.raises(QuestionError, match="no tables"):
+        scope_of(duckdb.connect(), "anything")

@@ -1,0 +1,221 @@
+"""The modes `meta` and `interleaved`, with a model that follows a script and adapters that count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nl.shop import Connected, uql_node
+
+from uql.llm.providers.scripted import Scripted
+from uql.nl.context import AskContext, Source
+from uql.nl.dag import Operator, SubAnswer
+
+
+class Fixed:
+    """An adapter that answers from a table of sub-queries."""
+
+    def __init__(self, name: str, answers: Mapping[str, Any], able: Sequence[Operator] = tuple(Operator)) -> None:
+        self.name, self.answers, self.able = name, answers, able
+        self.asked: list[str] = []
+
+    def capable(self, operator: Operator) -> bool:
+        return operator in self.able
+
+    async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
+        self.asked.append(subquery)
+        value = self.answers.get(subquery)
+        return SubAnswer(
+            value,
+            "" if value is None else str(value),
+            tuple(sources),
+            self.name,
+            problem=None if value is not None else "not there",
+        )
+
+
+class Backwards:
+    """A router that turns the order of the names round."""
+
+    def rank(self, subquery: str, operator: Operator, adapters: Sequence[str]) -> Sequence[str]:
+        return sorted(adapters, reverse=True)
+
+
+def operators(*ranked: tuple[str, str, float], again: bool = False) -> Scripted:
+    said = [{"operator": op, "sources": ["shops", "letters"], "fit": fit, "confidence": c} for op, fit, c in ranked]
+    return Scripted("operators", {"operators": said}, again=again)
+
+
+TABLE = ("TableAnalytics", "direct", 0.95)
+TEXT = ("TextAnalytics", "likely", 0.8)
+COMPLEX = Scripted("checker", {"signs": ["multi_step"], "verdict": "complex"})
+SIMPLE = Scripted("checker", {"signs": ["one_fact"], "verdict": "simple"})
+SAID = {
+    "answerable": True,
+    "reason": "",
+    "need_more": False,
+    "summary": "York",
+    "details": "",
+    "source": ["shops"],
+    "inference": "",
+    "extra": "",
+}
+
+
+def parts(*queries: tuple[str, list[int]]) -> Scripted:
+    return Scripted("decomposer", {"sub_queries": [{"query": q, "uses": uses} for q, uses in queries]})
+
+
+def test_a_simple_question_is_not_decomposed() -> None:
+    shop = Connected([SIMPLE, operators(TABLE)])
+    one = Fixed("uql", {"Where is Bo?": "York"})
+    answer = shop.con.ask("Where is Bo?", mode="meta", adapters={"uql": one})
+    assert answer.text == "York" and answer.signs == ("one_fact",)
+    assert shop.tasks() == ["checker", "operators"]
+    assert "TableAnalytics 0.95 over shops, letters" in answer.plan.text
+
+
+def test_an_unsure_checker_and_a_sign_of_a_complex_question_mean_complex() -> None:
+    for said in ({"signs": [], "verdict": "unsure"}, {"signs": ["comparison"], "verdict": "simple"}):
+        shop = Connected([Scripted("checker", said), parts(("Where is Bo?", [])), operators(TABLE)])
+        shop.con.ask("Where is Bo?", mode="meta", adapters={"uql": Fixed("uql", {"Where is Bo?": "York"})})
+        assert shop.tasks()[:2] == ["checker", "decomposer"]
+
+
+def test_checker_and_decomposer_can_be_switched_off() -> None:
+    one = Fixed("uql", {"Where is Bo?": "York"})
+    without = Connected([parts(("Where is Bo?", [])), operators(TABLE)])
+    without.con.ask("Where is Bo?", mode="meta", checker=False, adapters={"uql": one})
+    assert without.tasks() == ["decomposer", "operators"]
+    neither = Connected([operators(TABLE)])
+    neither.con.ask("Where is Bo?", mode="meta", decomposer=False, adapters={"uql": one})
+    assert neither.tasks() == ["operators"]
+
+
+def test_later_sub_queries_are_refined_by_earlier_answers_and_all_are_aggregated() -> None:
+    shop = Connected(
+        [
+            COMPLEX,
+            parts(("Which shop has most complaints?", []), ("Where is the shop found in sub-query 1?", [1])),
+            operators(TEXT, again=True),
+            Scripted("refine", {"query": "Where is the shop Bo?"}),
+            Scripted("aggregator", SAID),
+        ]
+    )
+    one = Fixed("uql", {"Which shop has most complaints?": "Bo", "Where is the shop Bo?": "York"})
+    answer = shop.con.ask("Where is the shop with most complaints?", mode="meta", adapters={"uql": one})
+    assert answer.text == "York" and one.asked == ["Which shop has most complaints?", "Where is the shop Bo?"]
+    assert "part2: adapter ← part1 [done]" in answer.plan.text
+    assert "Bo" in shop.prompts("refine")[0] and "York" in shop.prompts("aggregator")[0]
+
+
+def test_operators_and_adapters_are_tried_in_their_order_until_one_answers() -> None:
+    shop = Connected([operators(TEXT, TABLE)])
+    first = Fixed("a", {}, (Operator.TABLE,))
+    second = Fixed("b", {}, (Operator.TABLE,))
+    third = Fixed("uql", {"Where is Bo?": "York"}, (Operator.TEXT,))
+    answer = shop.con.ask(
+        "Where is Bo?",
+        mode="meta",
+        decomposer=False,
+        router=Backwards(),
+        adapters={"a": first, "b": second, "uql": third},
+    )
+    step = next(s for s in answer.steps if s.node == "part1")
+    assert answer.text == "York" and step.adapter == "uql" and step.attempts == 3
+    assert [who for who, _ in step.tried] == ["TableAnalytics by b", "TableAnalytics by a"]
+
+
+def test_equal_sub_queries_are_answered_once() -> None:
+    shop = Connected([COMPLEX, parts(("Where is Bo?", []), ("where is bo?", [])), operators(TABLE, again=True)])
+    one = Fixed("uql", {"Where is Bo?": "York"})
+    assert shop.con.ask("Where is Bo, and where is Bo?", mode="meta", adapters={"uql": one}).text == "York"
+    assert one.asked == ["Where is Bo?"]
+
+
+def test_a_sub_query_that_nobody_answers_is_said_with_the_reasons() -> None:
+    shop = Connected([operators(TABLE)])
+    answer = shop.con.ask("Where is Bo?", mode="meta", decomposer=False, adapters={"uql": Fixed("uql", {})})
+    assert not answer.answered and "TableAnalytics by uql: not there" in answer.cannot
+
+
+def steps(*items: tuple[str, list[str], str]) -> Scripted:
+    return Scripted(
+        "steps", {"steps": [{"description": d, "inputs": i, "output": o, "new_columns": []} for d, i, o in items]}
+    )
+
+
+def mapped(name: str, sql: str, **more: Any) -> Scripted:
+    return Scripted("mapping", {"node": uql_node(name, sql)}, **more)
+
+
+FAULT = {
+    "causes": "",
+    "fix": "use the column city",
+    "plan_flawed": False,
+    "better_plan": False,
+    "another_tool": False,
+    "other_arguments": True,
+}
+
+
+def test_interleaved_maps_each_step_when_its_inputs_are_there() -> None:
+    shop = Connected(
+        [
+            steps(
+                ("Count the letters of each shop", ["letters"], "counts"),
+                ("Name the shop with most letters", ["counts", "shops"], "best"),
+            ),
+            mapped("x", "SELECT shop_id, count(*) AS n FROM letters WHERE ask('it complains') GROUP BY shop_id"),
+            mapped(
+                "y",
+                "SELECT shops.name FROM counts JOIN shops ON counts.shop_id = shops.id ORDER BY counts.n DESC LIMIT 1",
+            ),
+        ]
+    )
+    answer = shop.con.ask("Which shop gets most complaints?", mode="interleaved")
+    assert answer.text == "Ada" and shop.tasks() == ["steps", "mapping", "mapping"]
+    observed = shop.prompts("mapping")[1]
+    assert 'counts: [{"shop_id": 1, "n": 10}]' in observed and "counts (shop_id INTEGER, n BIGINT)" in observed
+    assert [s.node for s in answer.steps if s.kind == "uql"] == ["counts", "best"]
+
+
+def test_an_invalid_mapping_is_mapped_again_with_its_error() -> None:
+    shop = Connected(
+        [
+            steps(("Find it", ["shops"], "place")),
+            mapped("x", "SELECT town FROM shops"),
+            mapped("x", "SELECT city FROM shops WHERE id = 2"),
+        ]
+    )
+    answer = shop.con.ask("Where is shop 2?", mode="interleaved")
+    assert answer.text == "York" and "Your last try failed" in shop.prompts("mapping")[1]
+
+
+def test_a_step_that_fails_asks_the_six_questions_and_is_mapped_again_or_planned_again() -> None:
+    nobody = "SELECT max(year) AS y FROM letters WHERE shop_id = 9"
+    again = Connected(
+        [
+            steps(("Find it", ["letters"], "y")),
+            mapped("y", nobody),
+            Scripted("faults", FAULT),
+            mapped("y", "SELECT max(year) AS y FROM letters"),
+        ]
+    )
+    assert again.con.ask("When was the last letter?", mode="interleaved").value == 2003
+    assert "6. Do the arguments of the step have to be changed?" in again.prompts("faults")[0]
+
+    flawed = {**FAULT, "plan_flawed": True}
+    new = Connected(
+        [
+            steps(("Count complaints", ["letters"], "counts"), ("Find it", ["counts"], "y")),
+            mapped("counts", "SELECT shop_id, count(*) AS n FROM letters WHERE ask('it complains') GROUP BY shop_id"),
+            mapped("y", "SELECT n FROM counts WHERE shop_id = 77"),
+            mapped("y", "SELECT max(shop_id) AS y FROM counts WHERE n > 1000"),
+            Scripted("faults", flawed, again=True),
+            steps(("Find the shop", ["counts", "shops"], "shop")),
+            mapped("shop", "SELECT shops.name FROM counts JOIN shops ON shops.id = counts.shop_id"),
+        ]
+    )
+    answer = new.con.ask("Which shop gets complaints?", mode="interleaved")
+    assert answer.replans >= 1 and len(new.reader.calls) == 30
