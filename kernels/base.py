@@ -28,6 +28,7 @@ from uql.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from uql.kernels.cascade import Cascade
     from uql.kernels.guide import RowFeatures
     from uql.llm.draws import DrawLog
 
@@ -44,7 +45,7 @@ class Asker(Protocol):
     def calls_left(self) -> int | None: ...
 
     async def ask(
-        self, questions: Sequence[Question], rows: Sequence[Row], *, source: str = ""
+        self, questions: Sequence[Question], rows: Sequence[Row], *, model: Any = None, source: str = ""
     ) -> tuple[Answers, ...]: ...
 
     async def known(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]: ...
@@ -90,6 +91,7 @@ class Context:
     partial: bool = False
     memory: Memory | None = None
     on_estimate: Callable[[str, Estimate], None] | None = None  # the estimate so far, by name
+    cascade: Cascade | None = None  # a small and a large model for conditions
     unit: Unit = field(default_factory=Unit)  # what a token costs, by which plans are compared
     features: RowFeatures | None = None  # None: samples and searches go without
     draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
@@ -230,7 +232,9 @@ class Relation:
         questions = [self.question(c) for c in open_]
         ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
         places = [sem_classify.nearest(c, self, ctx) for c in open_]
-        if any(place is not None for place in places):
+        if ctx.cascade is not None and ctx.cascade.takes(questions, self, ctx):
+            replies = await ctx.cascade.ask(open_, questions, wanted, rows, self, ctx)
+        elif any(place is not None for place in places):
             replies = await sem_classify.ask_each(questions, places, wanted, rows, ctx, self.source)
         else:
             replies = await ctx.ask(questions, rows, self.source)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from uql.compiler.bound import BoundItem, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.choice import Alternative, choose
-from uql.compiler.cost import Known, Pace, Quote, Range, Unit, quote, rows_out
+from uql.compiler.cost import Known, Pace, Quote, Range, Unit, calls_of, quote, rows_out
 from uql.compiler.explain import Explained, explained
 from uql.compiler.formula import Masks, conjunction, conjuncts
 from uql.compiler.fusions import apart
@@ -25,21 +26,24 @@ from uql.compiler.planner import condition_name, term_rates
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
 from uql.compiler.syntax import Call, Column, Expr, Star
+from uql.compiler.virtual import Kind
 from uql.engine import Pilot, fields_read
+from uql.kernels.cascade import LABELLED, LEAST_ROWS
 from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
 from uql.kernels.guide import FEWEST_ROWS, LEAST_BUDGET
 from uql.planning import COUNTED, terms_of, whole
-from uql.pricing import unit_of
+from uql.pricing import price_known, unit_of
 
 if TYPE_CHECKING:
     import duckdb
 
     from uql.compiler.bound import BoundStatement
-    from uql.llm.providers.base import Price
+    from uql.llm.providers.base import Price, Provider
     from uql.settings import Settings
     from uql.statistics import Statistics
 
+LEAST_UNSURE, UNSURE = 0.05, 0.3  # of the rows, of which a small model is not sure
 UNKNOWN_SHARE = 1 / 3  # of the rows that a condition keeps which cannot be looked at before the run
 
 
@@ -53,6 +57,7 @@ class Knowledge:
     price: Price | None = None
     pace: Pace = field(default_factory=Pace)
     budget: int | None = None
+    models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
     _found: dict[int, tuple[Block, Known]] = field(
         default_factory=dict
@@ -284,9 +289,56 @@ def _priced(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quo
 def explanation(statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Explained:
     """All that EXPLAIN says."""
     best, alternatives = chosen(plan, knowledge, budget)
-    found = explained(statement, best, knowledge, _priced(best, knowledge, budget), budget)
+    priced_whole, models = _with_cascade(best, _priced(best, knowledge, budget), knowledge)
+    found = explained(statement, best, knowledge, priced_whole, budget)
     cost = knowledge.price
     if cost is not None:
         priced = (replace(a, quote=a.quote.priced(cost.usd(1, 0), cost.usd(0, 1))) for a in alternatives)
         alternatives = tuple(priced)
-    return replace(found, alternatives=alternatives)
+    return replace(found, alternatives=(*models, *alternatives))
+
+
+def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:
+    """The price with a small and a large model, beside that of the large one alone, where the settings name two."""
+    settings = knowledge.settings
+    if not settings.models or "cascade" in settings.disabled_rules or not isinstance(plan, Block):
+        return alone, ()
+    questions = [c for stage in plan.filter_stages for c in stage.columns]
+    calls = sum(r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter_stages)
+    rows = knowledge(plan).rows.expected
+    fits = knowledge.budget is None or 2 * (rows + LABELLED) * len(questions) <= knowledge.budget
+    if not questions or any(c.kind is not Kind.CONDITION for c in questions) or rows < LEAST_ROWS or not fits:
+        return alone, ()
+    small, large = (price_known(knowledge.models.get(m), settings.with_values(model=m)) for m in settings.models)
+    labelled = LABELLED * len(questions)
+    share = Range(LEAST_UNSURE, UNSURE, 1.0).times(calls) + Range.exactly(labelled)
+    part = share.times(1 / max(1.0, alone.calls.expected))
+
+    def both(tokens: Range) -> Range:
+        return Range(tokens.low * (1 + part.low), tokens.expected * (1 + part.expected), tokens.high * (1 + part.high))
+
+    two = replace(alone, calls=alone.calls + share, input_tokens=both(alone.input_tokens))
+    two = replace(two, output_tokens=both(alone.output_tokens), every=two.calls).timed(knowledge.pace)
+    usd = None
+    if small is not None and large is not None:
+        alone = alone.priced(large.usd(1, 0), large.usd(0, 1))
+        cheap = alone.priced(small.usd(1, 0), small.usd(0, 1)).usd
+        assert cheap is not None and alone.usd is not None
+        usd = Range(
+            cheap.low + alone.usd.low * part.low,
+            cheap.expected + alone.usd.expected * part.expected,
+            cheap.high + alone.usd.high * part.high,
+        )
+    two = replace(two, usd=usd)
+    cheaper = usd is None or alone.usd is None or usd.expected < alone.usd.expected
+    names = settings.models
+    why = (
+        "a price is not known: the small one goes first"
+        if usd is None
+        else "the cheaper one, as long as the small one is sure"
+    )
+    one = Alternative(
+        f"{names[0]} first, {names[1]} where it is not sure", two, cheaper, f"chosen: {why}" if cheaper else "dearer"
+    )
+    other = Alternative(f"{names[1]} alone", alone, not cheaper, "dearer" if cheaper else "chosen: the cheaper one")
+    return (two, (one, other)) if cheaper else (alone, (other, one))

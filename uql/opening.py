@@ -32,9 +32,10 @@ def connect(
         ledger: path of the ledger of answers paid for; ":memory:" keeps nothing; None: the user's own.
         concurrency: requests in flight at most.
         seed: of everything random.
-        settings: every other setting by name.
+        settings: every other setting by name; `models` may hold providers.
     Raises: ConfigError (UQL105) on a setting; DataError (UQL503) where the database cannot be opened.
     """
+    models = _models(settings)
     configured, given = _configured(model, ledger, concurrency, seed, settings)
     try:
         connection = duckdb.connect(str(path) if path is not None else ":memory:")
@@ -42,7 +43,7 @@ def connect(
         raise DataError(
             f"the database {path} cannot be opened: {str(error).strip().splitlines()[0]}", code="UQL503"
         ) from error
-    return Connection(connection, configured, owned=True, model=given)
+    return Connection(connection, configured, owned=True, model=given, models=models)
 
 
 def attach(
@@ -58,8 +59,19 @@ def attach(
 
     Args: as `connect`. Temporary tables and views of the connection may be named too.
     """
+    models = _models(settings)
     configured, given = _configured(model, ledger, concurrency, seed, settings)
-    return Connection(connection, configured, owned=False, model=given)
+    return Connection(connection, configured, owned=False, model=given, models=models)
+
+
+def _models(settings: dict[str, Any]) -> dict[str, Provider]:
+    """The providers among `models`, by name; the settings keep their names."""
+    named = settings.get("models")
+    if named is None or isinstance(named, str):
+        return {}
+    found = {m.name: m for m in named if not isinstance(m, str)}
+    settings["models"] = tuple(m if isinstance(m, str) else m.name for m in named)
+    return found
 
 
 def _configured(

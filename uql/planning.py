@@ -26,8 +26,13 @@ RIDERS = ("select_with_where", "group_with_where")
 
 
 def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None) -> Terms:
-    """What choices depend on under these settings. A failure on a row that nobody asked for must not end a run: no riders then."""
-    off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" else ())
+    """What choices depend on under these settings.
+
+    No riders where a failure would end the run, which must not happen for a row that nobody asked for, and none beside a cascade,
+    whose small model is asked conditions alone.
+    """
+    cascade = bool(settings.models) and "cascade" not in settings.disabled_rules
+    off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" or cascade else ())
     return Terms(unit, calls, off, in_usd)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from uql.compiler.cost import Pace, Range, Unit
@@ -9,6 +10,7 @@ from uql.llm.prices import own_price, price_of
 from uql.llm.providers.base import Price
 
 if TYPE_CHECKING:
+    from uql.kernels.cascade import Cascade
     from uql.llm.providers.base import Provider
     from uql.settings import Settings
 
@@ -25,6 +27,31 @@ def price_known(model: Provider | None, settings: Settings) -> Price | None:
     if vendor in VENDORS and name:
         return price_of(vendor, name, settings)
     return own_price(settings.model or "", settings)
+
+
+def cascade_of(settings: Settings, given: Mapping[str, Provider]) -> Cascade | None:
+    """The cascade that the settings name, None where they name none; `given` are providers by name."""
+    if not settings.models or "cascade" in settings.disabled_rules:
+        return None
+    small, large = settings.models
+    from uql.kernels.cascade import Cascade
+
+    return Cascade(
+        given.get(small, small),
+        given.get(large, large),
+        settings.accuracy,
+        settings.confidence,
+        (small, large),
+        small_share(settings, given),
+    )
+
+
+def small_share(settings: Settings, given: Mapping[str, Provider]) -> float:
+    """What a request of the small model costs beside one of the large; 0 where a price is not known."""
+    small, large = (price_known(given.get(m), settings.with_values(model=m)) for m in settings.models)
+    if small is None or large is None or not large.input:
+        return 0.0
+    return unit_of(small).input / unit_of(large).input if small.input else 0.0
 
 
 def unit_of(price: Price | None) -> Unit:

@@ -21,6 +21,8 @@ class Settings:
     """Every setting, with its default. `docs/settings.md` is made from this class."""
 
     model: str | None = None  # "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml"
+    models: tuple[str, ...] = ()  # two, the small one first: conditions that it is not sure of go to the large one
+    accuracy: float = 0.95  # with two models: share of conditions whose answer is the large one's
     embedder: str | None = None  # None: static word vectors + LSA
     budget: Budget | None = None  # calls; None: 128 for aggregates only, else 256
     exact: bool = False  # ask every row: budget = 'all'
@@ -91,11 +93,12 @@ def meanings() -> dict[str, str]:
 
 
 _WHOLE = {"seed", "concurrency", "max_tokens"}
-_SHARE = {"confidence", "recall", "precision"}
+_SHARE = {"accuracy", "confidence", "recall", "precision"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
 _BOOL = {"exact", "describe", "progress", "offline", "urls"}
 _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
 _REQUIRED = {
+    "accuracy", "models",
     "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline", "endpoints",
     "prices", "plugins",
     "urls",
@@ -160,6 +163,11 @@ def _checked(name: str, value: Any) -> Any:
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             raise bad("a list of names in the user's file")
         return tuple(value)
+    if name == "models":
+        names = tuple(v.strip() for v in value.split(",") if v.strip()) if isinstance(value, str) else tuple(value)
+        if len(names) not in (0, 2) or not all(isinstance(n, str) for n in names):
+            raise bad("two models, the small one first, as ['openai:small', 'openai:large']")
+        return names
     if name == "disabled_rules":
         return tuple(v.strip() for v in value.split(",") if v.strip()) if isinstance(value, str) else tuple(value)
     if not isinstance(value, str):

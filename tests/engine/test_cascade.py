@@ -1,0 +1,147 @@
+"""Cascades: a small model answers the conditions that it is sure of, the large one the others, as often right as was asked for."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+import pytest
+from row_model import RowModel
+
+import uql
+from uql.kernels.cascade import least_confidence
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price
+from uql.llm.questions import Extract, Predicate
+
+ROWS = 1200
+QUERY = 'SELECT id FROM notes WHERE "it is good" ORDER BY id'
+
+
+def drawn(text: str) -> float:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") / 2**64
+
+
+class Large(RowModel):
+    name, is_local = "large", True
+    limits, price, capabilities = Limits(concurrency=64), Price(10, 40), Capabilities(probabilities=True)
+
+    def __init__(self):
+        self.calls = 0
+
+    def truth(self, row):
+        return drawn(row.cells[0].value) < 0.4
+
+    def _one(self, question, row):
+        self.calls += 1
+        if isinstance(question, Extract):
+            return Answer("a value")
+        assert isinstance(question, Predicate)
+        yes = self.truth(row)
+        return Answer(yes, float(yes))
+
+
+class Small(Large):
+    """Sure of four rows in five, and then right; a guess on the others."""
+
+    name, price = "small", Price(1, 4)
+    unsure, sure = 0.2, 0.97
+
+    def _one(self, question, row):
+        self.calls += 1
+        text = row.cells[0].value
+        if drawn("unsure " + text) < self.unsure:
+            yes = drawn("guess " + text) < 0.5
+            return Answer(yes, 0.6 if yes else 0.4)
+        yes = self.truth(row)
+        return Answer(yes, self.sure if yes else 1 - self.sure)
+
+
+class Wrong(Small):
+    """Sure and wrong on every fifth row."""
+
+    def truth(self, row):
+        return super().truth(row) != (drawn("wrong " + row.cells[0].value) < 0.2)
+
+
+def connected(small, large, **settings):
+    con = uql.connect(models=[small, large], ledger=":memory:", budget="all", **settings)
+    con.sql(
+        f"SELECT i AS id, 'Note ' || i || ', about something or other, at length' AS text FROM range({ROWS}) r(i)"
+    ).create("notes")
+    return con
+
+
+def test_the_large_model_is_asked_of_the_unsure_rows_only() -> None:
+    small, large = Small(), Large()
+    with connected(small, large) as con:
+        result = con.uql(QUERY)
+        found = {row[0] for row in result.fetchall()}
+        truth = {i for i in range(ROWS) if drawn(f"Note {i}, about something or other, at length") < 0.4}
+        assert found == truth
+        assert small.calls == ROWS
+        assert 128 < large.calls < 128 + 0.3 * ROWS
+        assert result.cost.calls == small.calls + large.calls
+        (note,) = [n for n in result.notes if "small answered" in n]
+        assert "large" in note
+        assert "0 of 128 rows asked of both differed" in note
+
+
+def test_a_small_model_that_is_sure_and_wrong_is_not_believed() -> None:
+    small, large = Wrong(), Large()
+    with connected(small, large) as con:
+        result = con.uql(QUERY)
+        found = {row[0] for row in result.fetchall()}
+        assert found == {i for i in range(ROWS) if drawn(f"Note {i}, about something or other, at length") < 0.4}
+        assert small.calls == 128, "it is asked of the labelled rows only"
+        assert any("large answered all" in note for note in result.notes)
+
+
+def test_a_lower_accuracy_is_reached_with_fewer_calls() -> None:
+    class Often(Small):
+        unsure = 0.0
+
+        def truth(self, row):
+            return super().truth(row) != (drawn("wrong " + row.cells[0].value) < 0.03)
+
+    calls = []
+    for accuracy in (0.99, 0.85):
+        large = Large()
+        with connected(Often(), large, accuracy=accuracy) as con:
+            found = {row[0] for row in con.uql(QUERY).fetchall()}
+            truth = {i for i in range(ROWS) if drawn(f"Note {i}, about something or other, at length") < 0.4}
+            assert len(found ^ truth) <= (1 - accuracy) * ROWS
+            calls.append(large.calls)
+    assert calls[0] == ROWS
+    assert calls[1] == 128
+
+
+def test_few_rows_and_other_questions_go_to_the_large_model() -> None:
+    small, large = Small(), Large()
+    with connected(small, large) as con:
+        con.uql('SELECT "the name" AS n FROM notes WHERE id < 20 AND "it is good"').fetchall()
+        assert small.calls == 0
+        assert large.calls > 20
+
+
+def test_explain_prices_the_cascade_beside_the_large_model_alone() -> None:
+    with connected(Small(), Large()) as con:
+        shown = con.uql(QUERY).explain()
+        assert "small first, large where it is not sure" in shown
+        assert "large alone" in shown
+        off = con.uql(f"{QUERY} WITH (disabled_rules = 'cascade')").explain()
+        assert "where it is not sure" not in off
+
+
+@pytest.mark.parametrize("share_wrong", [0.0, 0.03, 0.06, 0.2])
+def test_the_accuracy_asked_for_holds_in_all_but_a_twentieth_of_runs(share_wrong: float) -> None:
+    rng = np.random.default_rng(5)
+    runs, missed = 1000, 0
+    for _ in range(runs):
+        sure = rng.uniform(0.5, 1.0, 128)
+        wrong_at = share_wrong * 2 * (1 - sure) + share_wrong
+        least, _ = least_confidence(sure, rng.random(128) < wrong_at, 0.95, 0.95)
+        if least <= 1:
+            shares = np.linspace(least, 1, 200)
+            answered_wrong = np.mean(share_wrong * 2 * (1 - shares) + share_wrong) * (1 - least) / 0.5
+            missed += answered_wrong > 0.05
+    assert missed <= runs * 0.05 + 2.33 * np.sqrt(runs * 0.05 * 0.95)
