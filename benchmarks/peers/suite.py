@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 
 import duckdb
 
@@ -12,14 +12,14 @@ from uql.benchmarks.peers.environments import PEERS, Peer, version_of
 from uql.benchmarks.peers.running import Served, Worker, installed
 from uql.benchmarks.runner.records import Measured, Record
 from uql.benchmarks.runner.suite import Choice, Suite, Table, Task, is_simulated
-from uql.benchmarks.runner.summary import cells, number, spread
+from uql.benchmarks.runner.summary import Summary, cells, number, spread
 from uql.benchmarks.sembench.run import judge
 from uql.benchmarks.sembench.scenarios import Query
 from uql.benchmarks.sembench.suite import run as run_uql
 from uql.benchmarks.sembench.suite import scenario
 
 MODELS = ("labels", "labels-10")
-OURS = {"uql": {}, "uql-exact": {"budget": "all"}}
+OURS: dict[str, dict[str, str]] = {"uql": {}, "uql-exact": {"budget": "all"}}
 SYSTEMS = (*OURS, *(f"{peer.name}-{setting}" for peer in PEERS.values() for setting in peer.settings))
 NOTES = (
     "calls and tokens of the peers are counted where the model is asked; a token is four letters for all",
@@ -46,7 +46,7 @@ def tasks(choice: Choice) -> Iterator[Task]:
                         system,
                         query.name,
                         model,
-                        lambda seed, h=held, q=query, m=model, s=settings: run_uql(h, q, m, choice, seed, s),
+                        partial(run_uql, held, query, model, choice, settings),
                         seeds=1,
                     )
             for peer in PEERS.values():
@@ -58,9 +58,7 @@ def tasks(choice: Choice) -> Iterator[Task]:
                             system,
                             query.name,
                             model,
-                            None
-                            if reasons[peer.name]
-                            else lambda _, p=peer, q=query, m=model, s=setting: run(p, q, m, s, choice),
+                            None if reasons[peer.name] else partial(run, peer, query, model, setting, choice),
                             seeds=1,
                             reason=reasons[peer.name],
                         )
@@ -89,7 +87,7 @@ def worker(peer: Peer, model: str, choice: Choice) -> Worker:
     return found
 
 
-def run(peer: Peer, query: Query, model: str, setting: str, choice: Choice) -> Measured:
+def run(peer: Peer, query: Query, model: str, setting: str, choice: Choice, seed: int = 0) -> Measured:
     """A peer's answer to one question."""
     asked = served(model, choice)
     asked.stats(reset=True)
@@ -151,18 +149,16 @@ def tables(records: Sequence[Record]) -> list[Table]:
     return found
 
 
-def _won(own: dict[tuple[str, str], object], queries: Sequence[str], systems: Sequence[str]) -> list[str]:
+def _won(own: Mapping[tuple[str, str], Summary], queries: Sequence[str], systems: Sequence[str]) -> list[str]:
     """Where another engine had the better answer than uql, or as good a one for fewer calls."""
-    from uql.benchmarks.runner.summary import Summary
-
     lines = []
     for query in queries:
         mine = own.get(("uql", query))
-        if not isinstance(mine, Summary):
+        if mine is None:
             continue
         for system in systems:
             other = own.get((system, query))
-            if system in OURS or not isinstance(other, Summary):
+            if system in OURS or other is None:
                 continue
             gain, calls = other.mean("quality") - mine.mean("quality"), other.mean("calls") - mine.mean("calls")
             if gain > 1e-9:

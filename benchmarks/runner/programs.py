@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 
 from uql.benchmarks.runner.records import Measured, Record
@@ -24,7 +25,6 @@ class Part:
     module: str
     arguments: tuple[str, ...] = ()
     reduced: tuple[str, ...] | None = None
-    seeded: str = ""  # the option that takes a seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +111,13 @@ def suite(program: Program) -> Suite:
                 yield Task(program.name, "uql", part.name, program.model, settings=settings, seeds=1, reason=reason)
                 continue
             command = [sys.executable, "-m", part.module, *words]
-            yield Task(
-                program.name, "uql", part.name, program.model, lambda _, c=command: run(c, choice), settings, seeds=1
-            )
+            yield Task(program.name, "uql", part.name, program.model, partial(run, command, choice), settings, seeds=1)
 
     return Suite(program.name, program.about, ("uql",), (program.model,), tasks, tables)
 
 
-def run(command: Sequence[str], choice: Choice) -> Measured:
-    """Runs a program with the data of the choice; its output, and 1 where it ended with exit code 0."""
+def run(command: Sequence[str], choice: Choice, seed: int = 0) -> Measured:
+    """Runs a program with the data of the choice; its output, and 1 where it ended with exit code 0. It has its own seeds."""
     began = time.perf_counter()
     done = subprocess.run(
         command,

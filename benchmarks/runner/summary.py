@@ -92,7 +92,8 @@ def spread(values: Sequence[float], digits: int = 3, scale: float = 1.0) -> str:
 
 def table(title: str, records: Sequence[Record], notes: Sequence[str] = ()) -> Table:
     """A line for each query, model and system: quality, calls, tokens, seconds, seeds."""
-    rows, missing = [], []
+    rows: list[tuple[str, ...]] = []
+    missing: list[str] = []
     for (_, system, query, model), held in sorted(cells(records).items(), key=lambda c: (c[0][2], c[0][3])):
         if held.reason:
             missing.append(f"not run: {system} on {query} with {model}: {held.reason}")
@@ -111,7 +112,7 @@ def table(title: str, records: Sequence[Record], notes: Sequence[str] = ()) -> T
                 *([f"{len(held.problems)}: {held.problems[0]}"[:120]] if held.problems else [""]),
             )
         )
-    head = (
+    head: tuple[str, ...] = (
         "query",
         "model",
         "system",

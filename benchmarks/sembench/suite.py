@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 
 import duckdb
@@ -23,7 +23,7 @@ LEAKS = {
     "originalscore",
     "scoresentiment",
 }  # columns that give the label away
-SYSTEMS = {"uql": {}, "uql-exact": {"budget": "all"}}
+SYSTEMS: dict[str, dict[str, str]] = {"uql": {}, "uql-exact": {"budget": "all"}}
 NOTES = (
     "F1 for rows, 1 / (1 + relative error) for numbers, Spearman for scores and rankings; a query without an answer has 0",
     "ceiling: the same query with every row asked and the labels as the model; no model can be expected to go beyond it by its rows",
@@ -51,13 +51,13 @@ def tasks(choice: Choice) -> Iterator[Task]:
                             system,
                             f"{name}_{query.name}",
                             model,
-                            lambda seed, h=held, q=query, m=model, s=settings: run(h, q, m, choice, seed, s),
+                            partial(run, held, query, model, choice, settings),
                             settings,
                             SEEDS if system == "uql" and is_simulated(model) else 1,
                         )
 
 
-def run(held: Scenario, query: Query, model: str, choice: Choice, seed: int, settings: dict[str, str]) -> Measured:
+def run(held: Scenario, query: Query, model: str, choice: Choice, settings: Mapping[str, str], seed: int) -> Measured:
     """Runs a query over fresh tables and judges its rows."""
     import time
 

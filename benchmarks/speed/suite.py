@@ -8,6 +8,7 @@ import math
 import time
 import tracemalloc
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -32,12 +33,10 @@ def tasks(choice: Choice) -> Iterator[Task]:
                     reason = f"not run beyond {stage.most:,} rows"
                     yield Task("speed", "uql", query, "none", settings={"rows": size}, seeds=1, reason=reason)
                 else:
-                    yield Task(
-                        "speed", "uql", query, "none", lambda _, s=stage, n=size: measure(s, n), {"rows": size}, 1
-                    )
+                    yield Task("speed", "uql", query, "none", partial(measure, stage, size), {"rows": size}, 1)
 
 
-def measure(stage: Stage, rows: int) -> Measured:
+def measure(stage: Stage, rows: int, seed: int = 0) -> Measured:
     """Median seconds of some runs, and the memory that a run adds to what was prepared, in MB.
 
     Memory is what Python and NumPy allocate at the most, from a run of its own: tracing makes a run slower.

@@ -178,7 +178,8 @@ class World:
             return None
         block = self.features.blocks[0]
         vectors = np.ascontiguousarray(block.vectors[block.index], np.float32)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        unit: Matrix = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return unit
 
     def oracle(self, model: str) -> Path:
         """The oracle file of a model of labels: every condition and grouping of this data set is a column of the labels."""

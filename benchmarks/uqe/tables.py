@@ -80,7 +80,7 @@ def _beside(
         head = ("question", *systems, *(f"paper: {column}" for column in columns))
         seeds = sorted({len(s.records) for s in ran.values()})
         count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-        capped = {r.settings.get("rows") for r in records} - {None}
+        capped = {int(r.settings["rows"]) for r in records if "rows" in r.settings}
         cap = [f"tables cut to {max(capped):,} random rows"] if capped else []
         unanswered = [
             f"{len(s.problems)} runs without an answer: {c[1]} on {c[2]}" for c, s in ran.items() if s.problems

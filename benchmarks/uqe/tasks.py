@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from uql.benchmarks.uqe.systems import algorithm1, algorithm2, count_each, engin
 COUNT_CALLS, FIND_CALLS = 128, 256  # the paper's budgets
 BUDGETS = (32, 64, 128, 256)
 LOCAL_CALLS = 24  # of a model that answers some rows a minute
-OURS = {"uql": {}, "uql-no-examples": {"examples": False}}  # system → settings
+OURS: dict[str, dict[str, Any]] = {"uql": {}, "uql-no-examples": {"examples": False}}  # system → settings
 
 Count = Callable[[Model, Condition, int, np.random.Generator], float]
 Find = Callable[[Model, Condition, int, np.random.Generator], list[int]]
@@ -57,7 +59,7 @@ def tasks(choice: Choice) -> Iterator[Task]:
     models = choice.models or ("labels", "labels-5", "labels-10", "local")
     for condition in CONDITIONS:
         if choice.wants("uql", condition.name):
-            yield Task("table 4", "uql", condition.name, "none", lambda _, c=condition: shares(c, choice), seeds=1)
+            yield Task("table 4", "uql", condition.name, "none", partial(shares, condition, choice), seeds=1)
     for model in models:
         yield from _counts(choice, model)
         yield from _finds(choice, model)
@@ -101,9 +103,9 @@ def _counts(choice: Choice, model: str) -> Iterator[Task]:
     budget = _budget(model, COUNT_CALLS)
     for system, condition in _chosen(choice, [*OURS, *COUNTERS], model):
         run = (
-            (lambda seed, s=system, c=condition: count_with_engine(s, c, model, choice, budget, seed))
+            partial(count_with_engine, system, condition, model, choice, budget)
             if system in OURS
-            else (lambda seed, s=system, c=condition: count_with(s, c, model, choice, budget, seed))
+            else partial(count_with, system, condition, model, choice, budget)
         )
         reason = lacking(system, condition, model)
         yield Task(
@@ -124,9 +126,9 @@ def _finds(choice: Choice, model: str) -> Iterator[Task]:
     budget = _budget(model, FIND_CALLS)
     for system, condition in _chosen(choice, [*OURS, *FINDERS], model):
         run = (
-            (lambda seed, s=system, c=condition: find_with_engine(s, c, model, choice, budget, seed))
+            partial(find_with_engine, system, condition, model, choice, budget)
             if system in OURS
-            else (lambda seed, s=system, c=condition: find_with(s, c, model, choice, budget, seed))
+            else partial(find_with, system, condition, model, choice, budget)
         )
         reason = lacking(system, condition, model)
         seeds = 1 if system == "mips" else _seeds(model)  # no chance in it
@@ -150,9 +152,9 @@ def _groups(choice: Choice, model: str) -> Iterator[Task]:
             if not choice.wants(system, grouping.name):
                 continue
             run = (
-                (lambda seed, g=grouping: group_with_engine(g, model, choice, budget, seed))
+                partial(group_with_engine, grouping, model, choice, budget)
                 if system == "uql"
-                else (lambda seed, s=system, g=grouping: group_with(s, g, model, choice, budget, seed))
+                else partial(group_with, system, grouping, model, choice, budget)
             )
             reason = "groups of a model that is not a label table have other names" if not is_simulated(model) else ""
             yield Task(
@@ -177,7 +179,7 @@ def _curves(choice: Choice) -> Iterator[Task]:
         if condition.name not in paper.FIGURE_5:
             continue
         reason = lacking(system, condition, "labels")
-        run = None if reason else (lambda seed, s=system, c=condition: curve(s, c, choice, seed))
+        run = None if reason else partial(curve, system, condition, choice)
         calls = sum(BUDGETS) if system == "uql" else FIND_CALLS
         yield Task(
             "figure 5",
@@ -200,7 +202,7 @@ def _curves(choice: Choice) -> Iterator[Task]:
                 system,
                 imdb.name,
                 "labels",
-                lambda seed, b=budget, k=count, f=find: at_budget(imdb, choice, b, seed, k, f),
+                partial(at_budget, imdb, choice, budget, count, find),
                 _settings(choice, budget),
                 SIMULATED_SEEDS // 4,
                 2 * budget,
@@ -208,7 +210,7 @@ def _curves(choice: Choice) -> Iterator[Task]:
 
 
 # ------------------------------------------------------------------------------------------------------------ one run
-def shares(condition: Condition, choice: Choice) -> Measured:
+def shares(condition: Condition, choice: Choice, seed: int = 0) -> Measured:
     """Table 4: the share of the rows that meet a condition, rows, duplicates and rows left out."""
     held = world(condition.source, choice)
     truth = held.truth(condition)
@@ -347,7 +349,8 @@ def _true_groups(held: World, grouping: Grouping) -> dict[str, float]:
 def curve(system: str, condition: Condition, choice: Choice, seed: int) -> Measured:
     """Figure 5: rows found with 32, 64, 128 and 256 calls, as a share of the calls and of all that match (at most 256)."""
     held = world(condition.source, choice)
-    truth, numbers, calls = held.truth(condition), {}, 0
+    truth, calls = held.truth(condition), 0
+    numbers: dict[str, float] = {}
     wanted = min(FIND_CALLS, int(truth.sum()))
     began = time.perf_counter()
     if system == "uql":
@@ -372,7 +375,7 @@ def curve(system: str, condition: Condition, choice: Choice, seed: int) -> Measu
 
 
 def at_budget(
-    condition: Condition, choice: Choice, budget: int, seed: int, count: Count | None, find: Find | None
+    condition: Condition, choice: Choice, budget: int, count: Count | None, find: Find | None, seed: int
 ) -> Measured:
     """The tables 4 and 5 of the paper's final version: F1 of a search and relative error of a count with B calls each."""
     if count is None or find is None:

@@ -113,6 +113,6 @@ def test_a_peer_that_no_python_fits_is_refused_in_words(tmp_path, monkeypatch):
     monkeypatch.setenv("UQL_HOME", str(tmp_path))
     from dataclasses import replace
 
-    with pytest.raises(ConfigError, match="needs Python 4.0"):
+    with pytest.raises(ConfigError, match=r"needs Python 4\.0"):
         fitting(replace(PEERS["lotus"], least=(4, 0), below=(5, 0)))
     assert all(peer.worker.is_file() and "==" in peer.packages[0] for peer in PEERS.values())

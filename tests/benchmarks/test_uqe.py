@@ -183,4 +183,4 @@ def test_a_small_run_goes_from_the_data_to_the_tables(tmp_path):
     titles = [table.title for table in SUITE.tables(records)]
     assert [title.partition(":")[0] for title in titles] == ["Table 1", "Table 2", "Table 3", "Table 4"]
     uql_cell = next(r for r in records if (r.table, r.system) == ("table 1", "uql"))
-    assert 0 <= uql_cell.quality and uql_cell.numbers["width"] > 0
+    assert uql_cell.quality >= 0 and uql_cell.numbers["width"] > 0
