@@ -16,8 +16,9 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _EXAMPLES = {
     "model": '"local"', "embedder": '"openai:text-embedding-3-small"', "budget": "256", "error": "0.1", "recall": "0.9",
     "precision": "0.9", "max_cost": "1.0", "max_seconds": "300", "max_tokens": "1000000", "method": '"uniform"',
-    "concurrency": "8", "ledger": '"ledger.sqlite"', "progress": "true",
+    "strata": '"auto"', "folder": '"."', "concurrency": "8", "ledger": '"ledger.sqlite"', "progress": "true",
 }  # fmt: skip
+_TABLES = ("endpoints", "prices")
 
 
 @app.command()
@@ -50,6 +51,7 @@ def init(
 
 def commented(*, project: bool) -> str:
     """The text of the file: every setting behind a #, with its meaning."""
+    from uql.config import FORBIDDEN_IN_PROJECTS
     from uql.settings import Settings, meanings
 
     where = (
@@ -60,8 +62,12 @@ def commented(*, project: bool) -> str:
     lines = [f"# Settings of UQL, {where}.", "# uql config show prints what holds and where it comes from.", ""]
     said = meanings()
     for field in fields(Settings):
-        example = _EXAMPLES.get(field.name) or json.dumps(
-            list(field.default) if isinstance(field.default, tuple) else field.default
-        )
-        lines += [f"# {said[field.name]}", f"# {field.name} = {example}", ""]
+        if project and field.name in FORBIDDEN_IN_PROJECTS:
+            continue
+        lines.append(f"# {said[field.name]}")
+        if field.name in _TABLES:
+            lines += [f"# {field.name}: tables of their own, described in docs/models.md", ""]
+            continue
+        default = list(field.default) if isinstance(field.default, tuple) else field.default
+        lines += [f"# {field.name} = {_EXAMPLES.get(field.name) or json.dumps(default)}", ""]
     return "\n".join(lines)

@@ -127,7 +127,7 @@ def _query(
             from uql.cli import main
 
             return main(["--version"])
-        named = {"model": model, "budget": budget, "confidence": confidence, "max_cost": max_cost}
+        named: dict[str, Any] = {"model": model, "budget": budget, "confidence": confidence, "max_cost": max_cost}
         named |= {"max_seconds": max_seconds, "seed": seed, "ledger": ledger, "offline": offline or None}
         request = Request(
             text=_text(command, file),
