@@ -229,6 +229,8 @@ class _Block:
         where = binder.bind(select.where, WHERE, CONDITION) if select.where is not None else None
         after = Clause("SELECT", group=aggregated, group_aliases=True)
         keys = self._keys(items)
+        made_of = [(key, expr) for key, expr in keys if not isinstance(expr, Pending)]
+        binder.keys = [(self._written(k.expr), e) for k, e in made_of if any(isinstance(n, Pending) for n in walk(e))]
         bound: list[Expr] = []
         for index, item in enumerate(items):
             bound.append(_label(binder.bind(item.expr, replace(after, select_aliases=index), ANY)))
@@ -337,6 +339,12 @@ class _Block:
             else:
                 found.append((key, self._key(expr, key)))
         return found
+
+    def _written(self, expr: Expr) -> Expr:
+        """The expression that a key of GROUP BY names, where it is the alias of an item."""
+        if not isinstance(expr, Name) or len(expr.parts) != 1 or self.scope.find(expr.parts, expr.span) is not None:
+            return expr
+        return self.binder.aliases.select.get(expr.parts[0].lower(), (0, expr))[1]
 
     def _key(self, expr: Expr, key: GroupKey) -> Expr:
         bound = _label(self.binder.bind(expr, GROUP, self.binder.group_want(key)))

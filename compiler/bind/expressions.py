@@ -118,10 +118,15 @@ class Expressions:
         self.aliases = Aliases()
         self.uses: list[Use] = []
         self._expanding: list[str] = []
+        self.keys: list[tuple[Expr, Expr]] = []  # expressions of GROUP BY, as written and as bound
 
     # ------------------------------------------------------------------------------------------------------ dispatch
     def bind(self, expr: Expr, clause: Clause, want: Want = ANY) -> Expr:
         """The bound expression; texts that a model answers are `Pending` until the block is settled."""
+        if clause.group:
+            for written, key in self.keys:
+                if written == expr:
+                    return key
         match expr:
             case Quoted():
                 return self.quoted(expr, clause, want)
