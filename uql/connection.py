@@ -13,38 +13,33 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from uql.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
+from uql.foresight import Foresight, limit_of
 from uql.progress import watching
 from uql.running import AnnounceEvent, DoneEvent, EstimateEvent, PlanEvent, finished
 from uql.runs import Before, Said, find, named
 from uql.settings import Settings
 from uql.sources.frames import visible
 from uql.statements import duckdb_own, is_read_only, store, text_outcome, write
+from uql.vectors import Vectors
 
 if TYPE_CHECKING:
     from uql.catalog import Catalog
     from uql.compiler.bound import BoundStatement
-    from uql.compiler.cost import Quote
-    from uql.compiler.explain import Explained
     from uql.compiler.physical import PhysicalPlan
     from uql.compiler.syntax import Query, Statement
     from uql.evidence import Trace
-    from uql.explaining import Knowledge
-    from uql.features.store import FeatureStore
     from uql.fluent import Fluent
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
-    from uql.kernels.guide import RowFeatures
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.nl.answer import Answer
     from uql.result import Outcome, Result
     from uql.sampling.base import Estimate
     from uql.sources.media import Media
-    from uql.statistics import Statistics
 
 T = TypeVar("T")
 log = logging.getLogger("uql")
-CALLS_AGGREGATE, CALLS_ROWS = 128, 256
 FEATURES = ".uql-features"  # ends the name of the folder of vectors beside a database file
 
 
@@ -71,9 +66,9 @@ class Connection:
         self._catalog: Catalog = Catalog(connection)
         self._listeners: list[Callable[[Any], None]] = []
         self._gates: list[Gate] = []  # of the queries that run now
-        self._memories: dict[str, Statistics] = {}  # what was learned of terms and models, by model and database
+        self._foresight = Foresight(self._catalog.cursor, model, self._models)
         self._lock = threading.RLock()
-        self._stores: dict[str, FeatureStore] = {}  # of features, by embedder
+        self._vectors = Vectors(self._announced)
         self._told: set[tuple[str, tuple[str, ...]]] = set()  # what was said to leave this machine
         self._said = Said()  # the statement that is read now
         self.last_run = ""  # id of the latest run, with which `resume` continues it
@@ -426,19 +421,6 @@ class Connection:
                 for name in wanted:
                     self._catalog.offer(name, table(name, ledger))
 
-    def _features(self, settings: Settings) -> RowFeatures:
-        """Vectors of rows: beside a database file they are kept between runs."""
-        from uql.features.store import FeatureStore
-        from uql.kernels.guide import RowFeatures
-        from uql.llm.embed import open_embedder
-
-        named = settings.embedder or "static"
-        if named not in self._stores:
-            path = self._database()
-            embedder = None if named == "static" else open_embedder(named, timeout_s=settings.timeout_s)
-            self._stores[named] = FeatureStore(Path(f"{path}{FEATURES}") if path else None, embedder)
-        return RowFeatures(self._stores[named])
-
     def _estimated(self, name: str, estimate: Estimate) -> None:
         self._emit(EstimateEvent(name, estimate))
 
@@ -453,42 +435,6 @@ class Connection:
     def _emit(self, event: Any) -> None:
         for listener in tuple(self._listeners):
             listener(event)
-
-    # ------------------------------------------------------------------------------------------------- explain, quote
-    def _explained(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Explained:
-        from uql.explaining import explanation
-
-        return explanation(bound, plan, self._knowledge(settings, limit_of(plan, settings)), limit_of(plan, settings))
-
-    def _quoted(self, plan: PhysicalPlan, settings: Settings) -> Quote:
-        from uql.explaining import price
-
-        return price(plan, self._knowledge(settings, limit_of(plan, settings)), limit_of(plan, settings))
-
-    def _knowledge(self, settings: Settings, calls: int | None) -> Knowledge:
-        """What is known before a run: of tables from DuckDB, of terms from earlier runs, of the model from its provider."""
-        from uql.explaining import Knowledge
-        from uql.pricing import pace_of, price_known
-
-        memory = self._remembered(settings)
-        return Knowledge(
-            self._catalog.cursor,
-            memory,
-            price=price_known(self._model, settings),
-            pace=pace_of(self._model, settings, memory.seconds_a_call()),
-            settings=settings,
-            budget=calls,
-            models=self._models,
-        )
-
-    def _remembered(self, settings: Settings) -> Statistics:
-        """What earlier queries taught of this model on this database, read from the ledger once."""
-        from uql.statistics import Statistics, scope_of
-
-        scope = scope_of(self._catalog.cursor, self._model, settings)
-        if scope not in self._memories:
-            self._memories[scope] = Statistics.load(settings, scope)
-        return self._memories[scope]
 
     async def _in_context(
         self,
@@ -513,7 +459,7 @@ class Connection:
         self._emit(PlanEvent(calls, settings.max_cost))
         duck = Duck(self._catalog.cursor, self._media(settings))
         said = said or Said()
-        memory = Statistics.of(said.before.rates) if said.before else self._remembered(settings)
+        memory = Statistics.of(said.before.rates) if said.before else self._foresight.remembered(settings)
         run = said.run(
             text, settings, memory.values(), self._database() if semantic else None, is_read_only(self._catalog.cursor)
         )
@@ -541,7 +487,7 @@ class Connection:
                 memory=memory,
                 unit=unit,
                 on_estimate=self._estimated,
-                features=self._features(settings) if semantic else None,
+                features=self._vectors.of(settings, self._database()) if semantic else None,
                 draws=gate.draws,
                 cascade=cascade_of(settings, self._models) if semantic else None,
             )
@@ -600,15 +546,3 @@ def _positions(output: Output, ctx: Context) -> list[int]:
         return []
     unasked = set(ctx.unverified.tolist())
     return [i for i, rid in enumerate(output.rids.tolist()) if rid in unasked]
-
-
-def limit_of(plan: PhysicalPlan, settings: Settings) -> int | None:
-    """The calls that a query may make: the setting, else 128 where it has aggregates only and 256 where not."""
-    from uql.compiler.physical import Block
-
-    if settings.exact or settings.budget == "all":
-        return None
-    if settings.budget is not None:
-        return int(settings.budget)
-    aggregates = isinstance(plan, Block) and plan.aggregated and not plan.derived
-    return CALLS_AGGREGATE if aggregates else CALLS_ROWS

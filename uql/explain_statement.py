@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from uql.compiler.formats import Measured, Sampled, written
 from uql.compiler.physical import Block
 from uql.compiler.planner import plan
-from uql.connection import limit_of
 from uql.engine import Pilot, pilot
 from uql.explaining import explanation
+from uql.foresight import limit_of
 from uql.result import Result
 from uql.running import finished
 from uql.statements import text_outcome, text_table
@@ -32,13 +32,13 @@ def explain(con: Connection, piece: Explain, bound: BoundStatement, source: str)
     physical = plan(bound.query, settings.disabled_rules)
 
     def shown() -> list[str]:
-        return written(con._explained(bound, physical, settings), piece.format).splitlines()
+        return written(con._foresight.explained(bound, physical, settings), piece.format).splitlines()
 
     def run() -> Outcome:
         if piece.mode == "SAMPLE":
             return _sampled(con, bound, physical, settings, piece)
         if piece.mode == "ANALYZE":
-            predicted = con._explained(bound, physical, settings)  # before the run, which teaches
+            predicted = con._foresight.explained(bound, physical, settings)  # before the run, which teaches
             asked: dict[str, int] = {}
 
             def count(event: Any) -> None:
@@ -71,7 +71,7 @@ def explain(con: Connection, piece: Explain, bound: BoundStatement, source: str)
 def _sampled(con: Connection, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, piece: Explain) -> Outcome:
     """The plan priced with the answers for n random rows, which are paid for and kept."""
     calls = limit_of(plan, settings)
-    knowledge = con._knowledge(settings, calls)
+    knowledge = con._foresight.knowledge(settings, calls)
     sampled: Sampled | None = None
     outcome = text_outcome([], None)
     if isinstance(plan, Block) and plan.formula is not None:
