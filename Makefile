@@ -6,13 +6,14 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
-.PHONY: help install model test test-all check demo lint types generated startup bench-offline clean
+.PHONY: help install model test test-all test-oldest check demo lint types generated startup bench-offline clean
 
 help:
 	@echo 'make demo      fetch a local model and ask real questions of real text'
 	@echo 'make test      style, types, generated files, tests (a few minutes)'
 	@echo 'make test-all  the same with the slow tests'
-	@echo 'make check     what CI runs: test, then demo'
+	@echo 'make test-oldest  a part of the tests on the oldest DuckDB that is supported'
+	@echo 'make check     what CI runs: test, demo, test-oldest'
 	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes docs/benchmarks.md'
 	@echo 'make clean     remove what the build made; .venv and the model stay'
 
@@ -50,6 +51,16 @@ test: lint types generated model
 test-all: lint types generated model
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not local_model'
 	$(BIN)/python -m pytest -q -m local_model
+
+# The oldest DuckDB beside the newest one of .venv: what differs between them is in the catalog, the functions, the types.
+OLDEST := 1.4.4
+test-oldest: $(STAMP)
+	test -d build/duckdb-$(OLDEST) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+		--target build/duckdb-$(OLDEST) duckdb==$(OLDEST)
+	PYTHONPATH=build/duckdb-$(OLDEST) $(BIN)/python -c 'import duckdb; assert duckdb.__version__ == "$(OLDEST)", duckdb.__version__'
+	PYTHONPATH=build/duckdb-$(OLDEST) $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not local_model' \
+		tests/uql/test_catalog.py tests/uql/test_python.py tests/uql/test_functions.py tests/uql/test_render.py \
+		tests/engine/test_truth.py tests/engine/test_joins.py tests/engine/test_groups.py tests/engine/test_classify.py
 
 demo: $(STAMP)
 	$(BIN)/uql models pull
