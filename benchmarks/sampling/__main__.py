@@ -12,9 +12,11 @@ import sys
 
 from uql.benchmarks.datasets.labelled import predicates
 from uql.benchmarks.sampling.aggregates import HARD, count_table, group_table, sum_table
+from uql.benchmarks.sampling.noise import noise_table
 from uql.benchmarks.sampling.searches import guarantee_table, retrieval_table, speed_table
+from uql.benchmarks.sampling.soft import soft_table
 
-TABLES = ("count", "sum", "group", "retrieval", "guarantees", "speed")
+TABLES = ("count", "sum", "group", "retrieval", "guarantees", "noise", "soft", "speed")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = [p for p in known if not given.predicate or p.name in given.predicate]
     tables, examples = given.only or TABLES, given.examples == "on"
     if "count" in tables:
-        for budget in given.budget or [128]:
+        for budget in given.budget or ([128] if given.quick else [128, 256, 512]):
             count_table(chosen, budget, seeds, examples)
     if "sum" in tables:
         sum_table(chosen, 128, seeds, examples)
@@ -50,6 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
         retrieval_table([p for p in chosen if p in known[:HARD]], 256, max(3, seeds // 10), examples)
     if "guarantees" in tables:
         guarantee_table(chosen, seeds, 0.95)
+    if "noise" in tables:
+        noise_table(max(20, seeds // 4))
+    if "soft" in tables:
+        soft_table(max(20, seeds // 4))
     if "speed" in tables:
         speed_table()
     return 0
