@@ -303,7 +303,7 @@ class Connection:
             return Result(
                 lambda: self._run(bound, lambda: work(said), settings),
                 lambda: self._explained_text(bound, settings),
-                lambda: self._quoted(self._planned(bound, settings), settings),
+                lambda: self._foresight.quoted(self._planned(bound, settings), settings),
                 source,
                 self._store(source),
                 lambda run: result(Said(said.text, said.parameters, find(run, settings.ledger))),
@@ -322,7 +322,7 @@ class Connection:
     def _explained_text(self, bound: BoundStatement, settings: Settings) -> str:
         from uql.compiler.explain import text
 
-        return text(self._explained(bound, self._planned(bound, settings), settings))
+        return text(self._foresight.explained(bound, self._planned(bound, settings), settings))
 
     # ---------------------------------------------------------------------------------------------------------- runs
     def _run(self, bound: BoundStatement, work: Callable[[], Outcome], settings: Settings) -> Outcome:
