@@ -37,6 +37,8 @@ class Reference:
         kind: rows, set, value, which_image, human_text, human_list; None: there is no answer.
         benchmark: the part of the suite.
         scope: the tables it is asked of.
+        source: of the answer.
+        workflow: sequential or parallel, where M²EX says so.
     """
 
     id: str
@@ -48,6 +50,7 @@ class Reference:
     benchmark: str
     scope: str
     source: str = ""
+    workflow: str = ""
 
 
 def references(shared: Path, suite: str) -> list[Reference]:
@@ -55,12 +58,13 @@ def references(shared: Path, suite: str) -> list[Reference]:
     folder = shared / suite
     with duckdb.connect() as con:
         rows = con.execute(
-            "SELECT q.question_id, question, output_type, modalities, answer, answer_kind, benchmark, scope, gt_source "
+            "SELECT q.question_id, question, output_type, modalities, answer, answer_kind, benchmark, scope, gt_source, "
+            "json_extract_string(meta, '$.workflow') "
             f"FROM '{folder}/questions.parquet' q LEFT JOIN '{folder}/answers.parquet' a USING (question_id) ORDER BY 1"
         ).fetchall()
     return [
-        Reference(i, q, str(o), tuple(m or ()), _parsed(a), k, b, s or "", g or "")
-        for i, q, o, m, a, k, b, s, g in rows
+        Reference(i, q, str(o), tuple(m or ()), _parsed(a), k, b, s or "", g or "", w or "")
+        for i, q, o, m, a, k, b, s, g, w in rows
     ]
 
 
@@ -141,7 +145,7 @@ def equal(tables: tuple[pa.Table, ...], reference: Reference) -> bool:
     if isinstance(answer, dict) and "series_must" in answer:
         return _within(table, answer)
     values = [value for row in table.to_pylist() for value in row.values()]
-    return len(values) == 1 and _key(values[0]) == _key(_number(answer))
+    return len(values) == 1 and key_of(values[0]) == key_of(_number(answer))
 
 
 def _same_rows(table: pa.Table, answer: dict[str, Any]) -> bool:
@@ -150,12 +154,12 @@ def _same_rows(table: pa.Table, answer: dict[str, Any]) -> bool:
     columns = [names.get(str(column).lower()) for column in answer["columns"]]
     if any(column is None for column in columns):
         return False
-    found = Counter(tuple(_key(row[c]) for c in columns if c is not None) for row in table.to_pylist())
+    found = Counter(tuple(key_of(row[c]) for c in columns if c is not None) for row in table.to_pylist())
     readings = [
         answer["rows"],
         *([answer["rows_other_century_reading"]] if "rows_other_century_reading" in answer else []),
     ]
-    return any(found == Counter(tuple(_key(v) for v in row) for row in rows) for rows in readings)
+    return any(found == Counter(tuple(key_of(v) for v in row) for row in rows) for rows in readings)
 
 
 def _within(table: pa.Table, answer: dict[str, Any]) -> bool:
@@ -175,7 +179,7 @@ def _number(value: Any) -> Any:
         return value
 
 
-def _key(value: Any) -> Any:
+def key_of(value: Any) -> Any:
     """A value in the form in which two are compared: numbers to six digits, dates as text."""
     if isinstance(value, bool):
         return value

@@ -9,18 +9,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uql
 from uql.benchmarks.nl import ehrxqa, metrics, plans, worlds
-from uql.benchmarks.nl.references import Reference, _key, equal, references, within_labels
+from uql.benchmarks.nl.references import Reference, key_of, equal, references, within_labels
 from uql.nl.measures import coverage, exact, hit, token_f1
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.connection import Connection
+    from uql.llm.providers.base import Provider
     from uql.nl.answer import Answer
+
+    Model: TypeAlias = str | Provider | None  # that reads where a suite has no reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Suite:
     name: str
     about: str
     questions: Callable[[Path], list[Asked]]
-    connection: Callable[[str, Path, Path, str | None], Connection]
+    connection: Callable[[str, Path, Path, Model], Connection]
     judge: Callable[[Answer, Asked], Score]
     reader: str = "model"
     absent: str = ""
@@ -106,6 +109,7 @@ def _known(name: str) -> Callable[[Path], list[Asked]]:
                     str(r.kind),
                     place,
                     needed[r.id],
+                    r.workflow,
                 )
             )
         return found
@@ -113,8 +117,8 @@ def _known(name: str) -> Callable[[Path], list[Asked]]:
     return questions
 
 
-def _with_reader(name: str) -> Callable[[str, Path, Path, str | None], Connection]:
-    def connection(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+def _with_reader(name: str) -> Callable[[str, Path, Path, Model], Connection]:
+    def connection(place: str, shared: Path, work: Path, model: Model) -> Connection:
         made = worlds.rotowire(shared, work, few=True) if place == "few" else worlds.WORLDS[name](shared, work)
         con = uql.connect(model=f"oracle:{made.oracle}", ledger=":memory:", budget="all")
         made.fill(con)
@@ -150,7 +154,7 @@ def same(table: pa.Table, reference: Reference) -> bool:
         return bool(table.num_columns) and equal((table,), reference)
     rows = table.slice(0, 5_000).to_pylist()
     columns = [
-        [_key(row[name]) for row in rows]
+        [key_of(row[name]) for row in rows]
         for name in table.column_names
         if not any(isinstance(row[name], bytes) for row in rows)
     ]
@@ -160,7 +164,7 @@ def same(table: pa.Table, reference: Reference) -> bool:
     ]
     widths = {len(answer["columns"])} | ({1} if reference.output == "value" else set())
     for width, reading in itertools.product(sorted(widths, reverse=True), readings):
-        wanted = Counter(tuple(_key(value) for value in row[:width]) for row in reading)
+        wanted = Counter(tuple(key_of(value) for value in row[:width]) for row in reading)
         for chosen in itertools.permutations(columns[:8], width):
             if Counter(zip(*chosen, strict=True)) == wanted:
                 return True
@@ -188,7 +192,7 @@ def _tatqa(shared: Path) -> list[Asked]:
     return [Asked(i, q, tuple(m), o, (_parsed(a), s or ""), "tatqa", place=c) for i, q, m, o, c, a, s in rows]
 
 
-def _tatqa_tables(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+def _tatqa_tables(place: str, shared: Path, work: Path, model: Model) -> Connection:
     """The table of a context as `report`, one column a column of the page, and its paragraphs."""
     import pyarrow as pa
 
@@ -229,7 +233,7 @@ def _nvbench(shared: Path) -> list[Asked]:
     return [Asked(i, q, tuple(m), o, json.loads(a), "chart", place=d) for i, q, m, o, d, a in rows]
 
 
-def _nvbench_tables(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+def _nvbench_tables(place: str, shared: Path, work: Path, model: Model) -> Connection:
     con = uql.connect(model=model, ledger=":memory:")
     path = shared / "nvbench" / "tables.parquet"
     found = con.sql(
@@ -258,7 +262,7 @@ def _sembench(shared: Path) -> list[Asked]:
     ]
 
 
-def _sembench_tables(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+def _sembench_tables(place: str, shared: Path, work: Path, model: Model) -> Connection:
     from uql.benchmarks.sembench.scenarios import mmqa
 
     scenario = mmqa(shared, work, 0.0)
@@ -272,11 +276,13 @@ def judge_set(answer: Answer, asked: Asked) -> Score:
     """F1 of the rows returned against those of the answer, by SemBench's measure; the best of the results counts."""
     from uql.benchmarks.sembench.scores import f1
 
-    wanted = [tuple(map(_key, row)) if isinstance(row, list) else (_key(row),) for row in _rows(asked.reference.answer)]
+    wanted = [
+        tuple(map(key_of, row)) if isinstance(row, list) else (key_of(row),) for row in _rows(asked.reference.answer)
+    ]
     best = 0.0
     for output in answer.results.values():
         if output.table is not None and wanted:
-            rows = [tuple(_key(value) for value in row.values()) for row in output.table.slice(0, 5_000).to_pylist()]
+            rows = [tuple(key_of(value) for value in row.values()) for row in output.table.slice(0, 5_000).to_pylist()]
             width = len(wanted[0])
             best = max(
                 [
@@ -315,7 +321,7 @@ def _ehrxqa(shared: Path) -> list[Asked]:
     return found
 
 
-def _ehrxqa_tables(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+def _ehrxqa_tables(place: str, shared: Path, work: Path, model: Model) -> Connection:
     made = ehrxqa.world(work)
     con = uql.connect(model=f"oracle:{made.oracle}", ledger=":memory:", budget="all")
     made.fill(con)
@@ -329,7 +335,7 @@ def _titles(name: str) -> Callable[[Path], list[Asked]]:
     return questions
 
 
-def _nothing(place: str, shared: Path, work: Path, model: str | None) -> Connection:
+def _nothing(place: str, shared: Path, work: Path, model: Model) -> Connection:
     raise ValueError("the evidence of this suite is not there: it can only be routed")
 
 
@@ -394,7 +400,7 @@ SUITES = {
 
 
 @contextmanager
-def opened(suite: Suite, question: Asked, shared: Path, work: Path, model: str | None) -> Iterator[Connection]:
+def opened(suite: Suite, question: Asked, shared: Path, work: Path, model: Model) -> Iterator[Connection]:
     """A connection with the tables of a question."""
     work.mkdir(parents=True, exist_ok=True)
     con = suite.connection(question.place, shared, work, model)

@@ -1,0 +1,120 @@
+"""`python -m uql.benchmarks.nl plans | ehrxqa | routing | ask | report`.
+
+`plans`: the plans written by hand with readers of the labels. `ehrxqa`: one statement a question over a hospital of 18 tables.
+`routing`: which modality. `ask SUITE --model M --system S`: questions answered by a system; rows go to a file and are not made twice.
+`report`: the papers' tables from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from uql.benchmarks.nl import ehrxqa, handwritten, report, routing, systems
+from uql.benchmarks.nl.suites import SUITES
+
+WHAT = ("plans", "ehrxqa", "routing", "ask", "report")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints the tables. Exit code 1 where fewer than 98 % of the plans by hand are right; 2 where the data is not there."""
+    parser = argparse.ArgumentParser(prog="uql.benchmarks.nl", description=__doc__)
+    parser.add_argument("what", choices=WHAT)
+    parser.add_argument(
+        "suites",
+        nargs="*",
+        default=[],
+        help=f"for plans of {', '.join(handwritten.SUITES)}; for ask of {', '.join(SUITES)}",
+    )
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("UQL_DATA", "../shared/data")))
+    parser.add_argument("--model", help="that plans")
+    parser.add_argument(
+        "--system", action="append", choices=systems.SYSTEMS, help="several times for several; dag by default"
+    )
+    parser.add_argument("--limit", type=int, help="questions a suite at most, evenly spread")
+    parser.add_argument("--router", type=Path, help="of `uql router train`, for stat_router and ml_router")
+    parser.add_argument("--rows", type=Path, default=Path("nl-rows.jsonl"), help="where the rows of ask are kept")
+    given = parser.parse_args(arguments)
+    shared = given.data.resolve()
+    if not (shared / "rotowire").is_dir():
+        print(f"no data in {shared}: set UQL_DATA or --data", file=sys.stderr)
+        return 2
+    known = handwritten.SUITES if given.what == "plans" else tuple(SUITES)
+    unknown = [name for name in given.suites if name not in known]
+    if unknown:
+        parser.error(f"there is no suite {unknown[0]}; there are {', '.join(known)}")
+    match given.what:
+        case "plans":
+            return _plans(given.suites or list(known), shared)
+        case "ehrxqa":
+            with tempfile.TemporaryDirectory() as work:
+                print(ehrxqa.report(ehrxqa.run(shared, Path(work))))
+        case "routing":
+            from uql.nl.routers import embedder_of
+
+            print(routing.report([routing.run(name, shared, embedder_of(None)) for name in ("mmqa-routing", "m2qa")]))
+        case "ask":
+            return _ask(given, shared)
+        case "report":
+            print(report.tables(systems.read(given.rows), given.model))
+    return 0
+
+
+def _plans(suites: list[str], shared: Path) -> int:
+    right = judged = 0
+    for name in suites:
+        rows = handwritten.run(name, shared)
+        print(handwritten.report(name, rows), flush=True)
+        right += sum(bool(r.right) for r in rows)
+        judged += sum(r.right is not None for r in rows)
+    print(f"all: {right} of {judged} answers equal the reference ({right / max(1, judged):.1%})")
+    return 0 if right >= 0.98 * judged else 1
+
+
+def _ask(given: argparse.Namespace, shared: Path) -> int:
+    router = None
+    if given.router is not None:
+        from uql.nl.routers import load_router
+
+        router = load_router(given.router)
+    for suite in given.suites or list(SUITES):
+        for system in given.system or ["dag"]:
+            why = systems.reason(suite, system, given.model)
+            if not why and system in systems.ROUTERS and router is None:
+                why = "needs --router"
+            if why:
+                print(f"{suite}, {system}: not run: {why}", flush=True)
+                continue
+            known = systems.read(given.rows)
+            systems.run(
+                suite,
+                shared,
+                system=system,
+                model=given.model,
+                limit=given.limit,
+                router=router,
+                done=known,
+                tell=_told(given.rows),
+            )
+    print(report.tables(systems.read(given.rows), given.model))
+    return 0
+
+
+def _told(path: Path) -> Callable[[systems.Row], None]:
+    def tell(row: systems.Row) -> None:
+        systems.write(path, [row])
+        mark = "right" if row.right == 1.0 else f"wrong ({row.error})"
+        print(
+            f"{row.suite} {row.question} {row.system}: {mark}, {row.calls} calls, {row.seconds:.1f} s: {row.said[:80]}",
+            flush=True,
+        )
+
+    return tell
+
+
+if __name__ == "__main__":
+    sys.exit(main())

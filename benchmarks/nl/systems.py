@@ -1,0 +1,239 @@
+"""The systems that answer the questions of a suite, and what is told of each answer.
+
+`dag`, `meta`, `interleaved` are the three modes; the others are Meta Engine with one adapter alone (the baselines of the papers) and its
+ablations. All need a model that plans; the suite's own reader answers what is asked of texts and images, so that planning is measured apart
+from reading. `uql.benchmarks.nl.handwritten` measures what the language can express, without a model.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uql.benchmarks.nl import metrics
+from uql.benchmarks.nl.suites import SUITES, Asked, Score, opened
+from uql.errors import UQLError
+
+if TYPE_CHECKING:
+    from uql.llm.providers.base import Provider
+    from uql.nl.answer import Answer
+
+BASELINES = ("single_model", "structgpt", "lotus", "dspy", "llamaindex")
+ABLATIONS = ("no_aggregator", "no_decomposer", "no_checker")
+MODES = ("dag", "meta", "interleaved")
+ROUTERS = ("stat_router", "ml_router")
+SYSTEMS = (*MODES, *ROUTERS, *ABLATIONS, "uql_alone", *BASELINES)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question answered by one system.
+
+    Attributes:
+        suite, question, system, model: which.
+        modalities, output, workflow: of the question.
+        valid: the plan is (DECISIONS.md §8); None: the system makes none.
+        right, em, f1, hit, coverage, chart, series: measures, 0 to 1.
+        error: CAESURA's kind, where the answer is wrong.
+        tries: at a plan; attempts: operators and adapters tried; replans.
+        steps, calls, tokens, seconds, usd: what it took.
+        said: the answer, or why there is none.
+    """
+
+    suite: str
+    question: str
+    system: str
+    model: str
+    modalities: tuple[str, ...]
+    output: str
+    workflow: str
+    valid: float | None
+    right: float
+    em: float
+    f1: float
+    hit: float
+    coverage: float
+    chart: float | None
+    series: float | None
+    error: str
+    tries: int
+    attempts: int
+    replans: int
+    steps: int
+    calls: int
+    tokens: int
+    seconds: float
+    usd: float | None
+    said: str
+
+
+def reason(suite: str, system: str, model: str | Provider | None) -> str:
+    """Why a system cannot be run on a suite; "" where it can."""
+    from uql.nl.adapters import available
+
+    found = SUITES[suite]
+    if found.absent:
+        return found.absent
+    if model is None:
+        return "needs a model that plans: --model"
+    if system in BASELINES and system not in available():
+        return f"not installed: uql adapters install {system}"
+    return ""
+
+
+def options_of(system: str, router: Any = None) -> dict[str, Any]:
+    """The options of `ask` that make a system."""
+    from uql.nl.adapters import in_process, open_adapter
+
+    if system in ("dag", "interleaved"):
+        return {"mode": system}
+    made: dict[str, Any] = {"mode": "meta", "adapters": in_process(), "aggregate": True}
+    if system == "meta":
+        return made
+    if system in ROUTERS:
+        return made | {"router": router}
+    if system == "no_decomposer":
+        return made | {"decomposer": False}
+    if system == "no_checker":
+        return made | {"checker": False}
+    if system == "no_aggregator":
+        return made | {"aggregate": False}
+    name = "uql" if system == "uql_alone" else system
+    return made | {"adapters": {name: open_adapter(name)}}
+
+
+def run(
+    suite: str,
+    shared: Path,
+    *,
+    system: str = "dag",
+    model: str | Provider | None = None,
+    limit: int | None = None,
+    only: Sequence[str] = (),
+    router: Any = None,
+    done: Sequence[Row] = (),
+    tell: Callable[[Row], None] = lambda row: None,
+) -> list[Row]:
+    """Asks the questions of a suite.
+
+    Args:
+        model: that plans, and reads where the suite has no reader.
+        limit: questions at most, evenly spread over the suite.
+        only: their ids instead.
+        router: for the systems that take one.
+        done: rows of an earlier run that are not made again.
+        tell: is told each row as it is made.
+    Raises: ValueError where the system cannot be run, with the reason.
+    """
+    why = reason(suite, system, model)
+    if why:
+        raise ValueError(f"{system} on {suite}: {why}")
+    found = SUITES[suite]
+    questions = _chosen(found.questions(shared), limit, only)
+    called = model if isinstance(model, str) else getattr(model, "name", "")
+    there = {(row.question, row.system, row.model) for row in done if row.suite == suite}
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, asked in enumerate(questions):
+            if (asked.id, system, called) in there:
+                continue
+            with opened(found, asked, shared, Path(folder) / str(number), model) as con:
+                given = options_of(system, router)
+                if found.reader == "labels":
+                    given["planner"] = model
+                tables = con.catalog.names()
+                began = time.perf_counter()
+                try:
+                    answer = con.ask(asked.words, **given)
+                except UQLError as error:
+                    rows.append(
+                        _failed(suite, asked, system, called, str(error).splitlines()[0], time.perf_counter() - began)
+                    )
+                else:
+                    rows.append(_row(suite, asked, system, called, answer, tables))
+            tell(rows[-1])
+    return rows
+
+
+def _chosen(questions: list[Asked], limit: int | None, only: Sequence[str]) -> list[Asked]:
+    if only:
+        return [q for q in questions if q.id in only]
+    if limit is None or limit >= len(questions):
+        return questions
+    return [questions[i * len(questions) // limit] for i in range(limit)]
+
+
+def _row(suite: str, asked: Asked, system: str, model: str, answer: Answer, tables: Sequence[str]) -> Row:
+    score = SUITES[suite].judge(answer, asked)
+    plots = "plot" in asked.output
+    makes = answer.mode != "meta"
+    valid = float(metrics.valid(answer, tables, asked.needed)) if makes else None
+    wrong = "" if score.right == 1.0 else metrics.error_kind(answer, asked.modalities, plots, tables, asked.needed)
+    cost = answer.cost
+    return Row(
+        suite,
+        asked.id,
+        system,
+        model,
+        asked.modalities,
+        asked.output,
+        asked.workflow,
+        valid,
+        *_measures(score),
+        wrong,
+        answer.tries,
+        sum(step.attempts for step in answer.steps),
+        answer.replans,
+        len(answer.steps),
+        cost.calls,
+        cost.input_tokens + cost.output_tokens,
+        round(answer.seconds, 3),
+        cost.usd,
+        (answer.text or answer.cannot)[:200],
+    )
+
+
+def _measures(score: Score) -> tuple[float, float, float, float, float, float | None, float | None]:
+    return score.right, score.em, score.f1, score.hit, score.coverage, score.chart, score.series
+
+
+def _failed(suite: str, asked: Asked, system: str, model: str, why: str, seconds: float) -> Row:
+    nothing = _measures(Score())
+    return Row(
+        suite, asked.id, system, model, asked.modalities, asked.output, asked.workflow, 0.0, *nothing, metrics.KINDS[4], 0, 0, 0, 0, 0, 0,
+        round(seconds, 3), None, why[:200],
+    )  # fmt: skip
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Appends rows as lines of JSON."""
+    with path.open("a", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(asdict(row)) + "\n")
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of a file of `write`; none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8") as file:
+        return [Row(**{**held, "modalities": tuple(held["modalities"])}) for held in map(_line, file) if held]
+
+
+def _line(text: str) -> Mapping[str, Any]:
+    held: Mapping[str, Any] = json.loads(text) if text.strip() else {}
+    return held
+
+
+def by_system(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """The rows of each system, in the order of SYSTEMS, then those of others."""
+    names = dict.fromkeys([*SYSTEMS, *(row.system for row in rows)])
+    for name in names:
+        held = [row for row in rows if row.system == name]
+        if held:
+            yield name, held

@@ -1,0 +1,109 @@
+"""The suites of questions, the systems that answer them, and the tables of the results."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llm.scripted import Scripted
+
+from uql.benchmarks.nl import __main__ as command
+from uql.benchmarks.nl import ehrxqa, report, routing, systems
+from uql.benchmarks.nl.suites import SUITES, opened
+from uql.llm.providers.base import Answer, Request
+from uql.llm.questions import Write
+
+SHARED = Path(os.environ.get("UQL_DATA", "../shared/data")).resolve()
+pytestmark = pytest.mark.skipif(not (SHARED / "rotowire").is_dir(), reason="no data: set UQL_DATA")
+
+
+def planner(sql: str) -> Scripted:
+    """A model whose every plan is one statement."""
+
+    def script(request: Request, number: int) -> list[Answer]:
+        node = {"kind": "uql", "name": "found", "sql": sql}
+        replies: dict[str, Any] = {"planner": {"cannot": "", "nodes": [node]}}
+        return [Answer(replies.get(q.task, {}) if isinstance(q, Write) else None) for q in request.questions]
+
+    return Scripted(script)
+
+
+@pytest.mark.parametrize("name", sorted(SUITES))
+def test_every_suite_has_questions_and_the_first_has_its_tables(name: str, tmp_path: Path) -> None:
+    suite = SUITES[name]
+    questions = suite.questions(SHARED)
+    assert len({q.id for q in questions}) == len(questions) >= 10
+    if suite.absent:
+        assert "routing only" in systems.reason(name, "dag", "local")
+        return
+    with opened(suite, questions[0], SHARED, tmp_path, f"oracle:{tmp_path}/none.toml") as con:
+        held = con.catalog.names()
+        assert held and set(questions[0].needed) <= {table.lower() for table in held}
+
+
+def test_a_question_is_planned_by_the_model_and_read_by_the_suite(tmp_path: Path) -> None:
+    sql = "SELECT title, inception FROM paintings ORDER BY inception DESC LIMIT 1"
+    right = systems.run("artwork", SHARED, model=planner(sql), only=["art101-000"])
+    assert [(r.right, r.valid, r.error, r.tries) for r in right] == [(0.0, 1.0, "illogical or missing step", 1)]
+    sql = "SELECT title, inception, img_path FROM paintings ORDER BY inception LIMIT 1"
+    right = systems.run("artwork", SHARED, model=planner(sql), only=["art101-000"])
+    assert [(r.right, r.valid, r.error) for r in right] == [(1.0, 1.0, "")]
+    path = tmp_path / "rows.jsonl"
+    systems.write(path, right)
+    assert systems.read(path) == right
+    text = report.tables(right, "scripted")
+    for title in (
+        "Meta Engine, table 2",
+        "table 6",
+        "CAESURA, table 1",
+        "CAESURA, table 2",
+        "M²EX, table 1",
+        "M²EX, table 3",
+    ):
+        assert title in text
+    assert "100.0%" in text
+
+
+def test_what_cannot_be_run_has_its_reason() -> None:
+    assert systems.reason("artwork", "dag", None) == "needs a model that plans: --model"
+    assert "routing only" in systems.reason("m2qa", "dag", "local")
+    with pytest.raises(ValueError, match="needs a model"):
+        systems.run("artwork", SHARED)
+    assert "needs a model that plans" in report.tables([], None)
+
+
+def test_the_hospital_is_the_same_for_a_seed_and_one_statement_answers_a_question(tmp_path: Path) -> None:
+    assert ehrxqa.tables(3) == ehrxqa.tables(3) != ehrxqa.tables(4)
+    questions = ehrxqa.questions(SHARED)
+    assert (
+        len(questions) == 100
+        and {q.scope for q in questions} == {"image", "table", "table+image"}
+        and len(ehrxqa.SCHEMA) == 18
+    )
+    rows = ehrxqa.run(SHARED, tmp_path, count=12)
+    assert all(row.right for row in rows), ehrxqa.report(rows)
+    assert {row.calls > 0 for row in rows if "image" in row.scope} >= {True}
+
+
+def test_routing_learns_the_modality_of_real_questions() -> None:
+    class Hashed:
+        name = "hashed"
+
+        def embed(self, texts: Any) -> Any:
+            out = np.zeros((len(texts), 256), np.float32)
+            for i, text in enumerate(texts):
+                for word in (text or "").lower().split():
+                    out[i, sum(ord(c) * 31**k for k, c in enumerate(word)) % 256] += 1.0
+            return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-9)
+
+    found = routing.run("mmqa-routing", SHARED, Hashed())
+    assert found.network > found.majority + 0.05 and found.tried > 500
+
+
+def test_the_command_says_what_it_cannot_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert command.main(["ask", "m2qa", "--data", str(SHARED), "--rows", str(tmp_path / "r")]) == 0
+    assert "m2qa, dag: not run: its evidence" in capsys.readouterr().out
+    assert command.main(["plans", "--data", str(tmp_path)]) == 2
