@@ -22,7 +22,7 @@ Style = Literal["short", "full"]
 SPEAKS = 10  # values of a result that is written as it is
 SHOWN_ROWS = 20
 FINDING_CHARS = 2_400
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w])")
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)

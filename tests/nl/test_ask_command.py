@@ -1,0 +1,92 @@
+"""`uql ask`: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+from nl.shop import database
+
+from uql.cli import main
+
+REPLY = """[[reply]]
+task = "planner"
+again = true
+json = '{"cannot": "%s", "nodes": [%s]}'
+"""
+COUNT = '{"kind": "uql", "name": "n", "sql": "SELECT city, count(*) AS shops FROM shops GROUP BY city ORDER BY city"}'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("UQL_LEDGER", ":memory:")
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("shop.duckdb") as con:
+        con.register("given", database().sql("FROM shops").to_arrow_table())
+        con.execute("CREATE TABLE shops AS FROM given")
+    (tmp_path / "plan.toml").write_text(REPLY % ("", COUNT))
+    (tmp_path / "cannot.toml").write_text(REPLY % ("there are no prices", ""))
+    return tmp_path
+
+
+def ask(*words: str, script: str = "plan.toml") -> int:
+    return main(["ask", *words, "--model", f"scripted:{script}", "--no-progress"])
+
+
+def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("shop.duckdb", "How many shops are in each city?", "--uql") == 0
+    said = capsys.readouterr()
+    assert "Leeds" in said.out and "SELECT city, count(*) AS shops FROM shops" in said.out and "TO n;" in said.out
+    assert "calls" in said.err and "calls" not in said.out
+
+
+def test_json_holds_answer_plan_steps_and_cost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("shop.duckdb", "How many shops are in each city?", "--json") == 0
+    held = json.loads(capsys.readouterr().out)
+    assert held["value"] == [{"city": "Leeds", "shops": 2}, {"city": "York", "shops": 1}]
+    assert [s["state"] for s in held["steps"]] == ["done", "done", "done"] and held["cost"]["calls"] == 1
+
+
+def test_a_folder_holds_the_tables_and_the_uql(folder: Path) -> None:
+    assert ask("shop.duckdb", "How many shops are in each city?", "-o", "out") == 0
+    assert (folder / "out" / "n.csv").read_text() == "city,shops\nLeeds,2\nYork,1\n"
+    assert (folder / "out" / "answer.uql").read_text().startswith("SELECT city")
+
+
+def test_a_plan_is_printed_with_its_price_and_not_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("shop.duckdb", "How many shops are in each city?", "--plan") == 0
+    said = capsys.readouterr()
+    assert "n: uql\n" in said.out and "price: about 0 calls" in said.out
+
+
+def test_a_file_is_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("s.csv").write_text("city\nOslo\n")
+    assert ask("--table", "shops=s.csv", "How many shops are in each city?") == 0
+    assert "Oslo" in capsys.readouterr().out
+
+
+def test_a_question_that_cannot_be_answered_ends_with_1_and_its_reason(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask("shop.duckdb", "What does a kettle cost?", script="cannot.toml") == 1
+    said = capsys.readouterr()
+    assert said.out == "" and "there are no prices" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["missing.duckdb", "How many?"], "there is no database missing.duckdb"),
+        (["a", "b", "c"], "put the question in quotes"),
+        (["shop.duckdb", "How many?", "--mode", "fast"], "mode = 'fast' is not possible"),
+        (["How many?", "--table", "shops"], "is not NAME=FILE"),
+        (["shop.duckdb", "How many?", "-o", "plan.toml"], "is not a folder"),
+    ],
+)
+def test_a_wrong_command_line_ends_with_2(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    assert ask(*words) == 2
+    assert message in capsys.readouterr().err

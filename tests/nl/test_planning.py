@@ -1,0 +1,328 @@
+"""Plans before they run: clauses as text, replies as nodes, checks of every node, examples, pricing of words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uql.errors import QuestionError
+from uql.nl import clauses, forms
+from uql.nl.aggregator import Finding, citations, speaks
+from uql.nl.checks import check_plan
+from uql.nl.context import Source
+from uql.nl.dag import NodeKind
+from uql.nl.examples import examples_text, texts
+from uql.nl.execution import Output
+from uql.nl.operators import fallback, ranked
+from uql.nl.prompts.planner import clauses_form
+from uql.nl.prompts.plans import EXAMPLES, Example
+from uql.schema import Field, Modality
+from uql.settings import Settings
+
+FIELDS = {
+    "shops": (
+        Field("id", "INTEGER"),
+        Field("name", "VARCHAR"),
+        Field("open", "BOOLEAN"),
+        Field("tags", "VARCHAR[]"),
+        Field("since", "DATE"),
+    ),
+    "letters": (Field("shop_id", "INTEGER"), Field("letter", "VARCHAR", Modality.TEXT)),
+    "photos": (Field("shop_id", "INTEGER"), Field("photo", "BLOB", Modality.IMAGE)),
+}
+SOURCES = {name: Source(name, name, fields, 100) for name, fields in FIELDS.items()}
+COLUMNS = [f"{t}.{f.name}" for t, fields in FIELDS.items() for f in fields if f.type != "BLOB"]
+
+
+def sources_of(example: Example) -> dict[str, Source]:
+    kinds = {"TEXT": ("VARCHAR", Modality.TEXT), "IMAGE": ("BLOB", Modality.IMAGE)}
+    made = {}
+    for table, columns in example.tables.items():
+        fields = tuple(Field(c, *kinds.get(kind, (kind, Modality.STRUCTURED))) for c, kind in columns.items())
+        made[table] = Source(table, table, fields, 100)
+    return made
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.question)
+def test_every_example_is_a_valid_plan_in_text(example: Example) -> None:
+    sources = sources_of(example)
+    plan = forms.from_json({"nodes": texts(example)}, {n: s.fields for n, s in sources.items()})
+    assert check_plan(plan, sources, Settings()).problems == ()
+
+
+def test_the_nearest_examples_are_shown_the_nearest_last() -> None:
+    shown = examples_text("How many books came out after 2001?", "text", None, most=2)
+    assert shown.count("Question: ") == 2 and shown.rindex("after 1990") > shown.index("Question: ")
+    assert '"sql":"SELECT count(*) AS n FROM books WHERE year > 1990"' in shown
+
+
+def query(**clause: object) -> dict[str, object]:
+    empty = {
+        "from": "shops",
+        "join": [],
+        "where": [],
+        "ask": [],
+        "select": [],
+        "group_by": [],
+        "order_by": [],
+        "limit": 0,
+    }
+    return {**empty, **clause}
+
+
+def item(column: str, agg: str = "none", name: str = "x", read: str = "", kind: str = "text") -> dict[str, str]:
+    return {"column": column, "read": read, "type": kind, "agg": agg, "as": name}
+
+
+@pytest.mark.parametrize(
+    ("clause", "sql"),
+    [
+        (query(select=[item("shops.name")]), "SELECT name FROM shops"),
+        (query(select=[item("*", "count", "n")]), "SELECT count(*) AS n FROM shops"),
+        (
+            query(select=[item("shops.name"), item("*", "count", "n")]),
+            "SELECT name, count(*) AS n FROM shops GROUP BY name",
+        ),
+        (
+            query(select=[item("shops.name")], where=[{"column": "shops.open", "op": "=", "value": "yes"}]),
+            "SELECT name FROM shops WHERE open = TRUE",
+        ),
+        (
+            query(select=[item("shops.name")], where=[{"column": "shops.tags", "op": "contains", "value": "tea"}]),
+            "SELECT name FROM shops WHERE list_contains(tags, 'tea')",
+        ),
+        (
+            query(select=[item("shops.name")], where=[{"column": "shops.since", "op": ">", "value": "1990"}]),
+            "SELECT name FROM shops WHERE since > '1990-01-01'",
+        ),
+        (
+            query(
+                select=[item("shops.name")],
+                where=[{"column": "shops.id", "op": "<", "value": "3"}],
+                order_by=[{"by": "name", "desc": True}],
+                limit=2,
+            ),
+            "SELECT name FROM shops WHERE id < 3 ORDER BY name DESC LIMIT 2",
+        ),
+        (
+            query(
+                select=[item("read", "avg", "mean", "the number of complaints")],
+                join=[{"table": "letters", "left": "shops.id", "right": "letters.shop_id"}],
+            ),
+            'SELECT avg(CAST(PROMPT "the number of complaints" AS DOUBLE)) AS mean FROM shops JOIN letters ON shops.id = letters.shop_id',
+        ),
+        (
+            query(
+                select=[item("shops.name")],
+                ask=['it shows a "sale"'],
+                join=[{"table": "photos", "left": "shops.name", "right": "shops.name"}],
+            ),
+            "SELECT shops.name FROM shops CROSS JOIN photos WHERE PROMPT \"it shows a 'sale'\"",
+        ),
+        (
+            query(select=[item("shops.name")], where=[{"column": "shops.name", "op": "=", "value": "O'Neil"}]),
+            "SELECT name FROM shops WHERE name = 'O''Neil'",
+        ),
+    ],
+)
+def test_clauses_become_a_statement(clause: dict[str, object], sql: str) -> None:
+    assert clauses.statement(clause, FIELDS) == sql
+
+
+def test_a_column_of_no_table_that_is_read_is_named_with_the_right_ones() -> None:
+    with pytest.raises(QuestionError, match=r"no column letters.letter in shops") as error:
+        clauses.statement(query(select=[item("letters.letter")]), FIELDS)
+    assert "shops.id" in str(error.value)
+
+
+rows = st.lists(
+    st.builds(
+        item,
+        st.sampled_from([*COLUMNS, "*", "read"]),
+        st.sampled_from(clauses.AGGREGATES),
+        st.sampled_from(["a", "b", "name"]),
+        st.sampled_from(["the price", ""]),
+        st.sampled_from(clauses.TYPES),
+    ),
+    min_size=1,
+    max_size=3,
+)
+conditions = st.lists(
+    st.fixed_dictionaries(
+        {"column": st.sampled_from(COLUMNS), "op": st.sampled_from(clauses.OPS), "value": st.text(max_size=8)}
+    ),
+    max_size=2,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows, conditions, st.lists(st.text(min_size=1, max_size=12), max_size=2), st.integers(0, 5))
+def test_what_the_grammar_allows_is_harmless_and_nearly_always_parses(
+    select: list[dict[str, str]], where: list[dict[str, str]], ask: list[str], limit: int
+) -> None:
+    """Whatever text stands in the values, the statement that comes of it is one query over the tables given, or it is refused."""
+    from uql.errors import GuardError
+    from uql.nl.guard import check_uql
+
+    joins = [{"table": t, "left": "shops.id", "right": f"{t}.shop_id"} for t in ("letters", "photos")]
+    text = clauses.statement(query(select=select, where=where, ask=ask, join=joins, limit=limit), FIELDS)
+    try:
+        check_uql(text, list(FIELDS))
+    except GuardError as error:
+        assert any(c in "{}\0" or not c.isprintable() for a in [*ask, *(w["value"] for w in where)] for c in a), (
+            text,
+            error,
+        )
+
+
+def test_a_query_in_sql_reads_ask_as_a_quoted_text() -> None:
+    assert (
+        forms.statement_of("SELECT ask('it''s \"red\"') AS r FROM t;") == 'SELECT PROMPT "it\'s \\"red\\"" AS r FROM t'
+    )
+    assert forms.statement_of("SELECT a FROM t TO x") == "SELECT a FROM t"
+    assert forms.statement_of("DROP TABLE t") == "DROP TABLE t"
+
+
+def test_edges_follow_from_the_names_in_a_node_and_the_answer_reads_what_is_left() -> None:
+    plan = forms.from_json(
+        {
+            "nodes": [
+                {
+                    "kind": "python",
+                    "name": "c",
+                    "inputs": [],
+                    "python": "[r for r in b if r['id'] in [x['id'] for x in a]]",
+                },
+                {"kind": "uql", "name": "a", "sql": "SELECT id FROM shops"},
+                {"kind": "uql", "name": "b", "sql": "SELECT a.id FROM a JOIN shops ON a.id = shops.id"},
+            ]
+        },
+        FIELDS,
+    )
+    assert {node.name: node.inputs for node in plan.nodes} == {"c": ("a", "b"), "a": (), "b": ("a",), "answer": ("c",)}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([], "no step before its answer"),
+        ([{"kind": "shell", "name": "a"}], "has the kind 'shell'"),
+        (
+            [
+                {"kind": "uql", "name": "a", "sql": "SELECT 1 AS x FROM b"},
+                {"kind": "uql", "name": "b", "sql": "SELECT 1 AS x FROM a"},
+            ],
+            "wait for each other",
+        ),
+        ([{"kind": "uql", "name": "a", "sql": "SELECT id FROM shops"}] * 2, "two nodes are named 'a'"),
+        (
+            [{"kind": "answer"}, {"kind": "answer"}, {"kind": "uql", "name": "a", "sql": "SELECT id FROM shops"}],
+            "two answer nodes",
+        ),
+        ([{"kind": "uql", "name": f"n{i}", "sql": "SELECT id FROM shops"} for i in range(12)], "at most 12"),
+    ],
+)
+def test_a_reply_that_is_no_plan_says_why(nodes: list[dict[str, object]], message: str) -> None:
+    with pytest.raises(QuestionError) as error:
+        forms.from_json({"nodes": nodes}, FIELDS)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        ({"kind": "uql", "name": "a", "sql": "SELECT nmae FROM shops"}, "nmae"),
+        ({"kind": "uql", "name": "a", "sql": "SELECT sum(name) AS s FROM shops"}, "sum"),
+        ({"kind": "uql", "name": "a", "sql": "SELECT name FROM shop"}, "was not given"),
+        ({"kind": "sql", "name": "a", "body": "SELECT nmae FROM shops"}, "nmae"),
+        ({"kind": "uql", "name": "shops", "sql": "SELECT name FROM letters"}, "give the node another name"),
+        ({"kind": "uql", "name": "a", "sql": "SELECT name FROM shops", "columns": ["city"]}, "it makes no column city"),
+        ({"kind": "python", "name": "a", "python": "import os\n1"}, "os cannot be imported"),
+        ({"kind": "plot", "name": "a", "input": "", "mark": "bar", "x": "name", "y": "id"}, "needs an input"),
+        ({"kind": "adapter", "name": "a", "body": "Where?", "sources": ["wiki"]}, "there is no source wiki"),
+    ],
+)
+def test_every_kind_of_node_is_checked_before_anything_runs(node: dict[str, object], message: str) -> None:
+    plan = forms.from_json({"nodes": [node]}, FIELDS)
+    problems = check_plan(plan, SOURCES, Settings()).problems
+    assert len(problems) == 1 and message in str(problems[0])
+
+
+def test_a_plot_is_checked_against_the_columns_that_its_input_will_have() -> None:
+    made = {
+        "kind": "uql",
+        "name": "a",
+        "sql": "SELECT open, count(*) AS n, min(since) AS first FROM shops GROUP BY open",
+    }
+    good = {"kind": "plot", "name": "p", "input": "a", "mark": "bar", "x": "FIRST", "y": "n", "color": "", "title": "t"}
+    checked = check_plan(forms.from_json({"nodes": [made, good]}, FIELDS), SOURCES, Settings())
+    assert checked.problems == ()
+    encoding = json.loads(checked.plan["p"].body)["encoding"]
+    assert encoding == {"x": {"field": "first", "type": "temporal"}, "y": {"field": "n", "type": "quantitative"}}
+    bad = check_plan(forms.from_json({"nodes": [made, {**good, "y": "price"}]}, FIELDS), SOURCES, Settings())
+    assert "price" in str(bad.problems[0])
+
+
+def test_types_of_results_are_known_before_anything_runs() -> None:
+    nodes = [
+        {
+            "kind": "uql",
+            "name": "a",
+            "sql": "SELECT name, CAST(ask('the price') AS DOUBLE) AS price FROM shops JOIN photos ON shops.id = photos.shop_id",
+        },
+        {"kind": "sql", "name": "b", "body": "SELECT max(price) AS top, count(*) AS n FROM a"},
+    ]
+    checked = check_plan(forms.from_json({"nodes": nodes}, FIELDS), SOURCES, Settings())
+    assert checked.problems == ()
+    assert [(f.name, f.type) for f in checked.fields["b"] or ()] == [("top", "DOUBLE"), ("n", "BIGINT")]
+    assert checked.plan["b"].kind is NodeKind.SQL
+
+
+def test_the_grammar_of_clauses_holds_every_name_to_those_in_scope() -> None:
+    schema = json.dumps(clauses_form(["shops"], ["shops.id"], plots=False))
+    assert '"enum": ["shops", "step1", "step2", "step3"]' in schema and '"shops.id"' in schema
+
+
+def test_confidences_lie_in_the_range_of_their_fit() -> None:
+    from uql.nl.dag import Operator
+
+    possible = {Operator.TABLE: ["shops"], Operator.TEXT: ["letters"]}
+    said = {
+        "operators": [
+            {"operator": "TextAnalytics", "sources": ["letters"], "fit": "possible", "confidence": 0.99},
+            {"operator": "TableAnalytics", "sources": ["shops"], "fit": "direct", "confidence": 0.2},
+            {"operator": "TableAnalytics", "sources": ["shops"], "fit": "direct", "confidence": 1.0},
+            {"operator": "ImageAnalytics", "sources": ["letters"], "fit": "direct", "confidence": 1.0},
+        ]
+    }
+    assert [(r.operator, r.confidence) for r in ranked(said, possible)] == [
+        (Operator.TABLE, 0.9),
+        (Operator.TEXT, 0.69),
+    ]
+    assert [r.operator for r in fallback(possible)] == [Operator.TEXT, Operator.TABLE]
+
+
+def test_a_figure_that_stands_in_no_result_is_not_supported() -> None:
+    import pyarrow as pa
+
+    found = Finding("a", "", Output(pa.table({"city": ["Leeds", "York"], "n": [1200.4, 7.0]})))
+    cited, loose = citations("Leeds has 1,200 letters, York 7, and Oslo 3; 2 cities.", [found])
+    assert [(c.text, c.row, c.column) for c in cited] == [
+        ("Leeds", 0, "city"),
+        ("1,200", 0, "n"),
+        ("York", 1, "city"),
+        ("7", 1, "n"),
+        ("2", 0, "(number of rows)"),
+    ]
+    assert loose == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(True, "yes"), (None, "NULL"), (2.50, "2.5"), ([1, 2], "1, 2"), (list(range(50)), None), (b"x", None)],
+)
+def test_a_small_result_speaks_for_itself(value: object, said: str | None) -> None:
+    assert speaks(value) == said
