@@ -53,7 +53,7 @@ FORMS = (
     Form(PAIRS, re.compile(r"Write only the IDs of matching pairs"), _value, True),
     Form("digit", re.compile(r"Answer with 1 for yes, 0 for no"), _digit, True),
     Form("lotus", re.compile(r"answer should be either True or False"), _lotus, True),
-    Form("truth", re.compile(r"(TRUE or FALSE|TRUE.{1,40}FALSE)", re.DOTALL), _truth, True),
+    Form("truth", re.compile(r"answer must be TRUE or FALSE"), _truth, True),
     Form("fields", re.compile(r"OUTPUT FIELDS:"), _fields, False),
     Form("value", re.compile(r""), _value, False),
 )

@@ -25,7 +25,7 @@ NOTES = (
     "calls and tokens of the peers are counted where the model is asked; a token is four letters for all",
     "tokens of uql are of row and question alone, since its oracle is in process and sees no prompt: compare calls, not tokens, with it",
     "uql asks with its own budget (128 or 256 calls), uql-exact asks every row; peers ask what they ask",
-    "recommended: lotus with 64 requests at a time and temperature 0, palimpzest with its parallel executor, thalamusdb without "
+    "recommended: lotus with 64 requests at a time and temperature 0, palimpzest without critics and mixtures, thalamusdb without "
     "its limit of 1,000 calls",
 )
 
