@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 log = logging.getLogger("uql")
-FEATURES = ".uql-features"  # ends the name of the folder of vectors beside a database file
 
 
 class Connection:

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Reply, Request
-from uql.llm.questions import Cell, Question, Row
+from uql.llm.questions import Cell, Extract, Question, Row
 
 
 def rows(count: int, length: int = 200) -> list[Row]:
@@ -33,7 +33,12 @@ class Instant:
 
     async def answer(self, request: Request) -> Reply:
         cell = request.row.cells[0].value
-        return Reply(tuple(Answer(isinstance(cell, str) and cell[7] in "02468", 0.5) for _ in request.questions), 50, 1)
+        number = cell[:8] if isinstance(cell, str) else ""
+        answers = (
+            Answer(f"value {number}") if isinstance(q, Extract) else Answer(number[7:] in tuple("02468"), 0.5)
+            for q in request.questions
+        )
+        return Reply(tuple(answers), 50, 1)
 
     async def aclose(self) -> None:
         """Nothing is open."""

@@ -1,4 +1,4 @@
-"""Peak memory of a run that streams rows through the gate in batches: 10,000 and 1,000,000 rows of 200 bytes."""
+"""Peak memory of a run that streams rows through the gate in batches, a filter and a map: 10,000 and 1,000,000 rows of 200 bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from uql.benchmarks.gate.instant import Instant
 from uql.llm.gate import Gate
-from uql.llm.questions import Cell, Predicate, Row
+from uql.llm.questions import Cell, Extract, Predicate, Row
 from uql.settings import Settings
 
 TARGET_MB = 50
@@ -24,7 +24,9 @@ async def stream(count: int, folder: Path) -> int:
     async with Gate.open(Settings(ledger=str(folder / "l.sqlite")), model=Instant(), calls=None) as gate:
         for start in range(0, count, BATCH):
             batch = [Row((Cell("text", f"{n:08} ".ljust(200, "x")),)) for n in range(start, min(start + BATCH, count))]
-            yes += sum((await gate.ask(Predicate("it is so"), batch)).values)
+            so, values = await gate.ask([Predicate("it is so"), Extract("the value")], batch)
+            yes += sum(so.values)
+            assert values.values[0] == f"value {start:08}"
     return yes
 
 

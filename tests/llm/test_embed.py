@@ -11,9 +11,9 @@ import pytest
 from loopback import serve
 from scripted import Scripted, row
 
-from uql.errors import AuthError, BackendError, ConfigError
+from uql.errors import AuthError, BackendError, ConfigError, ModelError
 from uql.llm import limiter
-from uql.llm.embed import CHARS_AT_ONCE, OpenAIEmbedder, Voyage, batches, open_embedder
+from uql.llm.embed import TOKENS_AT_ONCE, OpenAIEmbedder, Voyage, batches, open_embedder, tokens_at_most
 from uql.llm.gate import Gate, Run
 from uql.llm.questions import Predicate
 from uql.settings import Settings
@@ -33,7 +33,7 @@ def test_batches_keep_order_and_both_limits() -> None:
     texts = ["x" * 50_000] * 9 + ["y"] * 300
     made = list(batches(texts))
     assert [t for b in made for t in b] == texts and all(
-        len(b) <= 128 and sum(map(len, b)) <= CHARS_AT_ONCE for b in made
+        len(b) <= 128 and sum(map(tokens_at_most, b)) <= TOKENS_AT_ONCE for b in made
     )
 
 
@@ -140,3 +140,35 @@ def test_each_call_is_a_span_without_the_row(run, monkeypatch: pytest.MonkeyPatc
     run(go())
     ((name, attributes),) = made
     assert name == "uql call" and attributes["uql.run"] == "r7" and "secret" not in str(attributes)
+
+
+def test_a_batch_that_is_too_large_is_sent_in_halves_and_a_text_that_is_too_long_is_cut() -> None:
+    sent: list[list[int]] = []
+
+    def handler(body, headers):
+        sent.append([len(text) for text in body["input"]])
+        if sum(sent[-1]) > 9_000:
+            return 400, {"error": {"message": "maximum context length is 8192 tokens", "code": "x"}}
+        return vectors(body["input"])
+
+    with serve({"/v1/embeddings": handler}) as told:
+        embedder = OpenAIEmbedder("m", api_key="k", url=f"{told.url}/v1")
+        texts = ["a" * 4_000, "b" * 4_100, "c" * 30_000, "d" * 100]
+        assert np.linalg.norm(embedder.embed(texts), axis=1) == pytest.approx(np.ones(4))
+        assert sent[0] == [4_000, 4_100, 30_000, 100] and [7_500] in sent and sum(map(len, sent)) <= 12
+
+
+def test_texts_are_announced_before_they_leave_and_offline_none_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
+    told: list[tuple[str, int]] = []
+    offline = open_embedder("voyage:m", offline=True, announce=lambda *what: told.append(what))
+    assert not offline.embed([None, ""]).any()
+    with pytest.raises(ModelError, match="UQL411"):
+        offline.embed(["a text"])
+    assert not told, "nothing was about to leave"
+    with serve({"/v1/embeddings": lambda body, headers: vectors(body["input"])}) as server:
+        embedder = OpenAIEmbedder("m", api_key="k", url=f"{server.url}/v1")
+        embedder.announce = lambda *what: told.append((*what, len(server.bodies)))
+        embedder.embed(["a", "b", "a"])
+        embedder.embed(["c"])
+    assert told == [("openai:m", 2, 0)], "once, before the first request"

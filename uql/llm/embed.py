@@ -16,31 +16,58 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.errors import AuthError, BackendError, ConfigError, DataError, UnknownModelError
+from uql.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError
 from uql.llm import limiter
+from uql.llm.failures import FINAL
 from uql.llm.providers.base import CallError
 from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
 from uql.llm.providers.wire import retry_after, status_error
 
 Matrix = NDArray[np.float32]
 TEXTS_AT_ONCE = 128
-CHARS_AT_ONCE = 240_000  # about 80,000 tokens, below what every model of both vendors takes in one request
+TOKENS_AT_ONCE = 80_000  # below what every model of both vendors takes in one request (120,000 and more)
 LONGEST = 90_000  # characters of one text; the rest is cut by the vendor anyway
+SHORTEST = 1_000  # characters: a text that is refused as too long is halved down to this
 IMAGES_AT_ONCE = 16
+PIXELS = 2_000_000  # of one image, about 3,600 tokens: larger ones are made smaller
 TRIES = 6
 CHOICES = "voyage:MODEL, openai:MODEL"
 
 
-def open_embedder(spec: str, *, timeout_s: float = 120.0) -> RemoteEmbedder:
-    """The embedder of a name. Raises ConfigError on an unknown kind, AuthError where no key is set."""
+def open_embedder(
+    spec: str, *, timeout_s: float = 120.0, offline: bool = False, announce: Callable[[str, int], None] | None = None
+) -> RemoteEmbedder:
+    """The embedder of a name.
+
+    Args:
+        offline: vectors that are not kept already are an error (UQL411).
+        announce: called with its name and the number of texts before the first of them leave this machine.
+    Raises: ConfigError on an unknown kind, AuthError where no key is set.
+    """
     kind, _, model = spec.partition(":")
+    made: RemoteEmbedder | None = None
     if kind == "voyage" and model:
-        return Voyage(model, api_key=vendor_key("VOYAGE_API_KEY", "Voyage"), timeout_s=timeout_s)
+        made = Voyage(model, api_key=vendor_key("VOYAGE_API_KEY", "Voyage", offline=offline), timeout_s=timeout_s)
     if kind == "openai" and model:
-        return OpenAIEmbedder(model, api_key=vendor_key("OPENAI_API_KEY", "OpenAI"), timeout_s=timeout_s)
+        made = OpenAIEmbedder(
+            model, api_key=vendor_key("OPENAI_API_KEY", "OpenAI", offline=offline), timeout_s=timeout_s
+        )
+    if made is not None:
+        made.offline, made.announce = offline, announce
+        return made
     raise ConfigError(
         f"there is no embedder {spec!r}", code="UQL402", help=f"choices: {CHOICES}; none for the static one"
     )
+
+
+def tokens_at_most(text: str) -> float:
+    """An upper estimate of a text's tokens: a third of its ASCII characters, and 1.5 for each other one.
+
+    >>> tokens_at_most("a" * 300), tokens_at_most("日本")
+    (100.0, 3.0)
+    """
+    others = 0 if text.isascii() else sum(char > "\x7f" for char in text)
+    return (len(text) - others) / 3 + 1.5 * others
 
 
 def batches(texts: Sequence[str]) -> Iterator[list[str]]:
@@ -50,14 +77,15 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
     [128, 72]
     """
     held: list[str] = []
-    size = 0
+    size = 0.0
     for text in texts:
         shown = text[:LONGEST]
-        if held and (len(held) == TEXTS_AT_ONCE or size + len(shown) > CHARS_AT_ONCE):
+        tokens = tokens_at_most(shown)
+        if held and (len(held) == TEXTS_AT_ONCE or size + tokens > TOKENS_AT_ONCE):
             yield held
-            held, size = [], 0
+            held, size = [], 0.0
         held.append(shown)
-        size += len(shown)
+        size += tokens
     if held:
         yield held
 
@@ -70,6 +98,21 @@ class RemoteEmbedder:
     def __init__(self) -> None:
         self.tokens = 0
         self.requests = 0
+        self.offline = False
+        self.announce: Callable[[str, int], None] | None = None
+        self._announced = False
+
+    def _leaving(self, count: int) -> None:
+        """Rows are about to leave this machine. Raises ModelError (UQL411) where none may."""
+        if self.offline and count:
+            raise ModelError(
+                f"offline, and {count} vectors of {self.name} are not kept",
+                code="UQL411",
+                help="run it once without --offline, or without that embedder",
+            )
+        if count and not self._announced and self.announce is not None:
+            self._announced = True
+            self.announce(self.name, count)
 
     @abstractmethod
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
@@ -81,10 +124,23 @@ class RemoteEmbedder:
         Raises: AuthError, QuotaError, UnknownModelError; BackendError where the vendor cannot be reached after six tries.
         """
         distinct = list(dict.fromkeys(text for text in texts if text))
+        self._leaving(len(distinct))
         vectors: list[list[float]] = []
         for batch in batches(distinct):
-            vectors += self._tried(partial(self._request, batch), len(batch))
+            vectors += self._vectors(batch)
         return _placed(texts, dict(zip(distinct, vectors, strict=True)))
+
+    def _vectors(self, batch: list[str]) -> list[list[float]]:
+        """Of one batch; one that is refused as too large is sent in halves, a text that is refused alone is cut in half."""
+        try:
+            return self._tried(partial(self._request, batch), len(batch))
+        except _Refused as error:
+            if len(batch) > 1:
+                half = len(batch) // 2
+                return self._vectors(batch[:half]) + self._vectors(batch[half:])
+            if len(batch[0]) <= SHORTEST:
+                raise BackendError(f"{self.name}: {error.message}") from error
+            return self._vectors([batch[0][: len(batch[0]) // 2]])
 
     def _tried(self, send: Callable[[], tuple[list[list[float]], int]], count: int) -> list[list[float]]:
         for attempt in range(1, TRIES + 1):
@@ -92,7 +148,9 @@ class RemoteEmbedder:
             try:
                 vectors, tokens = send()
             except CallError as error:
-                if attempt == TRIES or error.kind == "bad_request":
+                if error.kind in ("bad_request", "too_long") and _large(error.message):
+                    raise _Refused(error.kind, error.message) from error
+                if attempt == TRIES or error.kind in FINAL:
                     raise BackendError(f"{self.name}: {error.message}") from error
                 time.sleep(
                     error.retry_after_s
@@ -105,6 +163,15 @@ class RemoteEmbedder:
             self.tokens += tokens
             return vectors
         raise AssertionError("unreachable")
+
+
+class _Refused(CallError):
+    """A request that is larger than the vendor takes."""
+
+
+def _large(message: str) -> bool:
+    low = message.lower()
+    return "token" in low or "too long" in low or "context length" in low or "too large" in low
 
 
 def _placed(items: Sequence[Any], found: dict[Any, list[float]]) -> Matrix:
@@ -174,11 +241,13 @@ class Voyage(RemoteEmbedder):
         from PIL import Image, UnidentifiedImageError
 
         distinct = list(dict.fromkeys(image for image in images if image))
+        self._leaving(len(distinct))
         vectors: list[list[float]] = []
         for start in range(0, len(distinct), IMAGES_AT_ONCE):
             try:
                 opened = [
-                    [Image.open(io.BytesIO(image)).convert("RGB")] for image in distinct[start : start + IMAGES_AT_ONCE]
+                    [_smaller(Image.open(io.BytesIO(image)).convert("RGB"))]
+                    for image in distinct[start : start + IMAGES_AT_ONCE]
                 ]
             except (UnidentifiedImageError, OSError) as error:
                 raise DataError(f"{self.name}: an image cannot be read: {error}", code="UQL503") from error
@@ -211,3 +280,9 @@ class Voyage(RemoteEmbedder):
         except errors.VoyageError as error:
             raise CallError("connection", str(error)) from error
         return [list(vector) for vector in reply.embeddings], int(reply.total_tokens)
+
+
+def _smaller(image: Any) -> Any:
+    """The image, at most PIXELS large, its sides in proportion."""
+    share = (PIXELS / (image.width * image.height)) ** 0.5
+    return image if share >= 1 else image.resize((max(1, int(image.width * share)), max(1, int(image.height * share))))
