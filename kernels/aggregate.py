@@ -13,12 +13,14 @@ from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Star, Unary, V
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
 from uql.errors import BudgetError
+from uql.kernels import judged
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import quote
 from uql.kernels.exact import exactly
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.sample import Sampled, after_stages, draw
 from uql.sampling.base import AggregateSampler, Estimate
+from uql.sampling.errors import Audit
 
 Floats = NDArray[np.float64]
 ESTIMATED = frozenset({"count", "sum", "avg", "mean"})
@@ -59,13 +61,14 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
                 return False
         return bool(group_codes)
 
+    checked = await judged.audit(block, relation, ctx)
     sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size), reached)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
-    if exact:
+    if exact and checked is None:
         return _exact(block, calls, columns, sampled, relation, ctx)
     ctx.exact = False
-    return _estimated(block, calls, columns, sampled, codes, weights, relation, ctx)
+    return _estimated(block, calls, columns, sampled, codes, weights, relation, ctx, checked)
 
 
 def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
@@ -206,6 +209,7 @@ def _estimated(
     weights: dict[Call, Floats],
     relation: Relation,
     ctx: Context,
+    checked: Audit | None,
 ) -> Groups:
     passing = sampled.passing
     asked, representatives, group_codes = _asked(block, calls, columns, sampled, codes, relation, ctx)
@@ -228,19 +232,40 @@ def _estimated(
     for code, asked in parts:
         measure = _Measure(sampled, asked, weights, code, codes is not None, bool(block.keys), ctx.settings.confidence)
         for call in calls:
-            groups.estimates[call].append(measure.call(call))
+            found = measure.call(call)
+            if checked is not None and not block.keys and _counts_rows(call):
+                found = _corrected(found, relation.n, checked, ctx)
+            groups.estimates[call].append(found)
         for quotient, (top, bottom) in quotients.items():
             groups.ratios[quotient].append(measure.quotient(top, bottom))
         inside = asked.group[asked.at] == code if block.keys else np.ones(len(asked.at), bool)
         groups.members.append(passing[inside])
     extra: dict[str, NDArray[np.float64]] = {"__g": np.arange(confident, dtype=np.float64)}
     for aggregated, name in names.items():
-        found = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
-        extra[name] = np.array(found, dtype=np.float64)
+        values = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
+        extra[name] = np.array(values, dtype=np.float64)
     groups.table = _group_table(block, keys, names, representatives, columns, extra, relation, ctx, labels)
     if block.keys and not sampled.every:
         _note_unseen(block, codes, group_codes, sampled, ctx)
     return groups
+
+
+def _counts_rows(call: Call) -> bool:
+    """Is it COUNT(*), of every row that passes?"""
+    star = not call.args or isinstance(call.args[0], Star)
+    return call.name == "count" and star and call.filter is None and not call.distinct
+
+
+def _corrected(found: Estimate, n: int, checked: Audit, ctx: Context) -> Estimate:
+    """The number of rows that are, from the number that the model says yes to and its errors on the judged rows."""
+    from uql.sampling.errors import corrected
+
+    said = "?" if found.value is None else f"{found.value:,.0f}"
+    ctx.notes.append(
+        f"the model says yes to {said} rows; corrected by {checked.yes + checked.no:,} judged rows, of which it found "
+        f"{checked.hits} of {checked.yes} and took {checked.false_alarms} of {checked.no} others for one"
+    )
+    return corrected(found, n, checked)
 
 
 def _group_table(

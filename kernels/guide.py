@@ -17,6 +17,7 @@ from uql.features.images import together
 from uql.features.similarity import with_similarity
 from uql.kernels.base import Context, Relation
 from uql.kernels.duck import quote
+from uql.kernels.judged import own_examples
 from uql.kernels.media import loaded
 from uql.kernels.pairs import pair_features
 from uql.llm.questions import Write
@@ -77,7 +78,7 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     condition = " and ".join(_said(block, column) for column in columns)
     if not table.blocks:  # pictures without an embedder that knows texts: no row is likelier than another
         return Guide(table.matrix, None, False)
-    yes, no = await _examples(block, columns, ctx)
+    yes, no = await _examples(block, columns, relation, ctx)
     matrix, prior = with_similarity(table, condition, yes, no)
     return Guide(matrix, prior, bool(yes))
 
@@ -102,7 +103,7 @@ async def _guide_of_values(block: Block, relation: Relation, ctx: Context) -> Gu
     condition = condition_of(block)
     if condition is None or not table.blocks:
         return Guide(table.matrix, None, False)
-    yes, no = await _examples_of(condition, ctx)
+    yes, no = await _examples_of(condition, relation, ctx)
     matrix, prior = with_similarity(table, condition.text, yes, no)
     return Guide(matrix, prior, bool(yes))
 
@@ -118,15 +119,19 @@ def _said(block: Block, column: VirtualColumn) -> str:
     return column.text
 
 
-async def _examples(block: Block, columns: tuple[VirtualColumn, ...], ctx: Context) -> tuple[list[str], list[str]]:
+async def _examples(
+    block: Block, columns: tuple[VirtualColumn, ...], relation: Relation, ctx: Context
+) -> tuple[list[str], list[str]]:
     """Rows that would meet the condition and rows that would not, made up by the model; none where it cannot or may not."""
     only = columns[0] if len(columns) == 1 and columns[0].kind is Kind.CONDITION else None
     assert block.formula is not None
     plain = only is not None and block.formula.program == (0,)
-    return await _examples_of(only, ctx) if plain and only is not None else ([], [])
+    return await _examples_of(only, relation, ctx) if plain and only is not None else ([], [])
 
 
-async def _examples_of(condition: VirtualColumn, ctx: Context) -> tuple[list[str], list[str]]:
+async def _examples_of(condition: VirtualColumn, relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:
+    if isinstance(ctx.settings.examples, str):
+        return own_examples(condition.reads, relation, ctx)
     left = ctx.calls_left
     if ctx.settings.examples is not True or (left is not None and left < LEAST_BUDGET):
         return [], []

@@ -1,0 +1,81 @@
+"""Rows that a person judged, in a table of the user's: what share of a model's yes and no is right, and example rows.
+
+The table has the columns that the condition reads, by their names, and a BOOLEAN column `answer`. It is named by
+`audit = 'table'` or `examples = 'table'`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.physical import Block
+from uql.compiler.syntax import Column
+from uql.errors import DataError
+from uql.kernels import sem_filter
+from uql.kernels.base import Context, Relation, Rids, need
+from uql.kernels.duck import quote
+
+if TYPE_CHECKING:
+    from uql.sampling.errors import Audit
+
+EXAMPLES = 8  # of each kind, at most
+
+
+def judged(
+    name: str, setting: str, columns: Sequence[Column], relation: Relation, ctx: Context
+) -> tuple[Relation, NDArray[np.bool_]]:
+    """The rows of the user's table as a relation with these columns, and (m,) its answers; rows without one are left
+    out. Raises DataError (UQL504) where the table or a column is not there."""
+    import duckdb
+
+    table = ".".join(quote(part) for part in name.split("."))
+    shown = ", ".join(f"{quote(c.name)} AS {quote(c.label)}" for c in columns)
+    try:
+        made, n = ctx.duck.create(
+            f"SELECT {shown}, CAST(answer AS BOOLEAN) AS __answer FROM {table} WHERE answer IS NOT NULL"
+        )
+        found = ctx.duck.arrow(f"SELECT __answer FROM {quote(made)} ORDER BY rowid").column(0).to_pylist()
+    except duckdb.Error as error:
+        wanted = ", ".join(dict.fromkeys(c.name for c in columns))
+        raise DataError(
+            f"{setting} = '{name}' is no table of judged rows: {str(error).splitlines()[0]}",
+            code="UQL504",
+            help=f"it needs the columns {wanted} and a BOOLEAN column answer",
+        ) from error
+    return Relation(ctx.duck, made, n, dict(relation.fields), name), np.array(found, dtype=bool)
+
+
+def columns_read(block: Block) -> tuple[Column, ...]:
+    """The columns that the conditions of a WHERE show the model."""
+    found = (c for stage in block.filter_stages for v in stage.columns for c in (*v.reads, *v.holes))
+    return tuple(dict.fromkeys(found))
+
+
+async def audit(block: Block, relation: Relation, ctx: Context) -> Audit | None:
+    """How the model's answers to the WHERE compare with the judged rows; None without `audit` or without a WHERE that a
+    model decides alone. A call a row, as any other. Raises BudgetError (UQL401) where those do not fit."""
+    from uql.sampling.errors import Audit
+
+    name = ctx.settings.audit
+    if name is None or block.formula is None or not all(leaf.semantic for leaf in block.formula.leaves):
+        return None
+    rows, truth = judged(name, "audit", columns_read(block), relation, ctx)
+    rids: Rids = np.arange(rows.n, dtype=np.int64)
+    need(ctx, rows.calls(block.filter_stages), f"the model's answers about the {rows.n:,} rows of audit = '{name}'")
+    said = await sem_filter.truth(block.formula, block.filter_stages, rids, rows, ctx)
+    known = said.yes | said.no
+    yes, no = known & truth, known & ~truth
+    return Audit(int(yes.sum()), int((said.yes & yes).sum()), int(no.sum()), int((said.yes & no).sum()))
+
+
+def own_examples(columns: Sequence[Column], relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:
+    """At most eight texts each that meet and that do not meet the condition, from the table of `examples`."""
+    assert isinstance(ctx.settings.examples, str)
+    rows, truth = judged(ctx.settings.examples, "examples", columns, relation, ctx)
+    texts = np.array(rows.texts(columns), dtype=object)
+    yes, no = texts[truth][:EXAMPLES], texts[~truth][:EXAMPLES]
+    return [t for t in yes if t.strip()], [t for t in no if t.strip()]

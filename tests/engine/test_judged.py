@@ -1,0 +1,68 @@
+"""Rows that a person judged: counts corrected by the model's errors on them, and the user's own example rows."""
+
+import pytest
+
+import uql
+from uql.errors import BudgetError, DataError
+
+POSITIVE = '"the review is positive"'
+
+
+def with_judged(world, error, n=200, **settings):
+    con = world.connect(error, **settings)
+    con.sql(
+        "SELECT text, sentiment = 'pos' AS answer FROM reviews JOIN labels USING (id) "
+        f"WHERE text IS NOT NULL AND id % 5 = 0 LIMIT {n}"
+    ).create("judged")
+    return con
+
+
+def true_count(world):
+    return sum(row["sentiment"] == "pos" and row["text"] is not None for row in world.rows)
+
+
+def test_a_count_is_corrected_by_the_models_errors_on_judged_rows(large):
+    con = with_judged(large, 0.2, budget="all")
+    plain = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} AND text IS NOT NULL")
+    result = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} AND text IS NOT NULL WITH (audit = 'judged')")
+    found, truth = result.estimates["n"], true_count(large)
+    assert found.method == "rogan-gladen" and not found.exact and not result.exact
+    assert found.low <= truth <= found.high and found.high - found.low < 0.5 * truth
+    assert plain.estimates["n"].exact
+    (row,) = result.fetchall()[0]
+    assert row == pytest.approx(found.value, abs=1)
+    assert any("judged rows" in note and "of" in note for note in result.run().notes)
+
+
+def test_judged_rows_count_in_the_budget_and_are_asked_before_the_sample(large):
+    con = with_judged(large, 0.0, n=40, budget=120, examples=False)
+    result = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (audit = 'judged')")
+    assert result.cost.calls <= 120 and result.estimates["n"].calls <= 80
+    small = with_judged(large, 0.0, n=40, budget=20, examples=False)
+    with pytest.raises(BudgetError, match="judged"):
+        small.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (audit = 'judged')").fetchall()
+
+
+def test_groups_and_sums_are_left_as_the_model_says(large):
+    con = with_judged(large, 0.0, n=40, budget="all")
+    result = con.uql(f"SELECT film, COUNT(*) AS n FROM reviews WHERE {POSITIVE} GROUP BY film WITH (audit = 'judged')")
+    assert {e.method for e in result.estimates["n"]} == {"exact"}
+
+
+@pytest.mark.parametrize("setting", ["audit", "examples"])
+def test_a_table_that_is_not_there_or_lacks_a_column_is_said(large, setting):
+    con = large.connect(budget=60)
+    con.sql("SELECT 1 AS other, true AS answer").create("odd")
+    for name, missing in (("nowhere", "nowhere"), ("odd", "text")):
+        with pytest.raises(DataError, match=name) as error:
+            con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH ({setting} = '{name}')").fetchall()
+        assert missing in str(error.value) + str(error.value.help) and error.value.code == "UQL504"
+
+
+def test_own_example_rows_stand_for_those_that_the_model_writes(large):
+    con = with_judged(large, 0.0, n=40, budget=100)
+    asked = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE}")
+    own = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (examples = 'judged')")
+    assert asked.estimates["n"].calls == 98 and own.estimates["n"].calls == 100  # no call for example rows
+    assert own.estimates["n"].low <= true_count(large) <= own.estimates["n"].high
+    assert isinstance(con, uql.Connection)
