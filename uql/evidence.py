@@ -55,10 +55,10 @@ class Why:
 
     def __str__(self) -> str:
         if not self.evidence:
-            return f"row {self.row}: no model was asked for it"
+            return "no model was asked for this row"
         if self.rows == 1:
-            return "\n\n".join([f"row {self.row}", *(told(part) for part in self.evidence)])
-        lines = [f"row {self.row}, from the rows asked, of which {self.rows:,} are kept here"]
+            return "\n\n".join(told(part) for part in self.evidence)
+        lines = [f"from the rows asked, of which {self.rows:,} are kept here:"]
         lines += [told(part, short=True) for part in self.evidence[:SHOWN]]
         more = len(self.evidence) - SHOWN
         return "\n\n".join([*lines, f"… and {more:,} answers more in .evidence"] if more > 0 else lines)

@@ -76,6 +76,7 @@ class Result:
         self._again = again
         self._outcome: Outcome | None = None
         self._running = threading.Lock()
+        self._home: duckdb.DuckDBPyConnection | None = None
 
     def run(self) -> Outcome:
         """Runs the query, the first time only; a second thread waits for the first."""
@@ -137,9 +138,13 @@ class Result:
     # ------------------------------------------------------------------------------------------------- DuckDB's verbs
     def relation(self) -> duckdb.DuckDBPyRelation:
         """The rows as DuckDB's own relation; an estimated column x comes with x_low and x_high."""
+        import duckdb
+
         from uql.verbs import relation
 
-        return relation(self.run())
+        if self._home is None:
+            self._home = duckdb.connect(":memory:")  # it lives as long as the result: older relations do not hold it
+        return relation(self.run(), self._home)
 
     def filter(self, condition: str) -> Result:
         """The rows for which a condition in DuckDB SQL holds."""

@@ -23,9 +23,9 @@ _LOST = ("HUGEINT", "UHUGEINT", "UUID")
 Step = Callable[[duckdb.DuckDBPyRelation, Callable[[Any], duckdb.DuckDBPyRelation]], duckdb.DuckDBPyRelation]
 
 
-def relation(outcome: Outcome) -> duckdb.DuckDBPyRelation:
-    """The rows as a relation of an in-memory DuckDB, which lives as long as the relation."""
-    return _of(outcome, duckdb.connect(":memory:"))
+def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """The rows as a relation of a connection."""
+    return _of(outcome, con)
 
 
 def applied(outcome: Outcome, step: Step) -> Outcome:

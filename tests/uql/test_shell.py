@@ -105,7 +105,7 @@ def test_modes_and_files(typed: Typed) -> None:
         "SELECT 3 AS a;",
     )
     assert "a,b\n1,x\n" in out
-    assert "1 rows written to rows.json" in out
+    assert "1 row written to rows.json" in out
     assert Path("rows.json").read_text() == '[\n{"a":2}\n]\n'
     assert "cannot be written" in out
     assert "a\n3\n" in out

@@ -234,7 +234,7 @@ class Shell:
             else:
                 with path.open("w", encoding="utf-8", newline="") as stream:
                     render.WRITERS[format](data, stream, estimates=result.estimates)
-            self.say(f"{data.num_rows:,} rows written to {path}")
+            self.say(f"{data.num_rows:,} row{'' if data.num_rows == 1 else 's'} written to {path}")
         elif self.mode == "table":
             box = render.table(data, types=result.types, estimates=result.estimates)
             if box:
@@ -280,7 +280,7 @@ class Shell:
         return FormattedText([("bold", self.name), ("", "> ")])
 
     def _continuation(self, width: int, line: int, wrapped: int) -> AnyFormattedText:
-        return "… ".rjust(width)
+        return "" if wrapped else "… ".rjust(width)
 
     def _tables(self) -> list[str]:
         return self.con.catalog.names()
