@@ -107,11 +107,11 @@ def _negative(rows: Rows, truth: Truth) -> float:
 
 
 def _agree(said: dict[Any, Any], true: dict[Any, Any]) -> float:
-    return sum(said.get(i) == value for i, value in true.items()) / max(1, len(true))
+    return float(sum(said.get(i) == value for i, value in true.items())) / max(1, len(true))
 
 
 def _label(rows: Rows, truth: Truth) -> float:
-    return _agree(dict(rows), {i: INTENTS[v] for i, v in truth["intent"].items()})  # type: ignore[arg-type]
+    return _agree(dict(rows), {i: INTENTS[v] for i, v in truth["intent"].items()})
 
 
 def _airline(rows: Rows, truth: Truth) -> float:
@@ -124,7 +124,7 @@ def _airline(rows: Rows, truth: Truth) -> float:
 
 
 def _hours(rows: Rows, truth: Truth) -> float:
-    return _agree(dict(rows), truth["hours"])  # type: ignore[arg-type]
+    return _agree(dict(rows), truth["hours"])
 
 
 def _tried(rows: Rows, truth: Truth) -> float:
@@ -137,7 +137,7 @@ def _mean_hours(rows: Rows, truth: Truth) -> float:
 
 
 def _count_lost(rows: Rows, truth: Truth) -> float:
-    true = sum(v == "lost_or_stolen_card" for v in truth["intent"].values())
+    true = float(sum(v == "lost_or_stolen_card" for v in truth["intent"].values()))
     return 1 / (1 + abs(float(rows[0][0]) - true) / true)
 
 
@@ -231,7 +231,9 @@ def measure(names: Sequence[str], folder: Path, *, model: str, rows: int, seed: 
     """Prints a line for each construct; True where all reach what they should."""
     import uql
 
-    print(f"{'construct':22} {'measure':18} {'reached':>8} {'wanted':>7} {'calls':>6} {'known':>6} {'errors':>7} {'seconds':>8}")
+    print(
+        f"{'construct':22} {'measure':18} {'reached':>8} {'wanted':>7} {'calls':>6} {'known':>6} {'errors':>7} {'seconds':>8}"
+    )
     good = True
     with (
         TemporaryDirectory() as kept,  # what one construct asked, another need not ask again
@@ -247,9 +249,10 @@ def measure(names: Sequence[str], folder: Path, *, model: str, rows: int, seed: 
             result = con.uql(query)
             reached = construct.judge(result.fetchall(), truth)
             good = good and reached >= construct.least
+            cost, seconds = result.cost, time.monotonic() - began
             print(
-                f"{construct.name:22} {construct.measure:18} {reached:8.2f} {construct.least:7.2f} {result.cost.calls:6} {result.cost.cached:6} "
-                f"{len(result.errors):7} {time.monotonic() - began:8.1f}",
+                f"{construct.name:22} {construct.measure:18} {reached:8.2f} {construct.least:7.2f} {cost.calls:6} "
+                f"{cost.cached:6} {len(result.errors):7} {seconds:8.1f}",
                 flush=True,
             )
     return good

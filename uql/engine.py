@@ -146,8 +146,8 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation]:
 def _expressions(block: Block) -> list[Expr | None]:
     """Every expression that is evaluated over the candidates, but for what DuckDB decides first."""
     leaves = [leaf.expr for leaf in block.formula.leaves] if block.formula is not None else []
-    listed = (*block.items, *block.keys, *block.order_by)
-    return [*leaves, *(part.expr for part in listed), block.having]
+    items = [part.expr for part in (*block.items, *block.keys)]
+    return [*leaves, *items, *(key.expr for key in block.order_by), block.having]
 
 
 def _with_expressions(block: Block, change: Callable[[Any], Any]) -> Block:
@@ -176,13 +176,13 @@ async def _run_inner(block: Block, ctx: Context) -> Block:
             source=with_sources(block.source, change) if block.source is not None else None,
             outer_join=with_sources(block.outer_join, change) if block.outer_join is not None else None,
         )
-    parts = []
-    for part in block.correlated:
-        own = {
-            alias: BoundTable(_stored((await execute(p, ctx)).table, alias, ctx), alias) for alias, p in part.derived
-        }
-        parts.append(replace(part, source=with_sources(part.source, dict(own)), derived=()))
-    block = replace(block, derived=(), correlated=tuple(parts))
+    pairs = []
+    for paired in block.correlated:
+        own: dict[str, BoundSource] = {}
+        for alias, plan in paired.derived:
+            own[alias] = BoundTable(_stored((await execute(plan, ctx)).table, alias, ctx), alias)
+        pairs.append(replace(paired, source=with_sources(paired.source, own), derived=()))
+    block = replace(block, derived=(), correlated=tuple(pairs))
     if not block.nested:
         return block
     swap: dict[int, Bound] = {}

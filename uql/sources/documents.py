@@ -118,20 +118,21 @@ def _reply(data: bytes) -> dict[str, str]:
         text = read(data).replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
     except MemoryError:
         return {"error": "the document needs too much memory"}
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, *_library_errors()) as error:
+    except _reading_errors() as error:
         return {"error": f"the document cannot be read: {type(error).__name__}: {str(error)[:200]}"}
     return {"text": text[:MOST_CHARS]} if text.strip() else {"error": "the document holds no text"}
 
 
-def _library_errors() -> tuple[type[Exception], ...]:
-    """The errors of the readers that were imported."""
+def _reading_errors() -> tuple[type[Exception], ...]:
+    """What a broken document makes its reader raise: the readers' own errors, and those of code that trusted the document."""
     names = {
         "pypdf.errors": "PyPdfError",
         "docx.opc.exceptions": "OpcError",
         "lxml.etree": "LxmlError",
         "zipfile": "BadZipFile",
     }
-    return tuple(getattr(sys.modules[module], name) for module, name in names.items() if module in sys.modules)
+    own = [getattr(sys.modules[module], name) for module, name in names.items() if module in sys.modules]
+    return (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, *own)
 
 
 if __name__ == "__main__":
