@@ -1,7 +1,7 @@
 """The numbers of the gate, printed beside their targets.
 
 python -m uql.benchmarks.gate            all
-python -m uql.benchmarks.gate limits     one of: in-process, sdk, limits, memory
+python -m uql.benchmarks.gate limits     one of: in-process, sdk, limits, faults, memory
 """
 
 from __future__ import annotations
@@ -9,9 +9,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from uql.benchmarks.gate import in_process, limits, memory, sdk
+from uql.benchmarks.gate import faults, in_process, limits, memory, sdk
 
-PARTS = {"in-process": in_process.main, "sdk": sdk.main, "limits": limits.main, "memory": memory.main}
+PARTS = {
+    "in-process": in_process.main,
+    "sdk": sdk.main,
+    "limits": limits.main,
+    "faults": faults.main,
+    "memory": memory.main,
+}
 
 
 def main() -> int:
