@@ -4,11 +4,14 @@ step."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from uql.benchmarks.datasets.labelled import Predicate
+from uql.benchmarks.datasets.labelled import Predicate, predicates
+from uql.benchmarks.sampling.aggregates import HARD
 from uql.benchmarks.sampling.worlds import told, world
 from uql.sampling.methods import AGGREGATE
 from uql.sampling.recall import RecallSearch
@@ -20,27 +23,36 @@ QUICK_TO_TEN = ("air_cancel", "bk_lost", "sgd_alarm")
 MANY = ("air_book", "abcd_acct", "air_noflight", "abcd_item")
 
 
-def retrieval_table(chosen: Sequence[Predicate], budget: int, seeds: int, examples: bool) -> None:
-    """F1 of verified rows: precision 1, recall against min(B, matches)."""
-    print(f"\nRetrieval, B = {budget}, {seeds} seeds, example rows {'on' if examples else 'off'}")
-    print(f"{'predicate':<14}{'matches':>9}{'UQE':>8}{'ours':>8}{'sd':>7}{'calls to 10: UQE':>18}{'ours':>7}")
-    rows = []
-    for predicate in chosen:
+@dataclass(frozen=True, slots=True)
+class RetrievalRow:
+    """A search over one predicate: mean F1 (precision 1, recall against min(B, matches)), calls until ten are known."""
+
+    predicate: str
+    budget: int
+    seeds: int
+    matches: int
+    share: float
+    uqe: float
+    ours: float
+    spread: float
+    uqe_to_ten: float
+    ours_to_ten: float
+
+
+def retrieval_rows(
+    seeds: int, *, budget: int = 256, examples: bool = True, chosen: Sequence[Predicate] | None = None
+) -> Iterator[RetrievalRow]:
+    """A row for each predicate, the 17 of the targets where none are chosen."""
+    for predicate in predicates()[:HARD] if chosen is None else chosen:
         w = world(predicate, examples)
         total = float(w.truth.sum())
         scores: dict[str, list[float]] = {"uqe": [], "ours": []}
         ten: dict[str, list[int]] = {"uqe": [], "ours": []}
         for seed in range(seeds):
+            kept: dict[str, Any] = {"prior": w.prior, "has_examples": examples}
             searches = {
                 "uqe": UqeSearch(w.n, budget, rng=np.random.default_rng(seed), features=w.matrix),
-                "ours": LearnedSearch(
-                    w.n,
-                    budget,
-                    rng=np.random.default_rng(seed),
-                    features=w.matrix,
-                    prior=w.prior,
-                    has_examples=examples,
-                ),
+                "ours": LearnedSearch(w.n, budget, rng=np.random.default_rng(seed), features=w.matrix, **kept),
             }
             for name, search in searches.items():
                 reached = budget
@@ -51,23 +63,42 @@ def retrieval_table(chosen: Sequence[Predicate], budget: int, seeds: int, exampl
                 recall = len(search.found()) / min(budget, total)
                 scores[name].append(2 * recall / (1 + recall))
                 ten[name].append(reached)
-        mean = {name: float(np.mean(values)) for name, values in scores.items()}
-        rows.append((predicate.name, total / w.n, mean["uqe"], mean["ours"], float(np.mean(ten["ours"]))))
+        yield RetrievalRow(
+            predicate.name,
+            budget,
+            seeds,
+            int(total),
+            total / w.n,
+            float(np.mean(scores["uqe"])),
+            float(np.mean(scores["ours"])),
+            float(np.std(scores["ours"])),
+            float(np.mean(ten["uqe"])),
+            float(np.mean(ten["ours"])),
+        )
+
+
+def retrieval_table(chosen: Sequence[Predicate], budget: int, seeds: int, examples: bool) -> None:
+    """Print F1 of verified rows."""
+    print(f"\nRetrieval, B = {budget}, {seeds} seeds, example rows {'on' if examples else 'off'}")
+    print(f"{'predicate':<14}{'matches':>9}{'UQE':>8}{'ours':>8}{'sd':>7}{'calls to 10: UQE':>18}{'ours':>7}")
+    rows = []
+    for row in retrieval_rows(seeds, budget=budget, examples=examples, chosen=chosen):
+        rows.append(row)
         print(
-            f"{predicate.name:<14}{total:>9.0f}{mean['uqe']:>8.3f}{mean['ours']:>8.3f}{np.std(scores['ours']):>7.3f}"
-            f"{np.mean(ten['uqe']):>18.0f}{np.mean(ten['ours']):>7.1f}",
+            f"{row.predicate:<14}{row.matches:>9}{row.uqe:>8.3f}{row.ours:>8.3f}{row.spread:>7.3f}"
+            f"{row.uqe_to_ten:>18.0f}{row.ours_to_ten:>7.1f}",
             flush=True,
         )
-    rare = [row for row in rows if row[1] < 0.02]
     print(
-        f"mean F1: UQE {np.mean([r[2] for r in rows]):.3f}, ours {np.mean([r[3] for r in rows]):.3f} "
+        f"mean F1: UQE {np.mean([r.uqe for r in rows]):.3f}, ours {np.mean([r.ours for r in rows]):.3f} "
         f"(at least {'0.895' if examples else '0.86'})"
     )
+    rare = [row for row in rows if row.share < 0.02]
     if rare:
         print(
-            f"below 2 %: UQE {np.mean([r[2] for r in rare]):.3f}, ours {np.mean([r[3] for r in rare]):.3f} (at least 0.80)"
+            f"below 2 %: UQE {np.mean([r.uqe for r in rare]):.3f}, ours {np.mean([r.ours for r in rare]):.3f} (at least 0.80)"
         )
-    quick = {r[0]: r[4] for r in rows if r[0] in QUICK_TO_TEN}
+    quick = {row.predicate: row.ours_to_ten for row in rows if row.predicate in QUICK_TO_TEN}
     print(
         "calls to ten: " + ", ".join(f"{name} {calls:.1f}" for name, calls in quick.items()) + " (at most 16)",
         flush=True,
