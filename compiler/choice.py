@@ -88,7 +88,8 @@ def _priced(block: Block, known: Known, terms: Terms) -> list[tuple[Block, Quote
             ways = _cheapest(ordered_ways, known, terms)
         else:
             ways += more
-    return [(way, block_quote(way, known)) for way in (_with_costs(way, known, terms) for way in ways)]
+    ways = [ordered(way, known, terms) if way.riders else _with_costs(way, known, terms) for way in ways]
+    return [(way, block_quote(way, known)) for way in ways]
 
 
 def _cheapest(ways: list[Block], known: Known, terms: Terms) -> list[Block]:

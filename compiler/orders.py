@@ -26,7 +26,7 @@ EXACT = 8  # stages up to which every set is looked at, in under 20 ms; beyond, 
 IMAGINED = 540  # rows that stand for rates of independent terms
 LEARNED = 2000  # rows that stand for shares of combinations of answers
 TERMS = 8  # up to which all combinations are looked at
-EM_STEPS = 30
+EM_STEPS, EM_CHANGE = 500, 1e-5  # at most; it has ended when no share changes by more
 PRIOR_ROWS = 2.0  # that independent terms at their own rates count for, beside the rows seen
 Order = tuple[int, ...]  # positions of stages
 Shares = NDArray[np.float64]  # of the rows, by stage
@@ -156,12 +156,15 @@ def learned(masks: Masks) -> Masks:
         fits &= np.where(combinations_[:, leaf, None], kinds[leaf] != FALSE, kinds[leaf] != TRUE)
     shares = np.full(2**k, 0.5**k)
     for _ in range(EM_STEPS):
+        before = shares
         spread = shares[:, None] * fits
         spread /= spread.sum(axis=0, keepdims=True)
         counts = (spread * times).sum(axis=1)
         rates = ((combinations_ * counts[:, None]).sum(axis=0) + 1) / (counts.sum() + 2)
         independent = np.where(combinations_, rates, 1 - rates).prod(axis=1)
         shares = (counts + PRIOR_ROWS * independent) / (counts.sum() + PRIOR_ROWS)
+        if np.abs(shares - before).max() < EM_CHANGE:
+            break
     rows = np.round(shares * LEARNED).astype(np.int64)
     return np.repeat(np.where(combinations_, TRUE, FALSE).astype(np.uint8), rows, axis=0).T
 

@@ -23,13 +23,13 @@ def carriers(block: Block, column: VirtualColumn) -> Iterator[int]:
 def riding(
     block: Block, wanted: tuple[Stage, ...], may: Callable[[VirtualColumn], bool]
 ) -> Iterator[tuple[int, tuple[VirtualColumn, ...]]]:
-    """The stages that can ride as a whole, each with the last position that can carry it: there the fewest rows are left."""
+    """The stages that can ride as a whole, with each position that can carry them: the later, the fewer rows are left."""
     for stage in wanted:
         columns = tuple(c for c in stage.columns if may(c) and c.id not in block.riders)
         places = [set(carriers(block, c)) for c in columns]
         shared = set.intersection(*places) if places else set()
-        if columns == stage.columns and shared:
-            yield max(shared), columns
+        if columns == stage.columns:
+            yield from ((place, columns) for place in sorted(shared, reverse=True))
 
 
 def with_rider(block: Block, place: int, columns: tuple[VirtualColumn, ...]) -> Block:

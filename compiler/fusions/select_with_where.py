@@ -8,6 +8,8 @@ from uql.compiler.fusions.riders import riding, with_rider
 from uql.compiler.physical import Block
 from uql.compiler.virtual import Kind, VirtualColumn
 
+MOST_WAYS = 4  # of letting one value ride, beside which others are tried
+
 
 def select_with_where(block: Block) -> Iterator[Block]:
     """The block with the values of SELECT riding along with its WHERE.
@@ -15,13 +17,11 @@ def select_with_where(block: Block) -> Iterator[Block]:
     Legal: the value reads the columns that a question of WHERE reads, which is asked of each row that passes; nobody sees the values
     of the other rows, nor their failures. It pays where many rows pass, or where calls are what is scarce.
     """
-    found = block
-    for _, columns in list(riding(block, (*block.row_stages, *block.late_stages), _is_value)):
-        for place, same in riding(found, (*found.row_stages, *found.late_stages), _is_value):
-            if same == columns:
-                found = with_rider(found, place, same)
-                yield found
-                break
+    ways = [block]
+    for stage in (*block.row_stages, *block.late_stages):
+        more = [with_rider(way, place, columns) for way in ways for place, columns in riding(way, (stage,), _is_value)]
+        yield from more
+        ways += more[:MOST_WAYS]
 
 
 def _is_value(column: VirtualColumn) -> bool:
