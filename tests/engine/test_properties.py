@@ -155,14 +155,62 @@ def test_duplicates_are_kept_and_distinct_drops_them(rows):
     )
 
 
-@given(tables, st.sampled_from(["INNER", "LEFT", "SEMI", "ANTI"]))
+@given(tables, st.sampled_from(["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI"]))
 @QUICK
 def test_joins_are_those_of_sql(rows, kind):
     shown = "a.id" if kind in ("SEMI", "ANTI") else "a.id, b.id AS other"
-    order = "ORDER BY 1" if kind in ("SEMI", "ANTI") else "ORDER BY 1, 2 NULLS LAST"
+    order = "ORDER BY 1" if kind in ("SEMI", "ANTI") else "ORDER BY 1 NULLS LAST, 2 NULLS LAST"
     on = "a.stars = b.stars AND a.id <> b.id AND"
     same(
         rows,
         f'SELECT {shown} FROM notes AS a {kind} JOIN notes AS b ON {on} "they agree" {order}',
         f"SELECT {shown} FROM r AS a {kind} JOIN r AS b ON {on} a.good = b.good {order}",
+    )
+
+
+SUB_QUERIES = st.sampled_from(
+    [
+        "EXISTS (SELECT 1 FROM {t} AS b WHERE {on} {agree})",
+        "NOT EXISTS (SELECT 1 FROM {t} AS b WHERE {on} {agree})",
+        "a.stars IN (SELECT b.stars FROM {t} AS b WHERE {on} {agree})",
+        "a.stars NOT IN (SELECT b.stars FROM {t} AS b WHERE {on} {agree})",
+        "(SELECT COUNT(*) FROM {t} AS b WHERE {on} {agree}) > 1",
+        "(SELECT MAX(b.stars) FROM {t} AS b WHERE {on} {agree}) = a.stars",
+    ]
+)
+
+
+@given(tables, SUB_QUERIES, st.sampled_from(["a.stars = b.stars AND", "a.id < b.id AND", ""]), conditions)
+@QUICK
+def test_sub_queries_that_read_outer_rows_are_those_of_sql(rows, part, on, condition):
+    uql_text, sql = condition
+    asked = part.format(t="notes", on=on, agree='"{a.text} and {b.text} agree"')
+    plain = part.format(t="r", on=on, agree="a.good = b.good")
+    same(
+        rows,
+        f"SELECT a.id, {asked} AS x FROM notes AS a WHERE ({asked} OR a.stars = 1) AND {qualified(uql_text)} ORDER BY a.id",
+        f"SELECT a.id, {plain} AS x FROM r AS a WHERE ({plain} OR a.stars = 1) AND {qualified(sql)} ORDER BY a.id",
+    )
+
+
+def qualified(condition):
+    """The condition with its bare columns told apart from those of the sub-query."""
+    for name in ("stars", "text"):
+        condition = condition.replace(f"{name} >", f"a.{name} >").replace(f"{name} IS", f"a.{name} IS")
+    return condition
+
+
+@given(tables, conditions, st.sampled_from(["UNION", "UNION ALL"]))
+@QUICK
+def test_unions_and_group_keys_keep_duplicates_as_sql_does(rows, condition, union):
+    uql_text, sql = condition
+    same(
+        rows,
+        f"SELECT stars FROM notes WHERE {uql_text} {union} SELECT stars FROM notes ORDER BY ALL",
+        f"SELECT stars FROM r WHERE {sql} {union} SELECT stars FROM r ORDER BY ALL NULLS LAST",
+    )
+    same(
+        rows,
+        "SELECT t, COUNT(*) AS n, COUNT(stars) AS k FROM notes GROUP BY \"the topic\"::ENUM('plot', 'music') AS t ORDER BY ALL",
+        "SELECT topic AS t, COUNT(*) AS n, COUNT(stars) AS k FROM r GROUP BY topic ORDER BY ALL NULLS LAST",
     )
