@@ -23,7 +23,7 @@ WHAT = ("plans", "ehrxqa", "routing", "ask", "report")
 def main(arguments: list[str] | None = None) -> int:
     """Prints the tables. Exit code 1 where fewer than 98 % of the plans by hand are right; 2 where the data is not there."""
     parser = argparse.ArgumentParser(prog="uql.benchmarks.nl", description=__doc__)
-    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("what", choices=WHAT, nargs="?", default="plans")
     parser.add_argument(
         "suites",
         nargs="*",

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Select, Union
-from uql.errors import DataError, UQLError
+from uql.errors import DataError, QuestionError, UQLError
 from uql.nl.dag import Node, NodeKind, Plan
-from uql.nl.plot_node import make_plots
 from uql.nl.workspace import tables_of
 
 if TYPE_CHECKING:
@@ -57,12 +56,12 @@ class Fixture:
 
 @dataclass(frozen=True, slots=True)
 class PlanRun:
-    """What a plan gave: the table of each node that holds the answer, the plots, and what it cost."""
+    """What a plan gave: the table of each node that holds the answer, the plots, the calls and the nodes."""
 
     tables: tuple[pa.Table, ...]
     plots: tuple[Plot, ...]
     calls: int
-    statements: int
+    nodes: int
 
 
 def read(suite: str) -> list[Fixture]:
@@ -139,25 +138,14 @@ def base_tables(fixture: Fixture) -> set[str]:
 
 
 def run(fixture: Fixture, con: Connection) -> PlanRun:
-    """Runs the statements one after another in a connection that has the suite's tables; what they store goes again afterwards.
+    """Runs a plan as `con.ask(question, plan=…)` runs any: guarded, in the workspace, its nodes in parallel.
 
-    Raises: UQLError of the statement or plot that fails.
+    Raises: QuestionError where a node that holds the answer failed, with the reasons.
     """
-    tables: dict[str, pa.Table] = {}
-    plots: list[Plot] = []
-    calls = 0
-    try:
-        for node in fixture.plan.nodes:
-            if node.kind is NodeKind.PLOT:
-                shown = {name: tables[name] for name in node.inputs}
-                if all(table.num_rows for table in shown.values()):
-                    plots += make_plots(node.body, shown)
-                continue
-            result = con.uql(node.body)
-            tables[node.name] = result.arrow()
-            calls += result.cost.calls + result.cost.cached
-    finally:
-        for name in tables:
-            con.catalog.cursor.execute(f'DROP TABLE IF EXISTS "{name}"')
-    statements = len(fixture.plan.nodes)
-    return PlanRun(tuple(tables[name] for name in fixture.answers), tuple(plots), calls, statements)
+    answer = con.ask(fixture.question, plan=fixture.plan)
+    tables = [answer.results[name].table for name in fixture.answers if name in answer.results]
+    held = tuple(table for table in tables if table is not None)
+    if len(held) < len(fixture.answers):
+        problems = [f"{step.node}: {step.problem}" for step in answer.steps if step.problem]
+        raise QuestionError("; ".join(problems) or answer.cannot or "a node of the answer did not run")
+    return PlanRun(held, tuple(answer.plots), answer.cost.calls + answer.cost.cached, len(fixture.plan.nodes))

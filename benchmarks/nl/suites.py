@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uql
 from uql.benchmarks.nl import ehrxqa, metrics, plans, worlds
-from uql.benchmarks.nl.references import Reference, key_of, equal, references, within_labels
+from uql.benchmarks.nl.references import Reference, equal, key_of, references, within_labels
 from uql.nl.measures import coverage, exact, hit, token_f1
 
 if TYPE_CHECKING:

@@ -222,7 +222,12 @@ def read(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(encoding="utf-8") as file:
-        return [Row(**{**held, "modalities": tuple(held["modalities"])}) for held in map(_line, file) if held]
+        return [row_of(held) for held in map(_line, file) if held]
+
+
+def row_of(held: Mapping[str, Any]) -> Row:
+    """The row of a line."""
+    return Row(**{**held, "modalities": tuple(held["modalities"])})
 
 
 def _line(text: str) -> Mapping[str, Any]:

@@ -16,9 +16,22 @@ FOLDERS = {
 }
 
 
+QUESTIONS = (  # of uql.benchmarks.nl
+    "rotowire",
+    "countries",
+    "artwork",
+    "tatqa",
+    "nvbench",
+    "sembench-mmqa",
+    "ehrxqa",
+    "mmqa-routing",
+    "m2qa",
+)
+
+
 def names() -> list[str]:
     """Every suite that there is."""
-    return [*FOLDERS, *(program.name for program in programs.there())]
+    return [*FOLDERS, *QUESTIONS, *(program.name for program in programs.there())]
 
 
 def find(name: str) -> Suite:
@@ -26,6 +39,10 @@ def find(name: str) -> Suite:
     if name in FOLDERS:
         suite: Suite = import_module(FOLDERS[name]).SUITE
         return suite
+    if name in QUESTIONS:
+        from uql.benchmarks.nl import bench
+
+        return bench.suite(name)
     for program in programs.there():
         if program.name == name:
             return programs.suite(program)
