@@ -68,7 +68,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "features": ("uql.features",),
     "sources": ("uql.sources",),
     "kernels": ("uql.kernels",),
-    "render": ("uql.render", "uql.html", "uql.progress", "uql.plots"),
+    "render": ("uql.render", "uql.html", "uql.cells", "uql.progress", "uql.plots"),
     "config": ("uql.config",),
     "engine": (
         "uql",

@@ -16,8 +16,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from uql.cells import Block, block_here
 from uql.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
 
 REFRESH_S = 0.15  # between two drawings of the block
 _DEFAULT: dict[str, Connection] = {}  # connections that this module opened, by the path of their database
-
-
-class Block(Protocol):
-    """A place in the page that is written anew."""
-
-    def update(self, html: str) -> None: ...
-    def clear(self) -> None: ...
 
 
 def run(text: str, con: Connection | None = None, **parameters: Any) -> Result:
@@ -90,53 +84,6 @@ def watched(
             stop()
             if block is not None:
                 block.clear()
-
-
-# ----------------------------------------------------------------------------------------------------------- the places
-class JupyterBlock:
-    """One display object, made when it is first written."""
-
-    def __init__(self) -> None:
-        self._handle: Any = None
-
-    def update(self, html: str) -> None:
-        from IPython.display import HTML, display
-
-        if self._handle is None:
-            self._handle = display(HTML(html), display_id=True)
-        else:
-            self._handle.update(HTML(html))
-
-    def clear(self) -> None:
-        from IPython.display import HTML
-
-        if self._handle is not None:
-            self._handle.update(HTML(""))
-
-
-class MarimoBlock:
-    """The output of the cell that runs."""
-
-    def __init__(self, marimo: Any) -> None:
-        self._marimo, self._written = marimo, False
-
-    def update(self, html: str) -> None:
-        self._written = True
-        self._marimo.output.replace(self._marimo.Html(html))
-
-    def clear(self) -> None:
-        if self._written:
-            self._marimo.output.clear()
-
-
-def block_here() -> Block | None:
-    """The place for progress where this runs: a cell of marimo or of Jupyter, else none."""
-    marimo = sys.modules.get("marimo")
-    if marimo is not None and marimo.running_in_notebook():
-        return MarimoBlock(marimo)
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return JupyterBlock() if shell is not None and getattr(shell, "kernel", None) is not None else None
 
 
 def opened(database: str | None, **settings: Any) -> Connection:

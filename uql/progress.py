@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
+from uql.cells import block_here
 from uql.render import format_estimate, printable
 
 if TYPE_CHECKING:
@@ -117,8 +118,8 @@ class Progress:
         self._started: float | None = None
         self._drawn = 0.0
         self._live: Live | None = None
-        self._cell: Any = None  # IPython's display handle
-        self._notebook = stream is None and in_notebook()
+        self._cell = block_here() if stream is None else None  # a place in a notebook
+        self._shown = False  # is anything in it?
         self._terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, event: EventLike) -> None:
@@ -126,13 +127,13 @@ class Progress:
         if self._started is None or event.kind == "plan":  # the next statement begins
             self.counts = Counts()
             self._started = now
-            self._drawn = now if self._live is None and self._cell is None else self._drawn
+            self._drawn = now if self._live is None and not self._shown else self._drawn
         self.counts.add(event)
         self.counts.seconds = now - self._started
         if not self.enabled or event.kind == "done":
             return
-        if self._terminal or self._notebook:
-            begun = self._live is not None or self._cell is not None
+        if self._terminal or self._cell is not None:
+            begun = self._live is not None or self._shown
             if now - self._drawn >= (REFRESH_S if begun else FIRST_S):
                 self._drawn = now
                 self._draw()
@@ -148,9 +149,12 @@ class Progress:
             print(printable(line), file=self.stream, flush=True)
 
     def _draw(self) -> None:
-        lines = [self.counts.line(), *(f"  {line}" for line in self.counts.estimate_lines())]
-        if self._notebook:
-            self._show("\n".join(lines))
+        if self._cell is not None:
+            from uql.html import progress
+
+            self._shown = True
+            share = self.counts.calls / self.counts.cap if self.counts.cap else None
+            self._cell.update(progress(self.counts.line(), share, self.counts.estimate_lines()))
             return
         from rich.text import Text
 
@@ -161,19 +165,8 @@ class Progress:
             console = Console(file=self.stream, highlight=False)
             self._live = Live(console=console, auto_refresh=False, transient=True)
             self._live.start()
+        lines = [self.counts.line(), *(f"  {line}" for line in self.counts.estimate_lines())]
         self._live.update(Text("\n".join(lines), overflow="ellipsis", no_wrap=True), refresh=True)
-
-    def _show(self, text: str) -> None:
-        """In the cell, in place of what stood there."""
-        from html import escape
-
-        from IPython.display import HTML, display
-
-        shown = HTML(f"<pre>{escape(text)}</pre>" if text else "")
-        if self._cell is None:
-            self._cell = display(shown, display_id=True)
-        else:
-            self._cell.update(shown)
 
     def __enter__(self) -> Progress:
         return self
@@ -184,16 +177,9 @@ class Progress:
         if self._live is not None:
             self._live.stop()
             self._live = None
-        if self._cell is not None:
-            self._show("")
-            self._cell = None
-
-
-def in_notebook() -> bool:
-    """Is this the kernel of a notebook? Looks at modules already imported, so nothing is imported for it."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return type(shell).__name__ == "ZMQInteractiveShell"
+        if self._cell is not None and self._shown:
+            self._cell.clear()
+            self._shown = False
 
 
 @contextmanager
@@ -205,7 +191,7 @@ def watching(
     Args:
         subscribe: of the connection's events.  wanted: the setting.  told: somebody listens already.
     """
-    if wanted is False or told or (wanted is None and not in_notebook()):
+    if wanted is False or told or (wanted is None and block_here() is None):
         yield
         return
     with Progress() as progress:

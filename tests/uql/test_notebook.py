@@ -30,7 +30,7 @@ CELLS = {
     "frame": "mine = pd.DataFrame({'a': [1, 2, 3]})\nleast = 2",
     "of frame": "%uql SELECT sum(a) AS s FROM mine WHERE a >= $least",
     "plan": f"%%uql --con con --dry-run\n{POSITIVE}",
-    "many": "from uql.notebook import JupyterBlock\nblock = JupyterBlock()\nfor i in range(1000):\n    block.update(f'<b>{i}</b>')",
+    "many": "from uql.cells import JupyterBlock\nblock = JupyterBlock()\nfor i in range(1000):\n    block.update(f'<b>{i}</b>')",
     "duck": "import duckdb\nduck = duckdb.connect()\nduck.execute('CREATE TABLE t AS SELECT 7 AS seven')",
     "attached": "%uql --con duck FROM t",
     "threads": "import threading\nprint([t.name for t in threading.enumerate() if t.name.startswith('uql')])",
