@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from uql.compiler.bound import BoundItem, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.formula import Formula, Leaf, conjunction, conjuncts
-from uql.compiler.fusions import where_with_limit
+from uql.compiler.fusions.where_with_limit import where_with_limit
 from uql.compiler.join_plans import aliases_in, correlated, first_source, join_plan, push, sources_of
 from uql.compiler.logical import (
     Aggregate,

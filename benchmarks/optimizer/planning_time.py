@@ -17,6 +17,7 @@ from uql.compiler.cost import Known, Range, Unit
 from uql.compiler.parser import parse
 from uql.compiler.physical import Block
 from uql.compiler.planner import plan
+from uql.compiler.syntax import Query
 
 COLUMNS = 8
 QUERIES = {
@@ -30,7 +31,9 @@ QUERIES = {
 
 def planned_in_ms(con: uql.Connection, text: str, times: int) -> float:
     """The median CPU time from the bound query to the chosen plan."""
-    bound = bind(parse(text), con._catalog, text=text)
+    parsed = parse(text)
+    assert isinstance(parsed, Query)
+    bound = bind(parsed, con._catalog, text=text)
     taken = []
     for _ in range(times):
         start = time.process_time()

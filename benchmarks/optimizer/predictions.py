@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uql
 from uql.benchmarks.sembench.scenarios import SCENARIOS, Query, Scenario
@@ -66,7 +67,7 @@ def predicted(scenario: Scenario, query: Query, budget: str | None) -> Predictio
 
 
 def _connection(scenario: Scenario, query: Query, budget: str | None) -> uql.Connection:
-    settings = {} if budget is None else {"budget": budget}
+    settings: dict[str, Any] = {} if budget is None else {"budget": budget}
     con = uql.connect(model=f"oracle:{query.oracle}", ledger=":memory:", **settings)
     scenario.fill(con)
     return con

@@ -18,7 +18,7 @@ def having_before_groups(plan: LogicalPlan) -> LogicalPlan:
     """
     if not isinstance(plan, Aggregate) or plan.having is None:
         return plan
-    keys = {key.expr for key in plan.keys if isinstance(key.expr, Column)}
+    keys: set[Expr] = {key.expr for key in plan.keys if isinstance(key.expr, Column)}
     early = [term for term in conjuncts(plan.having) if _over_keys(term, keys)]
     condition = conjunction(early)
     if condition is None:
