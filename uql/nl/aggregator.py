@@ -69,14 +69,15 @@ async def aggregate(
     *,
     style: Style = "short",
     hidden: Collection[str] = (),
-    always: bool = False,
+    write: bool | None = None,
 ) -> Words:
     """The answer from the findings.
 
     Args:
         style: "short": at most ten words; "full": a sentence with details.
         hidden: lower-case names of columns that no model may see.
-        always: ask the model also where a single result speaks for itself.
+        write: True asks the model also where a single result speaks for itself, False never asks it: what was found for the
+            parts is put side by side; None: it is asked where a result does not speak for itself.
     Raises: BudgetError where the budget is spent.
     """
     found = [f for f in findings if not _is_nothing(f.output)]
@@ -89,9 +90,11 @@ async def aggregate(
             return _as_it_is("none: no rows match", sources)
         return Words("", _json("", sources), "nothing was found")
     value = value_of(found)
-    if style == "short" and len(found) == 1 and not always and (written := speaks(value)) is not None:
+    if write is False:
+        return _as_it_is("; ".join(_of(f) for f in found), sources)
+    if style == "short" and len(found) == 1 and not write and (written := speaks(value)) is not None:
         return _as_it_is(written, sources)
-    if style == "short" and not always and all(f.output.table is not None for f in found) and len(found) == 1:
+    if style == "short" and not write and all(f.output.table is not None for f in found) and len(found) == 1:
         return _as_it_is(_described(found[0].output), sources)
     try:
         said = await ctx.say(

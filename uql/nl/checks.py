@@ -70,6 +70,9 @@ def check_plan(plan: Plan, sources: Mapping[str, Source], settings: Settings) ->
             if name.lower() in taken:
                 problems.append(Problem(name, f"a table of the database is called {name}; give the node another name"))
                 continue
+            if not name.isascii() or not name.isidentifier():
+                problems.append(Problem(name, "the name of a node is letters, digits and _"))
+                continue
             if any(i not in fields for i in node.inputs):
                 continue
             try:

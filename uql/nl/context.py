@@ -11,6 +11,7 @@ from uql.errors import BudgetError, QuestionError
 from uql.llm.part import part
 from uql.llm.questions import Answers, Question, Row, Write
 from uql.llm.run import Cost
+from uql.nl.prompts import Wording, misfit, plain
 from uql.schema import Field, Modality
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
-    from uql.nl.prompts import Wording
     from uql.nl.workspace import Workspace
     from uql.result import Outcome
     from uql.settings import Settings
@@ -162,15 +162,29 @@ class AskContext:
         Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; what the
             provider raises for every row.
         """
-        question = Write(
-            prompt.replace("{", "{{").replace("}", "}}"),
-            task=task,
-            schema=None if schema is None else json.dumps(schema, sort_keys=False),
-            shown=tuple(shown),
-            parameters=(("system", system), *((("version", version),) if version else ())),
-            max_tokens=max_tokens,
-        )
-        answers = await self.gate.ask(question, [row or Row()], model=self.planner)
+        local = (await self.gate.provider(self.planner)).is_local
+        shape = schema if schema is None or local else plain(schema)
+        fault = ""
+        for _ in (1, 2):
+            asked = f"{prompt}\n\n(Your last reply could not be used: {fault})" if fault else prompt
+            question = Write(
+                asked.replace("{", "{{").replace("}", "}}"),
+                task=task,
+                schema=None if shape is None else json.dumps(shape, sort_keys=False),
+                shown=tuple(shown),
+                parameters=(("system", system), *((("version", version),) if version else ())),
+                max_tokens=max_tokens,
+            )
+            reply = await self._written(question, row or Row(), asked)
+            fault = (misfit(reply, dict(schema)) if schema is not None else None) or ""
+            if not fault:
+                return reply
+        raise QuestionError(f"the model gave no usable reply ({task}): {fault}", code="UQL632")
+
+    async def _written(self, question: Write, row: Row, prompt: str) -> Any:
+        """The reply to one request, kept in `prompts`."""
+        task = question.task
+        answers = await self.gate.ask(question, [row], model=self.planner)
         for failure in answers.failures:
             if failure.kind in ("budget", "interrupted"):
                 raise BudgetError(

@@ -1,7 +1,7 @@
 """The planner: a question and the tables in scope, written by a model as a checked plan.
 
-An invalid plan goes back with its faults, at most twice. A model of this machine gets its last try in clauses, where a grammar holds
-every table and column to the names in scope.
+An invalid plan goes back with its faults, at most twice. A model of this machine mends it in clauses, where a grammar holds every
+table and column to the names in scope.
 """
 
 from __future__ import annotations

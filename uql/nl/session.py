@@ -59,8 +59,9 @@ class Options:
         confirm: asked with the price before anything runs, unless that is at most `confirm_over` USD.
         readings: ask whether the question is ambiguous; None: not of a model of this machine.
         columns: let the model choose the relevant columns; None: where there are more than six tables.
-        aggregate: let the model write the answer also where a single result speaks for itself.
-        forms: of queries, one a try at a plan; None: the last try of a model of this machine is in clauses.
+        aggregate: True: the model writes every answer; False: none, what was found is put side by side; None: those that do not
+            speak for themselves.
+        forms: of queries, one a try at a plan; None: a model of this machine mends its plan in clauses.
         limits: hard ones.
     """
 
@@ -78,7 +79,7 @@ class Options:
     confirm_over: float | None = None
     readings: bool | None = None
     columns: bool | None = None
-    aggregate: bool = False
+    aggregate: bool | None = None
     forms: tuple[Form, ...] | None = None
     limits: Limits = field(default_factory=Limits)
 
@@ -182,7 +183,7 @@ class _Asking:
         context = self.model.capabilities.context
         tokens = PROMPT_TOKENS if context is None else max(1_000, min(PROMPT_TOKENS, context - REPLY_TOKENS - 200))
         near = None if self.embedder is None else self._near
-        default: tuple[Form, ...] = ("text", "text", "clauses" if self.model.is_local else "text")
+        default: tuple[Form, ...] = ("text", "clauses", "clauses") if self.model.is_local else ("text", "text", "text")
         self.planner = Planner(
             self.ctx, self.scope, tokens, self.options.forms or default, 2 if self.model.is_local else 4, near
         )
@@ -355,7 +356,7 @@ class _Asking:
                 findings,
                 style=self.options.style,
                 hidden=self.hidden,
-                always=self.options.aggregate,
+                write=self.options.aggregate,
             )
             self._told(last, step, time.monotonic() - began, written)
             if (

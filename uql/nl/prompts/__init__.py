@@ -49,3 +49,57 @@ BOOLEAN: Schema = {"type": "boolean"}
 def rules_text(rules: Sequence[str]) -> str:
     """The rules of the use case as a prompt shows them; "" without any."""
     return "Rules of this use case:\n" + "\n".join(f"- {rule}" for rule in rules) + "\n\n" if rules else ""
+
+
+_BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")
+_KINDS: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+
+
+def plain(schema: Any) -> Any:
+    """The schema without bounds of lengths and numbers, which vendors' strict structured output refuses.
+
+    >>> plain(text(5))
+    {'type': 'string'}
+    """
+    if isinstance(schema, list):
+        return [plain(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: plain(part) for name, part in value.items()} if key == "properties" else plain(value)
+        for key, value in schema.items()
+        if key not in _BOUNDS
+    }
+
+
+def misfit(value: Any, schema: Schema, where: str = "the reply") -> str | None:
+    """What of a value does not fit a schema of this module; None: it fits. Bounds are not looked at.
+
+    >>> misfit({"a": 1}, obj({"a": BOOLEAN}))
+    'the reply.a is no boolean'
+    """
+    if "anyOf" in schema:
+        found = [misfit(value, option, where) for option in schema["anyOf"]]
+        return None if None in found else found[0]
+    kind = schema.get("type", "string")
+    if not isinstance(value, _KINDS[kind]) or (isinstance(value, bool) and kind != "boolean"):
+        return f"{where} is no {kind}"
+    if "enum" in schema and value not in schema["enum"]:
+        return f"{where} is {value!r}, none of {', '.join(map(str, schema['enum'][:12]))}"
+    if kind == "object":
+        for name, part in schema["properties"].items():
+            if name not in value:
+                return f"{where} has no {name}"
+            if (wrong := misfit(value[name], part, f"{where}.{name}")) is not None:
+                return wrong
+    if kind == "array":
+        wrongs = (misfit(item, schema["items"], f"{where}[{i}]") for i, item in enumerate(value))
+        return next((wrong for wrong in wrongs if wrong is not None), None)
+    return None

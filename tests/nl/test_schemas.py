@@ -1,0 +1,100 @@
+"""The JSON schemas of the prompts: closed, as strict structured output demands, and read strictly where a server has none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from nl.shop import Connected, plan, uql_node
+
+from uql.llm.providers.scripted import Scripted
+from uql.nl.dag import Operator
+from uql.nl.prompts import (
+    BOOLEAN,
+    Wording,
+    aggregator,
+    checker,
+    columns,
+    decomposer,
+    faults,
+    interleaved,
+    misfit,
+    obj,
+    operators,
+    plain,
+    planner,
+    readings,
+    text,
+)
+
+TABLES = ["shops", "letters"]
+COLUMNS = ["shops.id", "shops.name", "letters.shop_id"]
+WORDINGS = [
+    columns.wording("q", "s", COLUMNS),
+    checker.wording("q", "s"),
+    decomposer.wording("q", "s"),
+    decomposer.refining("q", "s"),
+    operators.wording("q", "s", list(Operator), TABLES),
+    aggregator.wording("q", "s", TABLES, (), "short"),
+    faults.wording("q", "p", "s", "e", "d"),
+    readings.wording("q", "s"),
+    interleaved.steps("q", "s", ()),
+    interleaved.mapping("q", "s", "d", "o"),
+    planner.wording("q", "s", TABLES, COLUMNS, ""),
+    planner.wording("q", "s", TABLES, COLUMNS, "", plots=False),
+    planner.wording("q", "s", TABLES, COLUMNS, "", form="clauses"),
+    planner.wording("q", "s", TABLES, COLUMNS, "", form="clauses", plots=False),
+    planner.debugging("q", "uql", "b", "e", "s", "text", None),
+]
+
+
+@pytest.mark.parametrize("wording", WORDINGS, ids=lambda w: f"{w.task}-{len(json.dumps(w.schema))}")
+def test_every_object_of_a_schema_is_closed_and_requires_all_it_has(wording: Wording) -> None:
+    """What strict structured output of the vendors demands."""
+
+    def check(part: object) -> None:
+        if isinstance(part, dict):
+            if part.get("type") == "object":
+                assert part["additionalProperties"] is False
+                assert part["required"] == list(part["properties"])
+            for value in part.values():
+                check(value)
+        elif isinstance(part, list):
+            for value in part:
+                check(value)
+
+    check(wording.schema)
+
+
+@pytest.mark.parametrize("wording", WORDINGS, ids=lambda w: f"{w.task}-{len(json.dumps(w.schema))}")
+def test_a_vendor_gets_no_bounds_and_none_of_the_names_is_lost(wording: Wording) -> None:
+    """A property may be called like a bound; it stays."""
+    shown = json.dumps(plain(wording.schema))
+    assert not any(
+        f'"{bound}":' in shown for bound in ("maxLength", "minItems", "maxItems", "pattern", "minimum", "maximum")
+    )
+    assert set(wording.schema["properties"]) == set(plain(wording.schema)["properties"])
+    assert plain(obj({"pattern": text(), "maximum": BOOLEAN}))["required"] == ["pattern", "maximum"]
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"),
+    [
+        ({"nodes": [{"kind": "uql", "sql": "SELECT 1", "name": "a"}], "cannot": ""}, None),
+        ({"nodes": [{"kind": "uql", "name": "a"}], "cannot": ""}, "the reply.nodes[0] has no sql"),
+        ({"nodes": {}, "cannot": ""}, "the reply.nodes is no array"),
+        ({"nodes": []}, "the reply has no cannot"),
+        ({"nodes": [], "cannot": True}, "the reply.cannot is no string"),
+        ("SELECT 1", "the reply is no object"),
+    ],
+)
+def test_a_reply_of_a_server_without_schemas_is_read_strictly(value: object, wrong: str | None) -> None:
+    assert misfit(value, planner.text_form()) == wrong
+
+
+def test_a_reply_that_does_not_fit_is_asked_for_once_more_with_what_is_wrong() -> None:
+    shop = Connected([Scripted("planner", {"nodes": 3}), plan(uql_node("n", "SELECT count(*) AS n FROM shops"))])
+    assert shop.con.ask("How many shops?").value == 3
+    assert "the reply has no cannot" in shop.prompts("planner")[1]
+    never = Connected([Scripted("planner", {"nodes": 3}, again=True)])
+    assert "no usable reply" in never.con.ask("How many shops?").cannot
