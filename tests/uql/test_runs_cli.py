@@ -1,0 +1,161 @@
+"""`uql runs`, `uql resume`, `uql cache`, `--offline`: what a user sees of runs and of the ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from uql.cli import main
+
+COUNT = 'SELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"'
+GIVEN = ["--ledger", "l.sqlite"]
+
+
+def query(text: str, *more: str, model: str = "oracle:oracle.toml") -> list[str]:
+    return ["shop.duckdb", "-c", text, "--model", model, *GIVEN, *more]
+
+
+def priced(folder: Path, line: str) -> str:
+    """The oracle, with a price or a latency."""
+    (folder / "priced.toml").write_text(f"{line}\n{(folder / 'oracle.toml').read_text()}")
+    return "oracle:priced.toml"
+
+
+def test_runs_are_listed_and_one_is_shown(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", *GIVEN]) == 0
+    assert capsys.readouterr().out == "no runs yet\n"
+    assert main(query(COUNT)) == 0
+    assert main(query('SELECT "the mood" FROM reviews', model="oracle:forgetful.toml")) in (0, 1)
+    capsys.readouterr()
+    assert main(["runs", *GIVEN]) == 0
+    out = capsys.readouterr().out
+    assert COUNT[:40] in out and re.search(r"done +6 +0 +0", out)
+    assert main(["runs", "--json", *GIVEN]) == 0
+    run = next(r for r in json.loads(capsys.readouterr().out) if r["statement"] == COUNT)
+    assert run["calls"] == 6 and run["status"] == "done"
+    assert main(["runs", run["run"][:6], *GIVEN]) == 0
+    out = capsys.readouterr().out
+    assert "question   the review is positive: 6 calls" in out and COUNT in out
+    assert main(["runs", "ffffffff", *GIVEN]) == 2
+    assert "uql runs lists them" in capsys.readouterr().err
+
+
+def test_failed_rows_are_shown_with_their_reason(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(query(COUNT, "--strict", model="oracle:forgetful.toml")) == 5
+    run = sqlite3.connect("l.sqlite").execute("SELECT run FROM runs").fetchone()[0]
+    capsys.readouterr()
+    assert main(["runs", run, *GIVEN]) == 0
+    out = capsys.readouterr().out
+    assert out.count("failed     the review is positive") == 4
+    assert main(["runs", run, "--json", *GIVEN]) == 0
+    assert len(json.loads(capsys.readouterr().out)["errors"]) == 4
+
+
+def test_a_run_that_reached_its_cost_tells_its_token_and_goes_on_from_another_folder(
+    own_world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = priced(own_world, "price = { input = 10.0, output = 10.0 }")
+    assert main(query(COUNT, "--max-cost", "0.001", model=model)) == 4
+    out, err = capsys.readouterr()
+    token = re.search(r"uql resume (\w+) --ledger (\S+)", err)
+    assert token and "partial" in err
+    before = sqlite3.connect("l.sqlite").execute("SELECT COUNT(*) FROM answers").fetchone()[0]
+    assert 0 < before < 6
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    ledger = str(own_world / token[2])
+    assert main(["resume", token[1][:8], "--ledger", ledger, "--max-cost", "1", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == [{"n": 3}] and "where the run began" in err
+    assert f"{6 - before} calls, {before} from the ledger" in err
+    assert main(["resume", "nothing-like-it", "--ledger", ledger]) == 2
+    assert "UQL412" in capsys.readouterr().err
+
+
+def test_ctrl_c_gives_130_and_a_token_and_keeps_what_was_paid(
+    own_world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = priced(own_world, "latency_s = 1.5")
+    command = [sys.executable, "-m", "uql.cli", *query(COUNT, "--no-progress", "--set", "concurrency=1", model=model)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ), cwd=own_world)
+    began = time.monotonic()
+    while time.monotonic() - began < 60 and process.poll() is None:
+        time.sleep(0.1)
+        if Path("l.sqlite").exists():
+            held = sqlite3.connect("l.sqlite", timeout=5)
+            try:
+                if held.execute("SELECT COUNT(*) FROM answers").fetchone()[0]:
+                    break
+            except sqlite3.OperationalError:
+                continue
+            finally:
+                held.close()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "interrupted; what was answered is in the ledger; continue it with: uql resume " in err
+    assert "Traceback" not in err
+    token = re.search(r"uql resume (\w+)", err)
+    assert token
+    held = sqlite3.connect("l.sqlite")
+    assert held.execute("SELECT status FROM runs").fetchall() == [("interrupted",)]
+    paid = held.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
+    assert 0 < paid < 6
+    assert main(["resume", token[1], *GIVEN]) == 0
+    assert f"{6 - paid} calls, {paid} from the ledger" in capsys.readouterr().err
+
+
+def test_offline_answers_from_the_ledger_and_names_what_it_lacks(
+    own_world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(query(COUNT, "--offline")) == 1
+    assert "UQL411" in capsys.readouterr().err
+    assert main(query(COUNT)) == 0
+    capsys.readouterr()
+    assert main(query(COUNT, "--offline", "--json")) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == [{"n": 3}] and "0 calls, 6 from the ledger" in err
+
+
+def test_offline_needs_no_key_of_a_vendor(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(query(COUNT, model="openai:gpt-x")) == 2, "a key is missing"
+    capsys.readouterr()
+    assert main(query(COUNT, "--offline", model="openai:gpt-x")) == 1
+    assert "UQL411" in capsys.readouterr().err
+
+
+def test_the_cache_tells_what_it_holds_and_forgets(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(query(COUNT)) == 0
+    capsys.readouterr()
+    assert main(["cache", "stats", "--json", *GIVEN]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["answers"] == 6 and told["runs"] == 1 and told["tables"] == {"reviews": 6}
+    assert main(["cache", "prune", *GIVEN]) == 2
+    assert main(["cache", "prune", "--size", "lots", *GIVEN]) == 2
+    assert main(["cache", "prune", "--older-than", "1d", *GIVEN]) == 0
+    assert capsys.readouterr().out.startswith("0 answers forgotten, 6 kept")
+    assert main(["cache", "prune", "--table", "reviews", *GIVEN]) == 0
+    assert capsys.readouterr().out.startswith("6 answers forgotten, 0 kept")
+    assert main(query(COUNT)) == 0
+    assert main(["cache", "clear", "--yes", *GIVEN]) == 0
+    capsys.readouterr()
+    assert main(["cache", "stats", *GIVEN]) == 0
+    assert "runs     0" in capsys.readouterr().out
+
+
+def test_the_tables_of_the_ledger_stand_in_statements(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(query(COUNT)) == 0
+    capsys.readouterr()
+    sql = "SELECT r.status, c.kind, COUNT(*) AS n FROM uql_runs() r JOIN uql_calls() c ON r.run = c.run GROUP BY r.status, c.kind"
+    assert main(query(sql, "--json")) == 0
+    assert json.loads(capsys.readouterr().out) == [{"status": "done", "kind": "call", "n": 6}]
