@@ -1,7 +1,7 @@
 """A sample of rows in one long prompt, and one reply for all: prompts in the form of the paper's appendix D.1.
 
 A label table reads no prompt. For it this is the ceiling of the approach: a reader that judges each row as the label table does and
-never miscounts. Any other model gets the prompt, and the reply must be a number or a list of indices.
+never miscounts. A request that carries r rows is r calls (DECISIONS.md §1). Any other model gets the prompt, and the reply must be a number or a list of indices.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def count(model: Model, condition: Condition, budget: int, rng: np.random.Genera
     rows = fitting(model, budget, rng)
     if is_simulated(model.name):
         yes = sum(bool(answer) for answer in model.is_so(condition.text, rows))
-        model.calls = 1
     else:
         reply = str(model.write(count_prompt(condition, [model.world.shown[i] for i in rows])))
+        model.calls = len(rows)
         numbers = re.findall(r"\d+", reply)
         if not numbers or int(numbers[-1]) > len(rows):
             raise ModelReplyError(f"asked for a number up to {len(rows)}, got {reply[:80]!r}")
@@ -78,10 +78,9 @@ def find(model: Model, condition: Condition, budget: int, rng: np.random.Generat
     """The rows of the sample that the model names."""
     rows = fitting(model, budget, rng)
     if is_simulated(model.name):
-        found = [row for row, answer in zip(rows, model.is_so(condition.text, rows), strict=True) if answer]
-        model.calls = 1
-        return found
+        return [row for row, answer in zip(rows, model.is_so(condition.text, rows), strict=True) if answer]
     reply = str(model.write(find_prompt(condition, [model.world.shown[i] for i in rows])))
+    model.calls = len(rows)
     named_ = {int(i) for i in re.findall(rf"{WORD[condition.source]}_(\d+)", reply)}
     return [rows[i] for i in sorted(named_) if i < len(rows)]
 
@@ -91,5 +90,5 @@ def group(model: Model, grouping: Grouping, budget: int, rng: np.random.Generato
     rows = fitting(model, budget, rng)
     labels = named(model, grouping, rows[: max(TAXONOMY_ROWS, len(rows))])
     said = model.which(grouping.text, labels, rows)
-    model.calls = 1
+    model.calls = len(rows)
     return {label: model.world.n * said.count(label) / len(rows) for label in labels}
