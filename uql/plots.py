@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -104,6 +105,15 @@ def render(spec: Mapping[str, Any], format: Format, *, scale: float = 1.0, timeo
     _installed()
     picture = "png" if format == "png" else "svg"
     order = json.dumps({"spec": dict(spec), "format": picture, "scale": scale})
+    made = _drawn(order, timeout_s)
+    if format == "html":
+        return _page(made.decode("utf-8"), str(spec.get("title") or "plot")).encode("utf-8")
+    return made
+
+
+@lru_cache(maxsize=16)
+def _drawn(order: str, timeout_s: float) -> bytes:
+    """The picture of an order, from the renderer's process. Raises DataError (UQL510)."""
     command = [sys.executable, "-I", "-c", _WORKER, str(MEMORY_BYTES)]
     try:
         done = subprocess.run(
@@ -117,8 +127,6 @@ def render(spec: Mapping[str, Any], format: Format, *, scale: float = 1.0, timeo
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         why = next((line for line in reversed(said) if line.strip()), "the renderer died")
         raise DataError(f"the plot cannot be drawn: {why[:300]}", code="UQL510")
-    if format == "html":
-        return _page(done.stdout.decode("utf-8"), str(spec.get("title") or "plot")).encode("utf-8")
     return done.stdout
 
 

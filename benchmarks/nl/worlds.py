@@ -192,9 +192,10 @@ def artwork(shared: Path, work: Path) -> World:
         con.sql("SELECT img_path, image FROM paintings").write_parquet(str(work / "artwork.parquet"))
         recorded = f"'{folder}/recorded_image_answers.parquet'"
         said = con.execute(
-            f"SELECT asked FROM {recorded} GROUP BY asked HAVING count(DISTINCT img_path) = {len(names)} ORDER BY asked"
+            "SELECT asked, bool_and(regexp_matches(lower(answer), '^(yes|no)\\b')), bool_and(regexp_full_match(answer, '\\d+')) "
+            f"FROM {recorded} GROUP BY asked HAVING count(DISTINCT img_path) = {len(names)} ORDER BY asked"
         ).fetchall()
-        columns = {asked: f"said_{i}" for i, (asked,) in enumerate(said)}
+        columns = {asked: f"said_{i}" for i, (asked, _, _) in enumerate(said)}
         spread = ", ".join(
             f"min(answer) FILTER (asked = '{asked.replace(chr(39), chr(39) * 2)}' AND model = first_model) AS {column}"
             for asked, column in columns.items()
@@ -204,7 +205,12 @@ def artwork(shared: Path, work: Path) -> World:
             f"s AS (SELECT img_path, {spread} FROM r GROUP BY img_path) "
             f"SELECT a.*, s.* EXCLUDE (img_path) FROM '{folder}/recorded_image_attributes.parquet' a LEFT JOIN s USING (img_path)"
         ).write_parquet(str(work / "artwork_labels.parquet"))
-    answers = {**SEEN, **{f"{{image}} {asked}": column for asked, column in columns.items()}}
+    answers = dict(SEEN)
+    for asked, yes_no, counts in said:
+        column = columns[asked]
+        answers[f"{{image}} {asked}"] = (
+            f"starts_with(lower({column}), 'yes')" if yes_no else f"{column}::INTEGER" if counts else column
+        )
     oracle = write_oracle(
         work / "artwork.toml", work / "artwork.parquet", work / "artwork_labels.parquet", "img_path", answers, 0.0
     )

@@ -146,3 +146,24 @@ def test_the_stand_in_of_an_image_is_a_png_of_its_own() -> None:
     pillow = pytest.importorskip("PIL.Image")
     one, two = worlds.stand_in("images/img_1.jpg"), worlds.stand_in("images/img_2.jpg")
     assert pillow.open(BytesIO(one)).size == (8, 8) and one != two and one == worlds.stand_in("images/img_1.jpg")
+
+
+@needs_data
+def test_recorded_answers_about_images_are_replayed_under_their_own_words(tmp_path: Path) -> None:
+    import duckdb
+
+    import uql
+
+    world = worlds.artwork(SHARED, tmp_path)
+    with uql.connect(model=f"oracle:{world.oracle}", ledger=":memory:", budget="all") as con:
+        world.fill(con)
+        text = 'SELECT COUNT(*) AS n FROM paintings WHERE "{image} Does the image depict a person?"'
+        ((found,),) = con.uql(text).fetchall()
+        most = con.uql(
+            'SELECT MAX("{image} How many babies are depicted in the image?"::INTEGER) AS n FROM paintings'
+        ).fetchall()
+    with duckdb.connect() as con_:
+        path = SHARED / "artwork" / "recorded_image_answers.parquet"
+        where = "WHERE asked = 'Does the image depict a person?' AND model = 'blip-vqa' AND answer = 'yes'"
+        assert con_.execute(f"SELECT count(*) FROM '{path}' {where}").fetchone() == (found,)
+    assert found > 50 and most == [(4,)]
