@@ -6,6 +6,7 @@ import json
 
 import pytest
 from scripted import row
+from test_faults import injected
 
 from uql import models
 from uql.errors import UnknownModelError
@@ -100,6 +101,27 @@ def test_rows_that_give_orders_get_an_answer_of_the_type_and_change_no_other(run
             assert mixed.probabilities[[1, 3]] == pytest.approx(before.probabilities, abs=0.05)
             years = await g.ask(Extract("the year", "BIGINT"), [row(order) for order in orders])
             assert all(v is None or isinstance(v, int) for v in years.values)
+
+    run(go())
+
+
+@rare
+def test_100_rows_that_give_orders_change_no_answer_of_others_and_no_type(run) -> None:
+    """One prompt holds one row, whatever the number in flight: eight of them are, and each tenth row is a plain one."""
+    plain = [LOST, RATE, *(row(f"Bill number {n} was paid twice, {n} euros too much.") for n in range(8))]
+    card = Predicate("a bank card was lost")
+
+    async def go() -> None:
+        async with gate("local?n_ctx=2048") as g:
+            alone = await g.ask(card, plain)
+        orders = [row(text) for text in injected()]
+        mixed = [r for n, order in enumerate(orders) for r in ((order, plain[n // 10]) if n % 10 == 0 else (order,))]
+        async with Gate.open(Settings(ledger=":memory:", concurrency=8), model="local?n_ctx=2048", calls=None) as g:
+            answers = await g.ask(card, mixed)
+            assert not answers.failures and all(isinstance(value, bool) for value in answers.values)
+            places = [n for n, r in enumerate(mixed) if r in plain]
+            assert [answers.values[n] for n in places] == alone.values
+            assert answers.probabilities[places] == pytest.approx(alone.probabilities, abs=0.05)
 
     run(go())
 

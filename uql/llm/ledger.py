@@ -386,6 +386,7 @@ class Ledger:
 
     def table(self, name: str) -> tuple[tuple[str, ...], Iterator[list[tuple[Any, ...]]]]:
         """Columns and rows of "runs", "calls" or "errors", the rows 10,000 at a time."""
+        columns: tuple[str, ...]
         if name == "runs":
             columns, sql, key = RUN_COLUMNS, RUNS, ""
         else:
