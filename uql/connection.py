@@ -186,6 +186,32 @@ class Connection:
         frames = visible(sys._getframe(1))
         return Fluent(table(name), lambda text: self._script(text, {}, frames))
 
+    def register(self, name: str, source: object, type: str | None = None) -> tuple[str, ...]:
+        """Makes a folder, a file, a glob or a data frame a table of this session, as `con.register("shots", "photos/")`.
+
+        Args:
+            name: of the table.
+            source: a path or glob of images, sounds, documents, texts (one row a file: file, and image, audio, document or text),
+                of CSV, JSON and Parquet files, of a SQLite database; or a pandas, polars or Arrow table.
+            type: image, audio, document, text, sqlite or table; None: what the endings say.
+        Returns: the names of the tables: more than one for a SQLite database of several.
+        Raises: DataError where there is nothing (UQL501), or nothing that can be read (UQL503 to UQL505).
+        """
+        from uql.sources.folders import register_files
+        from uql.sources.frames import as_table
+
+        both = (self._duck, self._catalog.cursor)
+        with self._lock:
+            try:
+                if isinstance(source, str | Path):
+                    return register_files(both, name, source, type)
+                table = as_table(name, source)
+                for connection in both:
+                    connection.register(name, table)
+            except duckdb.Error as error:
+                raise DataError(f"{name}: {str(error).strip().splitlines()[0]}", code="UQL503") from error
+        return (name,)
+
     def resume(self, token: str | None = None, **settings: Any) -> Result:
         """Continues a run that was killed, interrupted, or stopped at a limit: the same rows are drawn, none is paid for twice.
 
@@ -424,9 +450,10 @@ class Connection:
         self._emit(EstimateEvent(name, estimate))
 
     def _announced(self, model: str, columns: tuple[str, ...], rows: int | None) -> None:
-        """Rows are about to leave this machine: who listens is told, else the log, once for each model and columns."""
+        """Rows are about to leave this machine: said by the progress that is shown, else by the log, once for each model and columns."""
         event = AnnounceEvent(model, columns, rows)
-        if not self._listeners and (model, columns) not in self._told:
+        told = any(getattr(listener, "announces", False) for listener in self._listeners)
+        if not told and (model, columns) not in self._told:
             self._told.add((model, columns))
             log.warning(event.text())
         self._emit(event)

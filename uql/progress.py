@@ -108,6 +108,8 @@ class Progress:
         clock: seconds, monotonic.
     """
 
+    announces = True  # says which rows leave this machine
+
     def __init__(
         self, *, enabled: bool | None = None, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
@@ -123,6 +125,9 @@ class Progress:
         self._terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
 
     def __call__(self, event: EventLike) -> None:
+        if event.kind == "announce":  # rows leave this machine: said also where nothing is shown
+            self.say(f"note: {event.text()}")  # type: ignore[attr-defined]
+            return
         now = self._clock()
         if self._started is None or event.kind == "plan":  # the next statement begins
             self.counts = Counts()

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from hash_model import HashModel
 
+import uql
 from uql.cells import JupyterBlock
 from uql.progress import Progress, watching
 from uql.sampling.base import Estimate
@@ -154,3 +156,24 @@ def test_a_setting_shows_progress_from_python_and_nothing_is_shown_twice(capsys:
         told.clear()
         with watching(subscribe, wanted, listened):
             assert not told
+
+
+def test_rows_that_leave_the_machine_are_said_once_by_the_progress_else_by_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Far(HashModel):
+        name, is_local = "far:model", False
+
+    with uql.connect(model=Far(), ledger=":memory:") as con:
+        con.sql("CREATE TABLE t AS SELECT 'a text of some length, number ' || range AS text FROM range(3)")
+        query = 'SELECT COUNT(*) AS n FROM t WHERE "it is so"'
+        for _ in range(2):
+            con.uql(query).fetchall()
+        said = "far:model is sent text of at most 128 rows"
+        assert [record.getMessage() for record in caplog.records] == [said]
+        stream = io.StringIO()
+        with Progress(enabled=False, stream=stream) as progress:
+            stop = con.on_event(progress)
+            con.uql(query).fetchall()
+            stop()
+        assert stream.getvalue() == f"note: {said}\n" and len(caplog.records) == 1

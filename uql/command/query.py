@@ -21,7 +21,6 @@ from uql.command.output import Output
 
 if TYPE_CHECKING:
     from uql.connection import Connection
-    from uql.progress import Progress
     from uql.result import Result
 
 Format = Literal["table", "csv", "json", "markdown", "parquet"]
@@ -252,13 +251,12 @@ def run(con: Connection, make: Callable[[], Result], output: Output | None, requ
 
     try:
         with Progress(enabled=request.progress) as progress:
-            stops = con.on_event(progress), con.on_event(partial(_announced, progress))
+            stop = con.on_event(progress)
             try:
                 result = make()
                 data = result.arrow()
             finally:
-                for stop in stops:
-                    stop()
+                stop()
     except KeyboardInterrupt:
         narrate(f"interrupted; what was answered is in the ledger{_continued(con)}")
         return Code.INTERRUPTED
@@ -271,12 +269,6 @@ def run(con: Connection, make: Callable[[], Result], output: Output | None, requ
     if code == Code.BUDGET:
         narrate(f"partial{_continued(con)}")
     return code
-
-
-def _announced(progress: Progress, event: Any) -> None:
-    """Rows that leave this machine are said, with --no-progress too."""
-    if event.kind == "announce":
-        progress.say(f"note: {event.text()}")
 
 
 def _continued(con: Connection) -> str:

@@ -369,7 +369,8 @@ class Gate(Sender):
         )
         left = self.calls_left
         most = "every row that is asked" if left is None else f"at most {left} rows"
-        log.info("%s is sent %s of %s", provider.name, ", ".join(columns) or "a question", most)
+        say = log.info if self._on_announce else log.warning
+        say("%s is sent %s of %s", provider.name, ", ".join(columns) or "a question", most)
         for listener in self._on_announce:
             listener(provider.name, tuple(columns), left)
 
