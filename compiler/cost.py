@@ -23,6 +23,7 @@ from uql.compiler.syntax import Column, Virtual
 from uql.compiler.virtual import Kind, VirtualColumn
 
 CHARS_PER_TOKEN = 4.0
+MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
 ANSWER_TOKENS = {Kind.CONDITION: 1, Kind.SCORE: 1, Kind.CHOICE: 4, Kind.GROUP: 4, Kind.EXTRACT: 8, Kind.SUMMARY: 150}
 TAXONOMY_ROWS, TAXONOMY_TOKENS = 24, 150
@@ -256,6 +257,8 @@ def calls_of(block: Block, known: Known) -> Calls:
     if block.summaries:
         groups = passing.capped(GROUPS) if block.keys else Range.exactly(1)
         most = max(1.0, passing.high)
+        if block.returned_only and block.wanted is not None:
+            groups = groups.capped(block.wanted)
         each = Range(groups.low, max(groups.expected, passing.expected / SUMMARY_ROWS), most)
         summaries = each.times(len(block.summaries))
     examples = Range.exactly(1) if known.guided and _has_examples(block) else NOTHING

@@ -79,7 +79,8 @@ def explained(
     told = dict.fromkeys(f'"{r.text}": {_reading(r.read_as, r.detail)}' for r in readings)
     beyond = budget is not None and quote.every.high > budget
     warnings = [*statement.warnings]
-    if isinstance(plan, Block) and plan.goal is Goal.EVERY and budget is not None and quote.every.low > budget:
+    needs_all = isinstance(plan, Block) and plan.goal is Goal.EVERY and bool(plan.row_stages or plan.late_stages)
+    if needs_all and budget is not None and quote.every.low > budget:
         warnings.append(
             "each row needs a value and the budget does not reach them all: a run would be refused (UQL401)"
         )
@@ -212,6 +213,10 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
         column = block.summaries[0]
         said = ", ".join(f'"{c.text}"{_type(c)}' for c in block.summaries)
         notes = ("said of each group as a whole" if block.keys else "said of all rows as a whole",)
+        if block.summarised is not None:
+            notes = (*notes, f"of groups where {show(block.summarised)}")
+        if block.returned_only:
+            notes = (*notes, "of the groups returned only")
         step = Step("SemAgg", said, notes, _reads(Stage((column,))), calls.summaries, (step,))
     if block.having is not None:
         step = Step("Having", show(block.having), inputs=(step,))

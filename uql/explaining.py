@@ -32,7 +32,7 @@ from uql.kernels.cascade import LABELLED, LEAST_ROWS
 from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
 from uql.kernels.guide import FEWEST_ROWS, LEAST_BUDGET
-from uql.planning import COUNTED, terms_of, whole
+from uql.planning import COUNTED, chars_of, terms_of, whole
 from uql.pricing import price_known, unit_of
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Knowledge:
         asked = [*block.filter_stages, *block.row_stages, *block.late_stages, *(Stage((c,)) for c in block.summaries)]
         for join in asked_joins(block):
             asked += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
-        chars = {s.shown: sum(fields[c].mean_chars for c in s.shown if c in fields) for s in asked}
+        chars = {s.shown: sum(chars_of(fields[c]) for c in s.shown if c in fields) for s in asked}
         pilot = self.pilots.get(id(block))
         rows, pairs = self._rows(block)
         return Known(

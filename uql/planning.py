@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from uql.compiler.choice import Terms, choose, depends_on_rates
-from uql.compiler.cost import Known, Range, Unit
+from uql.compiler.cost import MEDIA_CHARS, Known, Range, Unit
 from uql.compiler.formula import FALSE, TRUE, Masks
 from uql.compiler.fusions import apart
 from uql.compiler.orders import imagined, learned
@@ -17,6 +17,7 @@ from uql.compiler.syntax import Column
 from uql.kernels import sem_filter
 from uql.kernels.base import Context, Relation
 from uql.kernels.duck import quote
+from uql.schema import Field, Modality
 from uql.settings import Settings
 
 PILOT_SHARE, PILOT_ROWS, LEAST_ROWS = 0.05, 64, 8  # of the rows; at most; at least, else none
@@ -105,13 +106,19 @@ def whole(masks: Masks | None) -> Masks | None:
     return learned(masks)
 
 
+def chars_of(field: Field) -> float:
+    """Mean characters of a column as a model is shown it; an image or a sound counts for those whose tokens it takes."""
+    media = field.type == "BLOB" or field.modality in (Modality.IMAGE, Modality.AUDIO)
+    return MEDIA_CHARS if media else field.mean_chars
+
+
 def _chars(column: Column, relation: Relation) -> float:
     """The mean length of a column: as the catalog knows it, else as its candidates have it."""
     found = relation.fields.get(column)
-    if found is not None and found.mean_chars:
-        return found.mean_chars
-    if found is None or found.type == "BLOB":
+    if found is None:
         return 0.0
+    if chars_of(found):
+        return chars_of(found)
     said = relation.duck.scalar(
         f"SELECT avg(length(CAST({quote(column.label)} AS VARCHAR))) FROM {quote(relation.name)}"
     )

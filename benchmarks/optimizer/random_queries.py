@@ -87,7 +87,8 @@ def query(seed: int) -> str:
         case 7:
             having = rng.choice(["", " HAVING COUNT(*) > 3", " HAVING film > 'Alien' AND COUNT(*) > 1"])
             said = rng.choice(["", ', "what is said" AS said'])
-            return f"SELECT film, COUNT(*) AS n, AVG(stars) AS m{said} FROM reviews{where} GROUP BY film{having} ORDER BY n DESC, film{limit}"
+            grouped = f"FROM reviews{where} GROUP BY film{having} ORDER BY n DESC, film{limit}"
+            return f"SELECT film, COUNT(*) AS n, AVG(stars) AS m{said} {grouped}"
     total = rng.choice(["COUNT(*)", 'SUM("the number" USING (text))'])
     return f'SELECT g, {total} AS n FROM reviews{where} GROUP BY "the topic" USING (text) AS g ORDER BY g'
 

@@ -61,7 +61,7 @@ def test_filters_cost_little_more_than_the_best_order_in_hindsight(kind: str) ->
 
 
 def test_fused_plans_save_two_fifths_of_the_tokens_where_half_the_rows_pass() -> None:
-    found = measured("even", 250, 600)
+    found = measured("even", 400, 1200)
     assert found.same
     assert found.fused <= 0.6 * found.apart
 
@@ -118,16 +118,16 @@ class Failing(HashModel):
 
 def test_failures_of_values_on_rows_that_do_not_pass_are_nobody_s_business() -> None:
     query = 'SELECT id, "the name" USING (text) AS n FROM reviews WHERE "it is good" USING (text)'
-    listed = []
+    listed, calls = [], []
     for off in ("", "select_with_where"):
         with filled(Failing({"it is good": 0.8}), disabled_rules=off) as con:
-            shown = con.uql(query).explain()
-            assert ("in the request of the WHERE" in shown) == (not off)
             result = con.uql(query)
             rows = result.fetchall()
             assert all(name is None for i, name in rows if i % 10 == 7)
             listed.append((rows, sorted(e.row for e in result.errors)))
+            calls.append(result.cost.calls)
     assert listed[0] == listed[1]
+    assert calls[0] < calls[1], "the values came with the request of the WHERE"
 
 
 def test_on_error_raise_is_not_set_off_by_a_row_that_does_not_pass() -> None:
