@@ -175,7 +175,7 @@ def test_re_plans_end_at_their_limit_and_the_answer_says_what_failed() -> None:
 def test_no_rows_at_the_end_is_debugged_once_and_then_an_answer() -> None:
     nobody = "SELECT name FROM shops WHERE city = 'Oslo'"
     shop = Connected([plan(uql_node("there", nobody)), Scripted("debug", {"body": nobody})])
-    answer = shop.con.ask("Which shops are in Oslo?")
+    answer = shop.con.ask("Which shops are in Oslo?", forms=("text",))
     assert answer.text == "none: no rows match" and answer.answered
     assert shop.tasks() == [PLAN, "debug"]
 
@@ -187,7 +187,7 @@ def test_a_value_that_says_nothing_is_no_valid_output() -> None:
             Scripted("debug", {"body": "SELECT max(year) AS year FROM letters WHERE shop_id = 3"}),
         ]
     )
-    assert shop.con.ask("When was the last letter to shop 3?").value == 2003
+    assert shop.con.ask("When was the last letter to shop 3?", forms=("text",)).value == 2003
 
 
 def test_the_answer_may_ask_for_more_which_is_planned_beside_what_is_there() -> None:
