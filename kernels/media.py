@@ -30,6 +30,13 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
         documents = [i for i, v in enumerate(values) if v is not None]
     files = [i for i, v in enumerate(values) if named and isinstance(v, str) and kind is not Modality.DOCUMENT]
     missing: dict[int, str] = {}
+    for i, value in enumerate(values):
+        if (
+            isinstance(value, bytes)
+            and kind in (Modality.IMAGE, Modality.AUDIO)
+            and modality(media_type(value)) is not kind
+        ):
+            missing[i], values[i] = f"the bytes are no {kind} of a known format", None
     for places, what in ((documents, Modality.DOCUMENT), (files, kind)):
         if not places:
             continue

@@ -1,0 +1,119 @@
+"""con.register: folders, globs, SQLite databases and data frames as tables of a session."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+
+import pandas as pd
+import pytest
+from PIL import Image
+from row_model import RowModel
+
+import uql
+from uql.errors import DataError
+from uql.llm.providers.base import Answer
+
+
+class Reader(RowModel):
+    """Says of a picture that it is red, of a text its first word."""
+
+    def _one(self, question, row):
+        value = next(cell.value for cell in row.cells if cell.value is not None and cell.name != "file")
+        if isinstance(value, bytes):
+            red, _, blue = Image.open(io.BytesIO(value)).convert("RGB").getpixel((0, 0))
+            return Answer(red > blue, 1.0)
+        return Answer(value.split()[0])
+
+
+@pytest.fixture
+def con():
+    with uql.connect(model=Reader(), ledger=":memory:", budget="all") as con:
+        yield con
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, colour in (("a.png", "red"), ("b.jpg", "blue"), ("deep/c.PNG", "red")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (4, 4), colour).save(tmp_path / name, "JPEG" if name.endswith("jpg") else "PNG")
+    (tmp_path / ".hidden.png").write_bytes(b"x")
+    (tmp_path / "readme.txt").write_text("alpha is the first word of this text")
+    return tmp_path
+
+
+def test_a_folder_of_pictures_is_a_table_of_them(con, folder):
+    assert con.register("shots", folder) == ("shots",)
+    assert con.uql('SELECT file FROM shots WHERE "it is red" ORDER BY file').fetchall() == [("a.png",), ("deep/c.PNG",)]
+    assert con.sql("SELECT COUNT(*) FROM shots").fetchall() == [(3,)]
+
+
+def test_a_picture_that_is_none_is_a_row_with_an_error_of_its_own(con, folder):
+    (folder / "d.png").write_text("no picture")
+    con.register("shots", folder / "*.png")
+    found = con.uql('SELECT file, "it is red" USING (image) IS TRUE AS red FROM shots ORDER BY file')
+    assert found.fetchall() == [("a.png", True), ("d.png", False)]
+    assert [(e.kind, e.row) for e in found.errors] == [("unreadable", 1)]
+
+
+def test_texts_are_read_and_a_bad_one_is_null(con, folder):
+    (folder / "bad.txt").write_bytes(b"\xff\xfe\x00bad")
+    con.register("notes", folder / "*.txt")
+    found = con.uql('SELECT file, "the first word" USING (text) AS w FROM notes ORDER BY file')
+    assert found.fetchall() == [("bad.txt", None), ("readme.txt", "alpha")]
+    assert found.cost.calls == 1
+
+
+def test_documents_are_read_as_text_row_by_row(con, tmp_path):
+    (tmp_path / "x.html").write_text("<!doctype html><p>beta page</p>")
+    (tmp_path / "y.pdf").write_bytes(b"%PDF-1.4 broken")
+    con.register("pages", tmp_path)
+    found = con.uql('SELECT file, "the first word" USING (document) AS w FROM pages ORDER BY file')
+    assert found.fetchall() == [("x.html", "beta"), ("y.pdf", None)]
+    assert [e.kind for e in found.errors] == ["unreadable"]
+
+
+def test_tables_of_several_files_are_one(con, tmp_path):
+    (tmp_path / "a.csv").write_text("id,x\n1,2\n")
+    (tmp_path / "b.jsonl").write_text('{"id": 3, "x": 4}\n')
+    con.register("t", tmp_path)
+    assert con.uql("SELECT id, x FROM t ORDER BY id").fetchall() == [(1, 2), (3, 4)]
+
+
+def test_a_sqlite_database_gives_its_tables(con, tmp_path):
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE items (id INTEGER, note TEXT, weight)")
+        made.executemany(
+            "INSERT INTO items VALUES (?, ?, ?)", [(1, "gamma is a long enough text to read", 1), (2, None, 2.5)]
+        )
+        made.execute("CREATE TABLE empty (id INTEGER)")
+    made.close()
+    assert con.register("shop", path) == ("shop_items", "shop_empty")
+    assert con.uql('SELECT id, "the first word" AS w, weight FROM shop_items ORDER BY id').fetchall() == [
+        (1, "gamma", 1.0),
+        (2, None, 2.5),
+    ]
+    assert con.uql("SELECT COUNT(*) FROM shop_empty").fetchall() == [(0,)]
+
+
+def test_a_data_frame_is_a_table_under_its_name(con):
+    con.register("frame", pd.DataFrame({"id": [1, 2], "text": ["delta is what this row begins with", None]}))
+    assert con.uql('SELECT id, "the first word" AS w FROM frame ORDER BY id').fetchall() == [(1, "delta"), (2, None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "type", "code"),
+    [
+        ("nothing", None, "UQL501"),
+        ("odd", None, "UQL503"),
+        ("odd", "video", "UQL505"),
+        ("odd/x.xyz", "sqlite", "UQL503"),
+    ],
+)
+def test_what_is_no_source_is_said(con, tmp_path, name, type, code):
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "x.xyz").write_text("?" * 200)
+    with pytest.raises(DataError) as error:
+        con.register("t", tmp_path / name, type)
+    assert error.value.code == code

@@ -1,0 +1,152 @@
+"""Folders and files as tables: pictures, sounds, documents and texts one row a file, SQLite databases one table a table."""
+
+from __future__ import annotations
+
+import glob
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uql.errors import DataError
+from uql.sources.files import READERS, file_sql, reader
+
+if TYPE_CHECKING:
+    import duckdb
+
+ENDINGS: dict[str, tuple[str, ...]] = {
+    "image": (".png", ".jpg", ".jpeg", ".webp", ".gif"),
+    "audio": (".wav", ".mp3"),
+    "document": (".pdf", ".docx", ".html", ".htm"),
+    "text": (".txt", ".md", ".text"),
+    "sqlite": (".sqlite", ".sqlite3", ".db"),
+    "table": tuple(READERS),
+}
+BATCH = 10_000  # rows of SQLite that are held at once
+
+
+def register_files(
+    connections: Sequence[duckdb.DuckDBPyConnection], name: str, path: str | Path, type: str | None = None
+) -> tuple[str, ...]:
+    """Makes a folder, a file or a glob a table of the session.
+
+    Args:
+        connections: those that shall see it; the first is the user's own.
+        name: of the table. A SQLite database of several tables gives `name_table` for each.
+        type: image, audio, document, text, sqlite or table (CSV, JSON, Parquet); None: what the endings say.
+    Returns: the names of the tables. Files are read when a query needs them, except those of SQLite.
+    Raises: DataError: UQL501 nothing there, UQL503 nothing of a known type, UQL505 an unknown type.
+    """
+    if type is not None and type not in ENDINGS:
+        raise DataError(f"there is no type {type!r} of files", code="UQL505", help=f"types: {', '.join(ENDINGS)}")
+    files = found(path)
+    if not files:
+        raise DataError(f"{path}: there is no such file, and no folder with files", code="UQL501")
+    kind = type or kind_of(files)
+    if kind is None:
+        listed = "; ".join(f"{what}: {' '.join(endings)}" for what, endings in ENDINGS.items())
+        raise DataError(f"{path}: no file of a known type", code="UQL503", help=f"give type = …, or endings: {listed}")
+    if kind == "sqlite":
+        return tuple(made for file in files for made in _sqlite(connections[0], name, file))
+    if kind == "table":
+        chosen = [file for file in files if reader(str(file))]
+        if not chosen:
+            raise DataError(f"{path}: no CSV, JSON or Parquet file", code="UQL503")
+        body = " UNION ALL BY NAME ".join(f"SELECT * FROM {file_sql(str(file))}" for file in chosen)
+        _view(connections, name, body, None, "")
+        return (name,)
+    chosen = [file for file in files if file.suffix.lower() in ENDINGS[kind]] if type is None else files
+    folder = Path(path) if Path(path).is_dir() else None
+    paths = ", ".join(_literal(str(file)) for file in chosen)
+    begin = len(str(folder)) + 2 if folder is not None else 1
+    shown = f"filename[{begin}:] AS file" if folder is not None else "parse_filename(filename) AS file"
+    value = "TRY(decode(content)) AS text" if kind == "text" else f"content AS {kind}"
+    _view(connections, name, f"SELECT {shown}, {value} FROM read_blob([{paths}]) ORDER BY filename", kind, kind)
+    return (name,)
+
+
+def found(path: str | Path) -> list[Path]:
+    """The files of a folder (with those below it), of a glob, or the file itself; sorted, hidden ones left out."""
+    where = Path(path).expanduser()
+    if where.is_dir():
+        listed: Iterator[Path] = where.rglob("*")
+    elif where.exists() or not glob.has_magic(str(where)):
+        listed = iter([where])
+    else:
+        listed = (Path(name) for name in glob.glob(str(where), recursive=True))
+    return sorted(file for file in listed if file.is_file() and not file.name.startswith("."))
+
+
+def kind_of(files: Sequence[Path]) -> str | None:
+    """What most of the files are by their endings, None where no ending is known.
+
+    >>> kind_of([Path("a.png"), Path("b.JPG"), Path("notes.txt")])
+    'image'
+    """
+    kinds = [kind for file in files for kind, endings in ENDINGS.items() if file.suffix.lower() in endings]
+    kinds += ["table" for file in files if reader(str(file)) and file.suffix.lower() not in READERS]
+    return max(ENDINGS, key=kinds.count) if kinds else None
+
+
+def _view(
+    connections: Sequence[duckdb.DuckDBPyConnection], name: str, body: str, column: str | None, comment: str
+) -> None:
+    for connection in connections:
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {_quoted(name)} AS {body}")
+        if column is not None:
+            connection.execute(f"COMMENT ON COLUMN {_quoted(name)}.{_quoted(column)} IS {_literal(comment)}")
+
+
+def _sqlite(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> Iterator[str]:
+    """The tables of a SQLite database, copied: DuckDB's own reader of it is an extension that would have to be fetched."""
+    try:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as source:
+            listed = source.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+            tables = [str(table) for (table,) in listed]
+            for table in tables:
+                made = name if len(tables) == 1 else f"{name}_{table}"
+                _copied(connection, made, source.execute(f"SELECT * FROM {_quoted(table)}"))
+                yield made
+    except sqlite3.Error as error:
+        raise DataError(f"{file} cannot be read as a SQLite database: {error}", code="UQL503") from error
+    if not tables:
+        raise DataError(f"{file} holds no table", code="UQL503")
+
+
+def _copied(connection: duckdb.DuckDBPyConnection, name: str, rows: sqlite3.Cursor) -> None:
+    """SQLite's values have types of their own, not its columns: a column of numbers is one, any other is text or bytes."""
+    import pyarrow as pa
+
+    columns = [str(column[0]) for column in rows.description]
+    held: list[tuple[Any, ...]] = []
+    while batch := rows.fetchmany(BATCH):
+        held += batch
+    values = zip(*held, strict=True) if held else [() for _ in columns]
+    arrow = pa.table({column: _array(list(v)) for column, v in zip(columns, values, strict=True)})
+    connection.register("__sqlite", arrow)
+    try:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {_quoted(name)} AS SELECT * FROM __sqlite")
+    finally:
+        connection.unregister("__sqlite")
+
+
+def _array(values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    kinds = {type(v) for v in values if v is not None}
+    if not kinds:
+        return pa.array(values, type=pa.string())
+    if len(kinds) == 1 or kinds == {int, float}:
+        return pa.array([float(v) if v is not None and kinds == {int, float} else v for v in values])
+    return pa.array(
+        [v.decode("utf-8", "replace") if isinstance(v, bytes) else None if v is None else str(v) for v in values]
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
