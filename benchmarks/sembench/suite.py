@@ -23,6 +23,7 @@ LEAKS = {
     "originalscore",
     "scoresentiment",
 }  # columns that give the label away
+FILM = "ant_man_and_the_wasp_quantumania"
 SYSTEMS: dict[str, dict[str, str]] = {"uql": {}, "uql-exact": {"budget": "all"}}
 NOTES = (
     "F1 for rows, 1 / (1 + relative error) for numbers, Spearman for scores and rankings; a query without an answer has 0",
@@ -39,7 +40,9 @@ def scenario(name: str, choice: Choice, model: str) -> Scenario:
 
 
 def tasks(choice: Choice) -> Iterator[Task]:
-    """A task for each query, system and model."""
+    """A task for each query, system and model, and one that looks at the data."""
+    if not choice.queries:
+        yield Task("data", "uql", "movie_reviews", "none", partial(facts, choice.data), seeds=1)
     for model in choice.models or tuple(MODELS):
         for name in SCENARIOS:
             held = scenario(name, choice, model)
@@ -85,8 +88,8 @@ def run(held: Scenario, query: Query, model: str, choice: Choice, settings: Mapp
 
 def tables(records: Sequence[Record]) -> list[Table]:
     """For each scenario and model: quality beside the ceiling, calls, tokens, seconds."""
-    found = []
-    held = cells(records)
+    found = [_data_table(r) for r in records if r.table == "data"]
+    held = cells([r for r in records if r.table != "data"])
     for name, model in dict.fromkeys((cell[0], cell[3]) for cell in held):
         rows, totals = [], dict.fromkeys(SYSTEMS, 0.0)
         queries = list(dict.fromkeys(cell[2] for cell in held if (cell[0], cell[3]) == (name, model)))
@@ -112,21 +115,31 @@ def tables(records: Sequence[Record]) -> list[Table]:
     return found
 
 
-def facts(data: Path) -> dict[str, object]:
-    """What is known to be wrong with the data: columns that give labels away, and rows that stand twice."""
+def facts(data: Path, seed: int = 0) -> Measured:
+    """What is known to be wrong with the movie data: columns that give labels away (none may be left), and rows that stand twice."""
     reviews = data / "movie_reviews" / "data.parquet"
+    counts = f"SELECT COUNT(*), COUNT(DISTINCT text) FROM '{reviews}'"
     with duckdb.connect() as con:
         columns = [row[0] for row in con.execute(f"DESCRIBE SELECT * FROM '{reviews}'").fetchall()]
-        ((rows, distinct),) = con.execute(f"SELECT COUNT(*), COUNT(DISTINCT text) FROM '{reviews}'").fetchall()
-        ((film, film_distinct),) = con.execute(
-            f"SELECT COUNT(*), COUNT(DISTINCT text) FROM '{reviews}' WHERE movie = 'ant_man_and_the_wasp_quantumania'"
-        ).fetchall()
-    return {
-        "columns": columns,
-        "leaks": [column for column in columns if column.lower() in LEAKS],
-        "duplicates": rows - distinct,
-        "film": (film, film_distinct),
-    }
+        ((rows, distinct),) = con.execute(counts).fetchall()
+        ((film, film_distinct),) = con.execute(f"{counts} WHERE movie = '{FILM}'").fetchall()
+    leaks = [column for column in columns if column.lower() in LEAKS]
+    numbers = {"rows": rows, "duplicates": rows - distinct, "film rows": film, "film duplicates": film - film_distinct}
+    return Measured(columns, None, "", numbers={**numbers, "leaks": len(leaks)}, text=", ".join(columns))
+
+
+def _data_table(record: Record) -> Table:
+    n = record.numbers
+    rows = (
+        ("columns that a query may see", record.text),
+        ("of these known to give a label away", f"{n['leaks']:.0f}; the original's reviewState does, and is left out"),
+        ("reviews", f"{n['rows']:,.0f}, of which {n['duplicates']:,.0f} repeat the text of another"),
+        (
+            f"reviews of {FILM} (Q5 to Q7, Q9)",
+            f"{n['film rows']:,.0f}, of which {n['film duplicates']:,.0f} repeat another's",
+        ),
+    )
+    return Table("SemBench movie: the data", ("what", "found"), rows)
 
 
 SUITE = Suite(

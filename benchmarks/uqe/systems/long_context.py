@@ -1,7 +1,8 @@
 """A sample of rows in one long prompt, and one reply for all: prompts in the form of the paper's appendix D.1.
 
 A label table reads no prompt. For it this is the ceiling of the approach: a reader that judges each row as the label table does and
-never miscounts. A request that carries r rows is r calls (DECISIONS.md §1). Any other model gets the prompt, and the reply must be a number or a list of indices.
+never miscounts. Any other model gets the prompt, and the reply must be a number or a list of indices. A request that carries r rows
+is r calls, as everywhere (DECISIONS.md §1).
 """
 
 from __future__ import annotations

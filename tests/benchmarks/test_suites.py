@@ -1,0 +1,94 @@
+"""SemBench's data hold no column that gives a label away; exponents; times kept for the next release; the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from uql.benchmarks.runner.records import Record, write
+from uql.benchmarks.sembench.suite import LEAKS, facts
+from uql.benchmarks.sembench.suite import tables as sembench_tables
+from uql.benchmarks.speed import suite as speed
+from uql.benchmarks.speed.stages import STAGES
+from uql.cli import main
+
+DATA = Path(os.environ.get("UQL_DATA", "../shared/data")).resolve()
+
+
+def record(query: str, seconds: float) -> Record:
+    return Record("speed", "speed", "uql", query, "none", 0, seconds=seconds, numbers={"memory_mb": 1.0})
+
+
+@pytest.mark.skipif(not (DATA / "movie_reviews").is_dir(), reason="no labelled data: set UQL_DATA")
+def test_no_column_that_a_query_sees_gives_a_label_away_and_duplicates_are_counted():
+    found = facts(DATA)
+    assert not set(map(str.lower, found.answer)) & LEAKS
+    assert found.numbers["leaks"] == 0
+    assert found.numbers["film rows"] == 2 * found.numbers["film duplicates"] == 256
+    said = Record("sembench", "data", "uql", "movie_reviews", "none", 0, numbers=found.numbers, text=found.text)
+    (table,) = sembench_tables([said])
+    assert ("reviews", "2,000, of which 136 repeat the text of another") in table.rows
+
+
+def test_a_score_stands_beside_the_ceiling_of_the_labels_and_no_answer_is_nothing():
+    exact = Record("sembench", "movie", "uql-exact", "movie_q1", "labels", 0, quality=0.9, measure="f1")
+    mine = Record("sembench", "movie", "uql", "movie_q1", "labels", 0, quality=0.5, measure="f1")
+    none = Record(
+        "sembench", "movie", "uql", "movie_q2", "labels", 0, quality=0.0, measure="unanswered", problem="UQL401: no"
+    )
+    (table,) = sembench_tables([exact, mine, none])
+    assert table.rows[0][:5] == ("movie_q1", "uql", "f1", "0.500", "0.900")
+    assert table.rows[-2][:4] == ("mean", "uql", "", "0.250")
+
+
+def test_an_exponent_is_the_slope_of_the_logarithms():
+    assert speed.exponent([(n, n**1.5 / 1e6) for n in (1e3, 1e4, 1e5)]) == pytest.approx(1.5)
+    assert speed.exponent([(1e3, 1.0)]) != speed.exponent([(1e3, 1.0)])
+
+
+def test_every_stage_runs_and_is_measured():
+    for stage in STAGES:
+        found = speed.measure(stage, 1_000)
+        assert found.seconds > 0
+        assert found.numbers["memory_mb"] >= 0
+
+
+def test_times_are_kept_and_compared_with_those_of_the_last_release(tmp_path, monkeypatch):
+    monkeypatch.setattr(speed, "STORED", tmp_path / "kept.json")
+    before = [record(f"gate, {n:,}", n / 1e4) for n in (1_000, 10_000)]
+    speed.keep(before, "9.9", tmp_path / "kept.json")
+    after = [record(f"gate, {n:,}", n / 5e3) for n in (1_000, 10_000)]
+    (table,) = speed.tables(after)
+    assert table.head[-1] == "ratio to 9.9"
+    assert table.rows[0][0] == "gate"
+    assert table.rows[0][-2:] == ("1.00", "2.00")
+
+
+def test_the_command_line_compares_and_says_why_it_cannot(tmp_path, capsys):
+    a, b = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    for path, calls in ((a, 100), (b, 150)):
+        write(path, Record("speed", "t", "uql", "q", "labels", 0, quality=0.5, measure="F1", calls=calls))
+    assert main(["bench", "compare", str(a), str(b)]) == 0
+    assert main(["bench", "compare", str(a), str(b), "--fail-if", "calls > 1.1x"]) == 1
+    assert "calls +1.5x is > 1.1x" in capsys.readouterr().err
+    assert main(["bench", "compare", str(a), str(b), "--fail-if", "calls >"]) == 2
+    assert main(["bench", "compare", str(a), str(tmp_path / "none.jsonl")]) == 2
+    assert main(["bench", "run", "none"]) == 2
+    assert "suites:" in capsys.readouterr().err
+
+
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing(tmp_path, capsys):
+    path = tmp_path / "s.jsonl"
+    assert main(["bench", "run", "speed", "--dry-run", "--rows", "1000", "-o", str(path), "--work", str(tmp_path)]) == 0
+    assert "5 runs to do, 0 done" in capsys.readouterr().out
+    assert not path.exists()
+
+
+def test_the_times_of_the_last_release_can_be_read():
+    release, seconds = speed.stored()
+    assert release
+    assert all(value > 0 for value in seconds.values())
+    assert json.loads(speed.STORED.read_text())["release"] == release
