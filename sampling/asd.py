@@ -85,7 +85,7 @@ class AsdSampler(Draws):
         self._design = np.ones(n_rows)
         self._fits: dict[tuple[str, bytes], list[Linear]] = {}
         self._stretch: Floats | None = None
-        self._place, self._tilt = self._group_order()
+        self._order: tuple[Indices, Floats] | None = self._group_order()
         if self.size is not None:
             spread = float(np.std(self.size)) or 1.0
             stretch = np.sqrt(1 + ((self.size - float(np.mean(self.size))) / spread) ** 2)
@@ -93,28 +93,28 @@ class AsdSampler(Draws):
 
     # the sample
 
-    def _group_order(self) -> tuple[Indices, Floats] | tuple[None, None]:
+    def _group_order(self) -> tuple[Indices, Floats] | None:
         """(N,) the rank of each row's group by size, and what its mass is multiplied with: rows of small groups are
         drawn oftener, by the root of how much smaller they are.
 
         Source: Bankier (1988), power allocations.
         """
         if self.groups is None or self.n_rows == 0:
-            return None, None
+            return None
         _, place, sizes = np.unique(self.groups, return_inverse=True, return_counts=True)
         rank = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
         return rank[place].astype(np.int64), np.sqrt(sizes.mean() / sizes)[place]
 
     def _runs(self, free: Indices, score: Floats, mass: Floats, cells: int) -> Cells:
         """Cells by score; within groups, while there are at least four cells a group."""
-        if self._place is None or self._tilt is None:
+        if self._order is None:
             return runs_of_equal_mass(free, score, mass, cells)
-        place = self._place[free]
+        place, tilt = (part[free] for part in self._order)
         if 4 * len(np.unique(place)) > cells:
             return runs_of_equal_mass(free, score, mass, cells)
         rank = np.empty(len(free))
         rank[np.argsort(score, kind="stable")] = np.arange(len(free)) / len(free)
-        return runs_of_equal_mass(free, rank - 2.0 * place, mass * self._tilt[free], cells)
+        return runs_of_equal_mass(free, rank - 2.0 * place, mass * tilt, cells)
 
     @staticmethod
     def _plan(budget: int, free: int) -> list[int]:

@@ -7,6 +7,7 @@ import sys
 
 from uql.benchmarks.datasets.labelled import data_folder
 from uql.benchmarks.guarantees import coverage, promises
+from uql.benchmarks.guarantees.proxies import KINDS, SHARES
 
 TABLES = ("coverage", "recall", "precision", "cost")
 
@@ -40,8 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
                     seeds,
                     targets,
                     promises.DELTAS,
-                    promises.SHARES,
-                    promises.KINDS,
+                    SHARES,
+                    KINDS,
                     (what,),
                     promises.ROWS,
                     data,

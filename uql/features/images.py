@@ -94,9 +94,9 @@ def _gradients(grey: Matrix) -> Matrix:
     cells = SIDE // CELL
     row = np.arange(SIDE) // CELL
     place = (row[:, None] * cells + row[None, :]) * ORIENTATIONS + bin_of
-    found = np.bincount(place.ravel(), strength.ravel(), minlength=cells * cells * ORIENTATIONS)
-    found = found / (float(np.linalg.norm(found)) or 1.0)
-    return np.minimum(found, 0.2).astype(np.float32)
+    found = np.bincount(place.ravel(), strength.ravel().astype(np.float64), minlength=cells * cells * ORIENTATIONS)
+    share = found / (float(np.linalg.norm(found)) or 1.0)
+    return np.minimum(share, 0.2).astype(np.float32)
 
 
 @dataclass(frozen=True)
