@@ -56,3 +56,14 @@ def test_every_public_name_stays_what_it_is_when_it_is_used_twice() -> None:
     loaded_after(
         "import uql\nfor name in [*uql.__all__, *uql.__all__]: assert getattr(uql, name) is getattr(uql, name)\nuql.sem('x')"
     )
+
+
+def test_a_plain_query_loads_neither_planner_nor_kernels_nor_the_gate() -> None:
+    program = """
+import sys
+from uql.cli import main
+assert main(["-c", "SELECT 1 AS a", "--csv"]) == 0
+late = ["uql.engine", "uql.compiler.planner", "uql.compiler.explain", "uql.kernels.base", "uql.llm.gate", "asyncio", "rich", "sklearn"]
+assert not [name for name in late if name in sys.modules], [name for name in late if name in sys.modules]
+"""
+    loaded_after(program)

@@ -14,7 +14,7 @@ MAX_ROWS = 40
 _NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL", "HUGEINT", "UINT", "BIGINT")
 STYLE = """<style>
 .uql{font-size:13px;color:inherit}
-.uql table{border-collapse:collapse;margin:4px 0;border:0}
+.uql table{border-collapse:collapse;margin:4px 0;border:0;color:inherit;font-size:inherit}
 .uql th,.uql td{padding:3px 10px;text-align:left;vertical-align:top;border:0;background:none;color:inherit}
 .uql thead th{border-bottom:1px solid color-mix(in srgb,currentColor 45%,transparent);font-weight:600}
 .uql thead small{display:block;font-weight:400;opacity:.6}
@@ -24,7 +24,8 @@ STYLE = """<style>
 .uql .null,.uql .gap td{opacity:.5;font-style:italic}
 .uql td.text{white-space:pre-wrap;overflow-wrap:anywhere;max-width:60ch}
 .uql footer,.uql .note{opacity:.75;font-size:.92em;margin:2px 0}
-.uql .warn{opacity:1;font-weight:600}
+.uql footer .note{opacity:1;margin:0;font-size:1em}
+.uql .warn{font-weight:600}
 .uql progress{width:18em;vertical-align:middle}
 </style>"""
 

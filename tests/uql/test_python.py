@@ -255,6 +255,31 @@ def test_queries_are_awaited_while_the_loop_goes_on(con: uql.Connection) -> None
     assert [row["id"] for row in rows] == [1, 3, 5]
 
 
+def test_cancelling_an_awaited_query_ends_it_and_keeps_the_answers(own_world: Path) -> None:
+    slow = Path("oracle.toml").read_text().replace('key = "id"', 'key = "id"\nlatency_s = 0.5')
+    Path("slow.toml").write_text(slow)
+    con = uql.connect("shop.duckdb", model="oracle:slow.toml", ledger="ledger.sqlite", concurrency=1)
+    answered = asyncio.Event()
+    query = 'SELECT id FROM reviews WHERE "the review is positive" ORDER BY id'
+
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        stop = con.on_event(lambda event: loop.call_soon_threadsafe(answered.set) if event.kind == "call" else None)
+        task = asyncio.create_task(con.auql(query))
+        await answered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        stop()
+
+    asyncio.run(work())
+    result = con.uql(query)
+    assert result.fetchall() == [(1,), (3,), (5,)]
+    assert 1 <= result.cost.cached < 6
+    assert result.cost.calls + result.cost.cached == 6
+    con.close()
+
+
 def test_a_frame_of_the_caller_is_seen_by_an_awaited_query(con: uql.Connection) -> None:
     polars = pytest.importorskip("polars")
 
