@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from uql.nl.pricing import PlanPrice
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-CONFIRM_OVER = 0.10  # USD
 _ROWS = 40
 
 
@@ -48,8 +47,8 @@ def ask(
     budget: Annotated[str | None, typer.Option(help="Calls at most over all of it; 1024 without.")] = None,
     max_cost: Annotated[str | None, typer.Option(help="USD at most.")] = None,
     confirm_over: Annotated[
-        float, typer.Option(help="Ask before running what may cost more USD than this.")
-    ] = CONFIRM_OVER,
+        float | None, typer.Option(help="Ask before running what may cost more USD than this; else the setting's.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     no_checker: Annotated[bool, typer.Option("--no-checker", help="Mode meta: decompose every question.")] = False,
     no_decomposer: Annotated[bool, typer.Option("--no-decomposer", help="Mode meta: decompose none.")] = False,
@@ -112,6 +111,10 @@ def _run(
             )
         with Progress(enabled=progress) as shown:
             stop = con.on_event(shown)
+            if options.get("confirm") is _confirmed and options["confirm_over"] is None:
+                options["confirm_over"] = con.configured.confirm_over
+            if options.get("confirm_over") is None:
+                options["confirm"] = None
             try:
                 return con.ask(question, **options)
             finally:
