@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 
 from uql.compiler.cost import Known, Quote, Unit, answer_tokens, block_quote, model_answers, request_tokens
 from uql.compiler.fusions import FUSIONS, apart
+from uql.compiler.fusions.group_with_where import group_with_where
 from uql.compiler.fusions.predicates_together import predicates_together
+from uql.compiler.fusions.select_with_where import select_with_where
 from uql.compiler.orders import best, cost_of
 from uql.compiler.physical import Block, Goal, Stage
 from uql.compiler.virtual import VirtualColumn
 
+RIDING = (group_with_where, select_with_where)
 KEPT = 3  # ways to ask WHERE that go on to the fusions after it
 LEAST_GAIN = 0.05  # of the cost, for which the written order is left while nothing is known of the terms
 RATES = (0.05, 0.9)  # at which the choice is tried, to see whether it depends on selectivities
@@ -82,14 +85,24 @@ def _priced(block: Block, known: Known, terms: Terms) -> list[tuple[Block, Quote
     for fusion in FUSIONS:
         if fusion.__name__ in terms.disabled:
             continue
+        if fusion in RIDING:
+            base = _fused(ways)
+            ways += [ordered(found, known, terms) for way in base for found in fusion(way)]
+            continue
         more = [found for way in ways for found in fusion(way)]
+        ways += more
         if fusion is predicates_together:
-            ordered_ways = [ordered(way, known, terms) for way in (*ways, *more)]
-            ways = _cheapest(ordered_ways, known, terms)
-        else:
-            ways += more
-    ways = [ordered(way, known, terms) if way.riders else _with_costs(way, known, terms) for way in ways]
-    return [(way, block_quote(way, known)) for way in ways]
+            ways = _cheapest([ordered(way, known, terms) for way in ways], known, terms)
+    return [(way, block_quote(way, known)) for way in (_with_costs(way, known, terms) for way in ways)]
+
+
+def _fused(ways: list[Block]) -> list[Block]:
+    """The ways that ask least often of a row that passes: what rides, rides from there. The cheapest KEPT of them."""
+    fewest = min(
+        len(way.left_over(way.row_stages)) + len(way.left_over(way.late_stages)) for way in ways if not way.riders
+    )
+    found = [w for w in ways if w.riders or len(w.row_stages) + len(w.late_stages) == fewest]
+    return found[: KEPT + 1]
 
 
 def _cheapest(ways: list[Block], known: Known, terms: Terms) -> list[Block]:

@@ -8,7 +8,7 @@ from uql.compiler.fusions.riders import riding, with_rider
 from uql.compiler.physical import Block
 from uql.compiler.virtual import Kind, VirtualColumn
 
-MOST_WAYS = 4  # of letting one value ride, beside which others are tried
+MOST_WAYS = 2  # of letting one value ride, beside which others are tried
 
 
 def select_with_where(block: Block) -> Iterator[Block]:
