@@ -130,8 +130,8 @@ def _with_reader(name: str) -> Callable[[str, Path, Path, Model], Connection]:
 def judge_rows(answer: Answer, asked: Asked) -> Score:
     """A result of the answer equals the reference, whatever its columns are called; measures of words on the text."""
     reference: Reference = asked.reference
-    tables = [output.table for output in answer.results.values() if output.table is not None]
-    right = float(any(same(table, reference) for table in tables))
+    tables = _results(answer)
+    right = float(any(same(table, reference) for table in tables) or spoken(answer.text, reference))
     if isinstance(reference.answer, list):
         right = float(any(equal(pair, reference) for pair in itertools.permutations(tables, len(reference.answer))))
     words = _words(reference.answer)
@@ -145,6 +145,33 @@ def judge_rows(answer: Answer, asked: Asked) -> Score:
         drawn,
         right if drawn else drawn,
     )
+
+
+def _results(answer: Answer) -> list[pa.Table]:
+    """The tables that nodes made, and what adapters answered as tables."""
+    import pyarrow as pa
+
+    found = []
+    for output in answer.results.values():
+        value = output.sub.value if output.sub is not None else None
+        if output.table is not None:
+            found.append(output.table)
+        elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            found.append(pa.Table.from_pylist(value))
+        elif value is not None:
+            found.append(pa.table({"value": value if isinstance(value, list) else [value]}))
+    return found
+
+
+def spoken(text: str, reference: Reference) -> bool:
+    """Of a question for one value: whether each right one (the first column of the reference) stands in the words of the answer."""
+    answer = reference.answer
+    if "value" not in reference.output or not text:
+        return False
+    if isinstance(answer, dict):
+        values = [str(row[0]) for row in answer.get("rows", ())]
+        return 0 < len(values) <= 3 and all(hit(text, value) for value in values)
+    return isinstance(answer, str | int | float) and bool(hit(text, str(answer)))
 
 
 def same(table: pa.Table, reference: Reference) -> bool:

@@ -67,6 +67,29 @@ def test_a_question_is_planned_by_the_model_and_read_by_the_suite(tmp_path: Path
     assert "100.0%" in text
 
 
+def by_parts(request: Request, number: int) -> list[Answer]:
+    """A model that answers each step of the mode `meta`."""
+    replies: dict[str, Any] = {
+        "operators": {
+            "operators": [{"operator": "TableAnalytics", "sources": ["paintings"], "fit": "likely", "confidence": 0.9}]
+        },
+        "uql": {"sql": "SELECT title, inception, img_path FROM paintings ORDER BY inception LIMIT 1"},
+        "single_model": {"found": True, "answer": "Predella of the Barbadori altarpiece", "sources": ["paintings"]},
+        "structgpt_schema": {"table": "paintings", "columns": ["title", "inception"]},
+        "structgpt_rows": {"conditions": []},
+        "structgpt_answer": {"found": True, "answer": "the Mona Lisa", "sources": ["paintings"]},
+    }
+    return [Answer(replies.get(q.task, {}) if isinstance(q, Write) else None) for q in request.questions]
+
+
+@pytest.mark.parametrize(
+    ("system", "right"), [("no_decomposer", 1.0), ("uql_alone", 1.0), ("single_model", 1.0), ("structgpt", 0.0)]
+)
+def test_systems_with_adapters_are_judged_by_what_these_answer(system: str, right: float) -> None:
+    (row,) = systems.run("artwork", SHARED, system=system, model=Scripted(by_parts), only=["art101-000"])
+    assert (row.right, row.valid, row.attempts) == (right, None, 1), row.said
+
+
 def test_what_cannot_be_run_has_its_reason() -> None:
     assert systems.reason("artwork", "dag", None) == "needs a model that plans: --model"
     assert "routing only" in systems.reason("m2qa", "dag", "local")
