@@ -351,3 +351,12 @@ def test_huge_integers_are_what_duckdb_makes_of_them(con: uql.Connection) -> Non
     assert con.uql(query).fetchall() == con.sql(query).fetchall() == [(18,)]
     assert isinstance(con.uql(query).fetchall()[0][0], int)
     assert con.uql(query).df().dtypes["s"] == con.sql(query).df().dtypes["s"]
+
+
+def test_the_examples_of_the_page_about_python_run(con: uql.Connection) -> None:
+    import doctest
+
+    page = Path(__file__).parents[2] / "docs" / "python.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False, globs={"con": con, "uql": uql}, encoding="utf-8")
+    assert tried > 15
+    assert not failed
