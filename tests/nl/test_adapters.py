@@ -135,3 +135,20 @@ def test_structgpt_compares_texts_without_case_and_bears_quotes() -> None:
 def test_a_spent_budget_is_said() -> None:
     with pytest.raises(BudgetError, match="budget"):
         asked("structgpt", "Which?", scripted(lambda *_: {"table": "teams", "columns": []}), calls=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (["--adapter", "uql"], "are for --mode meta", 2),
+        (["--adapter", "llama", "--mode", "meta"], "there are uql, single_model", 2),
+        (["--router", "none.json", "--mode", "meta"], "cannot be read", 1),
+    ],
+)
+def test_the_command_ask_takes_adapters_and_a_router(
+    words: list[str], said: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from uql.cli import main
+
+    assert main(["ask", "How many?", *words]) == code
+    assert said in capsys.readouterr().err

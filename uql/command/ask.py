@@ -52,6 +52,13 @@ def ask(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     no_checker: Annotated[bool, typer.Option("--no-checker", help="Mode meta: decompose every question.")] = False,
     no_decomposer: Annotated[bool, typer.Option("--no-decomposer", help="Mode meta: decompose none.")] = False,
+    adapter: Annotated[
+        list[str] | None,
+        typer.Option("--adapter", help="Mode meta: of `uql adapters list`, several times for several."),
+    ] = None,
+    router: Annotated[
+        Path | None, typer.Option("--router", help="Mode meta: of `uql router train`; ranks the adapters.")
+    ] = None,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="Say nothing while running.")] = False,
 ) -> None:
     """Answer a question about the tables, texts and images of a database.
@@ -73,6 +80,16 @@ def ask(
             "checker": not no_checker,
             "decomposer": not no_decomposer,
         }
+        if (adapter or router is not None) and mode != "meta":
+            raise UsageError("--adapter and --router are for --mode meta")
+        if adapter:
+            from uql.nl.adapters import open_adapters
+
+            options["adapters"] = open_adapters(adapter)
+        if router is not None:
+            from uql.nl.routers import load_router
+
+            options["router"] = load_router(router)
         if show_plan:
             options |= {"confirm": _show, "confirm_over": -1.0}
         elif not yes:
