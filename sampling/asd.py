@@ -354,7 +354,9 @@ class AsdSampler(Draws):
                 ratio * bottom, variance, counted, each, bottom, self.n_rows, self.level, ratio=True, event=event
             )
         counted_rows = int((within & ((x != 0) | (y != 0))).sum())
-        freedom = min(moments_freedom(moments.freedom), max(counted_rows - 1, 1))
+        # the cells or the rows that count, whichever tell more of the spread; within a group, whichever tell less
+        chosen = max if domain is None else min
+        freedom = chosen(moments_freedom(moments.freedom), float(max(counted_rows - 1, 1)))
         low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom)
         return ratio, low, high
 
