@@ -246,13 +246,19 @@ def test_before_rows_leave_the_machine_it_is_said_what_goes_where(run) -> None:
     run(go())
 
 
+async def under_way(provider: Scripted, calls: int) -> None:
+    """Until that many calls have been made."""
+    while len(provider.calls) < calls:
+        await asyncio.sleep(0.001)
+
+
 def test_a_cancelled_ask_ends_its_calls_and_the_next_one_works(run) -> None:
     async def go() -> None:
-        provider = Scripted(latency_s=0.05)
+        provider = Scripted(latency_s=0.2)
         with Ledger(":memory:") as ledger:
             g = Gate.open(Settings(), model=provider, ledger=ledger, calls=None)
             asking = asyncio.create_task(g.ask(SO, [row(str(n)) for n in range(30)]))
-            await asyncio.sleep(0.02)
+            await under_way(provider, 8)
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
@@ -261,6 +267,26 @@ def test_a_cancelled_ask_ends_its_calls_and_the_next_one_works(run) -> None:
             )
             provider.latency_s = 0.0
             assert not (await g.ask(SO, [row(str(n)) for n in range(30)])).failures
+
+    run(go())
+
+
+def test_calls_that_are_cancelled_in_flight_are_listed_and_counted(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uql.llm.gate.GRACE_S", 0.01)
+
+    async def go() -> None:
+        provider = Scripted(latency_s=30.0)
+        with Ledger(":memory:") as ledger:
+            g = Gate.open(Settings(), model=provider, ledger=ledger, calls=None)
+            asking = asyncio.create_task(g.ask(SO, [row(str(n)) for n in range(30)]))
+            await under_way(provider, 8)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            await g.aclose()
+            told = ledger.calls(g.run.id)
+            assert len(told) == g.cost.calls == len(provider.calls) == 8
+            assert {call["error"] for call in told} == {"interrupted"} and g.cost.input_tokens == 80
 
     run(go())
 

@@ -132,6 +132,8 @@ class Gate(Sender):
             if not key.startswith("#"):
                 await provider.aclose()
         self._providers.clear()
+        if self._lost:
+            await self._record([], self._lost)
         if self._started:
             status = (
                 "interrupted" if self._interrupted else self._ended or ("partial" if self.budget.exhausted else "done")

@@ -36,6 +36,7 @@ class Sender:
         self.settings, self.ledger, self.budget, self.run = settings, ledger, budget, run
         self.cost, self.events, self.warnings = Cost(), Events(), list[str]()
         self._interrupted = False
+        self._lost: list[Event] = []  # calls in flight when the run ended
         self._unreachable = 0
 
     def warn(self, text: str) -> None:
@@ -175,6 +176,9 @@ class Sender:
             except CallError as error:
                 fault, paid_in, paid_out = error, error.input_tokens, error.output_tokens
             finally:
+                lost = reply is None and fault is None  # cancelled, or an error that ends the run
+                if lost:
+                    fault = CallError("interrupted", "the run ended before the reply came")
                 seconds = time.monotonic() - began
                 usd = price.usd(paid_in, paid_out) if price else None
                 self.budget.settle(ticket, tokens=paid_in + paid_out, usd=usd or 0.0)
@@ -186,6 +190,27 @@ class Sender:
                     at_most=most_in + most_out,
                     retry_after_s=fault.retry_after_s if fault else None,
                 )
+                event = self._counted(
+                    provider, request, reply, fault, (paid_in, paid_out, usd), seconds, attempt, source
+                )
+                if lost:
+                    self._lost.append(event)
+        return (None if fault else reply), event, fault
+
+    # ------------------------------------------------------------------------------------------------------------- records
+    def _counted(
+        self,
+        provider: Provider,
+        request: Request,
+        reply: Reply | None,
+        fault: CallError | None,
+        paid: tuple[int, int, float | None],
+        seconds: float,
+        attempt: int,
+        source: str,
+    ) -> Event:
+        """Adds a call that has ended to what the run has cost; its event. `paid`: input and output tokens, USD."""
+        paid_in, paid_out, usd = paid
         cost = self.cost
         cost.requests += reply.requests if reply else 1
         cost.input_tokens += paid_in
@@ -194,7 +219,7 @@ class Sender:
         for text in reply.warnings if reply else ():
             self.warn(text)
         wrong = fault or (next((a.problem for a in reply.answers if a.problem), None) if reply else None)
-        event = self._event(
+        return self._event(
             "call",
             provider,
             request.questions,
@@ -208,9 +233,7 @@ class Sender:
             attempt=attempt,
             source=source,
         )
-        return (None if fault else reply), event, fault
 
-    # ------------------------------------------------------------------------------------------------------------- records
     def _event(
         self,
         kind: Literal["call", "cached", "failed"],
