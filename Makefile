@@ -57,8 +57,8 @@ OLDEST := 1.4.4
 test-oldest: $(STAMP)
 	test -d build/duckdb-$(OLDEST) || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
 		--target build/duckdb-$(OLDEST) duckdb==$(OLDEST)
-	PYTHONPATH=build/duckdb-$(OLDEST) $(BIN)/python -c 'import duckdb; assert duckdb.__version__ == "$(OLDEST)", duckdb.__version__'
-	PYTHONPATH=build/duckdb-$(OLDEST) $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not local_model' \
+	PYTHONPATH=$(CURDIR)/build/duckdb-$(OLDEST) $(BIN)/python -c 'import duckdb; assert duckdb.__version__ == "$(OLDEST)", duckdb.__version__'
+	PYTHONPATH=$(CURDIR)/build/duckdb-$(OLDEST) $(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not local_model' \
 		tests/uql/test_catalog.py tests/uql/test_python.py tests/uql/test_functions.py tests/uql/test_render.py \
 		tests/engine/test_truth.py tests/engine/test_joins.py tests/engine/test_groups.py tests/engine/test_classify.py
 
