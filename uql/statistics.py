@@ -5,6 +5,7 @@ Kept in the ledger, by model and database; plans are chosen and priced with it, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 512  # whose answers are kept of one WHERE
 LEAST_CALLS = 8  # before the seconds of a call are those measured
 SPREAD = 2.0  # times faster or slower than before
+_QUOTED = re.compile(r'"([^"]+)"')
 _MARKS = {TRUE: "t", FALSE: "f", NULL: "n"}
 _MASKS = {mark: mask for mask, mark in _MARKS.items()}
 
@@ -95,6 +97,15 @@ class Statistics:
         if new:
             ledger.keep_statistics(self.scope, new)
             self._saved = values
+
+    def about(self, statement: str) -> dict[str, Any]:
+        """What a statement can use, as plain values: entries with one of its quoted texts, and how fast the model is."""
+
+        def named(name: str) -> bool:
+            kind, _, rest = name.partition(": ")
+            return kind == "calls" or rest in statement or any(text in statement for text in _QUOTED.findall(rest))
+
+        return {name: value for name, value in self.values().items() if named(name)}
 
     def values(self) -> dict[str, Any]:
         """All of it as plain values."""

@@ -98,6 +98,16 @@ def test_the_ledger_keeps_statistics_and_no_text_of_a_row(tmp_path) -> None:
     assert "Number 1:" not in repr(kept)
 
 
+def test_a_run_keeps_only_what_its_statement_can_use() -> None:
+    with filled(HashModel()) as con:
+        con.uql(QUERY).fetchall()
+        con.uql('SELECT id FROM reviews WHERE "it is short" USING (text)').fetchall()
+        (memory,) = con._foresight._memories.values()
+        kept = memory.about('SELECT id FROM reviews WHERE "it is short" USING (text)')
+        assert any("it is short" in name for name in kept)
+        assert not any("noisy" in name for name in kept)
+
+
 def test_correlated_terms_are_remembered_together() -> None:
     with filled(HashModel({"the music is praised": 0.5, "it was noisy": 0.5})) as con:
         con.uql(QUERY).fetchall()
