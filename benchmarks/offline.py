@@ -27,7 +27,6 @@ STEPS = (  # suite, arguments; every one with labels as the model
     ("sembench", ("--models", "labels,labels-10", "--seeds", "1")),
     ("speed", ("--reduced",)),
     ("optimizer", ("--reduced",)),
-    ("gate", ("--reduced",)),
     ("sampling", ("--reduced",)),
 )
 PREFACE = """`make bench-offline` made this page. It is the short form: tables of at most 1,500 rows and few seeds, with labels as the \
@@ -36,7 +35,7 @@ apart errors that differ by a factor of two, not by a tenth: ratios of errors ne
 (`uql bench run guarantees`). Seconds are those of a machine that may have had other work. How each number is made stands in the README \
 of its suite's folder in `benchmarks/`; `uql bench run SUITE` is the long form.
 
-The run took {minutes:.1f} minutes, of which {busy:.1f} of processor time."""
+{took}"""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,18 +57,19 @@ def main(arguments: list[str] | None = None) -> int:
     minutes = (time.monotonic() - began) / 60
     used = os.times()
     busy = (used.children_user + used.children_system) / 60
-    given.page.write_text(page(files, minutes, busy), encoding="utf-8")
+    took = f"The run took {minutes:.1f} minutes, with {busy:.1f} minutes of processor time."
+    given.page.write_text(page(files, took), encoding="utf-8")
     print(f"{minutes:.1f} minutes: {given.page}", file=sys.stderr)
     return 0
 
 
-def page(files: list[Path], minutes: float, busy: float) -> str:
+def page(files: list[Path], took: str) -> str:
     """The page of some results files, with the kept results of other engines behind them."""
     records: list[Record] = read(files)
     seeds = max(r.seed for r in records) + 1
     text = report.markdown(records, "Benchmarks")
     head, _, body = text.partition("\n\n")
-    parts = [head, PREFACE.format(seeds=seeds, minutes=minutes, busy=busy), body.rstrip("\n")]
+    parts = [head, PREFACE.format(seeds=seeds, took=took), body.rstrip("\n")]
     if PEERS_RESULTS.exists():
         kept = read(PEERS_RESULTS)
         parts.append("\n\n".join(report.suite_sections(kept)))

@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from uql.benchmarks.datasets import clevr
 from uql.benchmarks.runner.suite import MODELS, Choice, is_simulated
-
-if TYPE_CHECKING:
-    from uql.features.table import TableFeatures
+from uql.features.images import image_embedder
+from uql.features.table import table_features
 
 QUERIES = Path(__file__).parent / "queries"
 CLEVR_ROWS, CLEVR_SIZE = 2000, (128, 96)  # the paper: 15,000 images of at most 128 × 128 pixels
@@ -63,7 +62,7 @@ SOURCES = {
             "image",
             "true",
             "obj_count, spheres",
-            f"{CLEVR_ROWS:,} generated images, not CLEVR's 15,000; no image embeddings",
+            f"{CLEVR_ROWS:,} generated images, not CLEVR's 15,000; colours and edges as embeddings",
         ),
         Source("sgd", "dialogues", "text", "true", "first_intent, outcome", "not in the paper: 17,193 dialogues"),
     )
@@ -163,21 +162,19 @@ class World:
         return [str(held[i]) for i in self.ids]
 
     @cached_property
-    def features(self) -> TableFeatures | None:
-        """The engine's own features of the texts; None for images."""
-        if self.source.shown != "text":
-            return None
-        from uql.features.table import table_features
-
-        return table_features(list(self.shown), key=self.source.name, cache_dir=self.folder / "vectors")
-
-    @cached_property
     def embeddings(self) -> Matrix | None:
-        """(N, d) unit rows of the static embedder, the first of the engine's two blocks; None for images."""
-        if self.features is None or not self.features.blocks:
-            return None
-        block = self.features.blocks[0]
-        vectors = np.ascontiguousarray(block.vectors[block.index], np.float32)
+        """(N, d) unit rows: the engine's own first block, static word vectors of texts, colours and edges of pictures."""
+        if self.source.shown == "text":
+            found = table_features(list(self.shown), key=self.source.name, cache_dir=self.folder / "vectors")
+            if not found.blocks:
+                return None
+            block = found.blocks[0]
+            vectors = np.ascontiguousarray(block.vectors[block.index], np.float32)
+        else:
+            embedder = image_embedder(None)
+            if embedder is None:
+                return None
+            vectors = np.ascontiguousarray(embedder.embed(list(self.shown)), np.float32)
         unit: Matrix = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return unit
 

@@ -50,7 +50,6 @@ GROUPERS: dict[str, Group] = {
 }
 SYSTEMS = tuple(dict.fromkeys([*OURS, *COUNTERS, *FINDERS, *GROUPERS]))
 TABLES = ("table 1", "table 2", "table 3", "table 4", "table 5", "figure 4", "figure 5", "budgets")
-NEED_EMBEDDINGS = ("mips", "algorithm-1", "algorithm-2")
 NO_SUBFLOWS = "the kinds within one request are labelled for 34 and 81 rows only"
 
 
@@ -82,7 +81,7 @@ def _settings(choice: Choice, budget: int) -> dict[str, int]:
 
 def lacking(system: str, condition: Condition, model: str) -> str:
     """Why a system cannot be run on a question; empty where it can."""
-    if condition.source == "clevr" and system in NEED_EMBEDDINGS:
+    if condition.source == "clevr" and system == "mips":
         return mips.NO_EMBEDDINGS
     if system == "count-each" and condition.name not in count_each.COUNTED:
         return "counts objects of pictures only"
@@ -262,12 +261,12 @@ def count_with_engine(
 ) -> Measured:
     held = world(condition.source, choice)
     query = condition.query("count")
-    result, seconds = engine.ask(condition.source, model, choice, query, seed=seed, budget=budget, **OURS[system])
+    result, seconds, busy = engine.ask(condition.source, model, choice, query, seed=seed, budget=budget, **OURS[system])
     estimate, truth = float(result.fetchall()[0][0]), int(held.truth(condition).sum())
     interval = result.estimates["n"]
     assert not isinstance(interval, list)
     low, high = interval.low, interval.high
-    numbers = {"share": estimate / held.n}
+    numbers = {"share": estimate / held.n, "processor seconds": busy}
     if low is not None and high is not None:
         numbers |= {"covered": float(low <= truth <= high), "width": (high - low) / truth}
     return _of_engine(result.cost, estimate, relative_error(estimate, truth), "relative error", seconds, numbers)
@@ -318,11 +317,11 @@ def find_with(system: str, condition: Condition, model: str, choice: Choice, bud
 def find_with_engine(system: str, condition: Condition, model: str, choice: Choice, budget: int, seed: int) -> Measured:
     held = world(condition.source, choice)
     query = condition.query("find")
-    result, seconds = engine.ask(condition.source, model, choice, query, seed=seed, budget=budget, **OURS[system])
+    result, seconds, busy = engine.ask(condition.source, model, choice, query, seed=seed, budget=budget, **OURS[system])
     place = {i: row for row, i in enumerate(held.ids)}
     found = [place[row[0]] for row in result.fetchall()]
     f1, precision, recall = f1_of(found, held.truth(condition).tolist(), budget)
-    numbers = {"precision": precision, "recall": recall}
+    numbers = {"precision": precision, "recall": recall, "processor seconds": busy}
     return _of_engine(result.cost, sorted(found), f1, "F1", seconds, numbers)
 
 
@@ -336,7 +335,7 @@ def group_with(system: str, grouping: Grouping, model: str, choice: Choice, budg
 
 def group_with_engine(grouping: Grouping, model: str, choice: Choice, budget: int, seed: int) -> Measured:
     held = world(grouping.source, choice)
-    result, seconds = engine.ask(grouping.source, model, choice, grouping.query, seed=seed, budget=budget)
+    result, seconds, _ = engine.ask(grouping.source, model, choice, grouping.query, seed=seed, budget=budget)
     found = {str(kind): float(n) for kind, n in result.fetchall() if kind is not None and n is not None}
     distance = emd(found, _true_groups(held, grouping))
     return _of_engine(result.cost, found, distance, "EMD", seconds, {"groups": len(found)})

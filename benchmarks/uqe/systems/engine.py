@@ -22,13 +22,13 @@ def connection(source: str, model: str, choice: Choice) -> uql.Connection:
     return con
 
 
-def ask(source: str, model: str, choice: Choice, query: str, **settings: Any) -> tuple[Result, float]:
-    """The result of a query, already run, and the seconds it took."""
+def ask(source: str, model: str, choice: Choice, query: str, **settings: Any) -> tuple[Result, float, float]:
+    """The result of a query, already run, the seconds it took, and the processor's seconds of this process."""
     con = connection(source, model, choice)
     if choice.max_cost is not None:
         settings["max_cost"] = choice.max_cost
     with con.settings(**settings):
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         result = con.uql(query)
         result.run()
-        return result, time.perf_counter() - began
+        return result, time.perf_counter() - began, time.process_time() - busy
