@@ -184,7 +184,7 @@ def errors(make: MakeAggregate, world: World, budget: int, seeds: int, **kept: A
     return np.array([e.value or 0.0 for e in found]) / total - 1, float(np.mean([holds(e, total) for e in found]))
 
 
-def check_unbiased_and_covering(make: MakeAggregate, seeds: int = 200) -> None:
+def check_unbiased_and_covering(make: MakeAggregate, seeds: int = 120) -> None:
     """The mean error is within 3.5 standard errors of 0, and intervals hold the truth in at least nominal − .02 − 3
     errors of runs."""
     world = World.of(1500, 0.15)
@@ -195,7 +195,7 @@ def check_unbiased_and_covering(make: MakeAggregate, seeds: int = 200) -> None:
     assert coverage >= least, f"coverage {coverage:.3f} of .95"
 
 
-def check_order_of_rows_changes_nothing_in_law(make: MakeAggregate, seeds: int = 60) -> None:
+def check_order_of_rows_changes_nothing_in_law(make: MakeAggregate, seeds: int = 40) -> None:
     """The estimate has the same mean and spread when the rows stand in another order."""
     world = World.of(800, 0.2)
     other = world.permuted(np.random.default_rng(9).permutation(800))
