@@ -45,6 +45,8 @@ PROGRAMS = (
             Part("sum", _SAMPLING, ("--only", "sum"), ("--only", "sum", "--quick")),
             Part("group", _SAMPLING, ("--only", "group")),
             Part("retrieval", _SAMPLING, ("--only", "retrieval"), ("--only", "retrieval", "--quick")),
+            Part("noise", _SAMPLING, ("--only", "noise")),
+            Part("soft", _SAMPLING, ("--only", "soft")),
         ),
     ),
     Program(
