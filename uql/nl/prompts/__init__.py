@@ -87,9 +87,10 @@ def misfit(value: Any, schema: Schema, where: str = "the reply") -> str | None:
     """
     if "anyOf" in schema:
         found = [misfit(value, option, where) for option in schema["anyOf"]]
-        return None if None in found else found[0]
+        wrong_kinds = [said for said in found if said is not None and ".kind is" in said]
+        return None if None in found else next((said for said in found if said not in wrong_kinds), found[0])
     kind = schema.get("type", "string")
-    if not isinstance(value, _KINDS[kind]) or (isinstance(value, bool) and kind != "boolean"):
+    if not any(type(value) is known for known in _KINDS[kind]):
         return f"{where} is no {kind}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{where} is {value!r}, none of {', '.join(map(str, schema['enum'][:12]))}"
