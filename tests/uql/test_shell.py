@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,7 @@ from pygments.token import Name, String
 import uql
 from uql.cli import main
 from uql.llm.providers.base import Price
+from uql.llm.run import Cost
 from uql.shell.app import Shell, history_file
 from uql.shell.lexer import SEMANTIC, UQLLexer, highlighted
 
@@ -167,15 +170,30 @@ def test_a_question_without_the_planner_says_what_to_do(typed: Typed, monkeypatc
     assert "takes a question" in out
 
 
-def test_a_question_shows_its_uql_first(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("usd", "typed_in", "runs"), [(0.01, "", True), (5.0, "y", True), (5.0, "n", False)])
+def test_a_question_shows_its_uql_first_and_asks_where_it_is_dear(
+    usd: float, typed_in: str, runs: bool, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Answer:
-        uql = "SELECT COUNT(*) FROM reviews"
+        cost = Cost(calls=3)
 
         def __str__(self) -> str:
             return "there are 6"
 
-    monkeypatch.setattr(uql.Connection, "ask", lambda self, question: Answer(), raising=False)
-    assert typed("? how many").endswith("SELECT COUNT(*) FROM reviews\nthere are 6\n")
+    def ask(con: uql.Connection, question: str, *, confirm: Any, confirm_over: float) -> Any:
+        assert question == "how many"
+        said = Answer()
+        if not confirm(SimpleNamespace(usd_most=usd), "n: uql\n  SELECT COUNT(*) FROM reviews"):
+            said = "it was not confirmed"  # type: ignore[assignment]
+            return type("Refused", (), {"cost": Cost(), "__str__": lambda _: said})()
+        return said
+
+    monkeypatch.setattr(uql.Connection, "ask", ask, raising=False)
+    out = typed("? how many", *([typed_in] if typed_in else []))
+    assert "SELECT COUNT(*) FROM reviews\n" in out
+    assert out.endswith("there are 6\n") is runs
+    assert ("more than confirm_over" in out) is (usd > 1)
+    assert typed.shell.total.calls == (3 if runs else 0)
 
 
 def test_ctrl_c_twice_leaves_and_once_does_not(typed: Typed) -> None:

@@ -198,9 +198,12 @@ class Shell:
                 self.say(line)
             return True
         self.say(f"{line}; more than confirm_over = ${limit:g}")
+        return self._yes()
+
+    def _yes(self, *, in_thread: bool = False) -> bool:
         asked: PromptSession[str] = PromptSession(input=self._session.input, output=self._session.output)
         try:
-            return asked.prompt("Go on? [y/N] ").strip().lower() in ("y", "yes")
+            return asked.prompt("Go on? [y/N] ", in_thread=in_thread).strip().lower() in ("y", "yes")
         except (EOFError, KeyboardInterrupt):
             return False
 
@@ -213,14 +216,26 @@ class Shell:
             self.say("error: questions in words are not part of this installation; write UQL")
         else:
             try:
-                answer = ask(question)
+                answer = ask(question, confirm=self._planned, confirm_over=-1.0)  # so that every plan is shown first
             except UQLError as error:
                 self.say(f"error: {error}")
                 return
-            made_by = getattr(answer, "uql", "")
-            if made_by:
-                self.say(highlighted(str(made_by), color=self.color))
+            except KeyboardInterrupt:
+                if self._twice():
+                    raise
+                self.say("stopped; what was answered is kept")
+                return
+            self._add(answer.cost)
             self.say(str(answer))
+
+    def _planned(self, price: Any, plan: Any) -> bool:
+        """Shows the plan of a question before it runs; where it is dear, asks."""
+        self.say(highlighted(str(plan), color=self.color))
+        limit = self.con.configured.confirm_over
+        if limit is None or price.usd_most is None or price.usd_most <= limit:
+            return True
+        self.say(f"{price}; more than confirm_over = ${limit:g}")
+        return self._yes(in_thread=True)
 
     # ---------------------------------------------------------------------------------------------------------- showing
     def show(self, result: Result) -> None:
