@@ -1,0 +1,53 @@
+"""The tables of the guarantee benchmark: how cells are judged, what the made-up tables are, and that rows come."""
+
+import numpy as np
+import pytest
+
+from uql.benchmarks.guarantees import coverage, promises
+from uql.benchmarks.guarantees.bounds import covers, keeps
+from uql.benchmarks.guarantees.proxies import KINDS, proxied
+from uql.sampling.intervals import beta_of_moments, clopper_pearson
+
+
+def test_a_cell_fails_only_where_its_seeds_show_it():
+    assert covers(920, 1000, 0.95) and not covers(890, 1000, 0.95)
+    assert covers(17, 20, 0.95) and not covers(12, 20, 0.95)
+    assert keeps(66, 1000, 0.05) and not keeps(67, 1000, 0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_proxies_tell_as_much_as_their_kind_says(kind):
+    table = proxied(20_000, 0.1, kind, np.random.default_rng(0))
+    assert table.truth.mean() == pytest.approx(0.1, abs=0.02)
+    assert (table.features**2).sum(axis=1).mean() == pytest.approx(1, abs=1e-3)
+    top = table.truth[np.argsort(-table.prior)[:500]].mean()
+    assert {"useless": 0.05 < top < 0.2, "inverted": top < 0.05}.get(kind, top > 0.6)
+
+
+def test_coverage_has_a_row_for_every_number_of_a_case():
+    found = coverage._case(coverage.made_up(0.3, "signed"), 3, 128, 0.95, "asd")
+    assert {row.statistic for row in found} >= {"COUNT", "SUM", "AVG", "ratio of counts", "MAX, at least"}
+    assert all(row.seeds == 3 and 0 <= row.held <= 3 for row in found)
+
+
+@pytest.mark.parametrize("promise", ["recall", "precision"])
+def test_promises_have_a_row_for_every_cell(promise):
+    found = promises.rows(
+        2, targets=(0.8,), deltas=(0.2,), shares=(0.1,), kinds=("calibrated",), promises=(promise,), n=600, data=False
+    )
+    (row,) = found
+    assert row.seeds == 2 and row.nominal == pytest.approx(0.8) and 0 < row.cost <= 1
+
+
+def test_an_interval_from_moments_is_near_the_exact_one_of_a_binomial_count():
+    for hits, n in ((2, 100), (10, 100), (40, 100)):
+        share = hits / n
+        low, high = beta_of_moments(share, share * (1 - share) / n, 1 / n, 0.95)
+        exact = clopper_pearson(hits, n, 0.95)
+        assert low == pytest.approx(exact[0], abs=0.012) and high == pytest.approx(exact[1], abs=0.012)
+
+
+def test_one_event_seen_far_from_others_leaves_no_wider_interval_than_it_can_prove():
+    low, high = beta_of_moments(0.002, 0.0001, 0.015, 0.95)  # a spread five times the share
+    assert low < 1e-6 and 0.02 < high < 0.09
+    assert beta_of_moments(0.0, 0.0, 0.01, 0.95)[0] == 0.0
