@@ -240,6 +240,11 @@ def p_item(p: P) -> None:
     p[0] = SelectItem(p[1], p[len(p) - 1] if len(p) > 2 else None, span=span(p))
 
 
+def p_item_star(p: P) -> None:
+    """item : star EXCLUDE LPAREN identifiers RPAREN"""
+    p[0] = SelectItem(ast.Star(p[1].table, tuple(p[4]), span=span(p)), span=span(p))
+
+
 def p_cte(p: P) -> None:
     """cte : identifier AS subquery"""
     p[0] = ast.CommonTable(p[1], p[3], span=span(p))

@@ -94,9 +94,10 @@ class Parameter(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Star(Expr):
-    """`*` or `t.*`, as a SELECT item or in COUNT(*)."""
+    """`*` or `t.*`, as a SELECT item or in COUNT(*); `exclude`: of the columns that a SELECT item leaves out."""
 
     table: str | None = None
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,7 +208,8 @@ def _order_key(node: ast.OrderKey) -> str:
 
 
 def _star(node: ast.Star) -> str:
-    return "*" if node.table is None else f"{quote_name(node.table)}.*"
+    whole = "*" if node.table is None else f"{quote_name(node.table)}.*"
+    return f"{whole} EXCLUDE ({', '.join(map(quote_name, node.exclude))})" if node.exclude else whole
 
 
 def _column(node: ast.Column) -> str:

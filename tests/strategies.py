@@ -169,7 +169,7 @@ def _queries(*, with_rest: bool) -> SearchStrategy[Query]:
         tail |= {"to": st.none() | names, "options": options}
     items = st.one_of(
         st.builds(ast.SelectItem, expressions if with_rest else expr, aliases),
-        st.one_of(st.none(), names).map(lambda table: ast.SelectItem(ast.Star(table))),
+        st.builds(ast.Star, st.none() | names, _tuple(names)).map(ast.SelectItem),
     )
     group = st.builds(ast.GroupKey, expr, aliases, st.none() | st.integers(0, 99), st.booleans())
     select = st.builds(

@@ -288,29 +288,35 @@ class _Block:
         """The SELECT items with stars replaced by the columns they stand for."""
         found: list[SelectItem] = []
         for item in self.select.items:
-            if not isinstance(item.expr, Star):
-                found.append(item)
-                continue
-            star = item.expr
-            if not self.scope.relations:
-                raise BindError("* needs a FROM", code="UQL212", start=star.span.start, end=star.span.end)
-            if star.table is not None:
-                relation = self.scope.relation(star.table)
-                if relation is None:
-                    raise self.scope.unknown((star.table, "*"), star.span)
-                found += [SelectItem(Column(relation.alias, f.name, span=star.span)) for f in relation.fields]
-                continue
+            found += self._starred(item.expr) if isinstance(item.expr, Star) else [item]
+        return found
+
+    def _starred(self, star: Star) -> list[SelectItem]:
+        """The columns that `*` or `t.*` stands for, without those it excludes."""
+        if not self.scope.relations:
+            raise BindError("* needs a FROM", code="UQL212", start=star.span.start, end=star.span.end)
+        named: list[tuple[str, SelectItem]] = []
+        if star.table is not None:
+            relation = self.scope.relation(star.table)
+            if relation is None:
+                raise self.scope.unknown((star.table, "*"), star.span)
+            named = [(f.name, SelectItem(Column(relation.alias, f.name, span=star.span))) for f in relation.fields]
+        else:
             hidden = {column: merged for merged in self.scope.merged for column in merged.hidden}
             shown: set[str] = set()
             for relation in self.scope.relations:
                 for f in relation.fields:
                     merged = hidden.get(Column(relation.alias, f.name))
                     if merged is None:
-                        found.append(SelectItem(Column(relation.alias, f.name, span=star.span)))
+                        named.append((f.name, SelectItem(Column(relation.alias, f.name, span=star.span))))
                     elif merged.name not in shown:
                         shown.add(merged.name)
-                        found.append(SelectItem(replace(merged.value, span=star.span), merged.name))
-        return found
+                        named.append((merged.name, SelectItem(replace(merged.value, span=star.span), merged.name)))
+        left_out = {name.lower() for name in star.exclude}
+        for name in star.exclude:
+            if all(name.lower() != known.lower() for known, _ in named):
+                raise self.scope.unknown((name,), star.span)
+        return [item for name, item in named if name.lower() not in left_out]
 
     def _aliases(self, items: list[SelectItem]) -> None:
         aliases = self.binder.aliases

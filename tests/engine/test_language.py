@@ -185,6 +185,20 @@ def test_order_by_all_is_every_column_from_the_left(con, world):
     )
 
 
+def test_a_star_leaves_out_what_it_excludes(con, world):
+    found = con.uql('SELECT * EXCLUDE (text, "stars") FROM reviews WHERE "the review is a joke" ORDER BY id')
+    assert found.columns == ["id", "film"]
+    assert found.fetchall() == world.truth("SELECT id, film FROM r WHERE joke AND text IS NOT NULL ORDER BY id")
+    both = con.uql(
+        'SELECT a.* EXCLUDE (text), f.letters FROM reviews AS a JOIN films AS f USING (film) WHERE "the review is a joke" ORDER BY id'
+    )
+    assert both.columns == ["id", "film", "stars", "letters"]
+    with pytest.raises(uql.UQLError) as error:
+        con.uql('SELECT * EXCLUDE (txet) FROM reviews WHERE "the review is a joke"')
+    assert error.value.code == "UQL202"
+    assert "text" in error.value.help
+
+
 def test_presence_is_asked_of_a_condition_without_giving_it_another_type(con, world):
     found = con.uql(
         'SELECT COUNT("the review is positive") AS k, COUNT(*) AS n FROM reviews WHERE "the review is positive" OR "the review is positive" IS NULL'
