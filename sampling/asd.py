@@ -355,8 +355,8 @@ class AsdSampler(Draws):
             )
         counted_rows = int((within & ((x != 0) | (y != 0))).sum())
         # the cells or the rows that count, whichever tell more of the spread; within a group, whichever tell less
-        chosen = max if domain is None else min
-        freedom = chosen(moments_freedom(moments.freedom), float(max(counted_rows - 1, 1)))
+        by_cells, by_rows = moments_freedom(moments.freedom), float(max(counted_rows - 1, 1))
+        freedom = max(by_cells, by_rows) if domain is None else min(by_cells, by_rows)
         low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom)
         return ratio, low, high
 
