@@ -38,7 +38,7 @@ class Settings:
     method: str | None = None  # sampler by name; None: the engine's choice
     strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
     examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own
-    audit: str | None = None  # a table of rows that a person judged: COUNT(*) is corrected by the model's errors on them
+    audit: str | None = None  # a table of rows that a person judged: COUNT(*) is corrected by the errors on them
     describe: bool = True  # let the model describe columns that have no comment, once
     concurrency: int | None = None  # requests in flight; None: the provider's own
     ledger: str | None = None  # path of the ledger, ":memory:" keeps nothing; None: in the user's data folder
