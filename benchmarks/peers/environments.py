@@ -40,7 +40,7 @@ PEERS = {
     peer.name: peer
     for peer in (
         Peer("lotus", ("lotus-ai==1.2.4", TORCH), (3, 10), (3, 13)),
-        Peer("palimpzest", ("palimpzest==0.9.0", TORCH), (3, 8), (3, 12)),  # 1.x needs numpy 2.0.2 and Python 3.12
+        Peer("palimpzest", ("palimpzest==0.9.0", TORCH), (3, 12), (3, 13)),  # it says 3.8, and imports from 3.12 on
         Peer("thalamusdb", ("thalamusdb==0.1.15",), (3, 12), (3, 15)),
     )
 }

@@ -24,6 +24,7 @@ SYSTEMS = (*OURS, *(f"{peer.name}-{setting}" for peer in PEERS.values() for sett
 NOTES = (
     "calls and tokens of the peers are counted where the model is asked; a token is four letters for all",
     "tokens of uql are of row and question alone, since its oracle is in process and sees no prompt: compare calls, not tokens, with it",
+    "rows beyond a question's LIMIT are left out; which answers of labels-10 are wrong depends on how a row is shown, so not the same for all",
     "uql asks with its own budget (128 or 256 calls), uql-exact asks every row; peers ask what they ask",
     "recommended: lotus with 64 requests at a time and temperature 0, palimpzest without critics and mixtures, thalamusdb without "
     "its limit of 1,000 calls",
@@ -93,7 +94,7 @@ def run(peer: Peer, query: Query, model: str, setting: str, choice: Choice, seed
     asked.stats(reset=True)
     said = worker(peer, model, choice).run(query.name, setting)
     counted = asked.stats()
-    rows = [tuple(row) for row in said.get("rows", [])]
+    rows = [tuple(row) for row in said.get("rows", [])][: query.limit]  # thalamusdb gives more than its LIMIT
     problem = str(said.get("problem", ""))
     if not problem and counted["refused"]:
         problem = f"{counted['refused']} prompts could not be read: {counted['last_refusal'][:120]}"

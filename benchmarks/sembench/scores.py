@@ -11,17 +11,17 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 def f1(found: Rows, truth: Rows, limit: int | None = None) -> float:
-    """F1 of a set of rows; with a limit, any `limit` of the true rows are all that is wanted.
+    """F1 of a set of rows; with a limit, any `limit` of the true rows are all that is wanted, and rows beyond it are wrong.
 
     >>> f1([(1,), (2,)], [(1,), (2,), (3,), (4,)])
     0.6666666666666666
     >>> f1([(1,), (2,)], [(1,), (2,), (3,), (4,)], limit=2)
     1.0
     """
-    right = len(set(found) & set(truth))
     wanted = len(set(truth)) if limit is None else min(limit, len(set(truth)))
     if not found and not wanted:
         return 1.0
+    right = min(len(set(found) & set(truth)), wanted)
     return 2 * right / (len(set(found)) + wanted)
 
 
