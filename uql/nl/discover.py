@@ -8,6 +8,7 @@ values. Source: CAESURA (Urban and Binnig, 2023), discovery phase.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from uql.features.embedder import Embedder
 
 SAMPLED = 1_000  # rows of a table that are looked at
+READ_CHARS = 200  # of a value
 VALUES = 3  # examples of a column
 NAMED = 3  # values of a column that stand in the question
 LONGEST_VALUE = 40  # characters of an example
@@ -217,19 +219,20 @@ def _samples(
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
         return samples, ()
-    rows = f"(SELECT * FROM {table.sql} LIMIT {SAMPLED})"
-    for f in columns:
-        quoted = '"' + f.name.replace('"', '""') + '"'
-        found = catalog.cursor.execute(
-            f"SELECT CAST({quoted} AS VARCHAR) AS v, count(*) AS n FROM {rows} WHERE {quoted} IS NOT NULL"
-            " GROUP BY v ORDER BY n DESC, v LIMIT 1000"
-        ).fetchall()
-        values = [str(v) for v, _ in found]
+    shown = ", ".join(f"left(CAST({_quoted(f.name)} AS VARCHAR), {READ_CHARS})" for f in columns)
+    rows = catalog.cursor.execute(f"SELECT {shown} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
+    for i, f in enumerate(columns):
+        counts = Counter(str(row[i]) for row in rows if row[i] is not None)
+        values = sorted(counts, key=lambda v: (-counts[v], v))
         chosen = values[: 1 if f.modality is Modality.TEXT else VALUES]
         samples[f.name] = tuple(f"'{_cut(v)}'" if f.type == "VARCHAR" else _cut(v) for v in chosen)
         if f.type == "VARCHAR" and f.modality is Modality.STRUCTURED:
             matches += [(f.name, _cut(v)) for v in values if len(v) > 2 and _stands_in(v.lower(), low)][:NAMED]
     return samples, tuple(matches)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _stands_in(value: str, question: str) -> bool:

@@ -45,7 +45,7 @@ def links_between(sources: Sequence[Source], catalog: Catalog) -> tuple[Link, ..
     A column points to a key of another table when their names agree (the same name, `team_id` and `teams.id`, `team` and `teams.name`)
     and they share values, or when all its texts are values of that key.
     """
-    values = {s.name: {f.name: _values(s, f, catalog) for f in s.fields if _joins(f)} for s in sources}
+    values = {s.name: _values(s, catalog) for s in sources}
     found: list[Link] = []
     for target in sources:
         for key in target.fields:
@@ -114,11 +114,17 @@ def _family(f: Field) -> str:
     return "text" if f.type in ("VARCHAR", "UUID") else ""
 
 
-def _values(source: Source, f: Field, catalog: Catalog) -> tuple[set[str], bool]:
-    """The distinct values of a column among its first rows, and whether it looks like a key."""
+def _values(source: Source, catalog: Catalog) -> dict[str, tuple[set[str], bool]]:
+    """The distinct values of each column that may join, among the first rows, and whether the column looks like a key."""
+    fields = [f for f in source.fields if _joins(f)]
+    if not fields:
+        return {}
     table = catalog.table(tuple(source.origin.split(".")))
-    quoted = '"' + f.name.replace('"', '""') + '"'
-    rows = catalog.cursor.execute(f"SELECT CAST({quoted} AS VARCHAR) FROM {table.sql} LIMIT {SAMPLED}").fetchall()
-    given = [str(value) for (value,) in rows if value is not None]
-    distinct = set(given)
-    return distinct, len(distinct) >= 0.98 * len(given) and len(given) > 1
+    shown = ", ".join('CAST("' + f.name.replace('"', '""') + '" AS VARCHAR)' for f in fields)
+    rows = catalog.cursor.execute(f"SELECT {shown} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
+    found = {}
+    for i, f in enumerate(fields):
+        given = [str(row[i]) for row in rows if row[i] is not None]
+        distinct = set(given)
+        found[f.name] = distinct, len(distinct) >= 0.98 * len(given) and len(given) > 1
+    return found
