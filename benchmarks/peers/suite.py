@@ -24,7 +24,8 @@ SYSTEMS = (*OURS, *(f"{peer.name}-{setting}" for peer in PEERS.values() for sett
 NOTES = (
     "calls and tokens of the peers are counted where the model is asked; a token is four letters for all",
     "tokens of uql are of row and question alone, since its oracle is in process and sees no prompt: compare calls, not tokens, with it",
-    "rows beyond a question's LIMIT are left out; which answers of labels-10 are wrong depends on how a row is shown, so not the same for all",
+    "rows beyond a question's LIMIT are left out; which answers of labels-10 are wrong depends on how a row is shown: not the same for all",
+    "one request of thalamusdb's join shows ten rows a side: it is counted as one call, though a hundred pairs are judged in it",
     "uql asks with its own budget (128 or 256 calls), uql-exact asks every row; peers ask what they ask",
     "recommended: lotus with 64 requests at a time and temperature 0, palimpzest without critics and mixtures, thalamusdb without "
     "its limit of 1,000 calls",
@@ -138,10 +139,11 @@ def tables(records: Sequence[Record]) -> list[Table]:
         total = ["mean or sum", ""]
         for system in systems:
             mine = [s for (name, _), s in own.items() if name == system]
-            quality = sum(s.mean("quality") for s in mine) / len(queries)
+            quality = sum(s.mean("quality") for s in mine) / len(mine)
             calls, seconds = sum(s.mean("calls") for s in mine), sum(s.seconds for s in mine)
+            tokens = sum(s.mean("tokens") for s in mine)
             total.append(
-                f"{quality:.3f} ({calls:,.0f} calls, {sum(s.mean('tokens') for s in mine):,.0f} tokens, {seconds:,.0f} s)"
+                f"{quality:.3f} ({len(mine)} asked; {calls:,.0f} calls, {tokens:,.0f} tokens, {seconds:,.0f} s)"
             )
         missing = {f"not run: {c[1]}: {s.reason}" for c, s in held.items() if c[3] == model and s.reason}
         head = ("question", "measure", *systems)
