@@ -30,8 +30,6 @@ FEW = {
         "rotowire-m2ex-029",
         "rotowire-m2ex-060",
         "rotowire-m2ex-083",
-        "rotowire-valid-004",
-        "rotowire-valid-043",
     },
     "countries_flags": {
         "countries-001",
