@@ -29,7 +29,8 @@ HOST = "127.0.0.1"
 class Stats:
     """What was asked since the last reset. A token is four letters, for every engine alike."""
 
-    calls: int = 0
+    requests: int = 0
+    calls: int = 0  # rows or pairs judged: a request that carries a hundred pairs is a hundred calls
     input_tokens: int = 0
     output_tokens: int = 0
     refused: int = 0  # prompts in which no row or no question was found
@@ -50,8 +51,11 @@ class Service:
         self.texts = [str(value) for value in oracle.values(column) if value is not None]
         self.prompts = Prompts(oracle.answers, self.texts)
 
-    async def reply(self, prompt: str) -> str:
-        """The answer to a prompt. Raises DataError where it holds no row or no question of the oracle."""
+    async def reply(self, prompt: str) -> tuple[str, int]:
+        """The answer to a prompt, and how many rows or pairs it judges.
+
+        Raises: DataError where the prompt holds no row or no question of the oracle.
+        """
         form, text = form_of(prompt), self.prompts.question(prompt)
         if form.name == PAIRS:
             return await self._pairs(text, prompt)
@@ -62,7 +66,7 @@ class Service:
         if len(rows) < wanted:
             raise DataError(f"the prompt about {text!r} holds {len(rows)} rows of {wanted}", code="UQL502")
         question: Question = Predicate(text) if form.yes_no else Extract(text)
-        return form.written(await self._answer(question, rows[:wanted]), prompt)
+        return form.written(await self._answer(question, rows[:wanted]), prompt), 1
 
     async def _answer(self, question: Question, rows: list[str]) -> Any:
         names = ("a", "b") if len(rows) == 2 else ("",)
@@ -70,7 +74,7 @@ class Service:
         reply = await self.oracle.answer(Request((question,), Row(cells)))
         return reply.answers[0].value
 
-    async def _pairs(self, text: str, prompt: str) -> str:
+    async def _pairs(self, text: str, prompt: str) -> tuple[str, int]:
         items = [(label, self.prompts.rows(said)) for label, said in labelled(prompt)]
         sides = {
             side: [(label, self.texts[found[0].row]) for label, found in items if label[0] == side and found]
@@ -82,7 +86,7 @@ class Service:
             for right, two in sides["R"]
             if await self._answer(Predicate(text), [one, two])
         ]
-        return ",".join(matches) + "."
+        return ",".join(matches) + ".", len(sides["L"]) * len(sides["R"])
 
 
 def text_of(messages: list[dict[str, Any]]) -> str:
@@ -108,15 +112,17 @@ def app(service: Service) -> Starlette:
     async def chat(request: HttpRequest) -> Response:
         held = await request.json()
         prompt, stats = text_of(held["messages"]), service.stats
-        stats.calls += 1
+        stats.requests += 1
         stats.input_tokens += tokens(prompt)
         try:
-            said = await service.reply(prompt)
+            said, judged = await service.reply(prompt)
         except UQLError as error:
             stats.refused += 1
+            stats.calls += 1
             stats.last_refusal = f"{error} in: {prompt[:1000]}"
             fault = {"message": str(error), "type": "invalid_request_error", "code": error.code}
             return JSONResponse({"error": fault}, status_code=400)
+        stats.calls += judged
         stats.output_tokens += tokens(said)
         return JSONResponse(_completion(held.get("model", ""), prompt, said, bool(held.get("logprobs"))))
 

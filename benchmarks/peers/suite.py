@@ -25,7 +25,7 @@ NOTES = (
     "calls and tokens of the peers are counted where the model is asked; a token is four letters for all",
     "tokens of uql are of row and question alone, since its oracle is in process and sees no prompt: compare calls, not tokens, with it",
     "rows beyond a question's LIMIT are left out; which answers of labels-10 are wrong depends on how a row is shown: not the same for all",
-    "one request of thalamusdb's join shows ten rows a side: it is counted as one call, though a hundred pairs are judged in it",
+    "one request of thalamusdb's join shows up to ten rows a side: it is as many calls as it holds pairs",
     "uql asks with its own budget (128 or 256 calls), uql-exact asks every row; peers ask what they ask",
     "recommended: lotus with 64 requests at a time and temperature 0, palimpzest without critics and mixtures, thalamusdb without "
     "its limit of 1,000 calls",
@@ -104,7 +104,7 @@ def run(peer: Peer, query: Query, model: str, setting: str, choice: Choice, seed
         0.0 if "rows" not in said else judge(query, rows),
         query.measure,
         counted["calls"],
-        counted["calls"],
+        counted["requests"],
         0,
         counted["input_tokens"],
         counted["output_tokens"],

@@ -43,7 +43,7 @@ def service(tmp_path):
 
 
 def reply(service: Service, prompt: str) -> str:
-    return asyncio.run(service.reply(prompt))
+    return asyncio.run(service.reply(prompt))[0]
 
 
 def test_a_row_is_found_however_it_is_quoted():
@@ -79,7 +79,7 @@ def test_each_engine_gets_the_answer_in_its_form(service):
     assert [reply(service, LOTUS.replace("{row}", text)) for text in TEXTS[:2]] == ["Answer: True", "Answer: False"]
     assert [reply(service, DIGIT.format(row=text)) for text in TEXTS] == ["1", "0", "0", "1"]
     assert reply(service, f"The number of stars? Answer with the number only.\n{TEXTS[0]}") == "3"
-    assert reply(service, PAIRS.format(*TEXTS)) == "L0-R1,L1-R0."
+    assert asyncio.run(service.reply(PAIRS.format(*TEXTS))) == ("L0-R1,L1-R0.", 4)
     assert form_of("anything else").name == "value"
 
 
