@@ -198,7 +198,9 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
                 notes = (*notes, "asked apart of the first rows, of the others in the request of the WHERE")
             step = Step("SemGroup", what, notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage))
         elif early and not late:
-            step = Step("SemMap", texts(stage), _ways(stage), _reads(stage), calls.by_stage[stage], (step,), _asks(stage))
+            step = Step(
+                "SemMap", texts(stage), _ways(stage), _reads(stage), calls.by_stage[stage], (step,), _asks(stage)
+            )
     if along:
         step = Step(
             "SemMap", texts(Stage(along)), ("in the request of the WHERE",), _reads(Stage(along)), None, (step,)
@@ -242,11 +244,17 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
     shown, notes = show_formula(block), _filter_notes(block, known, beyond)
     only = block.filter_stages[0] if len(block.filter_stages) == 1 else None
     if only is not None and all(c.kind is Kind.CONDITION for c in only.columns):
-        return Step("SemFilter", shown, (*notes, *_ways(only)), _reads(only), calls.by_stage.get(only), (below,), _asks(only))
+        return Step(
+            "SemFilter", shown, (*notes, *_ways(only)), _reads(only), calls.by_stage.get(only), (below,), _asks(only)
+        )
     asked = []
     for i, stage in enumerate(block.filter_stages, 1):
         place = (f"asked {_ordinal(i)}",) if only is None else ()
-        asked.append(Step("Ask", texts(stage), (*place, *_ways(stage)), _reads(stage), calls.by_stage.get(stage), (), _asks(stage)))
+        asked.append(
+            Step(
+                "Ask", texts(stage), (*place, *_ways(stage)), _reads(stage), calls.by_stage.get(stage), (), _asks(stage)
+            )
+        )
     return Step("SemFilter", shown, notes, inputs=(*asked, below))
 
 

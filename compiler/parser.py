@@ -149,9 +149,16 @@ class _Feed:
         stack = self.shift(self.stack, kind)
         if stack is None:
             return "NAME" if self.shift(self.stack, "NAME") else kind
-        if self.shift(self.stack, "NAME") is None or self._follows(stack):
+        if self.shift(self.stack, "NAME") is None:
             return kind
-        return "NAME"
+        if kind == "WITH" and not self._names_a_table():  # as in (with IS NULL)
+            return "NAME"
+        return kind if self._follows(stack) else "NAME"
+
+    def _names_a_table(self) -> bool:
+        """Does WITH open options, `WITH (`, or a table, `WITH name AS` or `WITH name (`?"""
+        ahead = [token.type for token in self.tokens[self.at + 1 : self.at + 3]]
+        return ahead[:1] == ["LPAREN"] or ahead[1:] in (["AS"], ["LPAREN"])
 
     def _words(self, ahead: int) -> tuple[str, ...]:
         return tuple(

@@ -264,9 +264,7 @@ class Relation:
             for column, answers in zip(stage.columns, replies, strict=True):
                 self._keep(column, part, answers, ctx)
 
-    def _keep(
-        self, column: VirtualColumn, rids: Rids, answers: Answers, ctx: Context, *, rides: bool = False
-    ) -> None:
+    def _keep(self, column: VirtualColumn, rids: Rids, answers: Answers, ctx: Context, *, rides: bool = False) -> None:
         def wrong(error: RowError) -> None:
             self.failed[column.id][error.row] = True
             if rides:
@@ -290,7 +288,9 @@ class Relation:
         for rid in rids.tolist() if self.unreadable else ():
             for message in [self.unreadable[rid, c] for c in column.reads if (rid, c) in self.unreadable][:1]:
                 if column.attempt:
-                    self.messages.setdefault(column.id, np.full(self.n, None, dtype=object))[rid] = f"unreadable: {message}"
+                    self.messages.setdefault(column.id, np.full(self.n, None, dtype=object))[rid] = (
+                        f"unreadable: {message}"
+                    )
                 else:
                     wrong(RowError(rid, column.text, "unreadable", message))
         for i in self._misfits(column, values):

@@ -104,7 +104,9 @@ class Cascade:
         at = np.flatnonzero(unsure)
         failures = [f for f in cheap.failures if not unsure[f.index]] if cheap is not None else []
         if len(at):
-            (large,) = await ctx.gate.ask([question], [rows[int(i)] for i in at], source=relation.source, model=self.large)
+            (large,) = await ctx.gate.ask(
+                [question], [rows[int(i)] for i in at], source=relation.source, model=self.large
+            )
             for place, value, p in zip(at, large.values, large.probabilities, strict=True):
                 values[place], probabilities[place] = value, p
             failures += [replace(f, index=int(at[f.index])) for f in large.failures]

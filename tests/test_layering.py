@@ -103,7 +103,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "benchmarks": ("uql.benchmarks",),
     "bench": ("uql.command.bench", "uql.command.oracle"),  # the commands over benchmarks
 }
-DOORS = {("uql.connection", "uql.nl.session"), ("uql.connection", "uql.nl.answer")}  # Connection.ask opens what stands upon it
+DOORS = {
+    ("uql.connection", "uql.nl.session"),
+    ("uql.connection", "uql.nl.answer"),
+}  # Connection.ask opens what stands upon it
 COMPILER = ("base", "syntax", "bound", "plan")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "base": (),

@@ -192,7 +192,9 @@ class Catalog:
         for column, type in schema:
             quoted = _quoted((column,))
             if type == "BLOB":
-                measures.append(f"(list(array_slice({quoted}, 1, {HEAD_BYTES})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]")
+                measures.append(
+                    f"(list(array_slice({quoted}, 1, {HEAD_BYTES})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]"
+                )
             else:
                 measures.append(f"avg(length({quoted}::VARCHAR))")
         row: tuple[object, ...] = ()

@@ -487,7 +487,11 @@ class Connection:
         said = said or Said()
         memory = Statistics.of(said.before.rates) if said.before else self._foresight.remembered(settings)
         run = said.run(
-            text, settings, memory.about(text), self._database() if semantic else None, is_read_only(self._catalog.cursor)
+            text,
+            settings,
+            memory.about(text),
+            self._database() if semantic else None,
+            is_read_only(self._catalog.cursor),
         )
         budget = said.budget(settings, calls)
         gate = shared or Gate.open(

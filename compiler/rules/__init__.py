@@ -41,7 +41,12 @@ RULES: tuple[Rule, ...] = (
 WHOLE: frozenset[Rule] = frozenset(
     {semi_join_first, unused_columns}
 )  # that look at a block as a whole, not at each node
-CHOICES = ("order_by_rates", "order_while_running", *fusions.NAMES, "cascade")  # what else can be switched off: orders and fusions
+CHOICES = (
+    "order_by_rates",
+    "order_while_running",
+    *fusions.NAMES,
+    "cascade",
+)  # what else can be switched off: orders and fusions
 NAMES = (*(rule.__name__ for rule in RULES), *CHOICES)
 
 

@@ -111,6 +111,7 @@ def test_the_hospital_is_the_same_for_a_seed_and_one_statement_answers_a_questio
     assert {row.calls > 0 for row in rows if "image" in row.scope} >= {True}
 
 
+@pytest.mark.slow
 def test_routing_learns_the_modality_of_real_questions() -> None:
     class Hashed:
         name = "hashed"

@@ -148,7 +148,7 @@ def test_every_write_has_its_words_and_rows_are_lines() -> None:
     assert write.prompt(Write("the topic", task="taxonomy", shown=rows), Row()).user == (
         "- one two\n- three\n\nThe texts above are to be grouped by: the topic. Write 6 to 8 group names."
     )
-    for task in write.TASKS:
+    for task in write.TASKS.keys() - {"same"}:  # which compares names, and sees no row
         words = write.prompt(Write("the topic", task=task, shown=rows), Row(), seed=4)
         assert "the topic" in words.user and re.search(r"<data-\w{8}>\n- one two", words.user)
     assert write.prompt(Write("Say {{x}}", parameters=(("system", "Be brief."),)), Row()).system == "Be brief."

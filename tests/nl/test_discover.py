@@ -12,7 +12,26 @@ from uql.llm.providers.scripted import Scripted
 from uql.nl.discover import CHARS_A_TOKEN, Scope, discover, schema_text, shortlist
 from uql.schema import Modality
 
-TOPICS = ["patient", "admission", "diagnosis", "procedure", "prescription", "laboratory", "microbiology", "vital", "cost", "transfer", "intake", "output", "radiology", "allergy", "insurance", "physician", "ward", "device"]
+TOPICS = [
+    "patient",
+    "admission",
+    "diagnosis",
+    "procedure",
+    "prescription",
+    "laboratory",
+    "microbiology",
+    "vital",
+    "cost",
+    "transfer",
+    "intake",
+    "output",
+    "radiology",
+    "allergy",
+    "insurance",
+    "physician",
+    "ward",
+    "device",
+]
 
 
 def scope_of(con: duckdb.DuckDBPyConnection, question: str) -> Scope:

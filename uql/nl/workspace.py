@@ -83,7 +83,7 @@ class Workspace:
         allowed = self.names if tables is None else list(tables)
         checked = check_uql(text, allowed, budget=budget, to=[to] if to else ())
         self.load(tables_of(checked, allowed))
-        with self._connection() as connection, watched(self._interrupt) as held:
+        with self._connection() as connection, watched(self._interrupt, BUSY_S) as held:
             try:
                 outcome = await connection.outcome(checked, gate)
             except DataError as error:

@@ -26,7 +26,7 @@ export class Editor {
     area.addEventListener("input", () => { this.bad = null; this.draw(); this.close(); changed(); });
     area.addEventListener("scroll", () => { shown.scrollTop = area.scrollTop; });
     area.addEventListener("keydown", (event) => this.key(event));
-    area.addEventListener("blur", () => setTimeout(() => this.close(), 150));
+    area.addEventListener("blur", () => setTimeout(() => { if (document.activeElement !== area) this.close(); }, 150));
     this.draw();
   }
   get text() { return this.area.value; }
