@@ -76,8 +76,8 @@ def pending(
 
 def plan(suite: Suite, tasks: Sequence[Task], seeds: int | None, done: Sequence[Record]) -> Plan:
     """What `execute` would do."""
-    todo = list(pending(suite, tasks, seeds, done))
-    return Plan(len(todo), len(done), sum(task.calls for task, _ in todo), sum(task.run is None for task in tasks))
+    left = list(pending(suite, tasks, seeds, done))
+    return Plan(len(left), len(done), sum(task.calls for task, _ in left), sum(task.run is None for task in tasks))
 
 
 def execute(
@@ -105,8 +105,8 @@ def execute(
         if task.run is None:
             write(path, _record(suite, task, 0, reason=task.reason))
     usd, runs, problems, told = 0.0, 0, 0, time.monotonic()
-    todo = list(pending(suite, tasks, seeds, done))
-    for task, seed in todo:
+    left = list(pending(suite, tasks, seeds, done))
+    for task, seed in left:
         if max_cost is not None and usd >= max_cost:
             return Ended(runs, problems, usd, True)
         record = _run(suite, task, seed)
@@ -120,9 +120,9 @@ def execute(
                 code="UQL402",
                 help="leave it out",
             )
-        if time.monotonic() - told > 5 or runs == len(todo):
+        if time.monotonic() - told > 5 or runs == len(left):
             told = time.monotonic()
-            say(f"{runs:,} of {len(todo):,} runs; last: {task.table}, {task.system}, {task.query}, {task.model}")
+            say(f"{runs:,} of {len(left):,} runs; last: {task.table}, {task.system}, {task.query}, {task.model}")
     return Ended(runs, problems, usd, False)
 
 

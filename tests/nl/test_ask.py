@@ -312,8 +312,8 @@ def test_private_columns_and_their_values_stand_in_no_prompt() -> None:
     "sql",
     [
         "SELECT * FROM read_csv('/etc/passwd')",
-        "COPY shops TO '/tmp/x'",
-        "ATTACH '/tmp/x.db'",
+        "COPY shops TO '/elsewhere/x'",
+        "ATTACH '/elsewhere/x.db'",
         "SELECT name FROM duckdb_settings()",
         "SELECT count(*) FROM 'letters.csv'",
         "SET uql.budget = 100000",

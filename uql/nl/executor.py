@@ -148,11 +148,10 @@ class Executor:
                 tasks[node.name] = asyncio.create_task(go(node))
         try:
             await asyncio.gather(*tasks.values())
-        except BaseException:
+        finally:  # where one raised or the caller cancelled: the others end too
             for task in tasks.values():
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
-            raise
 
     async def run_one(self, node: Node) -> Output | None:
         """Runs a node whose inputs are there, debugging it once; None, and a reason in `failed`, where that did not help."""
