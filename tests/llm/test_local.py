@@ -127,11 +127,13 @@ def test_100_rows_that_give_orders_change_no_answer_of_others_and_no_type(run) -
 
 
 @rare
-def test_a_text_of_a_megabyte_is_cut_with_a_warning(run) -> None:
+def test_a_long_text_is_asked_in_pieces_and_one_of_a_megabyte_is_listed_as_too_long(run) -> None:
     async def go() -> None:
         async with gate("local?n_ctx=512") as g:
-            answers = await g.ask(Predicate("a bank card was lost"), [row("I lost my bank card. " * 50_000)])
-            assert answers.values == [True] and "cut at their end" in g.warnings[0]
+            texts = ["Thanks for the tea. " * 150 + "I lost my bank card.", "I lost my bank card. " * 50_000]
+            answers = await g.ask(Predicate("a bank card was lost"), [row(text) for text in texts])
+            assert answers.values == [True, None] and "in pieces" in g.warnings[0]
+            assert [(f.index, f.kind) for f in answers.failures] == [(1, "too_long")]
 
     run(go())
 
