@@ -38,6 +38,7 @@ types: $(STAMP)
 
 generated: $(STAMP)
 	$(BIN)/python docs/make_settings.py --check
+	$(BIN)/python docs/make_grammar.py --check
 	$(BIN)/python -m uql.compiler.make_tables --check
 
 # The local model takes all cores, so its tests run alone; where it cannot be had they are skipped, and say so.

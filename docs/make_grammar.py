@@ -1,0 +1,59 @@
+"""Write docs/grammar.md from the productions of the parser; with --check say whether it is current (exit code 1 when not)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ply import yacc
+
+from uql.compiler.grammar import PRODUCTIONS, START
+from uql.compiler.lexer import RESERVED, SYMBOLS
+
+PAGE = Path(__file__).with_name("grammar.md")
+HEAD = """# The grammar
+
+Made from the productions of the parser by `python docs/make_grammar.py`; a test fails when it is stale. What each construct means is in
+[the language](language.md).
+
+Words in capitals are keywords or kinds of token: NAME is a name without quotes, QUOTED a text in double quotes, STRING one in single
+quotes, NUMBER a number, PARAMETER a `$name`. Only {reserved} are reserved; every other keyword is a name wherever the grammar has no place for
+the keyword. `ε` stands for nothing. Clauses come in any order.
+
+```text
+{rules}
+```
+"""
+
+
+def page() -> str:
+    """The page: every rule once, its alternatives one under another, the start rule first."""
+    written: dict[str, str] = {}
+    for symbol, kind in SYMBOLS.items():
+        written.setdefault(kind, f"'{symbol}'")
+    rules: dict[str, dict[str, None]] = {START: {}}
+    for function in PRODUCTIONS.values():
+        for _, _, left, right in yacc.parse_grammar(function.__doc__, function.__module__, 1):
+            symbols = [written.get(symbol, symbol) for symbol in right]
+            if "%prec" in symbols:
+                symbols = symbols[: symbols.index("%prec")]
+            rules.setdefault(left, {})[" ".join(symbols) or "ε"] = None
+    lines = []
+    for left, alternatives in rules.items():
+        first, *others = alternatives
+        lines.append("\n".join([f"{left}\n    : {first}", *(f"    | {other}" for other in others)]))
+    return HEAD.format(reserved=" ".join(sorted(RESERVED)), rules="\n\n".join(lines))
+
+
+def main() -> int:
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(page(), encoding="utf-8")
+        return 0
+    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page():
+        return 0
+    print(f"{PAGE.name} is stale: run python docs/make_grammar.py", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
