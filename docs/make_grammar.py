@@ -17,8 +17,8 @@ Made from the productions of the parser by `python docs/make_grammar.py`; a test
 [the language](language.md).
 
 Words in capitals are keywords or kinds of token: NAME is a name without quotes, QUOTED a text in double quotes, STRING one in single
-quotes, NUMBER a number, PARAMETER a `$name`. Only {reserved} are reserved; every other keyword is a name wherever the grammar has no place for
-the keyword. `ε` stands for nothing. Clauses come in any order.
+quotes, NUMBER a number, PARAMETER a `$name`. Only these words are reserved: {reserved}.
+Every other keyword is a name wherever the grammar has no place for the keyword. `ε` stands for nothing. Clauses come in any order.
 
 ```text
 {rules}
