@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
+from generated import main
 from ply import yacc
 
 from uql.compiler.grammar import PRODUCTIONS, START
 from uql.compiler.lexer import RESERVED, SYMBOLS
 
-PAGE = Path(__file__).with_name("grammar.md")
 HEAD = """# The grammar
 
 Made from the productions of the parser by `python docs/make_grammar.py`; a test fails when it is stale. What each construct means is in
@@ -45,15 +44,5 @@ def page() -> str:
     return HEAD.format(reserved=" ".join(sorted(RESERVED)), rules="\n\n".join(lines))
 
 
-def main() -> int:
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page():
-        return 0
-    print(f"{PAGE.name} is stale: run python docs/make_grammar.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__file__, page))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import fields
-from pathlib import Path
+
+from generated import main
 
 from uql.settings import Settings, meanings
 
-PAGE = Path(__file__).with_name("settings.md")
 HEAD = """# Settings
 
 Made from `uql/settings.py` by `python docs/make_settings.py`; a test fails when it is stale.
@@ -45,15 +45,5 @@ def page() -> str:
     return HEAD + "\n".join(rows) + "\n"
 
 
-def main() -> int:
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(page(), encoding="utf-8")
-        return 0
-    if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page():
-        return 0
-    print(f"{PAGE.name} is stale: run python docs/make_settings.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__file__, page))
