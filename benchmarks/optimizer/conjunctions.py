@@ -1,18 +1,21 @@
 """Calls of filters against the written order and the best fixed order in hindsight: seeded synthetic conjunctions and DNFs.
 
-    python -m uql.benchmarks.optimizer.conjunctions [--queries 50] [--rows 2000] [--kind and|dnf|both]
+    python -m uql.benchmarks.optimizer.conjunctions [--queries 50] [--rows 2000] [--kind and|dnf|both] [--out done.jsonl]
 
 Each query has 2 to 5 semantic terms of selectivity 0.01 to 0.9, some of them correlated, each over a column of its own, so that
 every term is a request of its own. The model answers in this process from a table of truths; the ledger keeps nothing. The best
-fixed order is found in hindsight by trying every order on all rows. "Ratio" is calls made ÷ calls of that order.
+fixed order is found in hindsight by trying every order on all rows. "Ratio" is calls made ÷ calls of that order. With --out each
+query is written down when it is done, and left out the next time.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,10 +45,7 @@ class Query:
 
     @property
     def formula(self) -> Formula:
-        terms = [
-            Virtual(VirtualColumn(i, f"term {i}", Kind.CONDITION, "BOOLEAN", (Column("t", f"c{i}"),)))
-            for i in range(len(self.truths))
-        ]
+        terms = [_term(i) for i in range(len(self.truths))]
         parts = [_joined("AND", [terms[i] for i in group]) for group in self.groups]
         return Formula.of(_joined("OR", parts))
 
@@ -129,28 +129,58 @@ def hindsight(query: Query) -> tuple[float, float]:
     return costs[0], min(costs)
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Calls of one query."""
+
+    kind: str
+    seed: int
+    rows: int
+    made: int
+    written: float  # of the written order
+    best: float  # of the best fixed order
+    right: bool  # the rows are those of the truths
+
+
+def measured(kind: str, seed: int, rows: int) -> Measured:
+    query = made(seed, rows, kind)
+    calls, ids = run(query, "")
+    written, best = hindsight(query)
+    passing = np.flatnonzero(np.logical_or.reduce([query.truths[list(g)].all(axis=0) for g in query.groups]))
+    return Measured(kind, seed, rows, calls, written, best, ids == passing.tolist())
+
+
+def read(path: Path | None) -> list[Measured]:
+    """What earlier runs measured."""
+    if path is None or not path.exists():
+        return []
+    return [Measured(**json.loads(line)) for line in path.read_text().splitlines()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--kind", choices=["and", "dnf", "both"], default="both")
+    parser.add_argument("--out", type=Path, help="a file of lines of JSON, one a query; those in it are not run again")
     given = parser.parse_args()
     kinds = ["and", "dnf"] if given.kind == "both" else [given.kind]
+    done = {(m.kind, m.seed, m.rows): m for m in read(given.out)}
     print("kind  queries   rows  made/best median   p95   worst  made/written median   p95   worst  same answers")
     for kind in kinds:
-        to_best, to_written, same = [], [], 0
+        found = []
         for seed in range(given.queries):
-            query = made(seed, given.rows, kind)
-            calls, ids = run(query, "")
-            written, best = hindsight(query)
-            passing = np.flatnonzero(np.logical_or.reduce([query.truths[list(g)].all(axis=0) for g in query.groups]))
-            same += ids == passing.tolist()
-            to_best.append(calls / best)
-            to_written.append(calls / written)
-        b, w = np.array(to_best), np.array(to_written)
+            one = done.get((kind, seed, given.rows)) or measured(kind, seed, given.rows)
+            if given.out is not None and (kind, seed, given.rows) not in done:
+                with given.out.open("a") as file:
+                    file.write(json.dumps(asdict(one)) + "\n")
+            found.append(one)
+        b, w = np.array([m.made / m.best for m in found]), np.array([m.made / m.written for m in found])
+        same = sum(m.right for m in found)
         print(
             f"{kind:4}  {given.queries:7}  {given.rows:5}  {np.median(b):16.3f}  {np.quantile(b, 0.95):5.3f}  {b.max():6.3f}"
-            f"  {np.median(w):19.3f}  {np.quantile(w, 0.95):5.3f}  {w.max():6.3f}  {same:5}/{given.queries}"
+            f"  {np.median(w):19.3f}  {np.quantile(w, 0.95):5.3f}  {w.max():6.3f}  {same:5}/{given.queries}",
+            flush=True,
         )
 
 
