@@ -15,7 +15,8 @@ from uql.llm.prompts.rows import Prompt, media
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, Usage
 from uql.llm.providers.chat import cut, picture, tokens_at_most
 from uql.llm.providers.openai_client import ambient_headers, http_client, learnt, vendor_key
-from uql.llm.providers.wire import call, keep_out
+from uql.llm.providers.said import Said, formed
+from uql.llm.providers.wire import keep_out, posted
 from uql.llm.questions import Question, Row, Write
 from uql.settings import Settings
 
@@ -116,27 +117,24 @@ class Anthropic:
         if schema is not None:
             body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         usage.requests += 1
-        messages: Any = [{"role": "user", "content": content}]
-        reply = await call(
-            lambda: self._client.messages.create(model=self.model, max_tokens=most, messages=messages, **body),
-            sdk=anthropic,
-            name=self.name,
-            model=self.model,
-        )
-        held = reply.usage
-        usage.input_tokens += (
-            held.input_tokens + (held.cache_creation_input_tokens or 0) + (held.cache_read_input_tokens or 0)
-        )
-        usage.output_tokens += held.output_tokens
-        text = "".join(block.text for block in reply.content if block.type == "text")
-        match reply.stop_reason:
-            case "refusal":
-                return Problem("refusal", "the model declined to answer", text)
-            case "max_tokens":
-                return Problem("truncated", "the reply was cut at its limit", text)
-            case "model_context_window_exceeded":
-                return Problem("too_long", "the request and its reply do not fit the context", text)
-        return text if text.strip() else Problem("empty", "the reply was empty")
+        body |= {"model": self.model, "max_tokens": most, "messages": [{"role": "user", "content": content}]}
+        reply = await posted(self._client, "/v1/messages", body, sdk=anthropic, name=self.name, model=self.model)
+        said = formed(message, reply)
+        usage.input_tokens += said.input_tokens
+        usage.output_tokens += said.output_tokens
+        problem = said.problem()
+        return said.text if problem is None else problem
+
+
+def message(reply: dict[str, Any]) -> Said:
+    """A reply of Messages, read."""
+    used = reply["usage"]
+    cached = (used.get("cache_creation_input_tokens") or 0) + (used.get("cache_read_input_tokens") or 0)
+    text = "".join(block["text"] for block in reply["content"] if block["type"] == "text")
+    stop = reply.get("stop_reason")
+    finish = {"max_tokens": "length", "model_context_window_exceeded": "too_long"}.get(stop, "stop")
+    declined = (text or stop) if stop == "refusal" else None
+    return Said(text, finish, [], declined, used["input_tokens"] + cached, used["output_tokens"])
 
 
 def _image(cell: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -174,11 +173,3 @@ def _weighed(answer: Answer, question: Question, row: Row, tokens: Sequence[Toke
 
 def refused(kind: str, message: str, count: int, raw: str = "") -> tuple[Answer, ...]:
     return (Answer(problem=Problem(kind, message, raw)),) * count
-
-
-def probabilities(items: Sequence[Any]) -> dict[str, float]:
-    """Token → probability of the SDK's list of likely tokens."""
-    found: dict[str, float] = {}
-    for item in items:
-        found[item.token] = found.get(item.token, 0.0) + math.exp(item.logprob)
-    return found

@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,10 +19,11 @@ from uql.llm.prices import own_price
 from uql.llm.prompts import fused, write
 from uql.llm.prompts.rows import Prompt, media
 from uql.llm.providers import direct, remembered
-from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
-from uql.llm.providers.chat import Token, cut, parts, probabilities, tokens_at_most, with_probabilities
+from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Reply, Request, Usage
+from uql.llm.providers.chat import cut, parts, tokens_at_most, with_probabilities
 from uql.llm.providers.openai_client import client, learnt
-from uql.llm.providers.wire import call
+from uql.llm.providers.said import Said, completion, formed
+from uql.llm.providers.wire import call, posted
 from uql.llm.questions import Choice, Question, Row, Write
 from uql.origins import origin
 from uql.settings import Settings
@@ -67,16 +67,6 @@ def open_provider(rest: str, settings: Settings) -> Compatible:
             tokens_per_minute=own.tokens_per_minute,
         )
     return made
-
-
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """One reply of the server, read."""
-
-    text: str
-    finish: str
-    tokens: list[Token]
-    refusal: str | None
 
 
 class Compatible:
@@ -161,7 +151,7 @@ class Compatible:
             said = await self._chat(
                 words, parts(row), {**direct.body(question), "max_tokens": direct.tokens(question, bound)}, usage
             )
-            problem = None if said.tokens and said.finish == "length" else _problem(said)
+            problem = None if said.tokens and said.finish == "length" else said.problem()
             answers.append(Answer(problem=problem) if problem else direct.read(question, row, said.text, said.tokens))
         return tuple(answers)
 
@@ -187,7 +177,7 @@ class Compatible:
         if can.probabilities:
             body |= {"logprobs": True, "top_logprobs": 20}
         said = await self._chat(fused.prompt(questions, shown, seed, errors), parts(row), body, usage)
-        problem = _problem(said)
+        problem = said.problem()
         if problem is not None:
             return (Answer(problem=problem),) * len(questions)
         answers = fused.read(said.text, questions, row)
@@ -204,7 +194,7 @@ class Compatible:
         elif question.schema is not None:
             words = replace(words, user=f"{words.user}\n\nAnswer with JSON of this schema: {question.schema}")
         said = await self._chat(words, [], body, usage)
-        problem = _problem(said)
+        problem = said.problem()
         if problem is not None:
             return Answer(problem=problem)
         if question.schema is not None and not can.schema:
@@ -213,26 +203,18 @@ class Compatible:
         return write.read(said.text, question)
 
     # ------------------------------------------------------------------------------------------------------------- wire
-    async def _chat(self, words: Prompt, shown: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> _Said:
+    async def _chat(self, words: Prompt, shown: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> Said:
         """One request. Raises what `call` raises; usage grows also where the reply is of no use."""
         content: Any = words.user
         if shown:
             content = [{"type": "text", "text": words.user}, *shown]
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
-        reply = await self._completed(messages, body, usage)
-        if reply.usage is not None:
-            usage.input_tokens += reply.usage.prompt_tokens
-            usage.output_tokens += reply.usage.completion_tokens
-        if not reply.choices:
-            raise CallError(
-                "empty", "the reply has no choices", input_tokens=usage.input_tokens, output_tokens=usage.output_tokens
-            )
-        first = reply.choices[0]
-        steps = (first.logprobs.content or []) if first.logprobs else []
-        tokens = [Token(step.token, probabilities(step.top_logprobs)) for step in steps]
-        return _Said(first.message.content or "", first.finish_reason or "", tokens, first.message.refusal)
+        said = formed(completion, await self._completed(messages, body, usage))
+        usage.input_tokens += said.input_tokens
+        usage.output_tokens += said.output_tokens
+        return said
 
-    async def _completed(self, messages: Any, body: dict[str, Any], usage: Usage) -> Any:
+    async def _completed(self, messages: Any, body: dict[str, Any], usage: Usage) -> dict[str, Any]:
         """The reply to a request. A parameter that the model refuses (as reasoning models do) is left out from then on."""
         import openai
 
@@ -242,8 +224,10 @@ class Compatible:
             sent = {name: value for name, value in wanted.items() if name not in self._refused}
             usage.requests += 1
             try:
-                send = partial(self._client.chat.completions.create, model=self.model, messages=messages, **sent)
-                return await call(send, sdk=openai, name=self.name, model=self.model)
+                whole = {"model": self.model, "messages": messages, **sent}
+                return await posted(
+                    self._client, "/chat/completions", whole, sdk=openai, name=self.name, model=self.model
+                )
             except CallError as error:
                 named = next(
                     (
@@ -341,15 +325,3 @@ class Compatible:
                 if isinstance(value, int) and value > 0:
                     return value
         return None
-
-
-def _problem(said: _Said) -> Problem | None:
-    if said.refusal:
-        return Problem("refusal", "the model declined to answer", said.refusal)
-    if said.finish == "content_filter":
-        return Problem("content_filter", "the provider's filter held the answer back", said.text)
-    if said.finish == "length":
-        return Problem("truncated", "the reply was cut at its limit", said.text)
-    if not said.text.strip():
-        return Problem("empty", "the reply was empty")
-    return None

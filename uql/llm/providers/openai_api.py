@@ -12,11 +12,11 @@ from uql.errors import ConfigError
 from uql.llm.prices import price_of
 from uql.llm.prompts import choice, predicate
 from uql.llm.prompts.rows import fenced, filled, lines
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Request, Usage
+from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Request, Usage
 from uql.llm.providers.chat import cut, data_urls, tokens_at_most
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
-from uql.llm.providers.wire import call
+from uql.llm.providers.wire import posted
 from uql.llm.questions import NONE, Choice, Predicate, Question, Row, Score
 from uql.settings import Settings
 
@@ -105,19 +105,15 @@ class OpenAI(Compatible):
         content: Any = [{"role": "developer", "content": DATA}, {"role": "user", "content": parts}]
         asked: Any = [_asked(n, q, row) for n, q in enumerate(questions)]
         usage.requests += 1
-        reply = await call(
-            lambda: self._client.decisions.create(model=self.model, input=content, questions=asked),
-            sdk=openai,
-            name=self.name,
-            model=self.model,
-        )
-        usage.input_tokens += reply.usage.input_tokens
-        usage.output_tokens += reply.usage.output_tokens
-        said = list(reply.answers)
-        if len(said) != len(questions):
-            problem = Problem("wrong_type", f"{len(questions)} questions were asked, {len(said)} answered")
-            return [Answer(problem=problem)] * len(questions)
-        return [_read(q, a) for q, a in zip(questions, said, strict=True)]
+        body = {"model": self.model, "input": content, "questions": asked}
+        reply = await posted(self._client, "/decisions", body, sdk=openai, name=self.name, model=self.model)
+        try:
+            usage.input_tokens += int(reply["usage"]["input_tokens"])
+            usage.output_tokens += int(reply["usage"]["output_tokens"])
+            said = {answer["name"]: answer for answer in reply["answers"]}
+        except (KeyError, TypeError, ValueError) as error:
+            raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
+        return [_read(q, said.get(f"q{n + 1}")) for n, q in enumerate(questions)]
 
 
 def _asked(n: int, question: Question, row: Row) -> dict[str, Any]:
@@ -140,30 +136,39 @@ def _asked(n: int, question: Question, row: Row) -> dict[str, Any]:
 
 
 def _read(question: Question, said: Any) -> Answer:
-    """An answer of the endpoint, NULL where it is a refusal or of another kind than was asked."""
-    if said.type == "refusal":
-        return Answer(problem=Problem("refusal", "the model declined to answer"))
-    if isinstance(question, Predicate) and said.type == "predicate" and 0 <= said.probability <= 1:
-        return Answer(said.probability > 0.5, said.probability)
-    if isinstance(question, Choice) and said.type == "choice":
-        options = choice.options(question)
-        label = choice.find(said.choice, options)
-        if label is not None:
-            shares = {str(p.value): p.probability for p in said.probabilities}
-            spread = tuple(float(shares.get(option, 0.0)) for option in options)
-            whole = sum(spread)
-            even = tuple(share / whole for share in spread) if whole > 0 else None
-            return Answer(label, even[options.index(label)] if even else said.confidence, even)
-        return Answer(
-            problem=Problem("wrong_type", f"{said.choice!r} is none of the labels (with {NONE!r} where it is allowed)")
-        )
-    if isinstance(question, Score) and said.type == "score":
-        weights = [0.0] * question.levels
-        for item in said.probabilities:
-            if item.label.isdigit() and int(item.label) < question.levels:
-                weights[int(item.label)] = float(item.probability)
-        total = sum(weights)
-        if total > 0:
-            spread = tuple(weight / total for weight in weights)
-            return Answer(sum(level * share for level, share in enumerate(spread)), max(spread), spread)
-    return Answer(problem=Problem("wrong_type", f"the answer is a {said.type}, which was not asked"))
+    """An answer of the endpoint; a problem where it is a refusal, of another kind than was asked, or missing."""
+    kind = said.get("type") if isinstance(said, dict) else None
+    try:
+        if kind == "refusal":
+            return Answer(problem=Problem("refusal", "the model declined to answer"))
+        if isinstance(question, Predicate) and kind == "predicate" and 0 <= said["probability"] <= 1:
+            return Answer(said["probability"] > 0.5, float(said["probability"]))
+        if isinstance(question, Choice) and kind == "choice":
+            return _chosen(question, said)
+        if isinstance(question, Score) and kind == "score":
+            weights = [0.0] * question.levels
+            for item in said["probabilities"]:
+                if str(item["label"]).isdigit() and int(item["label"]) < question.levels:
+                    weights[int(item["label"])] = float(item["probability"])
+            total = sum(weights)
+            if total > 0:
+                spread = tuple(weight / total for weight in weights)
+                return Answer(sum(level * share for level, share in enumerate(spread)), max(spread), spread)
+    except (KeyError, TypeError, ValueError) as error:
+        return Answer(problem=Problem("wrong_type", f"an answer without its parts: {error!r}", str(said)[:500]))
+    return Answer(
+        problem=Problem("wrong_type", f"the answer is {kind or 'missing'}, which was not asked", str(said)[:500])
+    )
+
+
+def _chosen(question: Choice, said: dict[str, Any]) -> Answer:
+    options = choice.options(question)
+    label = choice.find(said["choice"], options)
+    if label is None:
+        message = f"{said['choice']!r} is none of the labels (with {NONE!r} where it is allowed)"
+        return Answer(problem=Problem("wrong_type", message))
+    shares = {str(item["value"]): float(item["probability"]) for item in said["probabilities"]}
+    spread = tuple(shares.get(option, 0.0) for option in options)
+    whole = sum(spread)
+    even = tuple(share / whole for share in spread) if whole > 0 else None
+    return Answer(label, even[options.index(label)] if even else float(said["confidence"]), even)

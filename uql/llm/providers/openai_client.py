@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Heard = Callable[[float | None, float | None], None]
 RATE_HEADERS = (
-    ("x-ratelimit-limit-requests", "anthropic-ratelimit-requests-limit"),
-    ("x-ratelimit-limit-tokens", "anthropic-ratelimit-tokens-limit", "anthropic-ratelimit-input-tokens-limit"),
+    (b"x-ratelimit-limit-requests", b"anthropic-ratelimit-requests-limit"),
+    (b"x-ratelimit-limit-tokens", b"anthropic-ratelimit-tokens-limit", b"anthropic-ratelimit-input-tokens-limit"),
 )
 VENDOR_URL = "https://api.openai.com/v1"
 NO_KEY = "none"  # the SDK wants one; sent to servers that were given none
@@ -66,7 +66,9 @@ def http_client(timeout_s: float, *, strip: set[str], authorization: str | None,
 
     async def listen(response: Any) -> None:
         if heard is not None:
-            heard(*(stated_rate(response.headers, names) for names in RATE_HEADERS))
+            stated = [(name.lower(), value) for name, value in response.headers.raw if b"limit" in name.lower()]
+            if stated:
+                heard(*(stated_rate(stated, names) for names in RATE_HEADERS))
 
     hooks: dict[str, list[Any]] = {"response": [listen]} if heard is not None else {}
     if strip or authorization:
@@ -79,12 +81,12 @@ def http_client(timeout_s: float, *, strip: set[str], authorization: str | None,
     )
 
 
-def stated_rate(headers: Any, names: tuple[str, ...]) -> float | None:
+def stated_rate(headers: Sequence[tuple[bytes, bytes]], names: tuple[bytes, ...]) -> float | None:
     """The first of the headers that states a number above 0."""
     for name in names:
-        value = headers.get(name, "")
-        if value.isdigit() and int(value) > 0:
-            return float(value)
+        for found, value in headers:
+            if found == name and value.isdigit() and int(value) > 0:
+                return float(value)
     return None
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from uql.errors import AuthError, BackendError, QuotaError, UnknownModelError
@@ -27,6 +28,24 @@ def without_keys(text: str) -> str:
     for key in _keys:
         text = text.replace(key, "[key]")
     return text
+
+
+async def posted(client: Any, path: str, body: dict[str, Any], *, sdk: Any, name: str, model: str) -> dict[str, Any]:
+    """The JSON object that an SDK's client gets for a request to one of its endpoints.
+
+    The client's own `post` is used: what the typed methods do beside it (checking the body against types, building objects of
+    the reply) takes longer than all the rest of a call. Raises what `call` raises.
+    """
+    import httpx2
+
+    reply = await call(partial(client.post, path, body=body, cast_to=httpx2.Response), sdk=sdk, name=name, model=model)
+    try:
+        held = json.loads(reply.content)
+    except ValueError as error:
+        raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
+    if not isinstance(held, dict):
+        raise CallError("wrong_type", "the reply is no JSON object")
+    return held
 
 
 async def call(send: Callable[[], Awaitable[T]], *, sdk: Any, name: str, model: str) -> T:
