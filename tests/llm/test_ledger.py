@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -44,6 +45,21 @@ def test_the_file_is_private_and_holds_no_row_text(tmp_path: Path) -> None:
     assert b"very secret" not in held
     with Ledger(tmp_path / "other.sqlite") as other:
         assert other.key(b"question", b"a very secret text of a row") != key, "keys are made with a secret of the file"
+
+
+def test_a_question_is_new_until_it_is_noted_and_never_in_a_file_with_answers_from_before(tmp_path: Path) -> None:
+    path = tmp_path / "l.sqlite"
+    with Ledger(path) as ledger:
+        assert not asyncio.run(ledger.asked([b"one", b"two"]))
+        asyncio.run(ledger.note([b"one"]))
+        asyncio.run(ledger.put([Entry(ledger.key(b"one", b"row"), Answer(1), "m")]))
+        assert asyncio.run(ledger.asked([b"two", b"one"])) and not asyncio.run(ledger.asked([b"two"]))
+    with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE questions")  # as a file of before the list
+    with Ledger(path) as ledger:
+        assert asyncio.run(ledger.asked([b"two"]))
+        ledger.clear()
+        assert not asyncio.run(ledger.asked([b"one"]))
 
 
 def test_memory_keeps_nothing(tmp_path: Path) -> None:

@@ -204,6 +204,31 @@ class Ledger:
                 found[key] = codec.loads(text)
         return found
 
+    async def note(self, heads: Sequence[bytes]) -> None:
+        """Note that these questions are about to be asked of rows, so that `asked` tells them from new ones."""
+        digests = [self.key(head) for head in dict.fromkeys(heads)]
+
+        def work() -> None:
+            if self._noted(digests) < len(digests):
+                try:
+                    self._db.executemany("INSERT OR IGNORE INTO questions VALUES (?)", [(d,) for d in digests])
+                except sqlite3.Error as error:
+                    raise DataError(f"the ledger {self.path} cannot be written: {error}") from error
+
+        await asyncio.wrap_future(self._pool.submit(self._alone, work))
+
+    async def asked(self, heads: Sequence[bytes]) -> bool:
+        """Whether any of these questions was ever asked of a row; of a file that was begun without this list: perhaps, so yes."""
+        digests = [b"", *(self.key(head) for head in dict.fromkeys(heads))]
+        return bool(await asyncio.wrap_future(self._pool.submit(self._alone, lambda: self._noted(digests))))
+
+    def _noted(self, digests: Sequence[bytes]) -> int:
+        marks = ",".join("?" * len(digests))
+        found: int = self._db.execute(f"SELECT COUNT(*) FROM questions WHERE digest IN ({marks})", digests).fetchone()[
+            0
+        ]
+        return found
+
     async def origins(self, keys: Sequence[bytes]) -> dict[bytes, Origin]:
         """Who paid for the answers known for `keys`."""
 
@@ -490,7 +515,7 @@ class Ledger:
 
         def work() -> int:
             gone = self._db.execute("DELETE FROM answers").rowcount
-            for table in ("runs", "calls", "draws"):
+            for table in ("questions", "runs", "calls", "draws"):
                 self._db.execute(f"DELETE FROM {table}")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.execute("VACUUM")
