@@ -192,6 +192,8 @@ class Local:
 
     def _write(self, ask: Callable[..., dict[str, Any]], question: Write) -> Answer:
         body: dict[str, Any] = {"max_tokens": question.max_tokens}
+        if rule := dict(question.parameters).get("grammar"):
+            body["grammar"] = rule
         if question.schema is not None:
             schema = {"name": "reply", "schema": json.loads(question.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
