@@ -19,10 +19,12 @@ from uql.llm.gate import Gate
 from uql.llm.prompts import fused
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Provider
+from uql.llm.providers.chat import output_at_most
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Predicate, Row
 from uql.settings import Settings
 
+Sender = Callable[[Row], Awaitable[Any]]
 TARGET = 0.8
 SO = Predicate("it is so")
 IN_FLIGHT = 32
@@ -55,7 +57,7 @@ def serve(port: int) -> None:
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off")
 
 
-async def bare(count: int, send: Callable[[Row], Awaitable[Any]]) -> float:
+async def bare(count: int, send: Sender) -> float:
     """Calls a second of the SDK alone, with the same words and the same number in flight."""
     waiting = iter(rows(count))
 
@@ -78,7 +80,11 @@ async def gated(count: int, provider: Provider, folder: Path, turn: int) -> floa
         return count / (time.monotonic() - began)
 
 
-def openai_sender(provider: OpenAI) -> Callable[[Row], Awaitable[Any]]:
+def openai_sender(url: str) -> tuple[Sender, Callable[[], Awaitable[None]]]:
+    """The gate's own request through the SDK's own client and method, as its documentation shows it; and the client's end."""
+    import openai
+
+    client = openai.AsyncOpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0)
     schema: Any = {
         "type": "json_schema",
         "json_schema": {"name": "answers", "schema": fused.schema((SO,)), "strict": True},
@@ -87,42 +93,50 @@ def openai_sender(provider: OpenAI) -> Callable[[Row], Awaitable[Any]]:
     async def send(row: Row) -> Any:
         words = fused.prompt((SO,), row, 0)
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": words.user}]
-        return await provider._client.chat.completions.create(
+        reply = await client.chat.completions.create(
             model="m",
             messages=messages,
             response_format=schema,
             temperature=0.0,
             seed=0,
-            max_completion_tokens=56,
+            max_completion_tokens=output_at_most((SO,)),
             logprobs=True,
             top_logprobs=20,
-        )  # the same request as the gate's
+        )
+        return json.loads(reply.choices[0].message.content or "")["q1"]
 
-    return send
+    return send, client.close
 
 
-def anthropic_sender(provider: Anthropic) -> Callable[[Row], Awaitable[Any]]:
+def anthropic_sender(url: str) -> tuple[Sender, Callable[[], Awaitable[None]]]:
+    """The same of the other SDK."""
+    import anthropic
+
+    client = anthropic.AsyncAnthropic(api_key="k", base_url=url, max_retries=0)
     config: Any = {"format": {"type": "json_schema", "schema": fused.schema((SO,))}}
 
     async def send(row: Row) -> Any:
         words = fused.prompt((SO,), row, 0)
         messages: Any = [{"role": "user", "content": [{"type": "text", "text": words.user}]}]
         system: Any = [{"type": "text", "text": words.system, "cache_control": {"type": "ephemeral"}}]
-        return await provider._client.messages.create(
-            model="m", max_tokens=100, system=system, messages=messages, output_config=config
+        reply = await client.messages.create(
+            model="m", max_tokens=output_at_most((SO,)), system=system, messages=messages, output_config=config
         )
+        return json.loads("".join(block.text for block in reply.content if block.type == "text"))["q1"]
 
-    return send
+    return send, client.close
 
 
 async def measure(count: int, url: str, folder: Path) -> bool:
     good = True
     openai, anthropic = OpenAI("m", api_key="k", url=f"{url}/v1"), Anthropic("m", api_key="k", url=url)
-    for name, provider, send in (
-        ("openai", openai, openai_sender(openai)),
-        ("anthropic", anthropic, anthropic_sender(anthropic)),
+    for name, provider, made in (
+        ("openai", openai, openai_sender(url)),
+        ("anthropic", anthropic, anthropic_sender(url)),
     ):
+        send, close = made
         await bare(IN_FLIGHT, send)  # connections
+        await gated(IN_FLIGHT, provider, folder / name, -1)
         alone, ours = [], []
         for turn in range(TURNS):  # in turns, so that a busy machine is busy for both
             alone.append(await bare(count, send))
@@ -130,6 +144,7 @@ async def measure(count: int, url: str, folder: Path) -> bool:
         share = median(o / a for o, a in zip(ours, alone, strict=True))
         print(f"{name}: gate {median(ours):,.0f} calls/s, bare SDK {median(alone):,.0f}: {share:.2f} (target {TARGET})")
         good &= share >= TARGET
+        await close()
         await provider.aclose()
     return good
 

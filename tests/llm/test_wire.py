@@ -396,3 +396,22 @@ def test_a_vendor_without_a_key_says_which_variable(run, monkeypatch: pytest.Mon
                     await g.ask(Predicate("it is so"), [row("x")])
 
     run(go())
+
+
+def test_the_benchmark_compares_the_gate_with_the_same_requests_of_the_bare_sdk(run) -> None:
+    from uql.benchmarks.gate import sdk
+
+    async def go(told: Server) -> None:
+        for provider, (send, close) in (
+            (OpenAI("m", api_key="k", url=f"{told.url}/v1"), sdk.openai_sender(told.url)),
+            (Anthropic("m", api_key="k", url=told.url), sdk.anthropic_sender(told.url)),
+        ):
+            async with gate(provider) as g:
+                before = len(told.bodies)
+                said = await g.ask(sdk.SO, [row("the same row")])
+                assert await send(row("the same row")) == said.values[0]
+                assert len(told.bodies) == before + 2 and told.bodies[before] == told.bodies[before + 1]
+            await close()
+
+    with serve({"/v1/chat/completions": chat, "/v1/messages": messages}) as told:
+        run(go(told))
