@@ -10,27 +10,40 @@ from typing import Any
 import numpy as np
 
 from uql.llm.ledger import Ledger
+from uql.llm.prompts import several
 from uql.llm.providers.base import Answer, Provider
 from uql.llm.questions import Answers, Choice, Failure, Question, Row, Score
 
 
 @dataclass(slots=True)
 class Slot:
-    """One distinct row of an ask: where it stands, and the answer to each question as soon as there is one."""
+    """One distinct row of an ask: where it stands, and the answer to each question as soon as there is one.
+
+    `keys` are those of its answers in this ask, `alone` those of its answers where it is asked by itself: other ones where rows
+    share requests.
+    """
 
     row: Row
     keys: list[bytes]
+    alone: list[bytes]
     indices: list[int] = field(default_factory=list)
     answers: list[Answer | None] = field(default_factory=list)
 
 
 def distinct(
-    rows: Sequence[Row], heads: Sequence[bytes], ledger: Ledger, *, ask_null: bool, most: int
+    rows: Sequence[Row],
+    heads: Sequence[bytes],
+    ledger: Ledger,
+    *,
+    ask_null: bool,
+    most: int,
+    together: Sequence[bytes] = (),
 ) -> Iterator[list[Slot]]:
     """The distinct rows with their keys, at most `most` at once. Rows equal to one of an earlier list are found in the ledger.
 
     Args:
         heads: (questions,) what `question_key` gives.
+        together: the same for rows that share requests; a row that cannot (`several.fits`) has the others. None: no row does.
         ask_null: NULL rows are rows like others.
     """
     slots: dict[bytes, Slot] = {}
@@ -43,17 +56,20 @@ def distinct(
             if len(slots) == most:
                 yield list(slots.values())
                 slots = {}
-            slot = slots[content] = Slot(row, [ledger.key(head, content) for head in heads])
+            alone = [ledger.key(head, content) for head in heads]
+            shared = [ledger.key(head, content) for head in together] if together and several.fits(row) else alone
+            slot = slots[content] = Slot(row, shared, alone)
             slot.answers = [None] * len(heads)
         slot.indices.append(i)
     if slots:
         yield list(slots.values())
 
 
-def question_key(provider: Provider, question: Question) -> bytes:
-    return repr((provider.name, provider.version(question), type(question).__name__, question)).encode(
-        "utf-8", "surrogatepass"
-    )
+def question_key(provider: Provider, question: Question, *, together: bool = False) -> bytes:
+    """What is asked of which model in which words; `together`: of several rows in one request."""
+    version = provider.version(question)
+    version = several.version(version) if together else version
+    return repr((provider.name, version, type(question).__name__, question)).encode("utf-8", "surrogatepass")
 
 
 def row_key(row: Row) -> bytes:

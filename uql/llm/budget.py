@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What one call may cost at most."""
+    """What one request may cost at most; a request that carries r rows is r calls."""
 
     tokens: int
     usd: float
+    calls: int = 1
 
 
 class Budget:
@@ -50,7 +51,7 @@ class Budget:
 
     def _misfit(self, wanted: Reservation) -> str | None:
         """The cap that `wanted` would break, beside what is spent and reserved."""
-        if self.calls is not None and self.spent_calls >= self.calls:
+        if self.calls is not None and self.spent_calls + wanted.calls > self.calls:
             return "calls"
         left = self.seconds_left
         if left is not None and left <= 0:
@@ -70,11 +71,11 @@ class Budget:
         self.spent_calls += calls
 
     async def reserve(self, wanted: Reservation) -> int | None:
-        """Take one call of at most this cost: a ticket for `settle`, or None when it does not fit."""
+        """Take the calls of one request of at most this cost: a ticket for `settle`, or None when it does not fit."""
         while True:
             misfit = self._misfit(wanted)
             if misfit is None:
-                self.spent_calls += 1
+                self.spent_calls += wanted.calls
                 self._next += 1
                 self._open[self._next] = wanted
                 return self._next

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, overload
 
@@ -20,11 +20,13 @@ from uql.llm.budget import Budget
 from uql.llm.calibration import Calibration, applied, kept
 from uql.llm.draws import DrawLog
 from uql.llm.events import Event, Listener
+from uql.llm.lease import Lease
 from uql.llm.ledger import Ledger
 from uql.llm.limiter import Limiter
+from uql.llm.prompts import several
 from uql.llm.prompts.rows import label_of
 from uql.llm.providers import open_provider
-from uql.llm.providers.base import Answer, Problem, Provider
+from uql.llm.providers.base import Answer, Problem, Provider, RowsProvider
 from uql.llm.questions import Answers, Question, Row, Write
 from uql.llm.run import Cost as Cost
 from uql.llm.run import Run as Run
@@ -34,6 +36,7 @@ from uql.settings import Settings
 Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
+LIMITS = ("tokens", "usd", "seconds")  # that end a run before its answer is whole
 CHUNK = 2048  # distinct rows whose keys are looked up, and whose tasks exist, at once
 
 
@@ -73,6 +76,8 @@ class Gate(Sender):
         self._announced: set[str] = set()
         self._on_announce: list[Announcement] = []
         self._started = False
+        self._lease: Lease | None = None  # of a run that can be continued
+        self.unfinished = False  # rows that the answer needs were not asked, since the budget of calls had ended
         self._seen = set[bytes]()  # of a resumed run: what this sitting has asked
         self.draws = DrawLog(ledger, run, self.warn)
         self._ended = ""  # how the run ended, where it was not well
@@ -135,10 +140,10 @@ class Gate(Sender):
         if self._lost:
             await self._record([], self._lost)
         if self._started:
-            status = (
-                "interrupted" if self._interrupted else self._ended or ("partial" if self.budget.exhausted else "done")
-            )
-            await asyncio.to_thread(self.ledger.finish_run, self.run.id, status)
+            reached = "partial" if self.budget.exhausted in LIMITS else "unfinished" if self.unfinished else "done"
+            status = "interrupted" if self._interrupted else self._ended or reached
+            if self._lease is None or await asyncio.to_thread(self._lease.release):
+                await asyncio.to_thread(self.ledger.finish_run, self.run.id, status)
             self._started = False
         if self._owned:
             await asyncio.to_thread(self.ledger.close)
@@ -151,6 +156,11 @@ class Gate(Sender):
     def interrupt(self) -> None:
         """Send nothing more. What is in flight is waited for and kept; the rest comes back as failures "interrupted"."""
         self._interrupted = True
+
+    def _taken_over(self) -> None:
+        """Another process continues the run, since this one gave no sign of life: it alone asks and pays from now on."""
+        self._interrupted = True
+        self.warn(f"the run {self.run.id} was taken over by another process; nothing more was sent from here")
 
     @property
     def interrupted(self) -> bool:
@@ -173,29 +183,42 @@ class Gate(Sender):
             async with self._opening.setdefault(key, asyncio.Lock()):
                 if key not in self._providers:
                     opened = await asyncio.to_thread(open_provider, spec, self.settings, plugins=self._plugins)
-                    if self.budget.usd is not None and opened.price is None:
-                        raise ModelError(
-                            f"max_cost is set, and the price of {opened.name} is not known",
-                            code="UQL402",
-                            help="give its price in the configuration (prices), or leave max_cost out",
-                        )
-                    if not self._started:
-                        self._started = True
-                        run = self.run
-                        note = partial(
-                            self.ledger.start_run,
-                            run.id,
-                            statement=run.statement,
-                            model=opened.name,
-                            seed=run.seed,
-                            details=run.details,
-                        )
-                        await asyncio.to_thread(note)
+                    try:
+                        await self._begin(opened)
+                    except UQLError:
+                        if isinstance(spec, str):
+                            await opened.aclose()
+                        raise
                     self._calibrations[opened.name] = await asyncio.to_thread(kept, self.ledger, opened.name)
                     self._limiters[key] = Limiter(opened.limits, concurrency=self.settings.concurrency)
                     self._providers[key] = opened
             found = self._providers[key]
         return found
+
+    async def _begin(self, opened: Provider) -> None:
+        """Note the run, once. Raises ModelError (UQL402) where its cost cannot be kept, ConfigError (UQL414) where it is another's."""
+        if self.budget.usd is not None and opened.price is None:
+            raise ModelError(
+                f"max_cost is set, and the price of {opened.name} is not known",
+                code="UQL402",
+                help="give its price in the configuration (prices), or leave max_cost out",
+            )
+        if self._started:
+            return
+        run = self.run
+        if self.draws.kept and (run.details or run.resumed):
+            self._lease = Lease(self.ledger, run.id, self._taken_over)
+            await asyncio.to_thread(self._lease.take)
+        self._started = True
+        note = partial(
+            self.ledger.start_run,
+            run.id,
+            statement=run.statement,
+            model=opened.name,
+            seed=run.seed,
+            details=run.details,
+        )
+        await asyncio.to_thread(note)
 
     def _limiter(self, provider: Provider) -> Limiter:
         return next(self._limiters[key] for key, value in self._providers.items() if value is provider)
@@ -203,7 +226,13 @@ class Gate(Sender):
     # ---------------------------------------------------------------------------------------------------------------- ask
     @overload
     async def ask(
-        self, question: Question, rows: Sequence[Row], *, model: str | Provider | None = None, source: str = ""
+        self,
+        question: Question,
+        rows: Sequence[Row],
+        *,
+        model: str | Provider | None = None,
+        source: str = "",
+        together: int = 1,
     ) -> Answers: ...
     @overload
     async def ask(
@@ -213,6 +242,7 @@ class Gate(Sender):
         *,
         model: str | Provider | None = None,
         source: str = "",
+        together: int = 1,
     ) -> tuple[Answers, ...]: ...
     async def ask(
         self,
@@ -221,6 +251,7 @@ class Gate(Sender):
         *,
         model: str | Provider | None = None,
         source: str = "",
+        together: int = 1,
     ) -> Answers | tuple[Answers, ...]:
         """Put a question (or several, in one request a row) to a model about each row.
 
@@ -228,6 +259,7 @@ class Gate(Sender):
             rows: NULL ones are answered None without a call. A Write may be asked of the empty row `Row()`.
             model: instead of the gate's own.
             source: the table that the rows come from, so that the ledger can forget it.
+            together: rows of one request at most, where model, questions and rows allow several; each is a call.
         Returns: the answers, in order, for one question or a tuple for several. Rows without one have a Failure; those
             that the budget did not reach one of kind "budget".
         Raises: AuthError, QuotaError, UnknownModelError, BackendError, ConfigError, whatever on_error says;
@@ -241,7 +273,7 @@ class Gate(Sender):
             self._since = began
         self._active += 1
         try:
-            answers = await self._ask(questions, rows, await self.provider(model), source)
+            answers = await self._ask(questions, rows, await self.provider(model), source, together)
         finally:
             self._active -= 1
             if not self._active:
@@ -249,13 +281,14 @@ class Gate(Sender):
         return answers[0] if isinstance(question, Question) else answers
 
     async def _ask(
-        self, questions: tuple[Question, ...], rows: Sequence[Row], provider: Provider, source: str
+        self, questions: tuple[Question, ...], rows: Sequence[Row], provider: Provider, source: str, together: int
     ) -> tuple[Answers, ...]:
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
-        heads = [question_key(provider, q) for q in questions]
+        heads, shared = _heads(provider, questions, together)
+        await self.ledger.note([*heads, *shared])
         ask_null = all(isinstance(q, Write) for q in questions)
-        for chunk in distinct(rows, heads, self.ledger, ask_null=ask_null, most=CHUNK):
-            await self._ask_chunk(questions, chunk, provider, source)
+        for chunk in distinct(rows, heads, self.ledger, ask_null=ask_null, most=CHUNK, together=shared):
+            await self._ask_chunk(questions, chunk, provider, source, together if shared else 1)
             for slot in chunk:
                 for j, answer in enumerate(slot.answers):
                     for i in slot.indices:
@@ -269,8 +302,19 @@ class Gate(Sender):
         own = self._calibrations.get(provider.name, {}) if self.calibrated else {}
         return tuple(applied(own, q, collected(q, column)) for q, column in zip(questions, found, strict=True))
 
+    async def asked(self, questions: Sequence[Question], *, model: str | Provider | None = None) -> bool:
+        """Whether any of these questions was ever asked of a row, so that the ledger may have answers."""
+        provider = await self.provider(model)
+        heads, shared = _heads(provider, questions, 2)
+        return await self.ledger.asked([*heads, *shared])
+
     async def known(
-        self, questions: Sequence[Question], rows: Sequence[Row], *, model: str | Provider | None = None
+        self,
+        questions: Sequence[Question],
+        rows: Sequence[Row],
+        *,
+        model: str | Provider | None = None,
+        together: int = 1,
     ) -> tuple[Answers, ...]:
         """What the ledger answers, at no call: the other rows fail with the kind "budget".
 
@@ -278,25 +322,24 @@ class Gate(Sender):
         since it began: those rows are drawn again as they were.
         """
         provider = await self.provider(model)
-        heads = [question_key(provider, q) for q in questions]
+        heads, shared = _heads(provider, questions, together)
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         missing = Answer(problem=Problem("budget", "the ledger does not have it"))
-        for chunk in distinct(rows, heads, self.ledger, ask_null=False, most=CHUNK):
-            held = await self.ledger.get([key for slot in chunk for key in slot.keys])
+        if not await self.ledger.asked([*heads, *shared]):  # a new question: no row's key need be made
+            return self._read(provider, questions, [[None if r.is_null else missing for r in rows] for _ in questions])
+        for chunk in distinct(rows, heads, self.ledger, ask_null=False, most=CHUNK, together=shared):
+            held = await self.ledger.get(_all_keys(chunk))
             if self.run.resumed:
                 later = await self._later(list(held))
                 held = {key: answer for key, answer in held.items() if key not in later}
-            events = [
-                self._event("cached", provider, tuple(questions))
-                for slot in chunk
-                if all(key in held for key in slot.keys)
-            ]
+            answers = [_held(slot, held) for slot in chunk]
+            events = [self._event("cached", provider, tuple(questions)) for row in answers if None not in row]
             self.cost.cached += len(events)
             await self._record([], events)
-            for slot in chunk:
-                for j, key in enumerate(slot.keys):
+            for slot, row in zip(chunk, answers, strict=True):
+                for j, answer in enumerate(row):
                     for i in slot.indices:
-                        found[j][i] = held.get(key, missing)
+                        found[j][i] = answer or missing
         return self._read(provider, questions, found)
 
     async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
@@ -308,11 +351,12 @@ class Gate(Sender):
     async def _replay(self, slots: list[Slot], known: Collection[bytes]) -> None:
         """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
         later = await self._later(list(known))
-        self.budget.replay(sum(max((later.get(key, 0) for key in slot.keys), default=0) for slot in slots))
-        self._seen.update(key for slot in slots for key in slot.keys)
+        paid = (max((later.get(key, 0) for key in (*s.keys, *s.alone)), default=0) for s in slots)
+        self.budget.replay(sum(paid))
+        self._seen.update(_all_keys(slots))
 
     async def _ask_chunk(
-        self, questions: tuple[Question, ...], slots: list[Slot], provider: Provider, source: str
+        self, questions: tuple[Question, ...], slots: list[Slot], provider: Provider, source: str, together: int
     ) -> None:
         """Fill in the answers of the slots: from others in flight, from the ledger, from the model."""
         loop = asyncio.get_running_loop()
@@ -322,20 +366,21 @@ class Gate(Sender):
                 if key not in self._inflight and key not in mine:
                     mine[key] = self._inflight[key] = loop.create_future()
         try:
-            known = await self.ledger.get(list(mine))
+            known = await self.ledger.get(
+                list(dict.fromkeys([*mine, *_all_keys(slots)])) if together > 1 else list(mine)
+            )
             if self.run.resumed:
                 await self._replay(slots, known)
             unanswered: list[Slot] = []
             events: list[Event] = []
             for slot in slots:
-                for j, key in enumerate(slot.keys):
-                    if key in known:
-                        slot.answers[j] = known[key]
-                        if not mine[key].done():
-                            mine[key].set_result(known[key])
-                if all(key in known for key in slot.keys):
+                slot.answers = _held(slot, known)
+                for key, answer in zip(slot.keys, slot.answers, strict=True):
+                    if answer is not None and key in mine and not mine[key].done():
+                        mine[key].set_result(answer)
+                if None not in slot.answers:
                     events.append(self._event("cached", provider, questions, source=source))
-                elif any(key in mine and key not in known for key in slot.keys):
+                elif any(key in mine and a is None for key, a in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
             self.cost.cached += len(events)
             await self._record([], events)
@@ -347,7 +392,7 @@ class Gate(Sender):
                 )
             if unanswered and not provider.is_local:
                 self._announce(provider, unanswered)
-            await self._work(questions, unanswered, mine, provider, source)
+            await self._work(questions, unanswered, mine, provider, source, together)
         finally:
             for key, future in mine.items():
                 del self._inflight[key]
@@ -391,46 +436,51 @@ class Gate(Sender):
         mine: dict[bytes, asyncio.Future[Answer]],
         provider: Provider,
         source: str,
+        together: int,
     ) -> None:
-        """Workers take the slots in order; the first error that concerns every row ends them all and is raised."""
+        """Workers take the slots in order, as many at once as may share a request; the first error that concerns every row ends
+        them all and is raised."""
         if not unanswered:
             return
         limiter = self._limiter(provider)
-        waiting = iter(unanswered)
+        waiting = iter(_shared(unanswered, mine, together))
         stop: list[BaseException] = []
 
+        def settle(slot: Slot, wanted: list[int], answers: list[Answer]) -> None:
+            for j, answer in zip(wanted, answers, strict=True):
+                slot.answers[j] = answer
+                future = mine[slot.keys[j]]
+                if not future.done():
+                    future.set_result(answer)
+                if (
+                    answer.problem
+                    and self.settings.on_error == "raise"
+                    and questions[j] not in self.attempted
+                    and answer.problem.kind not in ("budget", "interrupted")
+                ):
+                    stop.append(
+                        ModelReplyError(
+                            f"{answer.problem.kind}: {answer.problem.message}",
+                            help=_told(questions[j], answer.problem),
+                        )
+                    )
+                    return
+
         async def worker() -> None:
-            for slot in waiting:
+            for slots, wanted in waiting:
                 if stop:
                     return
-                wanted = [j for j, key in enumerate(slot.keys) if key in mine and not mine[key].done()]
-                if not wanted:
-                    continue
+                asked = tuple(questions[j] for j in wanted)
                 try:
-                    answers = await self.answer_row(
-                        tuple(questions[j] for j in wanted), slot, wanted, provider, limiter, source
-                    )
+                    if len(slots) > 1:
+                        found = await self.answer_rows(asked, slots, wanted, provider, limiter, source)
+                    else:
+                        found = [await self.answer_row(asked, slots[0], wanted, provider, limiter, source)]
                 except (UQLError, asyncio.CancelledError) as error:
                     stop.append(error)
                     return
-                for j, answer in zip(wanted, answers, strict=True):
-                    slot.answers[j] = answer
-                    future = mine[slot.keys[j]]
-                    if not future.done():
-                        future.set_result(answer)
-                    if (
-                        answer.problem
-                        and self.settings.on_error == "raise"
-                        and questions[j] not in self.attempted
-                        and answer.problem.kind not in ("budget", "interrupted")
-                    ):
-                        stop.append(
-                            ModelReplyError(
-                                f"{answer.problem.kind}: {answer.problem.message}",
-                                help=_told(questions[j], answer.problem),
-                            )
-                        )
-                        return
+                for slot, answers in zip(slots, found, strict=True):
+                    settle(slot, wanted, answers)
 
         workers = [asyncio.create_task(worker()) for _ in range(min(limiter.most, len(unanswered)))]
         try:
@@ -449,6 +499,43 @@ class Gate(Sender):
         if stop:
             self._ended = "failed"
             raise stop[0]
+
+
+def _heads(provider: Provider, questions: Sequence[Question], together: int) -> tuple[list[bytes], list[bytes]]:
+    """What `question_key` gives for rows asked alone, and for rows that share requests: none where they do not."""
+    shares = together > 1 and isinstance(provider, RowsProvider) and several.takes(tuple(questions))
+    shared = [question_key(provider, q, together=True) for q in questions] if shares else []
+    return [question_key(provider, q) for q in questions], shared
+
+
+def _all_keys(slots: Sequence[Slot]) -> list[bytes]:
+    return list(dict.fromkeys(key for slot in slots for key in (*slot.keys, *slot.alone)))
+
+
+def _held(slot: Slot, known: Mapping[bytes, Answer]) -> list[Answer | None]:
+    """What is known of a row: from where it was asked alone, else from where it shared a request, as this ask may."""
+    return [known.get(alone) or known.get(key) for alone, key in zip(slot.alone, slot.keys, strict=True)]
+
+
+def _shared(
+    slots: list[Slot], mine: Mapping[bytes, asyncio.Future[Answer]], together: int
+) -> Iterator[tuple[list[Slot], list[int]]]:
+    """The rows of each request, and the questions that it asks; rows that share one are asked the same."""
+    group: list[Slot] = []
+    asked: list[int] = []
+    for slot in slots:
+        wanted = [j for j, key in enumerate(slot.keys) if key in mine and not mine[key].done()]
+        if not wanted:
+            continue
+        if slot.keys == slot.alone or together < 2:
+            yield [slot], wanted
+            continue
+        if group and (wanted != asked or len(group) == together):
+            yield group, asked
+            group = []
+        group, asked = [*group, slot], wanted
+    if group:
+        yield group, asked
 
 
 def _told(question: Question, problem: Problem) -> str:

@@ -30,13 +30,13 @@ class Share(Budget):
         return self.whole.seconds_left
 
     async def reserve(self, wanted: Reservation) -> int | None:
-        if self.calls is not None and self.spent_calls >= self.calls:
+        if self.calls is not None and self.spent_calls + wanted.calls > self.calls:
             self.exhausted = "calls"
             return None
-        self.spent_calls += 1
+        self.spent_calls += wanted.calls
         ticket = await self.whole.reserve(wanted)
         if ticket is None:
-            self.spent_calls -= 1
+            self.spent_calls -= wanted.calls
             self.exhausted = self.whole.exhausted
         return ticket
 

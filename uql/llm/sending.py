@@ -15,7 +15,17 @@ from uql.llm.events import Event, Events
 from uql.llm.failures import FINAL, TRANSIENT
 from uql.llm.ledger import Ledger
 from uql.llm.limiter import Limiter
-from uql.llm.providers.base import Answer, CallError, Problem, Provider, Reply, Request
+from uql.llm.providers.base import (
+    Answer,
+    CallError,
+    Problem,
+    Provider,
+    Reply,
+    Request,
+    RowsProvider,
+    RowsReply,
+    RowsRequest,
+)
 from uql.llm.questions import Question
 from uql.llm.run import Cost, Run
 from uql.llm.stored import Entry
@@ -51,12 +61,16 @@ class Sender:
         provider: Provider,
         limiter: Limiter,
         source: str,
+        tried: int = 0,
     ) -> list[Answer]:
-        """Send a row until each question has an answer or is given up; keep the answers in the ledger."""
+        """Send a row until each question has an answer or is given up; keep the answers in the ledger.
+
+        `tried`: calls made for this row in requests about several; where there were any, an unreadable reply is the last.
+        """
         done: list[Answer | None] = [None] * len(questions)
         errors = [""] * len(questions)
         failures: list[Event] = []
-        attempt, seen = 0, {"wire": 0, "reply": 0}
+        attempt, seen = tried, {"wire": 0, "reply": min(tried, 1)}
         while any(answer is None for answer in done):
             open_now = [j for j, answer in enumerate(done) if answer is None]
             request = Request(
@@ -72,11 +86,12 @@ class Sender:
                 for j in open_now:
                     done[j] = Answer(
                         problem=outcome
-                        if attempt == 1
+                        if attempt == tried + 1
                         else Problem(outcome.kind, f"{outcome.message}; before: {errors[j]}")
                     )
                 break
-            reply, event, fault = outcome
+            reply, (event,), fault = outcome
+            assert reply is None or isinstance(reply, Reply)
             entries: list[Entry] = []
             if fault is not None:
                 await self._record([], [event])
@@ -106,7 +121,7 @@ class Sender:
                 if answer.problem is None:
                     done[j] = answer
                     kept = replace(answer, paid=(reply.input_tokens, reply.output_tokens, event.usd))
-                    entries.append(Entry(slot.keys[wanted[j]], kept, provider.name, source, self.run.id, attempt))
+                    entries.append(Entry(slot.alone[wanted[j]], kept, provider.name, source, self.run.id, attempt))
                 elif seen["reply"] or answer.problem.kind in FINAL:
                     done[j] = answer
                 else:
@@ -134,42 +149,104 @@ class Sender:
             await self._record([], failures)
         return [answer if answer is not None else Answer() for answer in done]
 
+    async def answer_rows(
+        self,
+        questions: tuple[Question, ...],
+        slots: list[Slot],
+        wanted: list[int],
+        provider: Provider,
+        limiter: Limiter,
+        source: str,
+    ) -> list[list[Answer]]:
+        """Send several rows in one request; a row whose answer is missing or unreadable is asked again alone, once.
+
+        Where the budget has fewer calls left than there are rows, the first ones are sent.
+        Returns: the answers by row and question.
+        """
+        answers: list[list[Answer] | None] = [None] * len(slots)
+        most, attempt, faults = len(slots), 0, 0
+        while most:
+            request = RowsRequest(
+                questions, tuple(slot.row for slot in slots[:most]), self.run.seed, self.settings.timeout_s
+            )
+            attempt += 1
+            outcome = await self._send(request, provider, limiter, attempt, source)
+            if isinstance(outcome, Problem):
+                left = self.budget.calls_left
+                if outcome.kind == "budget" and left is not None and 0 < left < most:
+                    most, attempt = left, attempt - 1
+                    continue
+                answers = [[Answer(problem=outcome)] * len(questions) for _ in slots]
+                break
+            reply, events, fault = outcome
+            if fault is not None:
+                await self._record([], events)
+                faults += 1
+                if fault.kind in TRANSIENT and faults < limiter.tries(fault.kind):
+                    await limiter.pause(faults, fault.retry_after_s)
+                    continue
+                break  # each row alone: one of them may be at fault
+            assert isinstance(reply, RowsReply)
+            self._unreachable = 0
+            entries = []
+            for i, (slot, said, event) in enumerate(zip(slots, reply.answers, events, strict=False)):
+                if any(answer.problem is not None for answer in said):
+                    continue
+                paid = (event.input_tokens, event.output_tokens, event.usd)
+                for j, answer in zip(wanted, said, strict=True):
+                    kept = replace(answer, paid=paid)
+                    entries.append(Entry(slot.keys[j], kept, provider.name, source, self.run.id, attempt))
+                answers[i] = list(said)
+            await self._record(entries, events)
+            break
+        for i, slot in enumerate(slots):
+            if answers[i] is None:
+                tried = attempt if i < most else 0
+                answers[i] = await self.answer_row(questions, slot, wanted, provider, limiter, source, tried)
+        return [found for found in answers if found is not None]
+
     async def _send(
-        self, request: Request, provider: Provider, limiter: Limiter, attempt: int, source: str
-    ) -> Problem | tuple[Reply | None, Event, CallError | None]:
-        """One call: reserved, sent within the limits, counted. A Problem where it was not sent."""
+        self, request: Request | RowsRequest, provider: Provider, limiter: Limiter, attempt: int, source: str
+    ) -> Problem | tuple[Reply | RowsReply | None, list[Event], CallError | None]:
+        """One request: reserved, sent within the limits, counted: an event a row. A Problem where it was not sent."""
+        several = isinstance(request, RowsRequest)
         try:
-            parts = chunks.requests(provider, request)
+            parts = request.alone() if isinstance(request, RowsRequest) else chunks.requests(provider, request)
         except CallError as error:
             return Problem(error.kind, error.message)
         bounds = [provider.tokens_at_most(part) for part in parts]
         most_in, most_out = sum(b[0] for b in bounds), sum(b[1] for b in bounds)
+        calls = len(parts) if several else 1
         limiter.adopt(provider.limits)
         async with limiter.slot(most_in + most_out) as taken:
             if self._interrupted:
                 return Problem("interrupted", "the run was interrupted before this row was asked")
             price = provider.price
             ticket = await self.budget.reserve(
-                Reservation(most_in + most_out, price.usd(most_in, most_out) if price else 0.0)
+                Reservation(most_in + most_out, price.usd(most_in, most_out) if price else 0.0, calls)
             )
             if ticket is None:
                 return Problem("budget", f"the budget ({self.budget.exhausted}) ended before this row was asked")
-            self.cost.calls += 1
-            reply: Reply | None = None
+            self.cost.calls += calls
+            reply: Reply | RowsReply | None = None
             fault: CallError | None = None
             paid_in, paid_out = most_in, 0  # what is charged where nobody can tell what was paid
             began = time.monotonic()
             left = self.budget.seconds_left
-            timeout = request.timeout_s * len(parts) if provider.limits.timed else None
+            timeout = request.timeout_s * (1 if several else len(parts)) if provider.limits.timed else None
             if timeout is not None and left is not None:
                 timeout = max(0.01, min(timeout, left))
             try:
                 async with asyncio.timeout(timeout):
-                    reply = await chunks.answered(provider, parts)
-                if len(reply.answers) != len(request.questions):
-                    fault = CallError(
-                        "wrong_type", f"{len(request.questions)} questions were asked, {len(reply.answers)} answered"
-                    )
+                    if isinstance(request, RowsRequest):
+                        assert isinstance(provider, RowsProvider)
+                        reply = await provider.answer_rows(request)
+                    else:
+                        reply = await chunks.answered(provider, parts)
+                asked = calls if several else len(request.questions)
+                if len(reply.answers) != asked:
+                    what = "rows" if several else "questions"
+                    fault = CallError("wrong_type", f"{asked} {what} were asked, {len(reply.answers)} answered")
                 paid_in, paid_out = reply.input_tokens, reply.output_tokens
             except TimeoutError:
                 fault = CallError("timeout", f"no reply within {timeout or 0:g} s")
@@ -190,49 +267,62 @@ class Sender:
                     at_most=most_in + most_out,
                     retry_after_s=fault.retry_after_s if fault else None,
                 )
-                event = self._counted(
+                events = self._counted(
                     provider, request, reply, fault, (paid_in, paid_out, usd), seconds, attempt, source
                 )
                 if lost:
-                    self._lost.append(event)
-        return (None if fault else reply), event, fault
+                    self._lost += events
+        return (None if fault else reply), events, fault
 
     # ------------------------------------------------------------------------------------------------------------- records
     def _counted(
         self,
         provider: Provider,
-        request: Request,
-        reply: Reply | None,
+        request: Request | RowsRequest,
+        reply: Reply | RowsReply | None,
         fault: CallError | None,
         paid: tuple[int, int, float | None],
         seconds: float,
         attempt: int,
         source: str,
-    ) -> Event:
-        """Adds a call that has ended to what the run has cost; its event. `paid`: input and output tokens, USD."""
+    ) -> list[Event]:
+        """Adds a request that has ended to what the run has cost; an event a row, which share tokens, USD and seconds evenly.
+
+        `paid`: input and output tokens, USD.
+        """
         paid_in, paid_out, usd = paid
         cost = self.cost
-        cost.requests += reply.requests if reply else 1
+        requests = reply.requests if reply else 1
+        cost.requests += requests
         cost.input_tokens += paid_in
         cost.output_tokens += paid_out
         cost.usd = None if cost.usd is None or usd is None else cost.usd + usd
         for text in reply.warnings if reply else ():
             self.warn(text)
-        wrong = fault or (next((a.problem for a in reply.answers if a.problem), None) if reply else None)
-        return self._event(
-            "call",
-            provider,
-            request.questions,
-            input_tokens=paid_in,
-            output_tokens=paid_out,
-            requests=reply.requests if reply else 1,
-            usd=usd,
-            seconds=seconds,
-            error=wrong.kind if wrong else "",
-            message=wrong.message if wrong else "",
-            attempt=attempt,
-            source=source,
-        )
+        rows = len(request.rows) if isinstance(request, RowsRequest) else 1
+        by_row: list[tuple[Answer, ...]] = [()] * rows
+        if reply is not None and fault is None:
+            by_row = list(reply.answers) if isinstance(reply, RowsReply) else [reply.answers]
+        events = []
+        for i, answers in enumerate(by_row):
+            wrong = fault or next((a.problem for a in answers if a.problem), None)
+            events.append(
+                self._event(
+                    "call",
+                    provider,
+                    request.questions,
+                    input_tokens=paid_in * (i + 1) // rows - paid_in * i // rows,
+                    output_tokens=paid_out * (i + 1) // rows - paid_out * i // rows,
+                    requests=0 if i else requests,
+                    usd=None if usd is None else usd / rows,
+                    seconds=seconds / rows,
+                    error=wrong.kind if wrong else "",
+                    message=wrong.message if wrong else "",
+                    attempt=attempt,
+                    source=source,
+                )
+            )
+        return events
 
     def _event(
         self,

@@ -76,6 +76,11 @@ def read(reply: str, questions: tuple[Question, ...], row: Row) -> tuple[Answer,
     if held is None:
         kind = "empty" if not reply.strip() else "truncated" if reply.lstrip().startswith("{") else "wrong_type"
         return (Answer(problem=Problem(kind, "a JSON object was wanted", reply)),) * len(questions)
+    return read_object(held, questions, row, reply)
+
+
+def read_object(held: dict[str, Any], questions: tuple[Question, ...], row: Row, reply: str) -> tuple[Answer, ...]:
+    """The answers in an object with a key a question; `reply` is what it was read from."""
     return tuple(_one(held, n, q, row, reply) for n, q in enumerate(questions))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from uql.llm.questions import Question, Row
 
@@ -18,6 +18,20 @@ class Request:
     seed: int = 0  # of the fence around the row
     errors: tuple[str, ...] = ()  # what was wrong with the reply of the first try, one text a question ("" where right)
     timeout_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class RowsRequest:
+    """The same questions about several rows in one request: as many calls as there are rows."""
+
+    questions: tuple[Question, ...]
+    rows: tuple[Row, ...]
+    seed: int = 0  # of the fences around the rows
+    timeout_s: float = 120.0
+
+    def alone(self) -> list[Request]:
+        """The requests that would ask each row for itself."""
+        return [Request(self.questions, row, self.seed, timeout_s=self.timeout_s) for row in self.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,17 @@ class Reply:
     input_tokens: int = 0
     output_tokens: int = 0
     requests: int = 1  # HTTP requests made for it
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RowsReply:
+    """The answers to a request about several rows: a tuple a row, in the order of the rows, and what they cost together."""
+
+    answers: tuple[tuple[Answer, ...], ...]
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 1
     warnings: tuple[str, ...] = ()
 
 
@@ -114,6 +139,9 @@ class Capabilities:
     images: bool | None = None
     audio: bool | None = None
     context: int | None = None  # tokens
+    rows: int = (
+        1  # that a request may hold where the engine chooses (rows_per_request = 'auto'); 1: each is asked alone
+    )
 
 
 class Provider(Protocol):
@@ -150,6 +178,15 @@ class Provider(Protocol):
         """Ask the questions of one row."""
 
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class RowsProvider(Protocol):
+    """A provider that can also take several rows in one request."""
+
+    def answer_rows(self, request: RowsRequest) -> Awaitable[RowsReply]:
+        """Ask the questions of all rows at once. A row that the reply leaves out, names twice or answers in a way that
+        cannot be read has a Problem; no row gets the answer of another."""
 
 
 @dataclass(slots=True)
