@@ -95,6 +95,15 @@ def read(reply: str, questions: tuple[Question, ...], rows: tuple[Row, ...]) -> 
     return tuple(answers)
 
 
+def answers(
+    reply: str, problem: Problem | None, questions: tuple[Question, ...], rows: tuple[Row, ...]
+) -> tuple[tuple[Answer, ...], ...]:
+    """The same where the request as a whole has a problem: of one that was cut, the rows that are whole are read."""
+    if problem is None or problem.kind == "truncated":
+        return read(reply, questions, rows)
+    return ((Answer(problem=problem),) * len(questions),) * len(rows)
+
+
 def _items(reply: str) -> list[dict[str, Any]]:
     """The objects of the list; of a reply that was cut, those that are whole."""
     held = fused.parsed(reply)

@@ -10,10 +10,22 @@ from typing import Any
 
 from uql.errors import ConfigError
 from uql.llm.prices import price_of
-from uql.llm.prompts import fused, write
+from uql.llm.prompts import fused, several, write
 from uql.llm.prompts.rows import Prompt, media
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, Usage
-from uql.llm.providers.chat import cut, picture, tokens_at_most
+from uql.llm.providers.base import (
+    ROWS_AT_ONCE,
+    Answer,
+    Capabilities,
+    Limits,
+    Price,
+    Problem,
+    Reply,
+    Request,
+    RowsReply,
+    RowsRequest,
+    Usage,
+)
+from uql.llm.providers.chat import cut, picture, rows_output_at_most, tokens_at_most
 from uql.llm.providers.openai_client import ambient_headers, http_client, learnt, vendor_key
 from uql.llm.providers.said import Said, formed
 from uql.llm.providers.wire import keep_out, posted
@@ -35,7 +47,7 @@ class Anthropic:
     """One model of the vendor."""
 
     is_local = False
-    capabilities = Capabilities(probabilities=False, schema=True, images=True, audio=False)
+    capabilities = Capabilities(probabilities=False, schema=True, images=True, audio=False, rows=ROWS_AT_ONCE)
 
     def __init__(
         self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL, price: Price | None = None
@@ -81,6 +93,16 @@ class Anthropic:
                 answers[n] = await self._write(question, request, usage)
         ordered = tuple(answers[n] for n in range(len(request.questions)))
         return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        """Several rows in one request, with a list of answers as JSON."""
+        usage = Usage()
+        words = several.prompt(request.questions, request.rows, request.seed)
+        wanted = several.schema(request.questions, len(request.rows))
+        said = await self._message(words, Row(), rows_output_at_most(request), wanted, usage)
+        reply, problem = (said.raw, said) if isinstance(said, Problem) else (said, None)
+        answers = several.answers(reply, problem, request.questions, request.rows)
+        return RowsReply(answers, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
 
     async def _together(
         self, questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[str, ...], usage: Usage

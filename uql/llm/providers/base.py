@@ -8,6 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from uql.llm.questions import Question, Row
 
+ROWS_AT_ONCE = 8  # of a request to a vendor's model, where the engine chooses
+
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -11,11 +11,12 @@ from uql.llm.chunks import LONGEST, room
 from uql.llm.pictures import fitted
 from uql.llm.prompts import choice, compare, fused
 from uql.llm.prompts.rows import media
-from uql.llm.providers.base import Answer, CallError, Problem, Request
+from uql.llm.providers.base import Answer, CallError, Problem, Request, RowsRequest
 from uql.llm.providers.labels import label_masses
 from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
 
 SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}  # as OpenAI's protocol calls them
+ROW_TOKENS = 16  # of a row's number and braces in a list of answers
 SOUND_BYTES_A_TOKEN = 100  # fewer than any vendor's: an upper bound of what a sound costs
 
 
@@ -43,6 +44,11 @@ def output_at_most(questions: Sequence[Question]) -> int:
             case _:
                 most += 24
     return most
+
+
+def rows_output_at_most(request: RowsRequest) -> int:
+    """Tokens that the reply to several rows may have."""
+    return len(request.rows) * (output_at_most(request.questions) + ROW_TOKENS)
 
 
 def tokens_at_most(request: Request, *, image_tokens: int = 3200) -> tuple[int, int]:

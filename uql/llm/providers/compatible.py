@@ -16,11 +16,22 @@ from urllib.parse import urlsplit
 
 from uql.errors import ConfigError, ModelError
 from uql.llm.prices import own_price
-from uql.llm.prompts import fused, write
+from uql.llm.prompts import fused, several, write
 from uql.llm.prompts.rows import Prompt, media
 from uql.llm.providers import direct, remembered
-from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Reply, Request, Usage
-from uql.llm.providers.chat import cut, parts, tokens_at_most, with_probabilities
+from uql.llm.providers.base import (
+    Answer,
+    CallError,
+    Capabilities,
+    Limits,
+    Price,
+    Reply,
+    Request,
+    RowsReply,
+    RowsRequest,
+    Usage,
+)
+from uql.llm.providers.chat import cut, parts, rows_output_at_most, tokens_at_most, with_probabilities
 from uql.llm.providers.openai_client import client, learnt
 from uql.llm.providers.said import Said, completion, formed
 from uql.llm.providers.wire import call, posted
@@ -133,6 +144,23 @@ class Compatible:
                 answers[n] = await self._write(question, request, can, usage)
         ordered = tuple(answers[n] for n in range(len(request.questions)))
         return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        """Several rows in one request, with a list of answers as JSON; these have no probability."""
+        usage = Usage()
+        can = await self._abilities(usage)
+        most = rows_output_at_most(request)
+        body: dict[str, Any] = {"max_tokens": most}
+        if can.schema:
+            wanted = several.schema(request.questions, len(request.rows), counted=self.is_local)
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answers", "schema": wanted, "strict": True},
+            }
+        words = several.prompt(request.questions, request.rows, request.seed)
+        said = await self._chat(words, [], body, usage)
+        answers = several.answers(said.text, said.problem(), request.questions, request.rows)
+        return RowsReply(answers, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
 
     async def _one_by_one(
         self, questions: tuple[Question, ...], row: Row, errors: tuple[str, ...], can: Capabilities, usage: Usage

@@ -22,10 +22,23 @@ from urllib.parse import parse_qsl
 
 from uql import models
 from uql.errors import ConfigError
-from uql.llm.prompts import choice, compare, extract, predicate, score, write
+from uql.llm.prompts import choice, compare, extract, predicate, score, several, write
 from uql.llm.prompts.rows import VERSION as ROWS
 from uql.llm.prompts.rows import Prompt
-from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Reply, Request, Usage
+from uql.llm.providers.base import (
+    Answer,
+    CallError,
+    Capabilities,
+    Limits,
+    Price,
+    Problem,
+    Reply,
+    Request,
+    RowsReply,
+    RowsRequest,
+    Usage,
+)
+from uql.llm.providers.chat import rows_output_at_most
 from uql.llm.providers.direct import scored
 from uql.llm.providers.labels import label_masses, yes_no
 from uql.llm.providers.llama import Engine, engine
@@ -85,7 +98,26 @@ class Local:
         loaded = await engine(self.path, n_ctx=self.n_ctx, threads=self.threads)
         return await loaded.run(lambda: self._answer(loaded, request))
 
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        """Several rows in one prompt, fenced, under the schema of a list of answers; these have no probability."""
+        loaded = await engine(self.path, n_ctx=self.n_ctx, threads=self.threads)
+        return await loaded.run(lambda: self._answer_rows(loaded, request))
+
     # ------------------------------------------------------------------------------------------- in the engine's thread
+    def _answer_rows(self, loaded: Engine, request: RowsRequest) -> RowsReply:
+        usage = Usage(requests=1)
+        wanted = several.schema(request.questions, len(request.rows), counted=True)
+        body = {
+            "max_tokens": rows_output_at_most(request),
+            "response_format": {"type": "json_schema", "json_schema": {"name": "answers", "schema": wanted}},
+        }
+        words = several.prompt(request.questions, request.rows, request.seed)
+        reply = self._sent(loaded, words, usage, body)
+        if "error" in reply:
+            raise CallError("too_long", f"{len(request.rows)} rows do not fit the context of {self.n_ctx} tokens")
+        answers = several.answers(_text(reply), None, request.questions, request.rows)
+        return RowsReply(answers, usage.input_tokens, usage.output_tokens, 1)
+
     def _answer(self, loaded: Engine, request: Request) -> Reply:
         usage = Usage(requests=1)
         errors = request.errors or ("",) * len(request.questions)
@@ -216,27 +248,35 @@ class Local:
         shown, cut = _shortened(row, 8 * self.n_ctx)
         for _ in range(6):
             prompt = make(shown)
-            user = prompt.user if not error else f"{prompt.user}\n\n(Your last answer could not be used: {error[:200]})"
-            messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": user}]
-            reply = loaded.chat({"messages": messages, "temperature": 0.0, "seed": 0, "cache_prompt": True, **body})
+            if error:
+                prompt = replace(prompt, user=f"{prompt.user}\n\n(Your last answer could not be used: {error[:200]})")
+            reply = self._sent(loaded, prompt, usage, body)
             problem = reply.get("error")
             if problem is None:
-                used, timing = reply["usage"], reply.get("timings") or {}
-                usage.input_tokens += int(timing.get("prompt_n", used["prompt_tokens"]))
-                usage.output_tokens += int(used["completion_tokens"])
                 if cut:
                     usage.warnings.append(
                         f"rows longer than the context of {self.name} ({self.n_ctx} tokens) were cut at their end"
                     )
                 return reply
-            if problem.get("type") != "exceed_context_size_error":
-                raise CallError("server", str(problem.get("message", problem)))
             longest = max((len(c.value) for c in shown.cells if isinstance(c.value, str)), default=0)
             fits = int(longest * max(0.0, 0.95 * room / max(1, int(problem["n_prompt_tokens"]))))
             if fits < 16:
                 break
             shown, cut = _shortened(shown, fits)[0], True
         raise CallError("too_long", f"the question does not fit the context of {self.n_ctx} tokens")
+
+    def _sent(self, loaded: Engine, prompt: Prompt, usage: Usage, body: dict[str, Any]) -> dict[str, Any]:
+        """The reply to a prompt, counted; an "error" in it says that the prompt is too long. Raises CallError for another."""
+        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+        reply = loaded.chat({"messages": messages, "temperature": 0.0, "seed": 0, "cache_prompt": True, **body})
+        problem = reply.get("error")
+        if problem is None:
+            used, timing = reply["usage"], reply.get("timings") or {}
+            usage.input_tokens += int(timing.get("prompt_n", used["prompt_tokens"]))
+            usage.output_tokens += int(used["completion_tokens"])
+        elif problem.get("type") != "exceed_context_size_error":
+            raise CallError("server", str(problem.get("message", problem)))
+        return reply
 
 
 def _shortened(row: Row, most: int) -> tuple[Row, bool]:

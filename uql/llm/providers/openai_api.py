@@ -12,7 +12,7 @@ from uql.errors import ConfigError
 from uql.llm.prices import price_of
 from uql.llm.prompts import choice, predicate
 from uql.llm.prompts.rows import fenced, filled, lines
-from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Request, Usage
+from uql.llm.providers.base import ROWS_AT_ONCE, Answer, CallError, Capabilities, Limits, Price, Problem, Request, Usage
 from uql.llm.providers.chat import cut, data_urls, tokens_at_most
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
@@ -53,7 +53,11 @@ class OpenAI(Compatible):
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            probabilities="logprobs" not in self._refused, schema=True, images=True, audio="audio" in self.model
+            probabilities="logprobs" not in self._refused,
+            schema=True,
+            images=True,
+            audio="audio" in self.model,
+            rows=1 if self.model.startswith(DECIDES) else ROWS_AT_ONCE,  # Decisions read one row, with probabilities
         )
 
     async def _abilities(self, usage: Usage) -> Capabilities:

@@ -19,11 +19,12 @@ import hashlib
 import threading
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from uql.errors import ConfigError, DataError
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, RowsReply, RowsRequest
 from uql.llm.providers.oracle_rows import Rows, quoted
 from uql.llm.providers.oracle_write import written
 from uql.llm.questions import NONE, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
@@ -112,6 +113,19 @@ class Oracle:
         output = sum(1 + len(str(a.value)) // 4 for a in answers)
         most = self.tokens_at_most(request)[1]
         return Reply(answers, _tokens(request), min(output, most))
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        """Several rows in one request: what is said once is counted once."""
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        parts = request.alone()
+        for part in parts:
+            if len({cell.table for cell in part.row.cells}) == 2:
+                await self._gather_pairs(part)
+        answers = tuple(tuple(self._answer(q, part.row) for q in part.questions) for part in parts)
+        shared = _tokens(replace(parts[0], row=Row()))
+        read = shared + sum(_tokens(part) - shared for part in parts)
+        return RowsReply(answers, read, sum(1 + len(str(a.value)) // 4 for row in answers for a in row))
 
     # --------------------------------------------------------------------------------------------------------- answering
     def _answer(self, question: Question, row: Row) -> Answer:
