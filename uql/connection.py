@@ -522,6 +522,7 @@ class Connection:
                 cascade=cascade_of(settings, self._models) if semantic else None,
             )
             done = await work(ctx, gate)
+            gate.unfinished = gate.unfinished or ctx.partial
             if ctx.cascade is not None:
                 ctx.notes += ctx.cascade.notes()
             if said.before is None:

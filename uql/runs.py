@@ -108,12 +108,18 @@ class Said:
 
 
 def find(token: str, ledger: str | None) -> Before:
-    """The run of a token (its id, or how it begins). Raises ConfigError (UQL412) where the ledger has none or cannot continue it."""
+    """The run of a token (its id, or how it begins).
+
+    Raises: ConfigError (UQL412) where the ledger has none or cannot continue it, (UQL414) where another process is at it.
+    """
+    from uql.llm.lease import refuse_held
     from uql.llm.ledger import Ledger
 
     with closing(Ledger(ledger)) as held:
         stored = held.stored(token)
         path = held.path
+        if stored is not None:
+            refuse_held(held, stored.id)
     if stored is None:
         raise ConfigError(f"there is no run {token!r} in {path}", code="UQL412", help="uql runs lists them")
     if not stored.details:

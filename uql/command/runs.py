@@ -99,7 +99,7 @@ def _one(told: dict[str, Any], errors: list[dict[str, Any]], as_json: bool) -> N
         print(printable(f"failed     {error['text']}: {error['error']}: {error['message']}"))
     if len(errors) > _SHOWN_ERRORS:
         print(f"           … and {len(errors) - _SHOWN_ERRORS:,} more: SELECT * FROM uql_errors()")
-    if told["status"] in ("running", "interrupted", "partial"):
+    if told["status"] in ("running", "interrupted", "partial", "unfinished"):
         print(f"continue   uql resume {told['run']}")
     print(f"statement\n{told['statement'].strip()}")
 

@@ -171,6 +171,10 @@ class Ledger:
             raise DataError(f"the ledger {self.path} is closed")
         return self._pool.submit(self._alone, work).result()
 
+    def work(self, use: Callable[[sqlite3.Connection], T]) -> T:
+        """Use the connection in the ledger's thread, alone; each statement commits unless `use` opens a transaction and ends it."""
+        return self._call(lambda: use(self._db))
+
     def _alone(self, work: Callable[[], T]) -> T:
         with self._using:
             return work()
