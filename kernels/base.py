@@ -22,7 +22,7 @@ from uql.kernels.media import loaded
 from uql.llm.questions import Answers, Cell, Choice, Extract, Predicate, Question, Row, Score, Write
 from uql.media_types import media_type
 from uql.sampling.base import Estimate
-from uql.schema import Field
+from uql.schema import Field, Modality
 from uql.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,11 +44,16 @@ class Asker(Protocol):
     @property
     def calls_left(self) -> int | None: ...
 
+    @property
+    def tokens_left(self) -> int | None: ...
+
     async def ask(
         self, questions: Sequence[Question], rows: Sequence[Row], *, model: Any = None, source: str = ""
     ) -> tuple[Answers, ...]: ...
 
     async def known(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]: ...
+
+    async def asked(self, questions: Sequence[Question]) -> bool: ...
 
 
 class Memory(Protocol):
@@ -99,6 +104,11 @@ class Context:
     @property
     def calls_left(self) -> int | None:
         return self.gate.calls_left
+
+    @property
+    def tokens_left(self) -> int | None:
+        """Tokens that may still be spent for sure; None: without limit."""
+        return self.gate.tokens_left
 
     def note_once(self, about: str, text: str) -> None:
         """A note in place of an earlier one about the same."""
@@ -257,12 +267,28 @@ class Relation:
         """Takes from the ledger what it knows of these rows; asks nobody."""
         for column in stage.columns:
             self.know(column)
+        questions = [self.question(c) for c in stage.columns]
+        empty = self._empty(stage.columns)
+        if empty is not None and not await ctx.gate.asked(questions):
+            rids = rids[self.fetch(rids, [empty]).column(0).to_numpy(zero_copy_only=False)]
         for start in range(0, len(rids), RECALLED_AT_ONCE):
             part = rids[start : start + RECALLED_AT_ONCE]
             rows = self.rows(part, stage.columns)
-            replies = await ctx.gate.known([self.question(c) for c in stage.columns], rows)
+            replies = await ctx.gate.known(questions, rows)
             for column, answers in zip(stage.columns, replies, strict=True):
                 self._keep(column, part, answers, ctx)
+
+    def _empty(self, columns: Sequence[VirtualColumn]) -> str | None:
+        """SQL that is true of the rows which nobody is asked about; None where DuckDB cannot tell: files, pairs, holes alone."""
+        reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
+        held = [self.fields.get(c) for c in reads]
+        if any(
+            f is None or f.type != "VARCHAR" or f.modality not in (Modality.TEXT, Modality.STRUCTURED) for f in held
+        ):
+            return None
+        if len({c.table for column in columns for c in (*column.reads, *column.holes)}) != 1 or not reads:
+            return None
+        return " AND ".join(f"{quote(c.label)} IS NULL" for c in reads)
 
     def _keep(self, column: VirtualColumn, rids: Rids, answers: Answers, ctx: Context, *, rides: bool = False) -> None:
         def wrong(error: RowError) -> None:

@@ -27,6 +27,8 @@ FIRST_ROWS = (
     2 * sem_group.SHOWN
 )  # rows asked at once before their groups are named and ride along with the WHERE of the others
 FIRST_LOOK = 64  # rows before the first look of `error = x`
+LEAST_PAID = 8  # rows from which on what they cost says what others will
+TOKEN_SLACK = 1.1  # of the mean cost of a row, so that the rows of a step are paid for
 
 
 @dataclass(slots=True)
@@ -83,11 +85,14 @@ async def draw(
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
     paid = _rows_by_tokens(block, after, relation, ctx)
     fits = (left is None or everything <= left) and (paid is None or n <= paid)
-    room = room if paid is None else min(room, paid)
+    by_calls = room
+    room = room if paid is None or fits else min(room, _Tokens.first(paid))
     guided = None if fits or room <= 0 else await _guided(block, relation, ctx)
     if guided is not None:
         left = ctx.calls_left  # the example rows cost a call
-        room = min(room, 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing))
+        by_calls = 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing)
+        room = min(room, by_calls)
+    tokens = None if paid is None or fits else _Tokens(ctx)
     alone = left == 0  # budget 0: the ledger alone
     known = None if fits or (after and not alone) else await known_rows(block, relation, ctx, every=alone)
     classes: _Classes | _Shares | None = None if fits or alone else _classes(block, relation, max(0, room), ctx, groups)
@@ -121,10 +126,19 @@ async def draw(
             step = min(step, (left - kept) // max(1, per_row + each))
             if not named:  # the taxonomy is completed on the first rows, so that the others are asked once
                 step = min(step, max(sem_group.SHOWN, room // 4))
+        if tokens is not None:
+            step = min(step, room - drawn.asked)
         if rides and not named:
             step = min(step, FIRST_ROWS)
         rids = sampler.propose(step) if step > 0 else np.zeros(0, dtype=np.int64)
         if not len(rids):
+            if tokens is not None and not (looks and size_of_look < room):
+                grown = min(by_calls, drawn.asked + tokens.rows(drawn.asked))
+                if grown >= room + 2:
+                    room = grown
+                    if not looks:
+                        sampler.more(room)
+                        continue
             if step <= 0 or not looks or reached is None or size_of_look >= room or reached(drawn.sampled()):
                 break
             look, size_of_look = look + 1, min(2 * size_of_look, room)
@@ -162,12 +176,14 @@ class _Drawn:
 
     def __init__(self, sampler: AggregateSampler, n: int) -> None:
         self.sampler, self.n = sampler, n
+        self.asked = 0  # those known before left out
         self.rows: list[Rids] = []
         self.truths: list[Truth] = []
 
     def tell(self, rids: Rids, truth: Truth, answers: NDArray[np.float64] | None = None) -> None:
         """The truth of rows in the order they were drawn; `answers`: instead of yes and no."""
         self.sampler.tell(rids, truth.answers if answers is None else answers)
+        self.asked += len(rids)
         self.rows.append(rids)
         self.truths.append(truth)
 
@@ -178,6 +194,27 @@ class _Drawn:
             for f in ("yes", "no", "unknown")
         ]
         return Sampled(self.sampler, rows, Truth(*flags), len(rows) == self.n)
+
+
+class _Tokens:
+    """How many rows `max_tokens` pays for: at first half of what is estimated, then what the rows asked so far teach."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.at_first = ctx.tokens_left or 0
+
+    @staticmethod
+    def first(estimated: int) -> int:
+        """Rows to begin with, where so many are thought to be paid for."""
+        return max(min(estimated, LEAST_PAID), estimated // 2)
+
+    def rows(self, drawn: int) -> int:
+        """More rows that the tokens left pay for, after `drawn` rows."""
+        left = self.ctx.tokens_left
+        if left is None or drawn < LEAST_PAID:
+            return 0
+        each = (self.at_first - left) / drawn
+        return int(left / max(TOKEN_SLACK * each, 1.0))
 
 
 @dataclass(slots=True)

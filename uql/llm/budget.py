@@ -36,6 +36,7 @@ class Budget:
         self.spent_calls = 0
         self.spent_tokens = 0
         self.spent_usd = 0.0
+        self.largest_tokens = 0  # of one reservation so far
         self._open: dict[int, Reservation] = {}
         self._next = 0
         self._settled: asyncio.Event | None = None
@@ -44,6 +45,13 @@ class Budget:
     @property
     def calls_left(self) -> int | None:
         return None if self.calls is None else max(0, self.calls - self.spent_calls)
+
+    @property
+    def tokens_left(self) -> int | None:
+        """Tokens that are neither spent nor reserved; None: without limit."""
+        if self.tokens is None:
+            return None
+        return max(0, self.tokens - self.spent_tokens - sum(r.tokens for r in self._open.values()))
 
     @property
     def seconds_left(self) -> float | None:
@@ -76,6 +84,7 @@ class Budget:
             misfit = self._misfit(wanted)
             if misfit is None:
                 self.spent_calls += wanted.calls
+                self.largest_tokens = max(self.largest_tokens, wanted.tokens)
                 self._next += 1
                 self._open[self._next] = wanted
                 return self._next

@@ -153,6 +153,12 @@ class Gate(Sender):
         """Calls that may still be made; None: without limit."""
         return self.budget.calls_left
 
+    @property
+    def tokens_left(self) -> int | None:
+        """Tokens that one more request may take for sure, whatever the largest so far reserved; None: without limit."""
+        left = self.budget.tokens_left
+        return None if left is None else max(0, left - self.budget.largest_tokens)
+
     def interrupt(self) -> None:
         """Send nothing more. What is in flight is waited for and kept; the rest comes back as failures "interrupted"."""
         self._interrupted = True

@@ -26,6 +26,10 @@ class Share(Budget):
         return min(left) if left else None
 
     @property
+    def tokens_left(self) -> int | None:
+        return self.whole.tokens_left
+
+    @property
     def seconds_left(self) -> float | None:
         return self.whole.seconds_left
 
@@ -35,6 +39,7 @@ class Share(Budget):
             return None
         self.spent_calls += wanted.calls
         ticket = await self.whole.reserve(wanted)
+        self.largest_tokens = max(self.largest_tokens, wanted.tokens)
         if ticket is None:
             self.spent_calls -= wanted.calls
             self.exhausted = self.whole.exhausted
