@@ -14,6 +14,7 @@ from uql.compiler.cost import Known, Quote, Unit, answer_tokens, block_quote, mo
 from uql.compiler.fusions import FUSIONS, apart
 from uql.compiler.fusions.group_with_where import group_with_where
 from uql.compiler.fusions.predicates_together import predicates_together
+from uql.compiler.fusions.rows_together import rows_together
 from uql.compiler.fusions.select_with_where import select_with_where
 from uql.compiler.orders import best, cost_of
 from uql.compiler.physical import Block, Goal, Stage
@@ -24,6 +25,9 @@ KEPT = 3  # ways to ask WHERE that go on to the fusions after it
 LEAST_GAIN = 0.05  # of the cost, for which the written order is left while nothing is known of the terms
 RATES = (0.05, 0.9)  # at which the choice is tried, to see whether it depends on selectivities
 SHOWN = 5  # alternatives that EXPLAIN lists
+LEAST_SAVED = (
+    0.2  # of the price, for which rows share requests where the engine chooses: rows may colour each other's answers
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Terms:
     budget: int | None = None
     disabled: tuple[str, ...] = ()
     in_usd: bool = False  # `unit` is in USD
+    rows: int = 1  # that share a request, wherever they may
+    rows_by_price: bool = False  # only where that saves LEAST_SAVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,8 @@ def _priced(block: Block, known: Known, terms: Terms) -> list[tuple[Block, Quote
         ways += more
         if fusion is predicates_together:
             ways = _cheapest([ordered(way, known, terms) for way in ways], known, terms)
+    if rows_together.__name__ not in terms.disabled:
+        ways += [found for way in ways for found in rows_together(way, terms.rows, known.alone)]
     return [(way, block_quote(way, known)) for way in (_with_costs(way, known, terms) for way in ways)]
 
 
@@ -152,12 +160,20 @@ def _fits(block: Block, quote: Quote, terms: Terms) -> bool:
     )
 
 
-def _key(block: Block, quote: Quote, terms: Terms) -> tuple[float, float, float]:
-    """What fits in the budget first, by its price; then what needs the fewest calls."""
+def _key(block: Block, quote: Quote, terms: Terms) -> tuple[float, float, float, float]:
+    """What fits in the budget first, by its price; then what needs the fewest calls. Rows share requests where the user says so."""
+    said = float(terms.rows > 1 and not terms.rows_by_price and not _shares(block))
     weight = quote.weight(terms.unit)
+    if terms.rows_by_price and _shares(block):
+        weight /= 1 - LEAST_SAVED
     if _fits(block, quote, terms):
-        return 0.0, weight, quote.calls.expected
-    return 1.0, quote.calls.expected, weight
+        return said, 0.0, weight, quote.calls.expected
+    return said, 1.0, quote.calls.expected, weight
+
+
+def _shares(block: Block) -> bool:
+    """Do rows share requests?"""
+    return any(s.rows > 1 for s in (*block.filter_stages, *block.row_stages, *block.late_stages))
 
 
 # ------------------------------------------------------------------------------------------------------------- in words
@@ -165,10 +181,11 @@ def _listed(priced: list[tuple[Block, Quote]], known: Known, terms: Terms) -> tu
     """The chosen way and the best of each other kind, in words."""
     kinds: dict[tuple[object, ...], tuple[Block, Quote]] = {}
     for block, quote in priced:
-        kinds.setdefault((*_shape(block), block.goal), (block, quote))
+        kinds.setdefault((*_shape(block), block.goal, _shares(block)), (block, quote))
     chosen = priced[0][0]
     found = [Alternative(describe(b), q, b is chosen, _why((b, q), priced[0], terms)) for b, q in kinds.values()]
-    found = found[:SHOWN]
+    apart_at = next((i for i, (block, _) in enumerate(kinds.values()) if not _shares(block)), 0)
+    found = found[:SHOWN] + ([found[apart_at]] if apart_at >= SHOWN else [])
     written = _written_order(chosen)
     if written is not None:
         quote = block_quote(written, known)
@@ -192,7 +209,8 @@ def describe(block: Block) -> str:
     asked += [_texts(stage.columns) for stage in block.left_over(block.row_stages)]
     late = [f"{_texts(stage.columns)} of the rows returned" for stage in block.left_over(block.late_stages)]
     stop = [f"stop at {block.wanted:,} rows"] if block.goal is Goal.FIRST and block.wanted is not None else []
-    return ", then ".join([*asked, *stop, *late])
+    most = max((s.rows for s in (*block.filter_stages, *block.row_stages, *block.late_stages)), default=1)
+    return ", then ".join([*asked, *stop, *late]) + (f", {most} rows a request" if most > 1 else "")
 
 
 def _texts(columns: Iterable[VirtualColumn]) -> str:
@@ -204,6 +222,8 @@ def _why(priced: tuple[Block, Quote], chosen: tuple[Block, Quote], terms: Terms)
     quote, least = priced[1], chosen[1]
     if quote is least:
         return "chosen: the cheapest"
+    if _shares(chosen[0]) and not _shares(priced[0]) and not terms.rows_by_price:
+        return f"rows_per_request = {terms.rows}"
     fits = _fits(*chosen, terms)
     if fits and not _fits(*priced, terms):
         return f"may need {quote.calls.high:,.0f} calls, more than the budget"
@@ -211,6 +231,8 @@ def _why(priced: tuple[Block, Quote], chosen: tuple[Block, Quote], terms: Terms)
         more = quote.calls.expected - least.calls.expected
         return f"{more:,.0f} calls more, and calls are scarce" if more >= 1 else "as many calls, more tokens"
     mine, best_weight = quote.weight(terms.unit), least.weight(terms.unit)
+    if terms.rows_by_price and _shares(priced[0]) and mine < best_weight:
+        return f"saves {1 - mine / best_weight:.0%}, less than the {LEAST_SAVED:.0%} for which rows share requests"
     if best_weight <= 0 or mine / best_weight < 1.0005:
         return "costs the same"
     return f"{mine / best_weight - 1:.0%} dearer in {'USD' if terms.in_usd else 'tokens'}"

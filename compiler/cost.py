@@ -25,6 +25,9 @@ from uql.compiler.virtual import Kind, VirtualColumn
 CHARS_PER_TOKEN = 4.0
 MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
+SHARED_TOKENS = 100  # of a request for several rows, without the rows and the questions
+ROW_TOKENS, ROW_ANSWER_TOKENS = 12, 4  # of the delimiters of each of these rows, and of its place in the list of answers
+SHARED_SECONDS = 0.25  # of a request's seconds that each further row in it takes: it is read and written, not sent
 ANSWER_TOKENS = {Kind.CONDITION: 1, Kind.SCORE: 1, Kind.CHOICE: 4, Kind.GROUP: 4, Kind.EXTRACT: 8, Kind.SUMMARY: 150}
 TAXONOMY_ROWS, TAXONOMY_TOKENS = 24, 150
 SUMMARY_ROWS = 20  # rows of a group in one request for a summary
@@ -88,26 +91,29 @@ class Pace:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
 
-    def seconds(self, calls: Range, tokens: Range) -> Range:
-        """Of so many calls: the latency of calls in flight together, or the rate that is allowed, whichever takes longer.
+    def seconds(self, requests: Range, tokens: Range, calls: Range | None = None) -> Range:
+        """Of so many requests: the latency of those in flight together, or the rate that is allowed, whichever takes longer.
+
+        `calls`: rows that they carry, where some carry several.
 
         >>> Pace(10, Range.exactly(2.0), requests_per_minute=60).seconds(Range.exactly(100), Range.exactly(0))
         Range(low=100.0, expected=100.0, high=100.0)
         """
 
-        def one(n: float, t: float, each: float) -> float:
-            waits = [max(n, 1.0 if n else 0.0) * each / max(1, min(self.concurrency, n))]
+        def one(n: float, t: float, each: float, rows: float) -> float:
+            longer = 1 + SHARED_SECONDS * (max(1.0, rows / n) - 1) if n else 1.0
+            waits = [max(n, 1.0 if n else 0.0) * each * longer / max(1, min(self.concurrency, n))]
             if self.requests_per_minute:
                 waits.append(60.0 * n / self.requests_per_minute)
             if self.tokens_per_minute:
                 waits.append(60.0 * t / self.tokens_per_minute)
             return max(waits)
 
-        each = self.seconds_a_call
+        each, carried = self.seconds_a_call, calls or requests
         return Range(
-            one(calls.low, tokens.low, each.low),
-            one(calls.expected, tokens.expected, each.expected),
-            one(calls.high, tokens.high, each.high),
+            one(requests.low, tokens.low, each.low, carried.low),
+            one(requests.expected, tokens.expected, each.expected, carried.expected),
+            one(requests.high, tokens.high, each.high, carried.high),
         )
 
 
@@ -121,6 +127,13 @@ class Quote:
     usd: Range | None = None  # None: the price of the model is not known
     seconds: Range | None = None
     every: Range = NOTHING  # calls that asking every row would need, whatever the budget
+    shared: Range = NOTHING  # calls that need no request of their own: rows that share one
+
+    @property
+    def requests(self) -> Range:
+        """HTTP requests."""
+        calls, less = self.calls, self.shared
+        return Range(calls.low - less.low, calls.expected - less.expected, calls.high - less.high)
 
     def __add__(self, other: Quote) -> Quote:
         return Quote(
@@ -128,6 +141,7 @@ class Quote:
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             every=self.every + other.every,
+            shared=self.shared + other.shared,
         )
 
     def weight(self, unit: Unit) -> float:
@@ -137,7 +151,7 @@ class Quote:
     def timed(self, pace: Pace) -> Quote:
         """The same with the seconds that it takes."""
         tokens = self.input_tokens + self.output_tokens
-        return replace(self, seconds=pace.seconds(self.calls, tokens))
+        return replace(self, seconds=pace.seconds(self.requests, tokens, self.calls))
 
     def priced(self, usd_per_input_token: float, usd_per_output_token: float) -> Quote:
         usd = self.input_tokens.times(usd_per_input_token) + self.output_tokens.times(usd_per_output_token)
@@ -162,7 +176,11 @@ class Quote:
             return Range(min(parts), parts[1], max(parts))
 
         return replace(
-            self, calls=calls, input_tokens=shrunk(self.input_tokens), output_tokens=shrunk(self.output_tokens)
+            self,
+            calls=calls,
+            input_tokens=shrunk(self.input_tokens),
+            output_tokens=shrunk(self.output_tokens),
+            shared=shrunk(self.shared) if self.shared.high else NOTHING,
         )
 
 
@@ -182,6 +200,7 @@ class Known:
     rates: tuple[float, ...] | None = None  # share of true answers a leaf, from earlier queries
     copies: Mapping[Reads, float] = field(default_factory=dict)  # rows that show these columns alike, on the average
     output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
+    alone: frozenset[Column] = frozenset()  # columns whose rows share no request: media, long texts
     guided: bool = False  # a search has features of the rows to learn from
     pair_rows: float | None = None  # distinct rows of both sides of pairs
     budget: int | None = (
@@ -311,8 +330,9 @@ def quote(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Quote:
 def block_quote(block: Block, known: Known) -> Quote:
     """The price of one block."""
     calls = calls_of(block, known)
-    tokens_in, tokens_out = NOTHING, NOTHING
+    tokens_in, tokens_out, shared = NOTHING, NOTHING, NOTHING
     for stage, count in calls.by_stage.items():
+        shared += count.times(1 - 1 / stage.rows)
         tokens_in += count.times(request_tokens(stage, known.chars.get(stage.shown, 0.0)))
         tokens_out += count.times(answer_tokens(stage, known))
     mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
@@ -322,13 +342,15 @@ def block_quote(block: Block, known: Known) -> Quote:
     tokens_out += calls.comparisons
     tokens_in += calls.summaries.times(PROMPT_TOKENS + SUMMARY_ROWS * mean)
     tokens_out += calls.summaries.times(ANSWER_TOKENS[Kind.SUMMARY])
-    return Quote(calls.total, tokens_in, tokens_out, every=calls.total)
+    return Quote(calls.total, tokens_in, tokens_out, every=calls.total, shared=shared)
 
 
 def request_tokens(stage: Stage, chars: float) -> float:
     """Input tokens of one row of a stage."""
-    texts = (*stage.columns, *stage.riders)
-    return PROMPT_TOKENS + (chars + sum(len(c.text) + sum(map(len, c.labels)) for c in texts)) / CHARS_PER_TOKEN
+    asked = sum(len(c.text) + sum(map(len, c.labels)) for c in (*stage.columns, *stage.riders)) / CHARS_PER_TOKEN
+    if stage.rows > 1:
+        return (SHARED_TOKENS + asked) / stage.rows + ROW_TOKENS + chars / CHARS_PER_TOKEN
+    return PROMPT_TOKENS + asked + chars / CHARS_PER_TOKEN
 
 
 def answer_tokens(stage: Stage, known: Known) -> float:
@@ -337,7 +359,7 @@ def answer_tokens(stage: Stage, known: Known) -> float:
     def one(column: VirtualColumn) -> float:
         return known.output.get(column.text, ANSWER_TOKENS[column.kind])
 
-    return sum(one(c) for c in (*stage.columns, *stage.riders))
+    return sum(one(c) for c in (*stage.columns, *stage.riders)) + (ROW_ANSWER_TOKENS if stage.rows > 1 else 0)
 
 
 def rows_out(block: Block, known: Known) -> Range:

@@ -115,7 +115,7 @@ def quote_lines(quote: Quote, budget: int | None) -> list[str]:
     if budget is not None and quote.every.high > budget:
         limit += f"; with budget = 'all': {number(quote.every)} calls"
     return [
-        f"Calls: {number(quote.calls)}",
+        f"Calls: {number(quote.calls)}" + (f" in {number(quote.requests)} requests" if quote.shared.high else ""),
         f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
         f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
         *([f"Seconds: {number(quote.seconds, 1)}"] if quote.seconds is not None else []),
@@ -396,6 +396,8 @@ def _asks(stage: Stage) -> tuple[str, ...]:
 
 
 def _ways(stage: Stage) -> tuple[str, ...]:
+    if stage.rows > 1:
+        return (f"{stage.rows} rows a request",)
     return ("one request a row",) if len(stage.columns) + len(stage.riders) > 1 else ()
 
 

@@ -94,6 +94,7 @@ def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled
         "readings": list(found.readings),
         "price": {
             "calls": _range(quote.calls),
+            **({"requests": _range(quote.requests)} if quote.shared.high else {}),
             "calls_for_every_row": _range(quote.every),
             "input_tokens": _range(quote.input_tokens),
             "output_tokens": _range(quote.output_tokens),

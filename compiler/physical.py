@@ -7,7 +7,7 @@ merging of two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource
@@ -30,11 +30,13 @@ class Stage:
     """One request a row: the values of these virtual columns, which read the same columns.
 
     `riders` are asked along with them and needed only of rows that pass: they never make a row be asked, and a group among them
-    rides once its taxonomy is there. `cost` is that of one request beside the block's other stages.
+    rides once its taxonomy is there. `rows` rows share one request, 1: each has its own. `cost` is that of one row beside the block's
+    other stages.
     """
 
     columns: tuple[VirtualColumn, ...]
     riders: tuple[VirtualColumn, ...] = ()
+    rows: int = 1
     cost: float = field(default=1.0, compare=False)
 
     @property
@@ -140,8 +142,8 @@ class Block(PhysicalPlan):
 
     def left_over(self, wanted: tuple[Stage, ...]) -> tuple[Stage, ...]:
         """What is still to be asked of a row that has passed: the stages without what rode along with its WHERE."""
-        rest = (tuple(c for c in stage.columns if c.id not in self.riders) for stage in wanted)
-        return tuple(Stage(columns) for columns in rest if columns)
+        rest = (replace(s, columns=tuple(c for c in s.columns if c.id not in self.riders)) for s in wanted)
+        return tuple(stage for stage in rest if stage.columns)
 
     @property
     def wanted(self) -> int | None:

@@ -48,10 +48,18 @@ class Asker(Protocol):
     def tokens_left(self) -> int | None: ...
 
     async def ask(
-        self, questions: Sequence[Question], rows: Sequence[Row], *, model: Any = None, source: str = ""
+        self,
+        questions: Sequence[Question],
+        rows: Sequence[Row],
+        *,
+        model: Any = None,
+        source: str = "",
+        together: int = 1,
     ) -> tuple[Answers, ...]: ...
 
-    async def known(self, questions: Sequence[Question], rows: Sequence[Row]) -> tuple[Answers, ...]: ...
+    async def known(
+        self, questions: Sequence[Question], rows: Sequence[Row], *, together: int = 1
+    ) -> tuple[Answers, ...]: ...
 
     async def asked(self, questions: Sequence[Question]) -> bool: ...
 
@@ -98,6 +106,7 @@ class Context:
     on_estimate: Callable[[str, Estimate], None] | None = None  # the estimate so far, by name
     cascade: Cascade | None = None  # a small and a large model for conditions
     unit: Unit = field(default_factory=Unit)  # what a token costs, by which plans are compared
+    rows_at_once: int = 1  # that a request to this model may hold
     features: RowFeatures | None = None  # None: samples and searches go without
     draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
 
@@ -124,9 +133,14 @@ class Context:
         if self.draws is not None:
             await self.draws.drawn(step, rows)
 
-    async def ask(self, questions: Sequence[Question], rows: Sequence[Row], source: str = "") -> tuple[Answers, ...]:
-        """The answers to questions about rows; `source` is the table they come from, by which the ledger can forget them."""
-        return await self.gate.ask(questions, rows, source=source)
+    async def ask(
+        self, questions: Sequence[Question], rows: Sequence[Row], source: str = "", together: int = 1
+    ) -> tuple[Answers, ...]:
+        """The answers to questions about rows; `source` is the table they come from, by which the ledger can forget them.
+
+        `together` rows share one request.
+        """
+        return await self.gate.ask(questions, rows, source=source, together=together)
 
     async def write(self, question: Write, *, source: str = "", optional: bool = False) -> Any:
         """The reply to one request about many rows, or None where none could be had; the failure is in `errors`.
@@ -247,7 +261,7 @@ class Relation:
         elif any(place is not None for place in places):
             replies = await sem_classify.ask_each(questions, places, wanted, rows, ctx, self.source)
         else:
-            replies = await ctx.ask(questions, rows, self.source)
+            replies = await ctx.ask(questions, rows, self.source, stage.rows)
         for column, answers in zip(open_, replies, strict=True):
             self._keep(column, wanted, answers, ctx, rides=column in along)
 
@@ -274,7 +288,7 @@ class Relation:
         for start in range(0, len(rids), RECALLED_AT_ONCE):
             part = rids[start : start + RECALLED_AT_ONCE]
             rows = self.rows(part, stage.columns)
-            replies = await ctx.gate.known(questions, rows)
+            replies = await ctx.gate.known(questions, rows, together=stage.rows)
             for column, answers in zip(stage.columns, replies, strict=True):
                 self._keep(column, part, answers, ctx)
 

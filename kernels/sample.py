@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -298,7 +298,7 @@ async def classify(after: tuple[Stage, ...], block: Block, rids: Rids, relation:
         usable = tuple(c for c in stage.columns if c not in block.groups or relation.labels.get(c.id))
         if usable:
             for start in range(0, len(rids), CHUNK):
-                await relation.ask(Stage(usable), rids[start : start + CHUNK], ctx)
+                await relation.ask(replace(stage, columns=usable), rids[start : start + CHUNK], ctx)
     for column in block.groups:
         await sem_group.reopen(column, rids, relation, ctx)
 

@@ -479,7 +479,7 @@ class Connection:
         from uql.kernels.base import Context
         from uql.kernels.duck import Duck
         from uql.llm.gate import Gate
-        from uql.pricing import cascade_of, unit_of
+        from uql.pricing import cascade_of, rows_of, unit_of
         from uql.statistics import Statistics
 
         self._emit(PlanEvent(calls, settings.max_cost))
@@ -504,9 +504,10 @@ class Connection:
             self._gates.append(gate)
             if semantic and gate.draws.kept:
                 self.last_run = gate.run.id
-            unit = Unit()
+            unit, rows_at_once = Unit(), 1
             if semantic:  # a model that cannot be had is said before any other work
-                unit = unit_of((await gate.provider()).price)
+                provider = await gate.provider()
+                unit, rows_at_once = unit_of(provider.price), rows_of(provider, settings)
                 gate.subscribe(memory.observe)
             rng = np.random.default_rng(settings.seed)
             ctx = Context(
@@ -516,6 +517,7 @@ class Connection:
                 duck,
                 memory=memory,
                 unit=unit,
+                rows_at_once=rows_at_once,
                 on_estimate=self._estimated,
                 features=self._vectors.of(settings, self._database()) if semantic else None,
                 draws=gate.draws,

@@ -32,7 +32,7 @@ from uql.kernels.cascade import LABELLED, LEAST_ROWS
 from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
 from uql.kernels.guide import FEWEST_ROWS, LEAST_BUDGET
-from uql.planning import COUNTED, chars_of, terms_of, whole
+from uql.planning import COUNTED, alone, chars_of, terms_of, whole
 from uql.pricing import price_known, unit_of
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class Knowledge:
     price: Price | None = None
     pace: Pace = field(default_factory=Pace)
     budget: int | None = None
+    rows_at_once: int = 1  # that a request to the model may hold
     models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
     _found: dict[int, tuple[Block, Known]] = field(
@@ -92,6 +93,7 @@ class Knowledge:
             guided=self._guided(block, rows),
             pair_rows=self._pair_rows(block),
             budget=self.budget,
+            alone=alone(fields),
         )
 
     def _guided(self, block: Block, rows: Range) -> bool:
@@ -264,7 +266,7 @@ def chosen(
 
             known = knowledge(plan)
             unit = unit_of(knowledge.price)
-            terms = terms_of(knowledge.settings, unit, unit != Unit(), budget)
+            terms = terms_of(knowledge.settings, unit, unit != Unit(), budget, knowledge.rows_at_once)
             choice = choose(plan, known, terms)
             derived = tuple((alias, inner(below)) for alias, below in plan.derived)
             nested = tuple((part, inner(below)) for part, below in plan.nested)

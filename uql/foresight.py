@@ -51,7 +51,7 @@ class Foresight:
     def knowledge(self, settings: Settings, calls: int | None) -> Knowledge:
         """What is known before a run: of tables from DuckDB, of terms from earlier runs, of the model from its provider."""
         from uql.explaining import Knowledge
-        from uql.pricing import pace_of, price_known
+        from uql.pricing import pace_of, price_known, rows_of
 
         memory = self.remembered(settings)
         return Knowledge(
@@ -61,6 +61,7 @@ class Foresight:
             pace=pace_of(self._model, settings, memory.seconds_a_call()),
             settings=settings,
             budget=calls,
+            rows_at_once=rows_of(self._model, settings),
             models=self._models,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from uql.compiler.syntax import Column
 from uql.kernels import sem_filter
 from uql.kernels.base import Context, Relation
 from uql.kernels.duck import quote
+from uql.llm.prompts.several import LONGEST
 from uql.schema import Field, Modality
 from uql.settings import Settings
 
@@ -26,15 +28,15 @@ SEEDED = 32  # rows that rates known from other conditions stand for
 RIDERS = ("select_with_where", "group_with_where")
 
 
-def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None) -> Terms:
+def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None, rows: int = 1) -> Terms:
     """What choices depend on under these settings.
 
     No riders where a failure would end the run, which must not happen for a row that nobody asked for, and none beside a cascade,
-    whose small model is asked conditions alone.
+    whose small model is asked conditions alone, and each row for itself. `rows`: that a request may hold.
     """
     cascade = bool(settings.models) and "cascade" not in settings.disabled_rules
     off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" or cascade else ())
-    return Terms(unit, calls, off, in_usd)
+    return Terms(unit, calls, off, in_usd, 1 if cascade else rows, settings.rows_per_request == "auto")
 
 
 async def planned(block: Block, written: Block, relation: Relation, ctx: Context) -> Block:
@@ -44,11 +46,11 @@ async def planned(block: Block, written: Block, relation: Relation, ctx: Context
     5 % of the rows, at most 64, at least 8; its answers are kept and used.
     """
     _recall(block, written, relation, ctx)
-    if not _has_ways(block) or not relation.n:
+    if not (_has_ways(block) or ctx.rows_at_once > 1) or not relation.n:
         return block
     outer = block.outer_join
     block = replace(block, outer_join=None)  # it is done: what is left to choose is over its rows
-    terms = terms_of(ctx.settings, ctx.unit, ctx.unit != Unit(), ctx.calls_left)
+    terms = terms_of(ctx.settings, ctx.unit, ctx.unit != Unit(), ctx.calls_left, ctx.rows_at_once)
     known = known_of(block, written, relation, ctx)
     rows = min(PILOT_ROWS, int(PILOT_SHARE * relation.n))
     if rows >= LEAST_ROWS and ctx.fits(relation.n) and depends_on_rates(block, known, terms):
@@ -96,7 +98,13 @@ def known_of(block: Block, written: Block, relation: Relation, ctx: Context) -> 
         copies=copies,
         output=ctx.memory.output_tokens() if ctx.memory is not None else {},
         budget=ctx.calls_left,
+        alone=alone(relation.fields),
     )
+
+
+def alone(fields: Mapping[Column, Field]) -> frozenset[Column]:
+    """The columns whose rows share no request: pictures, sounds, and texts so long that one fills it."""
+    return frozenset(c for c, f in fields.items() if _is_media(f) or f.mean_chars > LONGEST / 2)
 
 
 def whole(masks: Masks | None) -> Masks | None:
@@ -108,8 +116,11 @@ def whole(masks: Masks | None) -> Masks | None:
 
 def chars_of(field: Field) -> float:
     """Mean characters of a column as a model is shown it; an image or a sound counts for those whose tokens it takes."""
-    media = field.type == "BLOB" or field.modality in (Modality.IMAGE, Modality.AUDIO)
-    return MEDIA_CHARS if media else field.mean_chars
+    return MEDIA_CHARS if _is_media(field) else field.mean_chars
+
+
+def _is_media(field: Field) -> bool:
+    return field.type == "BLOB" or field.modality in (Modality.IMAGE, Modality.AUDIO)
 
 
 def _chars(column: Column, relation: Relation) -> float:

@@ -54,6 +54,25 @@ def small_share(settings: Settings, given: Mapping[str, Provider]) -> float:
     return unit_of(small).input / unit_of(large).input if small.input else 0.0
 
 
+def rows_of(model: Provider | None, settings: Settings) -> int:
+    """Rows that a request to this model may hold: as the settings say, or as many as the model is known for under 'auto'."""
+    from uql.llm.providers.base import ROWS_AT_ONCE, RowsProvider
+
+    wanted = settings.rows_per_request
+    if wanted == 1 or (model is not None and not isinstance(model, RowsProvider)):
+        return 1
+    if wanted != "auto":
+        return int(wanted)
+    if model is not None:
+        return model.capabilities.rows
+    vendor, _, name = (settings.model or "").partition(":")
+    if vendor == "openai":
+        from uql.llm.providers.openai_api import DECIDES
+
+        return 1 if name.startswith(DECIDES) else ROWS_AT_ONCE
+    return ROWS_AT_ONCE if vendor == "anthropic" else 1
+
+
 def unit_of(price: Price | None) -> Unit:
     """What plans are compared by: USD where they cost something, else tokens."""
     if price is None or not (price.input or price.output):

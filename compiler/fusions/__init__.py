@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from uql.compiler.fusions.group_with_where import group_with_where
 from uql.compiler.fusions.predicates_together import predicates_together
+from uql.compiler.fusions.rows_together import rows_together
 from uql.compiler.fusions.select_with_group import select_with_group
 from uql.compiler.fusions.select_with_where import select_with_where
 from uql.compiler.fusions.where_with_limit import where_with_limit
@@ -24,7 +25,7 @@ FUSIONS: tuple[Fusion, ...] = (
     group_with_where,
     select_with_where,
 )
-NAMES = tuple(fusion.__name__ for fusion in FUSIONS)
+NAMES = (*(fusion.__name__ for fusion in FUSIONS), rows_together.__name__)  # the last looks at settings and columns too
 
 
 def apart(block: Block) -> Block:

@@ -1,0 +1,42 @@
+"""Several rows in one request: what a request says beside its row is said once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from dataclasses import replace
+
+from uql.compiler.physical import Block, Stage
+from uql.compiler.syntax import Column
+from uql.compiler.virtual import Kind
+
+KINDS = (Kind.CONDITION, Kind.CHOICE, Kind.GROUP, Kind.SCORE, Kind.EXTRACT)
+
+
+def rows_together(block: Block, rows: int, alone: Set[Column]) -> Iterator[Block]:
+    """The block whose questions are put to `rows` rows at once, wherever that is legal.
+
+    Legal: the model takes several rows (`rows` says how many), the question is the same for each (no value of the row in a hole of it,
+    no labels of its own), and what is shown is text of a length that leaves room for others: no column of `alone`. Each row stays a
+    call, and one whose answer cannot be read is asked again alone. Rows beside each other may colour each other's answers, so it is
+    done where the user says so, or where it saves enough.
+    """
+    if rows < 2:
+        return
+
+    def put(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
+        return tuple(replace(s, rows=rows) if _may(s, alone) else s for s in stages)
+
+    changed = replace(
+        block,
+        filter_stages=put(block.filter_stages),
+        row_stages=put(block.row_stages),
+        late_stages=put(block.late_stages),
+    )
+    if changed != block:
+        yield changed
+
+
+def _may(stage: Stage, alone: Set[Column]) -> bool:
+    asked = (*stage.columns, *stage.riders)
+    same = all(c.kind in KINDS and not c.holes and c.label_query is None for c in asked)
+    return same and bool(stage.reads) and not any(c in alone for c in stage.shown)
