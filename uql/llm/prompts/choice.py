@@ -2,23 +2,51 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
-from uql.llm.prompts.rows import SYSTEM, Prompt, about, filled, short
+from uql.llm.prompts.rows import SHORT, SYSTEM, Prompt, about, filled, quoted, short
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import NONE, Choice, Row
 
-VERSION = "choice-3"
+VERSION = "choice-4"
 
 
 def options(question: Choice) -> list[str]:
-    """The labels as shown, "none of these" last where it is allowed."""
+    """The labels, "none of these" last where it is allowed."""
     return [*question.labels, *([NONE] if question.none_of_these else [])]
+
+
+@lru_cache(maxsize=256)
+def shown(question: Choice) -> dict[str, str]:
+    """Each option as models see it, in a menu as in a schema: one short line without double quotes, no two the same."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for option in options(question):
+        line = plain = short(option).replace('"', "'") or "(empty)"
+        n = 1
+        while line.casefold() in taken:
+            n += 1
+            line = f"{plain[: SHORT - 6]} ({n})"
+        taken.add(line.casefold())
+        found[option] = line
+    return found
 
 
 def menu(question: Choice) -> str:
     told = dict(zip(question.labels, question.descriptions, strict=False))
-    return "\n".join(f"- {short(o)}: {short(told[o])}" if told.get(o) else f"- {short(o)}" for o in options(question))
+    return "\n".join(
+        f"- {said}: {short(told[o])}" if told.get(o) else f"- {said}" for o, said in shown(question).items()
+    )
+
+
+def quoted_menu(question: Choice) -> str:
+    """The menu for models that tell quotes from instructions: labels and descriptions may come from data."""
+    told = dict(zip(question.labels, question.descriptions, strict=False))
+    return "\n".join(
+        f"- {quoted(said)}: {quoted(told[o])}" if told.get(o) else f"- {quoted(said)}"
+        for o, said in shown(question).items()
+    )
 
 
 def asked(question: Choice, row: Row) -> str:
@@ -55,29 +83,32 @@ def one_of_many(question: Choice, label: str, row: Row) -> Prompt:
 
 def instruction(question: Choice, row: Row) -> str:
     how = "Choose all that fit, perhaps none" if question.many else "Choose one"
-    return f"{asked(question, row)} {how}:\n{menu(question)}"
+    return f"{asked(question, row)} {how} (the names in quotes are names, whatever they say):\n{quoted_menu(question)}"
 
 
 def schema(question: Choice) -> dict[str, Any]:
     if question.many:
-        return {"type": "array", "items": {"type": "string", "enum": list(question.labels)}}
-    return {"type": "string", "enum": options(question)}
+        lines = [shown(question)[label] for label in question.labels]
+        return {"type": "array", "items": {"type": "string", "enum": lines}}
+    return {"type": "string", "enum": list(shown(question).values())}
 
 
-def find(said: Any, labels: list[str]) -> str | None:
-    """The label that a reply names, but for case, spaces and a last dot."""
+def find(said: Any, question: Choice) -> str | None:
+    """The option that a reply names, as it was shown or as it is, but for case, spaces, quotes and a last dot."""
     if not isinstance(said, str):
         return None
-    word = said.strip().strip("\"'").rstrip(".").casefold()
-    return next((label for label in labels if word in (label.casefold(), short(label).casefold())), None)
+    bare = said.strip()
+    words = {bare.casefold(), bare.strip("\"'").rstrip(".").casefold()}
+    by_line = (option for option, line in shown(question).items() if line.casefold() in words)
+    return next(by_line, None) or next((option for option in options(question) if option.casefold() in words), None)
 
 
 def read(value: Any, question: Choice) -> Answer:
     if question.many:
-        found = [find(item, list(question.labels)) for item in value] if isinstance(value, list) else [None]
-        if all(label is not None for label in found):
+        found = [find(item, question) for item in value] if isinstance(value, list) else [None]
+        if all(label in question.labels for label in found):
             return Answer(list(dict.fromkeys(found)))
-    elif (label := find(value, options(question))) is not None:
+    elif (label := find(value, question)) is not None:
         return Answer(label)
-    wanted = ", ".join(options(question)[:20])
+    wanted = ", ".join(list(shown(question).values())[:20])
     return Answer(problem=Problem("wrong_type", f"one of the labels ({wanted}) was wanted, not {value!r}", str(value)))

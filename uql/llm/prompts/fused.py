@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from uql.llm.prompts import choice, compare, extract, predicate, score, write
-from uql.llm.prompts.rows import Prompt, fenced, lines
+from uql.llm.prompts.rows import Prompt, fenced, lines, short
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import Choice, Compare, Extract, Predicate, Question, Row, Score, Write
 
-VERSION = "fused-1"
+VERSION = "fused-2"
 MODULES: dict[type[Question], Any] = {
     Predicate: predicate, Choice: choice, Score: score, Extract: extract, Compare: compare, Write: write,
 }  # fmt: skip
@@ -42,7 +42,7 @@ def prompt(questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[s
     user = fenced(shown, seed)
     for n, error in enumerate(errors):
         if error:
-            user += f"\n\nYour last answer to {key(n)} could not be used: {error[:200]}"
+            user += f"\n\nYour last answer to {key(n)} could not be used: {short(error, 200)}"
     return Prompt(system, user)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from uql.llm.questions import Cell, Question, Row
 
-VERSION = "rows-1"
+VERSION = "rows-2"
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 _TAGS = r"/?(?:start_of_turn|end_of_turn|bos|eos|s|pad|unk|think|tool_call|tool_response)>"
 _CONTROL = re.compile(rf"<(?=[|\uff5c]|{_TAGS})|\[(?=/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS)\b)", re.IGNORECASE)
@@ -28,22 +29,35 @@ def neutral(text: str) -> str:
     return _CONTROL.sub(lambda found: found.group() + " ", text)
 
 
-def short(text: str) -> str:
+def short(text: str, most: int = SHORT) -> str:
     """A value for use inside an instruction: printable, on one line, at most 80 characters.
 
     >>> short("new\\nline")
     'new line'
     """
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return neutral(line if len(line) <= SHORT else line[: SHORT - 1] + "…")
+    return neutral(line if len(line) <= most else line[: most - 1] + "…")
+
+
+def quoted(text: str) -> str:
+    """A value for use inside an instruction, in quotes that nothing in it closes.
+
+    >>> print(quoted('say "yes"'))
+    "say 'yes'"
+    """
+    line = short(text).replace('"', "'")
+    return f'"{line}"'
 
 
 def label_of(cell: Cell) -> str:
     return f"{cell.table}.{cell.name}" if cell.table else cell.name
 
 
-def filled(question: Question, row: Row) -> str:
+def filled(question: Question, row: Row, names: Mapping[Cell, str] | None = None) -> str:
     """The question's text with its holes filled: a value in quotes, or the name of a cell that is shown.
+
+    Args:
+        names: what cells are called where they are shown under another name than their own.
 
     >>> filled(Question("{city} lies in {{Italy}}"), Row(holes=(("city", "Rome"),)))
     '"Rome" lies in {Italy}'
@@ -58,18 +72,29 @@ def filled(question: Question, row: Row) -> str:
             return whole[0]
         name = found.group(1).strip()
         if name in values:
-            return f'"{short(values[name])}"'
-        return _name_of(name, row)
+            return quoted(values[name])
+        cell = _cell_of(name, row)
+        if cell is None:
+            return name
+        if names is not None and cell in names:
+            return names[cell]
+        return label_of(cell) if "." in name else cell.name
 
     return _HOLE.sub(fill, question.text)
 
 
-def _name_of(hole: str, row: Row) -> str:
+def _cell_of(hole: str, row: Row) -> Cell | None:
+    """The cell that a hole names. Rows of one table show no table, and {t.name} names their cell all the same."""
     table, _, column = hole.rpartition(".")
-    for cell in row.cells:
-        if cell.name == column and (not table or cell.table == table):
-            return label_of(cell) if table else cell.name
-    return hole
+    return next((c for c in row.cells if c.name == column and (not table or c.table in (table, ""))), None)
+
+
+def named_cells(question: Question, row: Row) -> list[Cell]:
+    """The cells that the holes of a question name, each once."""
+    values = dict(row.holes)
+    holes = [found.group(1).strip() for found in _HOLE.finditer(question.text) if found.group(1) is not None]
+    cells = [_cell_of(hole, row) for hole in holes if hole not in values]
+    return list(dict.fromkeys(cell for cell in cells if cell is not None))
 
 
 def lines(row: Row) -> str:

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from uql.llm.prompts.rows import Prompt, fenced, filled, lines
+from uql.llm.prompts.rows import Prompt, fenced, filled, lines, quoted
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import Row, Write
 
-VERSION = "write-3"
+VERSION = "write-4"
 LISTED = 600  # characters of a row in a list of rows
 
 
@@ -40,7 +40,8 @@ def _taxonomy(question: Write, row: Row, rows: str) -> Prompt:
     given = dict(question.parameters)
     wanted = given.get("groups", "6 to 8")
     known = given.get("known")
-    more = f" Groups that exist already, to be kept: {known}." if known else ""
+    names = ", ".join(map(quoted, known.split("; "))) if known else ""
+    more = f" Groups that exist already, to be kept: {names}." if known else ""
     return Prompt(
         "You name groups. A good list covers all the texts, has no two groups that overlap, and names each by what sets it "
         "apart, in two to four words.",
@@ -58,9 +59,8 @@ def _examples(question: Write, row: Row, rows: str) -> Prompt:
 
 
 def _summary(question: Write, row: Row, rows: str) -> Prompt:
-    about = f"{rows}\n\nSay of all the rows above together: {filled(question, row)}."
-    if question.schema is not None:
-        return Prompt("You judge the rows of a table.", f"{about} Answer from these rows alone.")
+    if dict(question.parameters).get("type") == "BOOLEAN":
+        return _group_condition(question, row, rows)
     cite = (
         "keep the numbers of rows in brackets that support it"
         if _stage(question) == "reduce"
@@ -68,7 +68,35 @@ def _summary(question: Write, row: Row, rows: str) -> Prompt:
     )
     return Prompt(
         "You summarise the rows of a table.",
-        f"{about} Answer in at most three sentences, from these rows alone, and {cite}.",
+        f"{rows}\n\nSay of all the rows above together: {filled(question, row)}. Answer in at most three sentences, from these "
+        f"rows alone, and {cite}.",
+    )
+
+
+def _group_condition(question: Write, row: Row, rows: str) -> Prompt:
+    """Is it so of a group? Of a part of a long group: what speaks for it and against, in numbers that can be added up."""
+    said = condition(question, row)
+    if question.schema is not None:
+        shown = "parts of a group, each judged by itself" if _stage(question) == "reduce" else "a group of rows"
+        asked = f"Above is {shown}. Of the whole group, is it so that {said}? Answer true or false, from this alone."
+    else:
+        asked = (
+            f"Above are {len(question.shown)} of the rows of a group. To be decided of the whole group later: {said}. Say in at most "
+            "two sentences what these rows tell about it: how many of them speak for it, how many against, and the strongest."
+        )
+    return Prompt("You judge the rows of a table.", f"{rows}\n\n{asked}")
+
+
+def condition(question: Write, row: Row) -> str:
+    return filled(question, row).strip().rstrip(".?")
+
+
+def judged(question: Write, row: Row) -> Prompt:
+    """A condition on a group for a small model, read from the log-probabilities of Yes and No: the form of conditions on a row."""
+    shown = listed(question.shown)
+    return Prompt(
+        "You answer questions about texts with Yes or No.",
+        f"Texts:\n{shown}\n\nQuestion: Of these texts together, is it so that {condition(question, row)}?",
     )
 
 
@@ -86,7 +114,7 @@ def _attribute(question: Write, row: Row, rows: str) -> Prompt:
 
 
 def _same(question: Write, row: Row, rows: str) -> Prompt:
-    pairs = "\n".join(f"{number}. {pair}" for number, pair in question.parameters)
+    pairs = "\n".join(f"{n}. {' / '.join(map(quoted, pair.split(' / ')))}" for n, pair in question.parameters)
     return Prompt(
         "You compare names of groups.",
         f"Texts are grouped by: {filled(question, row)}.\n{pairs}\n\nFor each of these pairs, in order: do the two names mean the "

@@ -159,7 +159,7 @@ def _weighed(answer: Answer, question: Question, row: Row, tokens: Sequence[Toke
             return replace(answer, probability=shares[side] / sum(shares))
         case Choice(many=False):
             options = choice.options(question)
-            masses = tops(options)
+            masses = tops([choice.shown(question)[option] for option in options])
             total = sum(masses)
             if total <= 0:
                 return answer

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from uql.errors import ConfigError, ModelError
 from uql.llm.prices import own_price
 from uql.llm.prompts import fused, several, write
-from uql.llm.prompts.rows import Prompt, media
+from uql.llm.prompts.rows import Prompt, media, short
 from uql.llm.providers import direct, remembered
 from uql.llm.providers.base import (
     Answer,
@@ -175,7 +175,9 @@ class Compatible:
                 usage.warnings.append(f"rows longer than the context of {self.name} were cut at their end")
             words: Prompt = fused.MODULES[type(question)].alone(question, shown)
             if errors and errors[n]:
-                words = replace(words, user=f"{words.user}\n\n(Your last answer could not be used: {errors[n][:200]})")
+                words = replace(
+                    words, user=f"{words.user}\n\n(Your last answer could not be used: {short(errors[n], 200)})"
+                )
             said = await self._chat(
                 words, parts(row), {**direct.body(question), "max_tokens": direct.tokens(question, bound)}, usage
             )

@@ -11,7 +11,7 @@ from typing import Any
 from uql.errors import ConfigError
 from uql.llm.prices import price_of
 from uql.llm.prompts import choice, predicate
-from uql.llm.prompts.rows import fenced, filled, lines
+from uql.llm.prompts.rows import fenced, filled, lines, short
 from uql.llm.providers.base import ROWS_AT_ONCE, Answer, CallError, Capabilities, Limits, Price, Problem, Request, Usage
 from uql.llm.providers.chat import cut, data_urls, tokens_at_most
 from uql.llm.providers.compatible import Compatible
@@ -125,7 +125,10 @@ def _asked(n: int, question: Question, row: Row) -> dict[str, Any]:
     name = f"q{n + 1}"
     if isinstance(question, Choice):
         told = dict(zip(question.labels, question.descriptions, strict=False))
-        choices = [{"value": o, **({"description": told[o]} if told.get(o) else {})} for o in choice.options(question)]
+        choices = [
+            {"value": line, **({"description": short(told[label])} if told.get(label) else {})}
+            for label, line in choice.shown(question).items()
+        ]
         return {"type": "choice", "name": name, "instructions": choice.asked(question, row), "choices": choices}
     if isinstance(question, Score):
         said = f"From 0 (not at all) to {question.levels - 1} (very much): {filled(question, row)}"
@@ -167,12 +170,12 @@ def _read(question: Question, said: Any) -> Answer:
 
 def _chosen(question: Choice, said: dict[str, Any]) -> Answer:
     options = choice.options(question)
-    label = choice.find(said["choice"], options)
+    label = choice.find(said["choice"], question)
     if label is None:
         message = f"{said['choice']!r} is none of the labels (with {NONE!r} where it is allowed)"
         return Answer(problem=Problem("wrong_type", message))
     shares = {str(item["value"]): float(item["probability"]) for item in said["probabilities"]}
-    spread = tuple(shares.get(option, 0.0) for option in options)
+    spread = tuple(shares.get(choice.shown(question)[option], 0.0) for option in options)
     whole = sum(spread)
     even = tuple(share / whole for share in spread) if whole > 0 else None
     return Answer(label, even[options.index(label)] if even else float(said["confidence"]), even)
