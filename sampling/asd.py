@@ -26,12 +26,44 @@ from uql.sampling.uniform import FEW
 Predictions = Callable[[Indices], Floats]
 
 
+SHORTEST = 40  # rows of a wave, about, between the fewest and the most waves
+FEWEST_WAVES, MOST_WAVES = 4, 8
+LEARNED = 0.85  # of a later wave's mass that follows the surrogate; the rest is even
+MANY_LABELS = 256  # above, a surrogate has as many directions as in a search
+
+
 @dataclass(slots=True)
 class Wave:
-    """One wave: its cells and the (H, 2) rows drawn from them."""
+    """One wave: its cells and the (H, 2) rows drawn from them.
+
+    `chances` (N,) is each row's chance of being drawn in it: of a row labelled before, the chance that it would have had
+    if it had not been, by its leave-one-out score.
+    """
 
     cells: Cells
     pairs: Indices
+    chances: Floats
+
+
+@dataclass(slots=True)
+class Plan:
+    """Cells of a wave, and the key (N,) by which rows are sorted into them, higher first; None: rows without order."""
+
+    cells: Cells
+    key: Floats | None
+
+    def chances(self, n_rows: int, free: Indices) -> Floats:
+        """(N,) the chance of each row; those that are not `free` have that of the cell that their key falls into."""
+        order, sizes = self.cells.order, self.cells.sizes
+        out = np.full(n_rows, 2.0 * len(sizes) / max(len(free), 1))
+        if self.key is not None and len(order):
+            taken = np.ones(n_rows, bool)
+            taken[free] = False
+            ends = self.key[order[np.append(self.cells.starts[1:], len(order)) - 1]]
+            place = np.searchsorted(-ends, -self.key[taken], side="left")
+            out[taken] = 2 / sizes[np.minimum(place, len(sizes) - 1)]
+        out[order] = np.repeat(2 / sizes, sizes)
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,22 +137,21 @@ class AsdSampler(Draws):
         rank = np.argsort(np.argsort(sizes, kind="stable"), kind="stable")
         return rank[place].astype(np.int64), np.sqrt(sizes.mean() / sizes)[place]
 
-    def _runs(self, free: Indices, score: Floats, mass: Floats, cells: int) -> Cells:
-        """Cells by score; within groups, while there are at least four cells a group."""
-        if self._order is None:
-            return runs_of_equal_mass(free, score, mass, cells)
-        place, tilt = (part[free] for part in self._order)
-        if 4 * len(np.unique(place)) > cells:
-            return runs_of_equal_mass(free, score, mass, cells)
-        rank = np.empty(len(free))
-        rank[np.argsort(score, kind="stable")] = np.arange(len(free)) / len(free)
-        return runs_of_equal_mass(free, rank - 2.0 * place, mass * tilt, cells)
+    def _runs(self, free: Indices, score: Floats, mass: Floats, cells: int) -> Plan:
+        """Cells by score (N,); within groups, while there are at least four cells a group."""
+        if self._order is not None and 4 * len(np.unique(self._order[0][free])) <= cells:
+            place, tilt = self._order
+            ordered = np.sort(score[free])
+            score = np.searchsorted(ordered, score) / len(free) - 2.0 * place
+            mass = mass * tilt[free]
+        key = score.astype(np.float32).astype(np.float64)
+        return Plan(runs_of_equal_mass(free, key[free], mass, cells), key)
 
     @staticmethod
     def _plan(budget: int, free: int) -> list[int]:
         """Rows of each wave, even numbers."""
         pairs = min(budget, free) // 2
-        waves = 4 if budget >= 32 and free >= 4 * budget else 2
+        waves = min(max(budget // SHORTEST, FEWEST_WAVES), MOST_WAVES) if budget >= 32 and free >= 4 * budget else 2
         waves = max(1, min(waves, pairs))
         return [2 * (pairs // waves + (t < pairs % waves)) for t in range(waves)] if pairs else []
 
@@ -154,26 +185,31 @@ class AsdSampler(Draws):
         else:
             seen = ~np.isnan(self.answers)
             made = self._later_cells(self.told[seen], self.answers[seen], free, cells)
-        pairs = made.draw_pairs(self.rng)
-        self._design[pairs] = made.sizes[:, None]
-        self._waves.append(Wave(made, pairs))
+        pairs = made.cells.draw_pairs(self.rng)
+        self._design[pairs] = made.cells.sizes[:, None]
+        self._waves.append(Wave(made.cells, pairs, made.chances(self.n_rows, free)))
         self._waiting = self.rng.permutation(pairs.ravel())
 
-    def _later_cells(self, rows: Indices, y: Floats, free: Indices, cells: int) -> Cells:
+    def _later_cells(self, rows: Indices, y: Floats, free: Indices, cells: int) -> Plan:
         """Cells from the surrogate of the labelled `rows`; where all their answers are equal, as in the first wave."""
         if len(y) == 0 or y.min() == y.max():
             return self._first_cells(free, cells)
-        fit = surrogate.probability(self.features[rows], y, self._design[rows])
-        score = fit.score(self.features)[free]
-        p = surrogate.sigmoid(score)
+        fit = self._learned(rows, y)
+        score = fit.score(self.features)
+        p = surrogate.sigmoid(score[free])
         u = np.sqrt(np.maximum(p * (1 - p), 1e-12))
         if self._stretch is not None:
             u = u * self._stretch[free]
-        return self._runs(free, score, 0.7 * u / u.sum() + 0.3 / len(free), cells)
+        score[rows] = fit.loo  # a row's own label says nothing of the chance that it would have had
+        return self._runs(free, score, LEARNED * u / u.sum() + (1 - LEARNED) / len(free), cells)
 
-    def _first_cells(self, free: Indices, cells: int) -> Cells:
+    def _learned(self, rows: Indices, y: Floats) -> Linear:
+        directions = surrogate.DIRECTIONS if len(rows) <= MANY_LABELS else surrogate.SEARCH_DIRECTIONS
+        return surrogate.probability(self.features[rows], y, self._design[rows], directions)
+
+    def _first_cells(self, free: Indices, cells: int) -> Plan:
         if self.prior is None:
-            return balanced_tree(free, self.features, cells)
+            return Plan(balanced_tree(free, self.features, cells), None)
         score = self.prior[free]
         rank = np.empty(len(free))
         rank[np.argsort(-score.astype(np.float32))] = np.arange(len(free))
@@ -181,12 +217,33 @@ class AsdSampler(Draws):
         mass = 0.6 / len(free) + 0.4 * tau / tau.sum()
         if self._stretch is not None:
             mass = mass * self._stretch[free]
-        return self._runs(free, score, mass, cells)
+        return self._runs(free, np.asarray(self.prior, np.float64), mass, cells)
 
     # the estimate
 
     def _complete(self) -> list[int]:
         return [t for t, wave in enumerate(self._waves) if bool((self._state[wave.pairs] == 2).all())]
+
+    def _shares(self, complete: list[int]) -> list[Floats]:
+        """For each complete wave, (N,) what its estimate counts for in the whole, row by row; they add up to 1.
+
+        By the odds of being drawn in it: the least variance where the waves err independently. So a row that a first wave
+        drew where it looked rarely, and later waves look often, does not stand for as many rows as that wave thought.
+        Where the estimate must be exactly unbiased, by the waves' numbers of draws.
+        Source: Veach & Guibas (1995), the balance heuristic, with odds since draws are without replacement.
+        """
+        if self.past_only:
+            return self._by_draws(complete)
+        odds = []
+        for t in complete:
+            chance = np.minimum(self._waves[t].chances, 1 - 1e-9)
+            odds.append(chance / (1 - chance))
+        whole = np.sum(odds, axis=0)
+        return [part / whole for part in odds]
+
+    def _by_draws(self, complete: list[int]) -> list[Floats]:
+        drawn = [float(self._waves[t].pairs.size) for t in complete]
+        return [np.full(self.n_rows, n / sum(drawn)) for n in drawn]
 
     def _fitted(self, y: Floats, kind: str, complete: list[int]) -> list[Linear]:
         """For each complete wave, the surrogate of y from the rows told in other waves (earlier ones if
@@ -205,7 +262,7 @@ class AsdSampler(Draws):
                 use &= drawn_in[told] < t
             rows = told[use]
             if kind == "share":
-                fits.append(surrogate.probability(self.features[rows], y[use], self._design[rows]))
+                fits.append(self._learned(rows, y[use]))
             else:
                 fits.append(surrogate.number(self.features[rows], y[use]))
         self._fits[key] = fits
@@ -232,29 +289,27 @@ class AsdSampler(Draws):
         dense = np.zeros((m, self.n_rows))
         for j, (y, _) in enumerate(variables):
             dense[j, told] = y
-        drawn = sum(2 * len(self._waves[t].pairs) // 2 for t in complete)
         totals, covariance = np.zeros(m), np.zeros((m, m))
         single, single_squares = 0.0, 0.0
         events, expected = 0.0, 0.0
-        for i, t in enumerate(complete):
+        for i, (t, share) in enumerate(zip(complete, self._shares(complete), strict=True)):
             wave = self._waves[t]
-            order, sizes, share = wave.cells.order, wave.cells.sizes, len(wave.pairs) / drawn
+            order, sizes = wave.cells.order, wave.cells.sizes
             before = np.ones(self.n_rows, bool)
             before[order] = False
             before = before[told]
-            f = np.stack([np.where(inside, predicted[j][i][0], 0.0) for j in range(m)])
-            residual = np.where(inside, dense - f, 0.0)[:, wave.pairs]  # (m, H, 2)
+            part_of = np.where(inside, share, 0.0)
+            f = np.stack([predicted[j][i][0] * part_of for j in range(m)])  # this wave's part of each prediction
+            residual = (dense * part_of - f)[:, wave.pairs]  # (m, H, 2)
             for j, (y, _) in enumerate(variables):
-                known = float(y[before & inside[told]].sum())
-                totals[j] += share * (
-                    known + float(f[j, order].sum()) + float((sizes * residual[j].mean(axis=1)).sum())
-                )
+                known = float((y * part_of[told])[before].sum())
+                totals[j] += known + float(f[j, order].sum()) + float((sizes * residual[j].mean(axis=1)).sum())
             d = residual[:, :, 0] - residual[:, :, 1]
-            scale = share**2 * sizes**2 * (1 - 2 / sizes) / 6
-            model = self._model_covariance(predicted, i, f, inside, wave)
+            scale = sizes**2 * (1 - 2 / sizes) / 6
+            model = self._model_covariance(predicted, i, part_of, wave)
             covariance += np.einsum("h,jh,kh->jk", scale, d, d) + np.einsum("h,jkh->jk", scale, model)
-            events += share**2 * float((sizes**2 * model[0, 0]).sum()) / 2
-            expected += share * float(f[0, order].sum())
+            events += float((sizes**2 * model[0, 0]).sum()) / 2
+            expected += float(f[0, order].sum())
             part = scale * d[0] ** 2
             single, single_squares = single + float(part.sum()), single_squares + float((part**2).sum())
         # the sample's part of the variance has one degree of freedom a cell, the model's part is taken as known
@@ -262,17 +317,17 @@ class AsdSampler(Draws):
         return Moments(totals, covariance, freedom, events, expected)
 
     def _model_covariance(
-        self, predicted: list[list[tuple[Floats, Floats]]], i: int, f: Floats, inside: Flags, wave: Wave
+        self, predicted: list[list[tuple[Floats, Floats]]], i: int, part_of: Floats, wave: Wave
     ) -> Floats:
-        """(m, m, H) the mean model (co)variance of one row in each cell; of y and x = 1 where y counts, f_y(1 −
-        f_x)."""
+        """(m, m, H) the mean model (co)variance of what one row of each cell adds, `part_of` (N,) its value; of y and
+        x = 1 where y counts, f_y(1 − f_x)."""
         m = len(predicted)
         out = np.zeros((m, m, len(wave.pairs)))
         for j in range(m):
-            out[j, j] = wave.cells.means(np.where(inside, predicted[j][i][1], 0.0))
+            out[j, j] = wave.cells.means(part_of**2 * predicted[j][i][1])
         if m == 2:
             limit = np.sqrt(out[0, 0] * out[1, 1])
-            both = wave.cells.means(np.where(inside, f[0] * (1 - f[1]), 0.0))
+            both = wave.cells.means(part_of**2 * predicted[0][i][0] * (1 - predicted[1][i][0]))
             out[0, 1] = out[1, 0] = np.clip(both, -limit, limit)
         return out
 

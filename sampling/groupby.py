@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from uql.sampling import surrogate
-from uql.sampling.asd import AsdSampler
+from uql.sampling.asd import AsdSampler, Plan
 from uql.sampling.base import Estimate, Floats, Indices
-from uql.sampling.cells import Cells, balanced_tree, runs_of_equal_mass
+from uql.sampling.cells import balanced_tree, runs_of_equal_mass
 from uql.sampling.surrogate import DIRECTIONS, Matrix, Span
 
 MANY = 12  # classes; above, ridge regression on one-hot labels instead of a logistic model a class
@@ -164,14 +164,14 @@ class GroupBySampler(AsdSampler):
         super()._next_wave(size - len(novel))
         self._waiting = self.rng.permutation(np.concatenate([self._waiting, novel]))
 
-    def _first_cells(self, free: Indices, cells: int) -> Cells:
-        return balanced_tree(free, self.features, cells)
+    def _first_cells(self, free: Indices, cells: int) -> Plan:
+        return Plan(balanced_tree(free, self.features, cells), None)
 
-    def _later_cells(self, rows: Indices, y: Floats, free: Indices, cells: int) -> Cells:
+    def _later_cells(self, rows: Indices, y: Floats, free: Indices, cells: int) -> Plan:
         p = self._class_chances(rows, y)[free].astype(np.float64)
         best, top = p.argmax(axis=1), p.max(axis=1)
         u = np.sqrt(np.maximum(1 - (p * p).sum(axis=1), 1e-9))
-        return runs_of_equal_mass(free, top - 2.0 * best, 0.7 * u / u.sum() + 0.3 / len(free), cells)
+        return Plan(runs_of_equal_mass(free, top - 2.0 * best, 0.7 * u / u.sum() + 0.3 / len(free), cells), None)
 
     def _class_chances(self, rows: Indices, y: Floats) -> Matrix:
         """(N, K + 1) chances of no class and of each class, from the labelled rows; rows without any class chance are
@@ -205,6 +205,10 @@ class GroupBySampler(AsdSampler):
         return pool[np.array(chosen, np.int64)]
 
     # the estimate
+
+    def _shares(self, complete: list[int]) -> list[Floats]:
+        """By the waves' numbers of draws: nothing says what chance a labelled row would have had without its label."""
+        return self._by_draws(complete)
 
     def _predictions(self, y: Floats, weights: Floats | None, complete: list[int]) -> list[tuple[Floats, Floats]]:
         """As in ASD; for the indicator of a class, or of passing, from one model of all classes for each wave."""
