@@ -50,6 +50,7 @@ def tasks(choice: Choice) -> Iterator[Task]:
                         model,
                         partial(run_uql, held, query, model, choice, settings),
                         seeds=1,
+                        group="peers",
                     )
             for peer in PEERS.values():
                 for setting in peer.settings:
@@ -63,6 +64,7 @@ def tasks(choice: Choice) -> Iterator[Task]:
                             None if reasons[peer.name] else partial(run, peer, query, model, setting, choice),
                             seeds=1,
                             reason=reasons[peer.name],
+                            group="peers",
                         )
 
 

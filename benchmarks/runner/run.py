@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from uql.benchmarks.runner.suite import Choice, Suite, Task, is_offline
 from uql.errors import ConfigError, UQLError
 
 Say = Callable[[str], None]
+Work = Callable[[Suite, Sequence[tuple[Task, int]]], Iterable[Record]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +90,12 @@ def execute(
     resume: bool,
     max_cost: float | None,
     say: Say,
+    work: Work | None = None,
 ) -> Ended:
     """Runs what is to be run and appends a line for each run to `path`.
 
+    Args:
+        work: makes the records of what is left, in any order; by default here, one after the other.
     Raises: ConfigError where the file holds results and `resume` is off.
     """
     done = read(path) if path.exists() else []
@@ -104,29 +108,39 @@ def execute(
     for task in tasks:
         if task.run is None:
             write(path, _record(suite, task, 0, reason=task.reason))
-    usd, runs, problems, told = 0.0, 0, 0, time.monotonic()
     left = list(pending(suite, tasks, seeds, done))
-    for task, seed in left:
-        if max_cost is not None and usd >= max_cost:
-            return Ended(runs, problems, usd, True)
-        record = _run(suite, task, seed)
+    usd, runs, problems, told = 0.0, 0, 0, time.monotonic()
+    if not left or (max_cost is not None and max_cost <= 0):
+        return Ended(0, 0, 0.0, bool(left))
+    records = iter((work or one_by_one)(suite, left))
+    for record in records:
         write(path, record)
         runs += 1
         problems += bool(record.problem)
         usd += record.usd or 0.0
         if max_cost is not None and record.usd is None:
             raise ConfigError(
-                f"the price of {task.model} is unknown, so --max-cost cannot be kept",
+                f"the price of {record.model} is unknown, so --max-cost cannot be kept",
                 code="UQL402",
                 help="leave it out",
             )
         if time.monotonic() - told > 5 or runs == len(left):
             told = time.monotonic()
-            say(f"{runs:,} of {len(left):,} runs; last: {task.table}, {task.system}, {task.query}, {task.model}")
+            last = f"{record.table}, {record.system}, {record.query}, {record.model}"
+            say(f"{runs:,} of {len(left):,} runs; last: {last}")
+        if max_cost is not None and usd >= max_cost and runs < len(left):
+            return Ended(runs, problems, usd, True)
     return Ended(runs, problems, usd, False)
 
 
-def _run(suite: Suite, task: Task, seed: int) -> Record:
+def one_by_one(suite: Suite, left: Iterable[tuple[Task, int]]) -> Iterator[Record]:
+    """Runs in this process, in the order given."""
+    for task, seed in left:
+        yield ran(suite, task, seed)
+
+
+def ran(suite: Suite, task: Task, seed: int) -> Record:
+    """One run; its record says what kept it from an answer."""
     assert task.run is not None
     began = time.perf_counter()
     try:

@@ -60,6 +60,11 @@ class Task:
     calls: int = 0  # of one run, at most
     worst: float = 0.0  # the quality of a run without an answer
     reason: str = ""
+    group: str = ""  # tasks of one group share files that one process at a time can hold; by default those of one query
+
+    @property
+    def shared(self) -> str:
+        return self.group or self.query
 
 
 @dataclass(frozen=True, slots=True)

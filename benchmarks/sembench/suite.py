@@ -42,7 +42,7 @@ def scenario(name: str, choice: Choice, model: str) -> Scenario:
 def tasks(choice: Choice) -> Iterator[Task]:
     """A task for each query, system and model, and one that looks at the data."""
     if not choice.queries:
-        yield Task("data", "uql", "movie_reviews", "none", partial(facts, choice.data), seeds=1)
+        yield Task("data", "uql", "movie_reviews", "none", partial(facts, choice.data), seeds=1, group="sembench")
     for model in choice.models or tuple(MODELS):
         for name in SCENARIOS:
             held = scenario(name, choice, model)
@@ -57,6 +57,7 @@ def tasks(choice: Choice) -> Iterator[Task]:
                             partial(run, held, query, model, choice, settings),
                             settings,
                             SEEDS if system == "uql" and is_simulated(model) else 1,
+                            group="sembench",  # a process that begins writes the label tables anew
                         )
 
 

@@ -33,7 +33,9 @@ def tasks(choice: Choice) -> Iterator[Task]:
                     reason = f"not run beyond {stage.most:,} rows"
                     yield Task("speed", "uql", query, "none", settings={"rows": size}, seeds=1, reason=reason)
                 else:
-                    yield Task("speed", "uql", query, "none", partial(measure, stage, size), {"rows": size}, 1)
+                    yield Task(
+                        "speed", "uql", query, "none", partial(measure, stage, size), {"rows": size}, 1, group="speed"
+                    )
 
 
 def measure(stage: Stage, rows: int, seed: int = 0) -> Measured:

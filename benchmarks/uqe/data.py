@@ -149,6 +149,15 @@ class World:
 
     def truth(self, condition: Condition) -> Flags:
         """(N,) the labels' answer to a condition."""
+        if condition.name not in self._truths:
+            self._truths[condition.name] = self._truth(condition)
+        return self._truths[condition.name]
+
+    @cached_property
+    def _truths(self) -> dict[str, Flags]:
+        return {}
+
+    def _truth(self, condition: Condition) -> Flags:
         with duckdb.connect() as con:
             con.sql(f"SELECT * FROM '{self.labels}'").create("labels")
             held = {row[0] for row in con.execute(condition.truth_sql).fetchall()}

@@ -58,7 +58,15 @@ def tasks(choice: Choice) -> Iterator[Task]:
     models = choice.models or ("labels", "labels-5", "labels-10", "local")
     for condition in CONDITIONS:
         if choice.wants("uql", condition.name):
-            yield Task("table 4", "uql", condition.name, "none", partial(shares, condition, choice), seeds=1)
+            yield Task(
+                "table 4",
+                "uql",
+                condition.name,
+                "none",
+                partial(shares, condition, choice),
+                seeds=1,
+                group=condition.source,
+            )
     for model in models:
         yield from _counts(choice, model)
         yield from _finds(choice, model)
@@ -118,6 +126,7 @@ def _counts(choice: Choice, model: str) -> Iterator[Task]:
             budget,
             worst=1.0,
             reason=reason,
+            group=condition.source,
         )
 
 
@@ -141,6 +150,7 @@ def _finds(choice: Choice, model: str) -> Iterator[Task]:
             seeds,
             0 if system == "mips" else budget,
             reason=reason,
+            group=condition.source,
         )
 
 
@@ -167,6 +177,7 @@ def _groups(choice: Choice, model: str) -> Iterator[Task]:
                 budget + uniform.TAXONOMY_ROWS,
                 worst=1.0,
                 reason=reason,
+                group=grouping.source,
             )
     for name in ("abcd_account_access_type", "abcd_single_item_type"):
         if choice.wants("uql", name):
@@ -190,6 +201,7 @@ def _curves(choice: Choice) -> Iterator[Task]:
             SIMULATED_SEEDS // 4,
             calls,
             reason=reason,
+            group=condition.source,
         )
     imdb = CONDITIONS[0]
     for budget in BUDGETS:
@@ -205,6 +217,7 @@ def _curves(choice: Choice) -> Iterator[Task]:
                 _settings(choice, budget),
                 SIMULATED_SEEDS // 4,
                 2 * budget,
+                group=imdb.source,
             )
 
 

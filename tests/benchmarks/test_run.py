@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from uql.benchmarks.runner import compare, pictures, suites
+from uql.benchmarks.runner import compare, parallel, pictures, suites
 from uql.benchmarks.runner import run as runner
 from uql.benchmarks.runner.records import Measured, read
 from uql.benchmarks.runner.report import markdown_table
@@ -80,6 +80,26 @@ def test_a_killed_run_keeps_what_was_done(tmp_path):
 def test_max_cost_stops_before_the_next_run(tmp_path):
     ended = executed(suite(task()), tmp_path / "r.jsonl", max_cost=0.15)
     assert (ended.runs, ended.limit) == (2, True)
+
+
+def test_processes_share_the_runs_by_group_and_give_the_same_results(tmp_path):
+    tasks = [task(query=q, group=g) for q, g in (("a", "one"), ("b", "two"), ("c", "one"), ("d", "three"))]
+    left = list(runner.pending(suite(*tasks), tasks, None, []))
+    first, second = parallel.shares(tasks, left, 2)
+    assert sorted(first + second) == [(i, seed) for i in range(4) for seed in range(3)]
+    assert {i for i, _ in first} == {0, 2} and {i for i, _ in second} == {1, 3}
+    assert [seed for _, seed in first] == sorted(seed for _, seed in first), "some of everything comes first"
+
+
+def test_a_suite_run_in_two_processes_writes_what_one_writes(tmp_path):
+    found = suites.find("speed")
+    choice = replace(CHOICE, queries=("parse",), rows=1000, work=tmp_path)
+    tasks = runner.tasks_of(found, choice, offline=True)
+    path = tmp_path / "r.jsonl"
+    work = parallel.Processes(2, choice, True, tasks)
+    ended = runner.execute(found, tasks, path, seeds=None, resume=False, max_cost=None, say=lambda _: None, work=work)
+    assert (ended.runs, ended.problems) == (1, 0)
+    assert [(r.suite, r.query, r.seed) for r in read(path)] == [("speed", "parse, 1,000", 0)]
 
 
 def test_an_answer_that_cannot_be_had_is_the_worst_one(tmp_path):

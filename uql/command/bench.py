@@ -58,12 +58,16 @@ def run_(
         Path | None, typer.Option(help="Folder of the data; by default $UQL_DATA or ../shared/data.")
     ] = None,
     work: Annotated[Path | None, typer.Option(help="Where label tables and vectors are kept.")] = None,
+    jobs: Annotated[
+        int, typer.Option("-j", "--jobs", min=1, help="Processes; runs over one data set stay in one.")
+    ] = 1,
 ) -> None:
     """Run a suite and append a line for each run to the results file."""
 
     def run() -> int:
         from uql.benchmarks.runner import run as runner
         from uql.benchmarks.runner import suites
+        from uql.benchmarks.runner.parallel import Processes
         from uql.benchmarks.runner.records import read
         from uql.benchmarks.runner.suite import Choice
 
@@ -94,7 +98,14 @@ def run_(
             print(f"{planned.runs:,} runs to do, {planned.done:,} done, at most {planned.calls:,} calls; {path}")
             return Code.OK
         ended = runner.execute(
-            found, tasks, path, seeds=seeds, resume=resume, max_cost=max_cost, say=lambda text: narrate(text)
+            found,
+            tasks,
+            path,
+            seeds=seeds,
+            resume=resume,
+            max_cost=max_cost,
+            say=lambda text: narrate(text),
+            work=Processes(jobs, choice, offline, tasks) if jobs > 1 else None,
         )
         missing = f", {planned.missing} tasks cannot be run" if planned.missing else ""
         narrate(f"{ended.runs:,} runs, {ended.problems:,} without an answer{missing}, {ended.usd:.4f} USD: {path}")
