@@ -159,6 +159,69 @@ def chat(body: dict[str, Any], headers: dict[str, str]) -> Any:
     return chat_reply(json.dumps(value_for(schema["schema"], text)), tokens=bool(body.get("logprobs")))
 
 
+RESPONSE_KEYS = {
+    "model",
+    "instructions",
+    "input",
+    "max_output_tokens",
+    "store",
+    "temperature",
+    "text",
+    "include",
+    "top_logprobs",
+    "reasoning",
+}
+
+
+def response_reply(parts: list[dict[str, Any]], status: str = "completed", **more: Any) -> dict[str, Any]:
+    """A response that says these parts, after an item of reasoning."""
+    output = [{"type": "reasoning", "id": "r", "summary": []}]
+    if parts:
+        output.append({"type": "message", "id": "m", "role": "assistant", "status": status, "content": parts})
+    usage = {
+        "input_tokens": 25,
+        "output_tokens": 9,
+        "total_tokens": 34,
+        "output_tokens_details": {"reasoning_tokens": 4},
+    }
+    return {"id": "resp", "object": "response", "created_at": 1, "model": "m", "status": status, "error": None,
+            "incomplete_details": None, "output": output, "usage": usage, **more}  # fmt: skip
+
+
+def responses(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    """OpenAI's responses: refuses unknown parameters, parts of other protocols, schemas that are not strict, tiny caps."""
+    if not headers.get("authorization", "").startswith("Bearer "):
+        return 401, {"error": {"message": "no key", "code": "invalid_api_key"}}
+
+    def bad(message: str) -> Any:
+        return 400, {"error": {"message": message, "type": "invalid_request_error"}}
+
+    wrong = set(body) - RESPONSE_KEYS
+    if wrong or body["store"] is not False or body["max_output_tokens"] < 16:
+        return bad(f"unknown parameter {wrong}")
+    (item,) = body["input"]
+    kinds = {part["type"] for part in item["content"]}
+    if item["role"] != "user" or not kinds <= {"input_text", "input_image"}:
+        return bad(f"input of {kinds}")
+    for part in item["content"]:
+        if part["type"] == "input_image" and not (part["image_url"].startswith("data:image/") and part["detail"]):
+            return bad("an image is a URL with a detail")
+    text = row_text(item["content"][0]["text"])
+    form = body.get("text", {}).get("format")
+    said = f"a text about {len(text)}"
+    if form is not None:
+        if form["type"] != "json_schema" or not form["strict"] or not form["name"] or not strict(form["schema"]):
+            return bad("schema is not strict")
+        said = json.dumps(value_for(form["schema"], text))
+    told = "message.output_text.logprobs" in body.get("include", ())
+    if told != ("top_logprobs" in body):
+        return bad("top_logprobs without include")
+    steps = chat_reply(said, tokens=True)["choices"][0]["logprobs"]["content"] if told else []
+    if "refuse" in text:
+        return response_reply([{"type": "refusal", "refusal": "I cannot."}])
+    return response_reply([{"type": "output_text", "text": said, "annotations": [], "logprobs": steps}])
+
+
 def decisions(body: dict[str, Any], headers: dict[str, str]) -> Any:
     """OpenAI's Decisions endpoint; a row that says "refuse" has its first question refused."""
     if set(body) - {"model", "input", "questions"} or not 1 <= len(body["questions"]) <= 400:

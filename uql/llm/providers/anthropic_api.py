@@ -121,7 +121,7 @@ class Anthropic:
     async def _write(self, question: Write, request: Request, usage: Usage) -> Answer:
         schema = None if question.schema is None else json.loads(question.schema)
         said = await self._message(
-            write.prompt(question, request.row, request.seed), Row(), question.max_tokens, schema, usage
+            write.prompt(question, request.row, request.seed), request.row, question.max_tokens, schema, usage
         )
         return Answer(problem=said) if isinstance(said, Problem) else write.read(said, question)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,7 +32,7 @@ from uql.llm.providers.base import (
     RowsRequest,
     Usage,
 )
-from uql.llm.providers.chat import cut, parts, rows_output_at_most, tokens_at_most, with_probabilities
+from uql.llm.providers.chat import cut, output_at_most, parts, rows_output_at_most, tokens_at_most, with_probabilities
 from uql.llm.providers.openai_client import client, learnt
 from uql.llm.providers.said import Said, completion, formed
 from uql.llm.providers.wire import call, posted
@@ -44,7 +45,8 @@ _probed: dict[tuple[str, str], Capabilities] = {}
 PROBE_TOKENS = 400
 WHITE = "data:image/png;base64,"  # of 8 × 8 pixels
 WHITE += "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFUlEQVR42mP8//8/AzbAxIADDE4JAFbUAw3/dxQWAAAAAElFTkSuQmCC"
-OPTIONAL = ("temperature", "seed", "top_logprobs", "logprobs")  # parameters that a model may refuse
+OPTIONAL = ("temperature", "seed", "top_logprobs", "logprobs", "reasoning_effort")  # parameters that a model may refuse
+REASONING_TOKENS = 4_000  # that a model which reasons may take before its reply, at a low effort
 
 
 def open_provider(rest: str, settings: Settings) -> Compatible:
@@ -102,6 +104,7 @@ class Compatible:
         self._probing = asyncio.Lock()
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
+        self._reasons = False
 
     @property
     def capabilities(self) -> Capabilities:
@@ -113,7 +116,7 @@ class Compatible:
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
         most_in, most_out = tokens_at_most(request)
         probing = 0 if (self.url, self.model) in _probed else PROBE_TOKENS
-        return most_in + probing, most_out + probing
+        return most_in + probing, self._with_room(most_out) + probing
 
     async def aclose(self) -> None:
         await self._client.close()
@@ -150,7 +153,7 @@ class Compatible:
         usage = Usage()
         can = await self._abilities(usage)
         most = rows_output_at_most(request)
-        body: dict[str, Any] = {"max_tokens": most}
+        body: dict[str, Any] = {"max_tokens": self._with_room(most)}
         if can.schema:
             wanted = several.schema(request.questions, len(request.rows), counted=self.is_local)
             body["response_format"] = {
@@ -169,7 +172,7 @@ class Compatible:
         server on this machine finds the row evaluated already."""
         answers = []
         for n, question in enumerate(questions):
-            bound = tokens_at_most(Request((question,), row))[1]
+            bound = output_at_most((question,))
             shown, was_cut = cut(row, can.context, bound)
             if was_cut:
                 usage.warnings.append(f"rows longer than the context of {self.name} were cut at their end")
@@ -194,11 +197,11 @@ class Compatible:
         can: Capabilities,
         usage: Usage,
     ) -> tuple[Answer, ...]:
-        bound = tokens_at_most(Request(questions, row))[1]
-        shown, was_cut = cut(row, can.context, bound)
+        bound = output_at_most(questions)
+        shown, was_cut = cut(row, can.context, self._with_room(bound))
         if was_cut:
             usage.warnings.append(f"rows longer than the context of {self.name} were cut at their end")
-        body: dict[str, Any] = {"max_tokens": bound}
+        body: dict[str, Any] = {"max_tokens": self._with_room(bound)}
         if can.schema:
             body["response_format"] = {
                 "type": "json_schema",
@@ -215,7 +218,7 @@ class Compatible:
 
     async def _write(self, question: Write, request: Request, can: Capabilities, usage: Usage) -> Answer:
         words = write.prompt(question, request.row, request.seed)
-        body: dict[str, Any] = {"max_tokens": question.max_tokens}
+        body: dict[str, Any] = {"max_tokens": self._with_room(question.max_tokens)}
         if question.schema is not None and can.schema:
             body["response_format"] = {
                 "type": "json_schema",
@@ -223,7 +226,7 @@ class Compatible:
             }
         elif question.schema is not None:
             words = replace(words, user=f"{words.user}\n\nAnswer with JSON of this schema: {question.schema}")
-        said = await self._chat(words, [], body, usage)
+        said = await self._chat(words, parts(request.row), body, usage)
         problem = said.problem()
         if problem is not None:
             return Answer(problem=problem)
@@ -239,37 +242,62 @@ class Compatible:
         if shown:
             content = [{"type": "text", "text": words.user}, *shown]
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
-        said = formed(completion, await self._completed(messages, body, usage))
+        said = await self._said(messages, body, usage)
         usage.input_tokens += said.input_tokens
         usage.output_tokens += said.output_tokens
+        if said.finish == "length" and (said.reasoned or not said.text.strip()):
+            self._learn_reasoning()
         return said
 
-    async def _completed(self, messages: Any, body: dict[str, Any], usage: Usage) -> dict[str, Any]:
-        """The reply to a request. A parameter that the model refuses (as reasoning models do) is left out from then on."""
+    async def _said(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> Said:
+        """The reply to a chat completion."""
+
+        def whole(sent: dict[str, Any]) -> dict[str, Any]:
+            return {"model": self.model, "messages": messages, self._limit: sent.pop("max_tokens"), **sent}
+
+        reply = await self._sent("/chat/completions", {"temperature": 0.0, "seed": 0, **body}, whole, usage)
+        return formed(completion, reply)
+
+    async def _sent(
+        self,
+        path: str,
+        wanted: dict[str, Any],
+        whole: Callable[[dict[str, Any]], dict[str, Any]],
+        usage: Usage,
+    ) -> dict[str, Any]:
+        """The reply to a request. A parameter that the model refuses (as reasoning models do) is left out from then on.
+
+        Args:
+            wanted: parameters of a chat completion.
+            whole: makes the endpoint's body from those that are not refused.
+        """
         import openai
 
+        if self._reasons:
+            wanted = {"reasoning_effort": "low", **wanted}
         while True:
-            wanted = {"temperature": 0.0, "seed": 0, **body}
-            wanted[self._limit] = wanted.pop("max_tokens")
             sent = {name: value for name, value in wanted.items() if name not in self._refused}
             usage.requests += 1
             try:
-                whole = {"model": self.model, "messages": messages, **sent}
-                return await posted(
-                    self._client, "/chat/completions", whole, sdk=openai, name=self.name, model=self.model
-                )
+                return await posted(self._client, path, whole(dict(sent)), sdk=openai, name=self.name, model=self.model)
             except CallError as error:
-                named = next(
-                    (
-                        name
-                        for name in OPTIONAL
-                        if error.kind == "bad_request" and name in (error.parameter or error.message)
-                    ),
-                    None,
-                )
+                said = (error.parameter or error.message).replace("reasoning.effort", "reasoning_effort")
+                named = next((name for name in OPTIONAL if error.kind == "bad_request" and name in said), None)
                 if named is None or named not in sent:
                     raise
-                self._refused |= {"logprobs", "top_logprobs"} if named in ("logprobs", "top_logprobs") else {named}
+                self._refuse({"logprobs", "top_logprobs"} if named in ("logprobs", "top_logprobs") else {named})
+
+    def _learn_reasoning(self) -> None:
+        """Hidden reasoning took the place of a reply: from now on there is room for it."""
+        self._reasons = True
+
+    def _refuse(self, names: set[str]) -> None:
+        """Send these parameters no more."""
+        self._refused |= names
+
+    def _with_room(self, bound: int) -> int:
+        """The cap of a reply of at most `bound` tokens: more where the model reasons before it."""
+        return bound + REASONING_TOKENS if self._reasons else bound
 
     async def _abilities(self, usage: Usage) -> Capabilities:
         """What the server can do: asked once with a made-up question, and remembered."""

@@ -1,21 +1,24 @@
 """openai:MODEL, at the vendor's own host.
 
 Predicate, Choice and Score go to the Decisions endpoint where the model has it: up to 400 questions a request, with probabilities and a
-refusal for each question. Everything else is a chat completion with a strict JSON schema and log-probabilities.
+refusal for each question. Everything else is a chat completion with a strict JSON schema, a seed and log-probabilities, or a response
+where the model is not served as a chat: tried once and remembered, or said, as in openai:MODEL?api=responses.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from uql.errors import ConfigError
+from uql.errors import ConfigError, UnknownModelError
 from uql.llm.prices import price_of
 from uql.llm.prompts import choice, predicate
 from uql.llm.prompts.rows import fenced, filled, lines, short
+from uql.llm.providers import remembered, responses
 from uql.llm.providers.base import ROWS_AT_ONCE, Answer, CallError, Capabilities, Limits, Price, Problem, Request, Usage
 from uql.llm.providers.chat import cut, data_urls, tokens_at_most
-from uql.llm.providers.compatible import Compatible
+from uql.llm.providers.compatible import OPTIONAL, Compatible
 from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
+from uql.llm.providers.said import Said, formed, response
 from uql.llm.providers.wire import posted
 from uql.llm.questions import NONE, Choice, Predicate, Question, Row, Score
 from uql.settings import Settings
@@ -31,17 +34,34 @@ DATA = (
 
 def open_provider(rest: str, settings: Settings) -> OpenAI:
     """The vendor's model of a name. Raises AuthError where no key is set."""
-    if not rest:
+    model, _, option = rest.partition("?")
+    if not model:
         raise ConfigError("openai: needs the name of a model, as openai:MODEL", code="UQL402")
+    if option not in ("", "api=chat", "api=responses"):
+        raise ConfigError(
+            f"openai:{model} has no option {option!r}", code="UQL402", help="options: ?api=chat, ?api=responses"
+        )
     key = vendor_key("OPENAI_API_KEY", "OpenAI", offline=settings.offline)
-    return OpenAI(rest, api_key=key, timeout_s=settings.timeout_s, price=price_of("openai", rest, settings))
+    price = price_of("openai", model, settings)
+    return OpenAI(model, api_key=key, timeout_s=settings.timeout_s, price=price, api=option.removeprefix("api="))
 
 
 class OpenAI(Compatible):
-    """One model of the vendor."""
+    """One model of the vendor.
+
+    Args:
+        api: "chat" or "responses"; "": chat completions, and responses where the model is not served there.
+    """
 
     def __init__(
-        self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL, price: Price | None = None
+        self,
+        model: str,
+        *,
+        api_key: str,
+        timeout_s: float = 120.0,
+        url: str = VENDOR_URL,
+        price: Price | None = None,
+        api: str = "",
     ) -> None:
         super().__init__(url, model, api_key=api_key, timeout_s=timeout_s, vendor=True)
         self.name = f"openai:{model}"
@@ -49,6 +69,11 @@ class OpenAI(Compatible):
         self.price = price or price_of("openai", model)
         self.limits = Limits(concurrency=256, adaptive=True)
         self._limit = "max_completion_tokens"
+        learnt = remembered.facts(self.name) if url == VENDOR_URL else {}
+        self._refused = {name for name in learnt.get("refused", ()) if name in OPTIONAL}
+        self._reasons = learnt.get("reasons") is True
+        self._responses = api == "responses" or (not api and learnt.get("api") == "responses")
+        self._settled = bool(api)  # which endpoint it is
 
     @property
     def capabilities(self) -> Capabilities:
@@ -68,6 +93,7 @@ class OpenAI(Compatible):
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
         most_in, most_out = tokens_at_most(request)
+        most_out = self._with_room(most_out)
         return most_in + 40 * len(request.questions), most_out
 
     def _decides(self, question: Question) -> bool:
@@ -98,6 +124,42 @@ class OpenAI(Compatible):
             answers.update(zip(rest, said, strict=True))
         return tuple(answers[n] for n in range(len(questions)))
 
+    async def _said(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> Said:
+        """The reply of the endpoint that serves the model. Sounds go to chat completions, which alone take them."""
+        content = messages[1]["content"]
+        sounds = isinstance(content, list) and any(part["type"] == "input_audio" for part in content)
+        if not self._responses or sounds:
+            try:
+                said = await super()._said(messages, body, usage)
+            except (CallError, UnknownModelError) as error:
+                if (self._settled and not self._responses) or sounds or not _wants_responses(error):
+                    raise
+            else:
+                self._settled = True
+                return said
+            self._responses = self._settled = True
+            self._remember()
+
+        def whole(sent: dict[str, Any]) -> dict[str, Any]:
+            return {"model": self.model, **responses.body(messages, sent)}
+
+        reply = await self._sent(responses.PATH, {"temperature": 0.0, **body}, whole, usage)
+        return formed(response, reply)
+
+    def _refuse(self, names: set[str]) -> None:
+        super()._refuse(names)
+        self._remember()
+
+    def _learn_reasoning(self) -> None:
+        super()._learn_reasoning()
+        self._remember()
+
+    def _remember(self) -> None:
+        """Keep what was learnt of the model for later processes."""
+        if self.url == VENDOR_URL:
+            api = "responses" if self._responses else ""
+            remembered.keep_facts(self.name, {"refused": sorted(self._refused), "reasons": self._reasons, "api": api})
+
     async def _decide(self, questions: list[Question], row: Row, seed: int, usage: Usage) -> list[Answer]:
         import openai
 
@@ -118,6 +180,12 @@ class OpenAI(Compatible):
         except (KeyError, TypeError, ValueError) as error:
             raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
         return [_read(q, said.get(f"q{n + 1}")) for n, q in enumerate(questions)]
+
+
+def _wants_responses(error: Exception) -> bool:
+    """Does the vendor say that the model is not served as a chat?"""
+    said = str(error).lower()
+    return any(words in said for words in ("v1/responses", "responses api", "not a chat model", "responses endpoint"))
 
 
 def _asked(n: int, question: Question, row: Row) -> dict[str, Any]:

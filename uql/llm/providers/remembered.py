@@ -6,9 +6,11 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 from uql.llm.ledger import default_path
 from uql.llm.providers.base import Capabilities
@@ -24,21 +26,32 @@ def file() -> Path:
 
 def load(name: str, now: float | None = None) -> Capabilities | None:
     """What the server and model of a name could do; None where it was never tried, or too long ago."""
-    held = _all().get(name)
-    if not isinstance(held, dict) or (time.time() if now is None else now) - held.get("at", 0.0) > KEPT_S:
-        return None
+    held = facts(name, now)
     known = {field.name for field in fields(Capabilities)}
-    return Capabilities(**{key: value for key, value in held.items() if key in known})
+    return Capabilities(**{key: value for key, value in held.items() if key in known}) if held else None
 
 
 def save(name: str, can: Capabilities) -> None:
     """Keep what a server can do. Where the folder cannot be written, it is tried again by the next process."""
+    keep_facts(name, asdict(can))
+
+
+def facts(name: str, now: float | None = None) -> dict[str, Any]:
+    """What else is known of a server and model, empty where nothing is, or since too long."""
+    held = _all().get(name)
+    if not isinstance(held, dict) or (time.time() if now is None else now) - held.get("at", 0.0) > KEPT_S:
+        return {}
+    return held
+
+
+def keep_facts(name: str, told: Mapping[str, Any]) -> None:
+    """Keep plain values about a server and model instead of what was kept."""
     path = file()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, made = tempfile.mkstemp(prefix=f".{FILE}.", dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump({**_all(), name: {**asdict(can), "at": time.time()}}, stream, indent=1)
+            json.dump({**_all(), name: {**told, "at": time.time()}}, stream, indent=1)
         os.replace(made, path)
 
 
