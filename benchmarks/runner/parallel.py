@@ -107,7 +107,10 @@ def _work(name: str, choice: Choice, offline: bool, part: Sequence[Place], answe
     try:
         suite = find(name)
         tasks = tasks_of(suite, choice, offline=offline)
+        parent = multiprocessing.parent_process()
         for i, seed in part:
+            if parent is not None and not parent.is_alive():  # it was killed: nobody writes down what is found
+                return
             answers.put(ran(suite, tasks[i], seed))
     except UQLError as error:
         answers.put(Ended(str(error)))

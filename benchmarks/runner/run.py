@@ -56,6 +56,8 @@ def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
         )
     chosen = []
     for task in suite.tasks(choice):
+        if choice.tables and task.table not in choice.tables:
+            continue
         if offline and task.run is not None and not is_offline(task.model):
             task = replace(task, run=None, reason="the model is elsewhere")
         chosen.append(task)

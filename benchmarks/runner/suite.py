@@ -37,6 +37,7 @@ class Choice:
     systems: tuple[str, ...] = ()  # empty: all
     models: tuple[str, ...] = ()  # empty: those of the suite
     queries: tuple[str, ...] = ()  # by the beginning of their name
+    tables: tuple[str, ...] = ()
     rows: int | None = None  # at most so many random rows of a table
     reduced: bool = False  # the short form of a suite
     max_cost: float | None = None

@@ -138,6 +138,7 @@ def image_features(
     cache_dir: Path | None = None,
     embedder: Embedder | None = None,
     progress: Progress | None = None,
+    made: dict[bytes, TableFeatures] | None = None,
 ) -> TableFeatures:
     """The features of N images, which come some at a time, so that they need not be in memory at once.
 
@@ -148,6 +149,7 @@ def image_features(
         embedder: of the run's texts; where it is multimodal it embeds the images too, and texts can be compared with
         them.
         progress: called with (images done, images to embed) of a chunk.
+        made: features by the hashes of all images, kept by the caller: those of the same images are made once.
     """
     used = image_embedder(embedder)
     if used is None:
@@ -158,13 +160,23 @@ def image_features(
         folder = cache_dir / blake2b(f"{key} (images)".encode(), digest_size=8).hexdigest() / folder_name(used.name)
     cache = VectorCache(folder, used.name)
     vectors: list[Half] = []
+    all_of = blake2b(f"{key} {used.name}".encode(), digest_size=16)
     for part in images:
         hashes = image_hashes(part)
+        all_of.update(hashes.tobytes())
         first, index = distinct(hashes)
         once = cache.vectors([part[i] for i in first], hashes[first], used, progress)
         vectors.append(np.asarray(once)[index])
     if not vectors:
         return TableFeatures(np.zeros((0, 0), np.float32), ())
+    if made is None:
+        return _stacked(vectors, used, embedder)
+    if all_of.digest() not in made:
+        made[all_of.digest()] = _stacked(vectors, used, embedder)
+    return made[all_of.digest()]
+
+
+def _stacked(vectors: list[Half], used: ImageEmbedder, embedder: Embedder | None) -> TableFeatures:
     every = np.concatenate(vectors)
     rows = np.arange(len(every), dtype=np.int64)
     if isinstance(used, Multimodal) and embedder is not None:

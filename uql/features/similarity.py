@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.features.embedder import Matrix
-from uql.features.table import Block, TableFeatures
+from uql.features.table import TableFeatures
 
 WEIGHT = 0.35  # of a standardised similarity column, where rows have a mean squared norm of 1
 
@@ -35,27 +35,30 @@ def with_similarity(
     Source: example rows as in Gao et al. (2022), HyDE.
     """
     n = len(features.matrix)
-    first = features.blocks[:1]
-    columns = [_standard(_mean_cosine(first, [condition], n))]
+    near, away = [], []
+    meets = np.zeros(n, np.float32)
+    for i, block in enumerate(features.blocks):
+        asked = (
+            [condition] if i == 0 else []
+        )  # all texts at once: a block's rows are made float32 and measured anew each time
+        if asked or yes:
+            found = block.cosines([*asked, *yes, *(no if yes else ())])
+            if asked:
+                meets, found = found[:, 0], found[:, 1:]
+            if yes:
+                near.append(found[:, : len(yes)].mean(axis=1))
+                away.append(found[:, len(yes) :].mean(axis=1) if no else near[-1])
+    columns = [_standard(meets)]
     prior = columns[0].copy()
     if yes:
-        near = [_mean_cosine((block,), yes, n) for block in features.blocks]
         columns.append(_standard(sum(map(_standard, near), np.zeros(n, np.float32))))
         prior = columns[1] + 0.5 * columns[0]
         if no:
-            away = [a - _mean_cosine((block,), no, n) for a, block in zip(near, features.blocks, strict=True)]
-            columns.append(_standard(sum(map(_standard, away), np.zeros(n, np.float32))))
+            apart = [a - b for a, b in zip(near, away, strict=True)]
+            columns.append(_standard(sum(map(_standard, apart), np.zeros(n, np.float32))))
             prior = prior + columns[2]
     matrix = np.concatenate([features.matrix, WEIGHT * np.stack(columns, axis=1)], axis=1)
     return np.ascontiguousarray(matrix, np.float32), prior.astype(np.float64)
-
-
-def _mean_cosine(blocks: Sequence[Block], texts: Sequence[str], n: int) -> Matrix:
-    """(N,) the mean cosine of each row with the texts, in one block; zeros where there is none."""
-    if not blocks:
-        return np.zeros(n, np.float32)
-    out: Matrix = blocks[0].cosines(texts).mean(axis=1)
-    return out
 
 
 def _standard(column: Matrix) -> Matrix:

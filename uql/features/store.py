@@ -29,6 +29,7 @@ class FeatureStore:
     ) -> None:
         self.cache_dir, self.embedder, self.progress = cache_dir, embedder, progress
         self._made: dict[str, tuple[Sequence[str | None], TableFeatures]] = {}
+        self._seen: dict[str, dict[bytes, TableFeatures]] = {}
 
     def table(self, texts: Sequence[str | None], key: str) -> TableFeatures:
         """The features of these texts; `key` names the table and the columns they come from."""
@@ -41,7 +42,13 @@ class FeatureStore:
 
     def images(self, images: Iterable[Sequence[bytes | None]], key: str) -> TableFeatures:
         """The features of a column of images, which come in chunks; `key` names the table and the column."""
-        return image_features(images, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress)
+        made = self._seen.setdefault(key, {})
+        found = image_features(
+            images, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress, made=made
+        )
+        if len(made) > 1:  # of each column the images seen last are kept
+            del made[next(iter(made))]
+        return found
 
     def query(
         self,
