@@ -10,7 +10,7 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +106,31 @@ def hash_of(answer: Any) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
+PARTS = ("uql", "uql.compiler", "uql.kernels", "uql.sampling")  # of the engine
+
+
+@lru_cache(maxsize=1)
+def source() -> str:
+    """Ten hexadecimal digits of the engine's own source: a version that is being worked on is not one program."""
+    digest = hashlib.blake2b(digest_size=5)
+    for part in PARTS:
+        (folder,) = (Path(path) for path in import_module(part).__path__)
+        for file in sorted(folder.rglob("*.py")):
+            digest.update(file.relative_to(folder).as_posix().encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
     """Of this program, of Python, of the packages that can move a number, and the processors of the machine."""
     import uql
 
-    found = {"uql": uql.__version__, "python": platform.python_version(), "cpus": str(os.cpu_count())}
+    found = {
+        "uql": uql.__version__,
+        "source": source(),
+        "python": platform.python_version(),
+        "cpus": str(os.cpu_count()),
+    }
     for package in PACKAGES:
         try:
             found[package] = metadata.version(package)
