@@ -15,6 +15,7 @@ from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
 from uql.errors import BudgetError
 from uql.kernels import judged
 from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.corrected import Correction, audited
 from uql.kernels.duck import quote
 from uql.kernels.exact import exactly
 from uql.kernels.memberships import each, many_of, memberships
@@ -61,7 +62,8 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
                 return False
         return bool(group_codes)
 
-    checked = await judged.audit(block, relation, ctx)
+    condition = audited(block, calls) if ctx.settings.audit is not None else None
+    checked = await judged.audit(block, condition, relation, ctx)
     sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size), reached)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
@@ -229,15 +231,21 @@ def _estimated(
         representatives = np.array([m.row for m in found_in], dtype=np.int64)
         labels = [m.labels for m in found_in]
     confident = len(parts)
+    correct = None if checked is None else Correction.of(checked, block, calls, codes, relation, ctx)
+    if checked is not None:
+        _note_audit(checked, codes is not None, ctx)
     for code, asked in parts:
         measure = _Measure(sampled, asked, weights, code, codes is not None, bool(block.keys), ctx.settings.confidence)
         for call in calls:
             found = measure.call(call)
-            if checked is not None and not block.keys and _counts_rows(call):
-                found = _corrected(found, relation.n, checked, ctx)
+            if correct is not None:
+                found = correct.call(call, found, measure.counted(call), code)
             groups.estimates[call].append(found)
         for quotient, (top, bottom) in quotients.items():
-            groups.ratios[quotient].append(measure.quotient(top, bottom))
+            share = measure.quotient(top, bottom)
+            if correct is not None:
+                share = correct.quotient(top, bottom, share, measure.counted(bottom), code)
+            groups.ratios[quotient].append(share)
         inside = asked.group[asked.at] == code if block.keys else np.ones(len(asked.at), bool)
         groups.members.append(passing[inside])
     extra: dict[str, NDArray[np.float64]] = {"__g": np.arange(confident, dtype=np.float64)}
@@ -250,22 +258,13 @@ def _estimated(
     return groups
 
 
-def _counts_rows(call: Call) -> bool:
-    """Is it COUNT(*), of every row that passes?"""
-    star = not call.args or isinstance(call.args[0], Star)
-    return call.name == "count" and star and call.filter is None and not call.distinct
-
-
-def _corrected(found: Estimate, n: int, checked: Audit, ctx: Context) -> Estimate:
-    """The number of rows that are, from the number that the model says yes to and its errors on the judged rows."""
-    from uql.sampling.errors import corrected
-
-    said = "?" if found.value is None else f"{found.value:,.0f}"
+def _note_audit(checked: Audit, grouped: bool, ctx: Context) -> None:
+    """What the judged rows say of the model."""
     ctx.notes.append(
-        f"the model says yes to {said} rows; corrected by {checked.yes + checked.no:,} judged rows, of which it found "
-        f"{checked.hits} of {checked.yes} and took {checked.false_alarms} of {checked.no} others for one"
+        f"corrected by {checked.yes + checked.no:,} judged rows, of which the model found {checked.hits} of {checked.yes} "
+        f"and took {checked.false_alarms} of {checked.no} others for one"
+        + ("; the same share of errors is assumed in every group" if grouped else "")
     )
-    return corrected(found, n, checked)
 
 
 def _group_table(
@@ -409,6 +408,10 @@ class _Measure:
         if call.name == "count":
             return self.sampler.total(self._count(call), (0.0, 1.0), **self._keywords())
         return self.sampler.total(self._sum(call), None, **self._keywords(call))
+
+    def counted(self, call: Call) -> Estimate:
+        """The number of rows that count for an aggregate: those with a value."""
+        return self.sampler.total(self._count(call), (0.0, 1.0), **self._keywords())
 
     def _mean(self, call: Call) -> Estimate:
         """AVG, as a ratio of sums. Numbers that happen to be 0 and 1 in the sample are no shares: they are moved by 1 and back."""

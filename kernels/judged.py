@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.physical import Block
+from uql.compiler.physical import Block, Stage
 from uql.compiler.syntax import Column
+from uql.compiler.virtual import VirtualColumn
 from uql.errors import DataError
 from uql.kernels import sem_filter
 from uql.kernels.base import Context, Relation, Rids, need
@@ -55,21 +56,31 @@ def columns_read(block: Block) -> tuple[Column, ...]:
     return tuple(dict.fromkeys(found))
 
 
-async def audit(block: Block, relation: Relation, ctx: Context) -> Audit | None:
-    """How the model's answers to the WHERE compare with the judged rows; None without `audit` or without a WHERE that a
-    model decides alone. A call a row, as any other. Raises BudgetError (UQL401) where those do not fit."""
+async def audit(block: Block, condition: VirtualColumn | None, relation: Relation, ctx: Context) -> Audit | None:
+    """How the model's answers to `condition`, or to the WHERE where it is None, compare with the judged rows.
+
+    None without `audit`, or where the model says nothing. A call a row, as any other. Raises BudgetError (UQL401) where
+    those do not fit."""
     from uql.sampling.errors import Audit
 
     name = ctx.settings.audit
-    if name is None or block.formula is None or not all(leaf.semantic for leaf in block.formula.leaves):
+    if name is None or (condition is None and block.formula is None):
         return None
-    rows, truth = judged(name, "audit", columns_read(block), relation, ctx)
+    stages = block.filter_stages if condition is None else (Stage((condition,)),)
+    columns = columns_read(block) if condition is None else tuple(dict.fromkeys((*condition.reads, *condition.holes)))
+    rows, truth = judged(name, "audit", columns, relation, ctx)
     rids: Rids = np.arange(rows.n, dtype=np.int64)
-    need(ctx, rows.calls(block.filter_stages), f"the model's answers about the {rows.n:,} rows of audit = '{name}'")
-    said = await sem_filter.truth(block.formula, block.filter_stages, rids, rows, ctx)
-    known = said.yes | said.no
+    need(ctx, rows.calls(stages), f"the model's answers about the {rows.n:,} rows of audit = '{name}'")
+    if condition is None:
+        assert block.formula is not None
+        said = await sem_filter.truth(block.formula, stages, rids, rows, ctx)
+        positive, known = said.yes, said.yes | said.no
+    else:
+        await rows.ask(stages[0], rids, ctx)
+        known = rows.asked[condition.id] & ~rows.failed[condition.id]
+        positive = known & (rows.values[condition.id] == True)  # noqa: E712 - an array of objects
     yes, no = known & truth, known & ~truth
-    return Audit(int(yes.sum()), int((said.yes & yes).sum()), int(no.sum()), int((said.yes & no).sum()))
+    return Audit(int(yes.sum()), int((positive & yes).sum()), int(no.sum()), int((positive & no).sum()))
 
 
 def own_examples(columns: Sequence[Column], relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:

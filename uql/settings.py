@@ -39,7 +39,7 @@ class Settings:
     method: str | None = None  # sampler by name; None: the engine's choice
     strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
     examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own
-    audit: str | None = None  # a table of rows that a person judged: COUNT(*) is corrected by the errors on them
+    audit: str | None = None  # a table of rows that a person judged: counts, sums, means and shares are corrected by the errors on them
     describe: bool = True  # let the model describe columns that have no comment, once
     concurrency: int | None = None  # requests in flight; None: the provider's own
     rows_per_request: Rows = (

@@ -43,10 +43,62 @@ def test_judged_rows_count_in_the_budget_and_are_asked_before_the_sample(large):
         small.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (audit = 'judged')").fetchall()
 
 
-def test_groups_and_sums_are_left_as_the_model_says(large):
-    con = with_judged(large, 0.0, n=40, budget="all")
-    result = con.uql(f"SELECT film, COUNT(*) AS n FROM reviews WHERE {POSITIVE} GROUP BY film WITH (audit = 'judged')")
-    assert {e.method for e in result.estimates["n"]} == {"exact"}
+WHERE = f"WHERE {POSITIVE} AND text IS NOT NULL"
+
+
+def test_sums_and_means_beside_a_count_and_by_a_stored_column_are_corrected(large):
+    con = with_judged(large, 0.2, budget="all")
+    query = f"SELECT id % 2 AS odd, COUNT(*) AS n, SUM(id) AS s, AVG(id) AS a FROM reviews {WHERE} GROUP BY odd ORDER BY odd"
+    found = con.uql(f"{query} WITH (audit = 'judged')").estimates
+    raw = con.uql(query).estimates
+    truth = large.truth(
+        "SELECT id % 2, COUNT(*), SUM(id), AVG(id) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL GROUP BY 1 ORDER BY 1"
+    )
+    for g, row in enumerate(truth):
+        for name, wanted in zip(("n", "s", "a"), row[1:], strict=True):
+            one = found[name][g]
+            assert one.method == "rogan-gladen" and not one.exact and one.low <= float(wanted) <= one.high
+            assert one.high - one.low < 0.6 * float(wanted) and one.value != raw[name][g].value
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        f"COUNT(*) FILTER (WHERE {POSITIVE}) * 1.0 / COUNT(*)",
+        f"AVG(CASE WHEN {POSITIVE} THEN 1 ELSE 0 END)",
+        f"1 / (COUNT(*) * 1.0 / COUNT(*) FILTER (WHERE {POSITIVE}))",
+    ],
+)
+def test_a_share_of_a_condition_is_corrected(large, item):
+    con = with_judged(large, 0.2, budget="all")
+    result = con.uql(f"SELECT {item} AS s FROM reviews WHERE text IS NOT NULL WITH (audit = 'judged')")
+    truth = float(large.truth("SELECT AVG((sentiment = 'pos')::INT) FROM r WHERE text IS NOT NULL")[0][0])
+    said = float(con.uql(f"SELECT {item} AS s FROM reviews WHERE text IS NOT NULL").fetchall()[0][0])
+    found = float(result.fetchall()[0][0])
+    assert found != said and abs(found - truth) < 0.1
+    if not item.startswith("1 /"):
+        estimate = result.estimates["s"]
+        assert estimate.method == "rogan-gladen" and estimate.low <= truth <= estimate.high
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        (f"SELECT MAX(id) FROM reviews {WHERE}", "MAX"),
+        (f'SELECT AVG("the number of stars"::INTEGER) FROM reviews {WHERE}', "reads"),
+        (f'SELECT "the film" AS f, COUNT(*) FROM reviews {WHERE} GROUP BY f', "groups"),
+        (f"SELECT COUNT(*) FROM reviews WHERE {POSITIVE} OR id < 5", "mixes"),
+        (
+            f'SELECT COUNT(*) FILTER (WHERE {POSITIVE}), COUNT(*) FILTER (WHERE "it is about the plot") FROM reviews',
+            "one",
+        ),
+    ],
+)
+def test_what_judged_rows_do_not_correct_is_refused_before_a_call(large, query, named):
+    con = with_judged(large, 0.0, n=40, budget=200)
+    with pytest.raises(DataError, match=named) as error:
+        con.uql(f"{query} WITH (audit = 'judged')").fetchall()
+    assert error.value.code == "UQL518" and "leave audit out" in str(error.value.help)
 
 
 @pytest.mark.parametrize("setting", ["audit", "examples"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from uql.sampling.base import Estimate
-from uql.sampling.errors import Audit, corrected
+from uql.sampling.errors import Audit, corrected, corrected_mean
 from uql.sampling.uniform import UniformSampler
 
 
@@ -31,3 +31,38 @@ def test_an_audit_that_shows_nothing_gives_the_whole_range():
     found = corrected(Estimate(10.0, 5.0, 20.0), 100, Audit(10, 5, 10, 5))
     assert (found.value, found.low, found.high) == (None, 0.0, 100.0)
     assert corrected(Estimate(10.0, 5.0, 20.0), 100, Audit(0, 0, 10, 0)).high == 100.0
+
+
+def test_corrected_sums_and_means_hold_as_often_as_stated_however_the_values_depend_on_the_truth():
+    rng = np.random.default_rng(7)
+    n, tpr, fpr, runs = 4_000, 0.85, 0.06, 400
+    truth = rng.random(n) < 0.12
+    value = rng.gamma(2.0, 1.0, n) + 2.0 * truth
+    wanted = {"sum": float(value[truth].sum()), "mean": float(value[truth].mean())}
+    held = {"sum": 0, "mean": 0}
+    for _ in range(runs):
+        said = np.where(truth, rng.random(n) < tpr, rng.random(n) < fpr)
+        audit = Audit(150, int(rng.binomial(150, tpr)), 300, int(rng.binomial(300, fpr)))
+        added, count = float(value[said].sum()), float(said.sum())
+        whole, bounds = float(value.sum()), (float(value.min()), float(value.max()))
+        found = {
+            "sum": corrected(Estimate(added, added, added), whole, audit, squares=float((value**2).sum())),
+            "mean": corrected_mean(
+                Estimate(added / count, added / count, added / count),
+                Estimate(count, count, count),
+                float(value.mean()),
+                n,
+                audit,
+                bounds,
+                float(value.var()),
+            ),
+        }
+        for name, one in found.items():
+            held[name] += one.low <= wanted[name] <= one.high
+    assert all(0.92 <= count / runs for count in held.values()), held
+
+
+def test_a_mean_without_more_yes_than_false_alarms_is_open():
+    audit = Audit(50, 45, 200, 20)
+    found = corrected_mean(Estimate(3.0, 2.0, 4.0), Estimate(90.0, 60.0, 120.0), 2.0, 1000, audit, (0.0, 9.0), 1.0)
+    assert found.value is None and (found.low, found.high) == (0.0, 9.0)
