@@ -36,6 +36,9 @@ class Source:
         description: of the table: its comment, a caption.
         samples: example values by column, each one short line.
         matches: values that stand in the question, as (column, value).
+        values: of columns that hold few of them, all there are.
+        words: of the question, that stand in some value of a column of texts; without an entry where not all rows were looked at.
+        parted: columns of which some values are several others put together.
         score: similarity to the question, higher is nearer.
     """
 
@@ -46,6 +49,9 @@ class Source:
     description: str = ""
     samples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     matches: tuple[tuple[str, str], ...] = ()
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    parted: frozenset[str] = frozenset()
     score: float = 0.0
 
     @property
@@ -146,6 +152,7 @@ class AskContext:
         row: Row | None = None,
         max_tokens: int = 1024,
         version: str = "",
+        grammar: str = "",
     ) -> Any:
         """One question of planning or writing to the model.
 
@@ -158,13 +165,14 @@ class AskContext:
             row: a row shown whole, with its images.
             max_tokens: of the reply.
             version: of the words, where they may change.
+            grammar: of llama.cpp, that a model of this machine holds its reply to; others do not see it.
         Returns: a str, or the parsed JSON value.
         Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; what the
             provider raises for every row.
         """
         local = (await self.gate.provider(self.planner)).is_local
         shape = schema if schema is None or local else plain(schema)
-        fault = ""
+        fault, given = "", {"system": system, "version": version, "grammar": grammar}
         for _ in (1, 2):
             asked = f"{prompt}\n\n(Your last reply could not be used: {fault})" if fault else prompt
             question = Write(
@@ -172,7 +180,7 @@ class AskContext:
                 task=task,
                 schema=None if shape is None else json.dumps(shape, sort_keys=False),
                 shown=tuple(shown),
-                parameters=(("system", system), *((("version", version),) if version else ())),
+                parameters=tuple((k, v) for k, v in given.items() if v),
                 max_tokens=max_tokens,
             )
             reply = await self._written(question, row or Row(), asked)
@@ -206,6 +214,7 @@ class AskContext:
             task=wording.task,
             max_tokens=wording.max_tokens,
             version=wording.version,
+            grammar=wording.grammar,
         )
 
     async def read(self, question: Question, rows: Sequence[Row], *, source: str = "") -> Answers:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uql.errors import QuestionError
-from uql.llm.prompts.rows import short
+from uql.llm.prompts.rows import quoted, short
 from uql.nl.context import AskContext, Source
 from uql.nl.links import Column, Link, links_between
 from uql.schema import Field, Modality, Table
@@ -30,9 +30,11 @@ READ_CHARS = 200  # of a value
 VALUES = 3  # examples of a column
 NAMED = 3  # values of a column that stand in the question
 LONGEST_VALUE = 40  # characters of an example
+FEW = 60  # values of a column that are all listed
 MAX_TABLES = 18
 CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
 _WORD = re.compile(r"[^\W_]+")
+_BETWEEN = re.compile(r"\s*[,;/|&+]\s*|\s+and\s+|\s+")
 _UNSAFE = re.compile(r"\W+")
 _STOP_WORDS = (
     "a an and are as at by do does each for from has have how in is it its many me of "
@@ -161,7 +163,7 @@ def _written(scope: Scope, levels: Mapping[str, int]) -> str:
     linked = {(x.table, x.name) for link in scope.links for x in (link.left, link.right)}
     for name, source in sorted(scope.sources.items()):
         level = levels[name]
-        said = f": {short(source.description)}" if source.description else ""
+        said = f": {quoted(source.description)}" if source.description else ""
         lines.append(f"{name} ({source.row_count} rows){said}")
         fields = [f for f in source.shown if level or (name, f.name) in linked or (name, f.name) in scope.relevant]
         if level == 2:
@@ -171,7 +173,7 @@ def _written(scope: Scope, levels: Mapping[str, int]) -> str:
             lines.append("  " + ", ".join(f"{f.name} {_type(f)}" for f in fields))
     if scope.links:
         lines.append("Joins: " + "; ".join(str(link) for link in sorted(scope.links, key=str)))
-    named = [f"{n}.{c} '{v}'" for n, s in sorted(scope.sources.items()) for c, v in s.matches]
+    named = [f"{n}.{c} {_literal(v)}" for n, s in sorted(scope.sources.items()) for c, v in s.matches]
     if named:
         lines.append("Values in the question: " + ", ".join(named[:12]))
     return "\n".join(lines)
@@ -180,7 +182,7 @@ def _written(scope: Scope, levels: Mapping[str, int]) -> str:
 def _column(source: Source, f: Field, relevant: bool) -> str:
     parts = [f"{f.name} {_type(f)}"]
     if f.description:
-        parts.append(short(f.description))
+        parts.append(quoted(f.description))
     examples = source.samples.get(f.name, ())
     if examples:
         parts.append("as " + ", ".join(examples))
@@ -205,34 +207,91 @@ def _type(f: Field) -> str:
 # ------------------------------------------------------------------------------------------------------------ the tables
 def _source(table: Table, catalog: Catalog, question: str) -> Source:
     plain = _UNSAFE.sub("_", table.name).strip("_") or "t"
-    samples, matches = _samples(table, catalog, question)
-    return Source(plain, table.name, table.fields, table.row_count or 0, table.description, samples, matches)
+    made = Source(plain, table.name, table.fields, table.row_count or 0, table.description)
+    return _sampled(made, table, catalog, question)
 
 
-def _samples(
-    table: Table, catalog: Catalog, question: str
-) -> tuple[dict[str, tuple[str, ...]], tuple[tuple[str, str], ...]]:
-    """Frequent values of the columns that may be shown, and the values that stand in the question, with their columns."""
+def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> Source:
+    """The source with frequent values of the columns that may be shown, and the values that stand in the question."""
     samples: dict[str, tuple[str, ...]] = {}
+    held: dict[str, tuple[str, ...]] = {}
     matches: list[tuple[str, str]] = []
-    low = question.lower()
+    parted: set[str] = set()
+    said: dict[str, tuple[str, ...]] = {}
+    words = _WORD.findall(question.lower())
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
-        return samples, ()
+        return source
     shown = ", ".join(f"left(CAST({_quoted(f.name)} AS VARCHAR), {READ_CHARS})" for f in columns)
     rows = catalog.cursor.execute(f"SELECT {shown} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
     for i, f in enumerate(columns):
         counts = Counter(str(row[i]) for row in rows if row[i] is not None)
         values = sorted(counts, key=lambda v: (-counts[v], v))
         chosen = values[: 1 if f.modality is Modality.TEXT else VALUES]
-        samples[f.name] = tuple(f"'{_cut(v)}'" if f.type == "VARCHAR" else _cut(v) for v in chosen)
+        samples[f.name] = tuple(_literal(v) if f.type == "VARCHAR" else _cut(v) for v in chosen)
         if f.type == "VARCHAR" and f.modality is Modality.STRUCTURED:
-            matches += [(f.name, _cut(v)) for v in values if len(v) > 2 and _stands_in(v.lower(), low)][:NAMED]
-    return samples, tuple(matches)
+            found = [v for v in values if _named(v, question)]
+            few = len(values) <= FEW and (len(rows) < SAMPLED or 4 * len(values) <= sum(counts.values()))
+            if few:
+                held[f.name] = tuple(values)
+                found += [v for v in values if v not in found and _is_said(v.lower(), words)]
+            if _is_parted(values):
+                parted.add(f.name)
+            matches += [(f.name, _cut(v)) for v in found][:NAMED]
+            if len(rows) < SAMPLED:
+                inside = {w for v in values for w in _WORD.findall(v.lower())}
+                said[f.name] = tuple(w for w in _WORD.findall(question) if len(w) > 2 and w.lower() in inside)
+        elif f.type == "VARCHAR[]":
+            items = sorted({item.strip() for v in values for item in v.strip("[]").split(",")})
+            matches += [(f.name, _cut(v)) for v in items if _named(v, question)][:NAMED]
+    return replace(source, samples=samples, matches=tuple(matches), values=held, words=said, parted=frozenset(parted))
+
+
+def _is_said(value: str, words: Sequence[str]) -> bool:
+    """Does each word of a value stand in the question in some form?
+
+    >>> _is_said("religious art", ["oldest", "religious", "artwork"]), _is_said("impressionism", ["impressionist"])
+    (True, True)
+    """
+    parts = _WORD.findall(value)
+    return bool(parts) and max(map(len, parts)) > 4 and all(any(_alike(part, word) for word in words) for part in parts)
+
+
+def _alike(part: str, word: str) -> bool:
+    """One word, but for its ending."""
+    same = next((i for i, (a, b) in enumerate(zip(part, word, strict=False)) if a != b), min(len(part), len(word)))
+    return (same == len(part) and same > 2) or same >= max(5, 0.75 * len(part))
+
+
+def _is_parted(values: Sequence[str]) -> bool:
+    """Are two or more of the values two others put together?
+
+    >>> _is_parted(["guard", "forward", "Guard forward", "forward, guard"]), _is_parted(["art", "religious art", "nude"])
+    (True, False)
+    """
+    if len(values) > FEW:
+        return False
+    low = {value.lower() for value in values}
+    whole = 0
+    for value in low:
+        cuts = [found.span() for found in _BETWEEN.finditer(value)]
+        whole += any(value[:start] in low and value[end:] in low for start, end in cuts)
+    return whole > 1
 
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _named(value: str, question: str) -> bool:
+    """Does the question name a value? A short one as it is written, and no word that every question has.
+
+    >>> _named("AND", "Sun and rain"), _named("EUR", "the euro (EUR)"), _named("Leeds", "letters from leeds")
+    (False, True, True)
+    """
+    if len(value) < 2 or value.lower() in _STOP:
+        return False
+    return _stands_in(value, question) if len(value) < 4 else _stands_in(value.lower(), question.lower())
 
 
 def _stands_in(value: str, question: str) -> bool:
@@ -241,6 +300,11 @@ def _stands_in(value: str, question: str) -> bool:
         return False
     before, after = question[at - 1 : at], question[at + len(value) : at + len(value) + 1]
     return not before.isalnum() and not (after.isalnum() and after != "s")
+
+
+def _literal(value: str) -> str:
+    """A value as a string of SQL, shortened; nothing in it ends the string."""
+    return "'" + _cut(value).replace("'", "''") + "'"
 
 
 def _cut(value: str) -> str:
@@ -260,8 +324,8 @@ def _scores(
             values = " ".join(source.samples.get(f.name, ()))
             texts.append(f"{_spaced(source.name)} {_spaced(f.name)} {f.description} {values}")
             owner.append(i)
-    wanted = _words(question)
-    common = np.array([len(wanted & _words(text)) / (1 + len(wanted)) for text in texts])
+    wanted = words_of(question)
+    common = np.array([len(wanted & words_of(text)) / (1 + len(wanted)) for text in texts])
     near = np.zeros(len(texts))
     if embedder is not None:
         vectors = embedder.embed([question, *texts])
@@ -282,18 +346,16 @@ def _spaced(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("_", " "))
 
 
-def _words(text: str) -> set[str]:
+def words_of(text: str) -> set[str]:
     """The stems of a text's words, roughly: players and player are one."""
-    return {
-        _stem(w) for w in (found.lower() for found in _WORD.findall(_spaced(text))) if w not in _STOP and len(w) > 1
-    }
+    return {stem(w) for w in (found.lower() for found in _WORD.findall(_spaced(text))) if w not in _STOP and len(w) > 1}
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     for ending in ("ies", "es", "s", "ed", "ing"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)] + ("y" if ending == "ies" else "")
     return word
 
 
-__all__ = ["Column", "Link", "Scope", "discover", "schema_text", "shortlist", "tokens_of"]
+__all__ = ["Column", "Link", "Scope", "discover", "schema_text", "shortlist", "stem", "tokens_of", "words_of"]

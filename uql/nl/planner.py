@@ -1,7 +1,7 @@
 """The planner: a question and the tables in scope, written by a model as a checked plan.
 
-An invalid plan goes back with its faults, at most twice. A model of this machine mends it in clauses, where a grammar holds every
-table and column to the names in scope.
+An invalid plan goes back with its faults, at most twice. A model of this machine writes one query in lines, or mends a plan in clauses,
+where a grammar holds every table and column to the names in scope.
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ from uql.nl.context import AskContext, Source
 from uql.nl.dag import Node, NodeKind, Plan
 from uql.nl.discover import Scope, schema_text, tokens_of
 from uql.nl.examples import examples_text
+from uql.nl.likeness import left_out, nearest
+from uql.nl.narrowing import Narrow, narrowed
 from uql.nl.prompts import planner as words
+from uql.nl.prompts import queries
+from uql.nl.query_grammar import grammar
+from uql.nl.query_reading import nodes_of
 from uql.nl.shapes import Shapes
 from uql.schema import Field, Modality
 
@@ -71,14 +76,19 @@ class Planner:
         ctx = step or self.ctx
         faults: list[str] = []
         back = why
+        thin: Planned | None = None  # a valid plan that has nothing of some words of the question
         for n, form in enumerate(self.forms[:TRIES], 1):
+            if thin is not None and form != "lines":
+                return self._about(thin)
             shown = ""
             try:
                 reply = await ctx.say(self._wording(form, kept, back))
+                if form == "lines":
+                    shown, reply = reply, nodes_of(reply, self._whole(kept), self.ctx.question)
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
                     empty = Plan((Node(forms.ANSWER, NodeKind.ANSWER, ""),))
                     return Planned(Checked(empty, {}, ()), n, tuple(faults), str(reply["cannot"]).strip())
-                shown = json.dumps(reply["nodes"], ensure_ascii=False)
+                shown = shown or json.dumps(reply["nodes"], ensure_ascii=False)
                 plan = self._read(reply, kept)
                 checked = check_plan(plan, self.ctx.sources, ctx.settings)
                 problems: tuple[Problem, ...] = checked.problems
@@ -86,10 +96,19 @@ class Planner:
                 problems = (Problem("plan", said(error)),)
             else:
                 if not problems:
-                    return Planned(checked, n, tuple(faults))
+                    made = Planned(checked, n, tuple(faults))
+                    left = self._left_out(made) if form == "lines" else []
+                    if not left or (thin is not None and len(left) < len(self._left_out(thin))):
+                        return made
+                    if thin is not None:
+                        return self._about(thin)
+                    thin, problems = made, (Problem("query", f"it has nothing of: {', '.join(left)}"),)
             faults += [str(problem) for problem in problems]
             listed = "\n".join(f"- {problem}" for problem in problems)
-            back = (why + "\n\n" if why else "") + words.repaired(shown[:1500], listed)
+            more = queries.repaired(shown[:600], listed) if form == "lines" else words.repaired(shown[:1500], listed)
+            back = (why + "\n\n" if why else "") + more
+        if thin is not None:
+            return self._about(thin)
         raise QuestionError(
             f"no valid plan after {len(self.forms[:TRIES])} tries: {'; '.join(faults[-2:])}",
             help="ask in other words, or write UQL",
@@ -129,7 +148,39 @@ class Planner:
         return checked
 
     # ------------------------------------------------------------------------------------------------------- internals
+    def _left_out(self, made: Planned) -> list[str]:
+        bodies = [node.body for node in made.checked.plan.nodes if node.kind is not NodeKind.PLOT]
+        return left_out(self.ctx.question, bodies, self.scope)
+
+    def _narrow(self, scope: Scope) -> Narrow:
+        return narrowed(self.ctx.question, scope, self.near, plot=wants_plot(self.ctx.question))
+
+    def _about(self, made: Planned) -> Planned:
+        """The plan, or that there is none where it has nothing at all of the question."""
+        said_ = left_out(self.ctx.question, [], Scope({}))
+        if not said_ or len(self._left_out(made)) < len(said_):
+            return made
+        why = f"no table, column or value of this database is about {', '.join(said_)}"
+        return Planned(Checked(Plan((Node(forms.ANSWER, NodeKind.ANSWER, ""),)), {}, ()), made.tries, made.faults, why)
+
+    def _whole(self, kept: Sequence[Node]) -> Scope:
+        """The scope with the results that are there."""
+        made = {n.name: f for n in kept if n.kind is not NodeKind.ANSWER and (f := _fields_of(self.ctx, n.name))}
+        results = {name: Source(name, name, fields, self.ctx.workspace.rows(name)) for name, fields in made.items()}
+        return Scope({**self.scope.sources, **results}, self.scope.links, self.scope.relevant)
+
     def _wording(self, form: words.Form, kept: Sequence[Node], faults: str) -> Any:
+        if form == "lines":
+            scope = self._whole(kept)
+            aged = any("age" in re.split(r"[_\W]", f.name.lower()) for s in scope.sources.values() for f in s.shown)
+            return queries.wording(
+                queries.hinted(self.ctx.question, aged=aged),
+                schema_text(scope, tokens=self.tokens - 900),
+                nearest(self.ctx.question, scope, self.near, most=self.shots),
+                grammar(scope, self.ctx.question, self._narrow(scope)),
+                self.ctx.rules,
+                faults=faults,
+            )
         fields = {name: source.shown for name, source in self.scope.sources.items()}
         ran = {node.name: tuple(_fields_of(self.ctx, node.name)) for node in kept if node.kind is not NodeKind.ANSWER}
         examples = examples_text(self.ctx.question, form, self.near, most=self.shots)

@@ -184,6 +184,8 @@ class _Asking:
         tokens = PROMPT_TOKENS if context is None else max(1_000, min(PROMPT_TOKENS, context - REPLY_TOKENS - 200))
         near = None if self.embedder is None else self._near
         default: tuple[Form, ...] = ("text", "clauses", "clauses") if self.model.is_local else ("text", "text", "text")
+        if self.model.name.startswith("local:"):  # llama.cpp takes grammars
+            default = ("lines", "lines", "clauses")
         self.planner = Planner(
             self.ctx, self.scope, tokens, self.options.forms or default, 2 if self.model.is_local else 4, near
         )

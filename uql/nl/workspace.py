@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from uql.errors import DataError, GuardError, UnknownTableError
+from uql.nl.apart import apart
 from uql.nl.guard import BUDGET, check_uql, run_sql
 from uql.settings import Settings
 
@@ -61,7 +62,7 @@ class Workspace:
             self._duck.execute(setting)
         self.model: Provider | None = None  # that reads rows: its price is that of statements
         self._loaded: dict[str, str] = {}  # of tables that are here: lower-case name → name
-        self._cursors: list[duckdb.DuckDBPyConnection] = []
+        self._using = threading.RLock()  # of what is loaded, and of the connection that loads
 
     def __enter__(self) -> Workspace:
         return self
@@ -82,10 +83,17 @@ class Workspace:
         """The outcome of one UQL query, checked by the guard first; `to` keeps its rows. Raises as `AskContext.uql`."""
         allowed = self.names if tables is None else list(tables)
         checked = check_uql(text, allowed, budget=budget, to=[to] if to else ())
-        self.load(tables_of(checked, allowed))
-        with self._connection() as connection, watched(self._interrupt, BUSY_S) as held:
+        await asyncio.to_thread(self.load, tables_of(checked, allowed))
+        outcome = await apart(lambda bridge: self._outcome(checked, bridge), gate)
+        if to is not None:
+            await asyncio.to_thread(self.put, to, with_bounds(outcome))
+        return outcome
+
+    async def _outcome(self, checked: str, gate: Gate) -> Outcome:
+        """One checked query, in the loop of the thread that runs it, watched."""
+        with self._connection() as connection, watched(connection.catalog.cursor.interrupt, BUSY_S) as held:
             try:
-                outcome = await connection.outcome(checked, gate)
+                return await connection.outcome(checked, gate)
             except DataError as error:
                 if held.is_set():
                     raise GuardError(
@@ -94,9 +102,6 @@ class Workspace:
                         help="join on a condition, aggregate, or add LIMIT",
                     ) from error
                 raise
-        if to is not None:
-            self.put(to, with_bounds(outcome))
-        return outcome
 
     def quote(self, text: str, tables: Collection[str]) -> tuple[float, float, float | None]:
         """The calls of a UQL query over these sources, expected and at most, and the USD expected (None: not known).
@@ -135,19 +140,20 @@ class Workspace:
 
     def load(self, names: Collection[str]) -> None:
         """Brings sources over, each once."""
-        for name in names:
-            source = self._sources.get(name.lower())
-            if source is None or name.lower() in self._loaded:
-                continue
-            self._create(source.name, self._read(source.origin))
-            comment = [f"COMMENT ON TABLE {_quote(source.name)} IS {_literal(source.description)}"]
-            comment += [
-                f"COMMENT ON COLUMN {_quote(source.name)}.{_quote(f.name)} IS {_literal(f.description)}"
-                for f in source.fields
-                if f.description
-            ]
-            for statement in comment:
-                self._duck.execute(statement)
+        with self._using:
+            for name in names:
+                source = self._sources.get(name.lower())
+                if source is None or name.lower() in self._loaded:
+                    continue
+                self._create(source.name, self._read(source.origin))
+                comment = [f"COMMENT ON TABLE {_quote(source.name)} IS {_literal(source.description)}"]
+                comment += [
+                    f"COMMENT ON COLUMN {_quote(source.name)}.{_quote(f.name)} IS {_literal(f.description)}"
+                    for f in source.fields
+                    if f.description
+                ]
+                for statement in comment:
+                    self._duck.execute(statement)
 
     def put(self, name: str, table: pa.Table) -> None:
         """Keeps rows under a name; a kept result of that name is replaced. Raises DataError (UQL505)."""
@@ -194,7 +200,8 @@ class Workspace:
         names: list[str] = []
         for column in table.column_names:
             names.append(column if column.lower() not in map(str.lower, names) else f"{column}_{len(names)}")
-        cursor = self._duck.cursor()
+        with self._using:
+            cursor = self._duck.cursor()
         try:
             cursor.register("__given", table.rename_columns(names))
             cursor.execute(f"CREATE OR REPLACE TABLE {_quote(name)} AS SELECT * FROM __given")
@@ -209,27 +216,20 @@ class Workspace:
         """A UQL connection of one statement: a cursor of its own, so that nodes at the same time do not meet."""
         from uql.connection import Connection
 
-        connection = Connection(self._duck, self._settings, owned=False, model=self.model)
-        cursor = connection.catalog.cursor
-        self._cursors.append(cursor)
+        with self._using:
+            connection = Connection(self._duck, self._settings, owned=False, model=self.model)
         try:
             yield connection
         finally:
-            self._cursors.remove(cursor)
             connection.close()
-
-    def _interrupt(self) -> None:
-        for cursor in list(self._cursors):
-            with suppress(duckdb.Error):
-                cursor.interrupt()
 
 
 @contextmanager
 def watched(interrupt: Callable[[], None], busy_s: float = BUSY_S) -> Iterator[threading.Event]:
-    """Calls `interrupt` from a thread, and sets the event given, when the event loop has been held by one step for `busy_s` seconds.
+    """Calls `interrupt` from a thread, and sets the event given, when one step holds the running event loop for `busy_s` seconds.
 
-    DuckDB runs in the loop's own thread, so a loop that does not turn is a statement that does not end; waiting for a model is not
-    counted.
+    DuckDB runs in the thread of a statement's own loop, so a loop that does not turn is a statement that does not end; waiting for a
+    model is not counted.
     """
     done, held = threading.Event(), threading.Event()
     beat = [time.monotonic()]
@@ -243,7 +243,8 @@ def watched(interrupt: Callable[[], None], busy_s: float = BUSY_S) -> Iterator[t
         while not done.wait(min(0.25, busy_s / 4)):
             if time.monotonic() - beat[0] > busy_s:
                 held.set()
-                interrupt()
+                with suppress(duckdb.Error):
+                    interrupt()
                 beat[0] = time.monotonic()
 
     task = asyncio.get_running_loop().create_task(beating())

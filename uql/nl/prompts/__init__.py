@@ -11,7 +11,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One request: the words, the JSON schema of the reply, and the tokens it may have."""
+    """One request: the words, the JSON schema of the reply, the tokens it may have, a grammar of llama.cpp instead of a schema."""
 
     task: str
     version: str
@@ -19,6 +19,7 @@ class Wording:
     user: str
     schema: Schema | None = None
     max_tokens: int = 512
+    grammar: str = ""
 
 
 def obj(properties: Mapping[str, Schema], *, required: Sequence[str] | None = None) -> Schema:

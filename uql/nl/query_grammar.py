@@ -1,0 +1,430 @@
+"""A query in lines, the source first, whose grammar holds every table, column, join and value to the names in scope.
+
+For models of this machine: what a small model writes under this grammar parses and binds. One reply is
+
+    FROM players JOIN games ON players.name = games.name
+    WHERE players.position = 'Center'
+    GROUP BY players.team
+    SELECT max(ask_number('the points of {players.name}'))
+    ORDER BY max(…) DESC
+    LIMIT 3
+    PLOT bar
+
+Source: constrained decoding (Scholak et al., PICARD, 2021; Geng et al., grammar-constrained decoding, 2023), with the tables before the
+columns, so that a column is chosen among those of the tables read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from uql.nl.context import Source
+from uql.nl.discover import Scope
+from uql.nl.links import Link
+from uql.nl.narrowing import SUPERLATIVES, Narrow
+from uql.schema import Field, Modality
+
+MARKS = ("bar", "line", "point", "arc", "area")
+MOST_TABLES = 4  # of one query
+MOST_PATHS = 24
+MOST_VALUES = 60  # of a column that a condition may name
+AGGREGATES = ("count", "sum", "avg", "min", "max")
+PARTS = ("year", "month", "century", "decade")
+_NUMBER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
+_TIME = ("DATE", "TIMESTAMP")
+_DATED = re.compile(r"'?-?\d{4}-\d\d")
+_WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|\d+")
+_YEAR = re.compile(r"\b(year|date|born|founded)|_(year|date)\b")
+_KEY = re.compile(r"(^|_)(id|key|code|no|number)$")
+CALLED = re.compile(r"(^|[_.\"])(name|title|label)s?\"?$")  # what a row is called
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+# Words that a condition in words may need beside those of the question.
+GLUE = _words(
+    "a an the is are was were has have had be been of in on at to for with and or not no by from it its there that which who whose "
+    "this text image picture shows show says number year name made became as than more least about how many what when where"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a path, as the query names it."""
+
+    name: str  # with the table's name before it where two tables of the path have one so called
+    table: str
+    field: Field
+    values: tuple[str, ...] = ()  # all there are, where they are few
+    matches: tuple[str, ...] = ()  # values that stand in the question
+    dated: bool = False  # a date, or a text that begins as one
+    words: tuple[str, ...] | None = None  # of the question that stand in a value; None: not known
+    parted: bool = False  # some values are several others put together: a condition asks for a part
+
+    @property
+    def is_number(self) -> bool:
+        return self.field.type.startswith(_NUMBER) and not self.is_list and self.field.type != "UUID"
+
+    @property
+    def is_list(self) -> bool:
+        return self.field.type.endswith("[]")
+
+    @property
+    def is_boolean(self) -> bool:
+        return self.field.type == "BOOLEAN"
+
+    @property
+    def is_text(self) -> bool:
+        return self.field.type in ("VARCHAR", "UUID") or self.field.type.startswith("ENUM")
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Tables that are joined, with the text of FROM and the columns that may be named."""
+
+    tables: tuple[str, ...]
+    source: str
+    columns: tuple[Column, ...]
+    reads: bool  # a text, an image or the like is among its columns
+
+
+@dataclass(slots=True)
+class _Rules:
+    lines: list[str] = field(default_factory=list)
+    known: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, body: str) -> str:
+        self.lines.append(f"{name} ::= {body}")
+        return name
+
+    def shared(self, body: str) -> str:
+        """The name of a rule of this body, added where it is new."""
+        if body not in self.known:
+            self.known[body] = self.add(f"v{len(self.known)}", body)
+        return self.known[body]
+
+
+def paths(scope: Scope) -> list[Path]:
+    """Every table of the scope, and the joins of up to four tables along its links, at most 24; the fewest tables first."""
+    names = list(scope.sources)
+    found: list[Path] = [_path(scope, (name,), ()) for name in names]
+    for size in range(2, MOST_TABLES + 1):
+        for chosen in combinations(names, size):
+            joined = _joined(chosen, scope.links)
+            if joined is not None and len(found) < MOST_PATHS:
+                found.append(_path(scope, *joined))
+    return [path for path in found if path.columns]
+
+
+def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
+    """The grammar of llama.cpp for one query over the scope.
+
+    Args:
+        question: its words and numbers are those that conditions may hold.
+        narrow: what it leaves open of the query.
+    """
+    rules = _Rules()
+    ways = [way for n, path in enumerate(paths(scope)) if (way := _way(rules, n, path, narrow))]
+    rules.add("root", "(" + " | ".join(ways) + ")" + (' "\\nPLOT " mark' if narrow.plot else ""))
+    named = _marks(question) or list(MARKS)
+    rules.add("mark", " | ".join(map(_literal, named)))
+    numbers = list(dict.fromkeys(re.findall(r"\d+(?:\.\d+)?", question)))
+    rules.add("number", " | ".join(map(_literal, numbers)) if numbers else '"-"? [0-9]{1,9}')
+    rules.add("limit", '"\\nLIMIT " [1-9] [0-9]?')
+    rules.add("cmp", '" = " | " <> " | " < " | " <= " | " > " | " >= "')
+    day = '[0-9]{4} ("-" [0-1] [0-9] "-" [0-3] [0-9])?'
+    rules.add("day", '"\'" ' + day + ' "\'"')
+    said = [w.replace("'", "’") for w in dict.fromkeys(_WORD.findall(question))]
+    words = [w for w in dict.fromkeys([*said, *_schema_words(scope), *GLUE]) if w.lower() not in SUPERLATIVES]
+    rules.add("word", " | ".join(map(_literal, words)))
+    rules.add("said", " | ".join(map(_literal, said)) or '"x"')
+    rules.add("free", '"\'" said (" " said){0,5} "\'"')
+    rules.add("part", '"\'%" said (" " said){0,4} "%\'"')
+    return "\n".join(rules.lines) + "\n"
+
+
+# ------------------------------------------------------------------------------------------------------------ one path
+def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
+    """The rules of queries over one path; the name of the first, "" where the question wants none of them."""
+    plain = [c for c in path.columns if _plain(c)]
+    if not plain or (narrow.ask != "may" and not path.reads):
+        return ""
+    col = rules.add(f"col{n}", _any(_literal(c.name) for c in plain))
+    dated = [_literal(c.name) for c in plain if c.dated] if narrow.parts else []
+    parts = f'({_any(map(_literal, narrow.parts))}) "(" ({_any(dated)}) ")"' if dated else ""
+    key = rules.add(f"key{n}", f"{col} | {parts}" if parts else col)
+    value = asked = ""
+    if path.reads:
+        texts = [c for c in plain if c.is_text]
+        holes = [_literal("{" + c.name + "}") for c in [c for c in texts if CALLED.search(c.name.lower())] or texts]
+        piece = rules.add(f"piece{n}", _any(["word", *holes]))
+        text = rules.add(f"text{n}", f'"\'" {piece} (" " {piece}){{1,16}} "\'"')
+        asked = f'"ask(" {text} ")"'
+        value = f'"ask_number(" {text} ")"'
+    agg = rules.add(f"agg{n}", _any(_figures(plain, value, narrow, col)))
+    cond = rules.add(f"cond{n}", _any(_conditions(rules, path, asked, value, dated, narrow)))
+    where = rules.add(f"where{n}", f'"\\nWHERE " {cond} (" AND " {cond}){{0,3}}')
+    bodies = [_rows(path, plain, key, narrow), f'"\\nSELECT " {agg} (", " {agg}){{0,2}}', *_groups(agg, key, narrow)]
+    if narrow.group == "must":
+        bodies = bodies[2:]
+    free = f"{_literal('FROM ' + path.source)} {where}? ({_any(bodies)})"
+    if narrow.ask == "may":
+        return rules.add(
+            f"way{n}", _with_asks(free, path, asked, value, key, plain, narrow, where) if path.reads else free
+        )
+    read = rules.add(
+        f"read{n}",
+        _any(
+            f'"{name}(" {value} ")"'
+            for name in (*narrow.aggregates(), *(("avg", "sum") if narrow.high and narrow.low else ()))
+        ),
+    )
+    sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
+    item = f'{value} " AS answer"' if narrow.ask == "number" else f'({asked} | {value}) " AS answer"'
+    first = f'"\\nORDER BY answer" ({sort}) limit'
+    rows = f'"\\nSELECT " ({key} ", "){{{int(narrow.row)},3}} {item} ' + (first if narrow.row else f"({first}?)?")
+    grouped = _groups(read, key, narrow) if narrow.group != "no" else []
+    whole = [] if narrow.row else [f'"\\nSELECT " {read}']
+    reading = grouped if narrow.group == "must" else [rows, *whole, *grouped]
+    source = _literal("FROM " + path.source)
+    if narrow.ask == "number":
+        plainly = rules.add(f"plainly{n}", _any(_conditions(rules, path, "", "", dated, narrow)))
+        return rules.add(f"way{n}", f'{source} ("\\nWHERE " {plainly} (" AND " {plainly}){{0,2}})? ({_any(reading)})')
+    told = f'"\\nWHERE " ({cond} " AND "){{0,2}} {asked} (" AND " {cond}){{0,2}}'
+    return rules.add(f"way{n}", f"{source} ({told} ({_any(bodies)}) | {where}? ({_any(reading)}))")
+
+
+def _with_asks(
+    free: str, path: Path, asked: str, value: str, key: str, plain: Sequence[Column], narrow: Narrow, where: str
+) -> str:
+    """Queries that may read, or not."""
+    if narrow.group == "must":
+        return free
+    sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
+    item = f'({asked} | {value}) " AS answer"'
+    source = _literal("FROM " + path.source)
+    return f'{free} | {source} {where}? "\\nSELECT " ({key} ", "){{0,3}} {item} ("\\nORDER BY answer" ({sort}) limit?)?'
+
+
+def _rows(path: Path, plain: Sequence[Column], key: str, narrow: Narrow) -> str:
+    """SELECT of columns, sorted in the directions that the question leaves open."""
+    sorts = [
+        f"{_literal(c.name)} ({_any(_literal(way) for way in _ways(narrow, c.name, number=c.is_number, dated=_is_dated(c)))})"
+        for c in plain
+        if not c.is_boolean and not c.is_list
+    ]
+    order = f'("\\nORDER BY " ({_any(sorts)}) limit?)?' if sorts else ""
+    return f'"\\nSELECT " "DISTINCT "? {key} (", " {key}){{0,3}} {order}'
+
+
+def _groups(agg: str, key: str, narrow: Narrow) -> list[str]:
+    """GROUP BY with figures; where the question names no groups, only to find the first of them, or those above a number."""
+    keys = f'"\\nGROUP BY " {key}' + (f' (", " {key})?' if narrow.keys > 1 else "")
+    select = f'"\\nSELECT " ({key} ", "){{0,3}} {agg}' + (f' (", " {agg})?' if narrow.keys > 1 else "")
+    sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
+    having = f'"\\nHAVING " {agg} cmp number'
+    order = f'"\\nORDER BY " ({agg} ({sort}) | {key} (" DESC" | " ASC")) limit?'
+    if narrow.group == "no":
+        count = '"count(*)"'
+        return [
+            f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nORDER BY " {count} ({sort}) limit',
+            f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nHAVING " {count} cmp number',
+        ]
+    return [f"{keys} {select} ({having})? ({order})?"]
+
+
+def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str) -> Iterator[str]:
+    """count, sum, avg, min and max of what they make sense of."""
+    yield f'"count(*)" | "count(DISTINCT " {col} ")"'
+    added = [_literal(c.name) for c in plain if c.is_number and not _is_key(c)]
+    if added or value:
+        yield f'("sum(" | "avg(") ({_any([*added, *([value] if value else [])])}) ")"'
+    for c in plain:
+        if (c.is_number and not _is_key(c)) or c.dated:
+            names = narrow.aggregates(dated=_is_dated(c), aged=_is_age(c))
+            yield f"({_any(_literal(name + '(') for name in names)}) {_literal(c.name + ')')}"
+    if value:
+        yield f'({_any(_literal(name + "(") for name in narrow.aggregates())}) {value} ")"'
+
+
+def _ways(narrow: Narrow, name: str, *, number: bool = False, dated: bool = False) -> list[str]:
+    """The directions in which a column may be sorted."""
+    if number or dated:
+        aged = "age" in re.split(r"[\W_]+", name.lower())
+        names = narrow.aggregates(dated=dated, aged=aged)
+        if len(names) == 1:
+            return [" DESC" if names == ("max",) else " ASC"]
+    return [way for way, may in ((" DESC", narrow.down), (" ASC", narrow.up)) if may] or [" DESC", " ASC"]
+
+
+def _is_dated(c: Column) -> bool:
+    """A date, or the number of a year."""
+    return c.dated or (c.is_number and _YEAR.search(f"{c.name} {c.field.description}".lower()) is not None)
+
+
+def _is_age(c: Column) -> bool:
+    return "age" in re.split(r"[\W_]+", c.name.lower())
+
+
+def _is_key(c: Column) -> bool:
+    """A number that names something."""
+    return _KEY.search(c.name.rpartition(".")[2].lower()) is not None
+
+
+def _conditions(
+    rules: _Rules, path: Path, asked: str, value: str, dated: Sequence[str], narrow: Narrow
+) -> Iterator[str]:
+    """What WHERE may hold: each column with values that are there, with numbers where the question has one."""
+    if asked:
+        yield asked
+    if value and narrow.numbers:
+        yield f"{value} cmp number"
+    if dated and narrow.numbers:
+        yield f'({_any(map(_literal, narrow.parts))}) "(" ({_any(dated)}) ")" cmp number'
+    for c in path.columns:
+        if not _plain(c):
+            continue
+        name = _literal(c.name)
+        if c.is_boolean:
+            yield f'"NOT "? {name}'
+        elif c.is_list and c.matches:
+            there = rules.shared(_any(_literal(f"'{v}'") for v in c.matches if _safe(v)) or "free")
+            yield f'{_literal("list_contains(" + c.name + ", ")} {there} ")"'
+        elif c.is_number and narrow.numbers:
+            yield f"{name} cmp number"
+        elif c.field.type.startswith(_TIME) and narrow.numbers:
+            yield f"{name} cmp day"
+        elif c.is_text:
+            yield from _texts(rules, c, name)
+
+
+def _texts(rules: _Rules, c: Column, name: str) -> Iterator[str]:
+    """Conditions on a column of words: its values where they are few, else what stands in the question and in a value."""
+    values = [v for v in c.values if _safe(v)]
+    if c.parted and values:
+        yield f'{name} " LIKE " {rules.shared(_any(_literal(f"{chr(39)}%{v}%{chr(39)}") for v in values))}'
+        return
+    if values:
+        yield f'{name} (" = " | " <> ") {rules.shared(_any(_literal(f"{chr(39)}{v}{chr(39)}") for v in values))}'
+        return
+    known = [_literal(f"'{v}'") for v in c.matches if _safe(v)]
+    if known:
+        yield f'{name} " = " ({_any(known)})'
+    if c.words is None:
+        yield f'{name} (" = " free | " LIKE " part)'
+    elif c.words and not known:
+        word = rules.shared(_any(map(_literal, dict.fromkeys(c.words))))
+        yield f'{name} " LIKE \'%" {word} (" " {word}){{0,3}} "%\'"'
+
+
+def _joined(chosen: Sequence[str], links: Sequence[Link]) -> tuple[tuple[str, ...], tuple[Link, ...]] | None:
+    """The tables in an order in which each is linked to one before it, with those links; None where they do not hang together."""
+    placed, used = [chosen[0]], []
+    waiting = list(chosen[1:])
+    while waiting:
+        step = next(
+            (
+                (t, link)
+                for t in waiting
+                for link in links
+                if {link.left.table, link.right.table} in [{t, p} for p in placed]
+            ),
+            None,
+        )
+        if step is None:
+            return None
+        placed.append(step[0])
+        used.append(step[1])
+        waiting.remove(step[0])
+    return tuple(placed), tuple(used)
+
+
+def _path(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
+    columns: list[Column] = []
+    joined: set[str] = set()  # of two columns that are equal one is enough
+    for link in links:
+        later = max((link.left, link.right), key=lambda c: tables.index(c.table))
+        earlier = link.right if later is link.left else link.left
+        if later.name.lower() == earlier.name.lower():
+            joined.add(f"{later.table}.{later.name}")
+    taken = [f.name.lower() for t in tables for f in scope.sources[t].fields]
+    for table in tables:
+        source = scope.sources[table]
+        for f in source.shown:
+            if f"{table}.{f.name}" not in joined:
+                alone = taken.count(f.name.lower()) == 1
+                columns.append(_column(source, f, named(f.name) if alone else named(table, f.name)))
+    source_text = named(tables[0])
+    for table, link in zip(tables[1:], links, strict=True):
+        source_text += f" JOIN {named(table)} ON " + " = ".join(named(c.table, c.name) for c in (link.left, link.right))
+    reads = any(f.is_unstructured for t in tables for f in scope.sources[t].shown)
+    return Path(tuple(tables), source_text, tuple(columns), reads)
+
+
+def _column(source: Source, f: Field, name: str) -> Column:
+    samples = source.samples.get(f.name, ())
+    dated = f.type.startswith(_TIME) or (
+        f.type == "VARCHAR" and bool(samples) and all(_DATED.match(value) for value in samples)
+    )
+    return Column(
+        name,
+        source.name,
+        f,
+        source.values.get(f.name, ())[:MOST_VALUES],
+        tuple(v for c, v in source.matches if c == f.name),
+        dated,
+        source.words.get(f.name),
+        f.name in source.parted,
+    )
+
+
+def named(*parts: str) -> str:
+    """A name as UQL writes it, quoted where it must be."""
+    return ".".join(part if _PLAIN.match(part) and part.lower() not in RESERVED else f'"{part}"' for part in parts)
+
+
+RESERVED = frozenset(_words("select from where group order by limit as and or not on join union having case when"))
+
+
+def _plain(c: Column) -> bool:
+    """A column that holds values, not texts to be read."""
+    return c.field.modality is Modality.STRUCTURED
+
+
+def _marks(question: str) -> list[str]:
+    """The kinds of chart that a question names."""
+    low = question.lower()
+    names = {
+        "bar": ("bar", "histogram"),
+        "line": ("line chart", "line graph", "trend"),
+        "point": ("scatter",),
+        "arc": ("pie",),
+        "area": ("area chart",),
+    }
+    return [mark for mark, words in names.items() if any(word in low for word in words)]
+
+
+def _schema_words(scope: Scope) -> list[str]:
+    text = " ".join(
+        f"{name} {' '.join(f.name for f in source.shown if f.is_unstructured)}"
+        for name, source in scope.sources.items()
+    )
+    return sorted(set(_WORD.findall(text.replace("_", " "))))
+
+
+def _safe(value: str) -> bool:
+    return value.isprintable() and "…" not in value and "'" not in value and "%" not in value
+
+
+def _any(options: Iterable[str]) -> str:
+    return " | ".join(options)
+
+
+def _literal(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,380 @@
+"""A query in lines, as `uql.nl.query_grammar` has it, read into the nodes of a plan.
+
+What the lines leave to convention: a plain column beside max or min is that of the row which has it; LIMIT 1 keeps all rows that share the
+first place; rows whose group or figure is not known are left out of groups; PLOT draws the first column against the last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from uql.errors import QuestionError
+from uql.nl.discover import Scope
+from uql.nl.query_grammar import AGGREGATES, CALLED, PARTS, RESERVED, Column, Path, paths
+
+_CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
+_LINE = re.compile(r"\n(?=(?:WHERE|GROUP BY|SELECT|HAVING|ORDER BY|LIMIT|PLOT) )")
+_COMPARED = re.compile(r"(.*?\)|[^' ]+) (=|<>|<=|>=|<|>|LIKE) (.*)\Z", re.DOTALL)
+_WHO = re.compile(r"\b(who|which|what (is|are) the \w+est)\b")
+READ = "answer"  # name of what a model reads
+
+
+@dataclass(slots=True)
+class Lines:
+    """The parts of a query in lines, each as it was written."""
+
+    path: Path
+    where: list[str] = field(default_factory=list)
+    group: list[str] = field(default_factory=list)
+    items: list[str] = field(default_factory=list)
+    having: str = ""
+    order: str = ""
+    down: bool = False
+    limit: int = 0
+    mark: str = ""
+    distinct: bool = False
+    who: bool = False  # the question asks which row it is
+
+
+def nodes_of(text: str, scope: Scope, title: str = "") -> dict[str, Any]:
+    """The plan of a query in lines, as a reply of a planner: {"cannot", "nodes"}.
+
+    Args:
+        title: the question: that of a plot, and it says whether a row is asked for.
+    Raises: QuestionError (UQL631) on other text.
+    """
+    lines = read(text, scope)
+    lines.who = _WHO.search(title.lower()) is not None
+    _pruned(lines, scope)
+    made = _Reading(lines).nodes()
+    if lines.mark:
+        made.append(_plot(lines.mark, made[-1].pop("columns"), made[-1]["name"], title))
+    for node in made:
+        node.pop("columns", None)
+    return {"cannot": "", "nodes": made}
+
+
+def read(text: str, scope: Scope) -> Lines:
+    """The parts of a query in lines. Raises QuestionError (UQL631)."""
+    parts = _LINE.split(text.strip())
+    known = {f"FROM {path.source}": path for path in paths(scope)}
+    if parts[0] not in known:
+        raise QuestionError(f"a query begins with FROM and tables in scope, not {parts[0][:60]!r}", code="UQL631")
+    made = Lines(known[parts[0]])
+    for part in parts[1:]:
+        if part.startswith("WHERE "):
+            made.where = split(part[6:], " AND ")
+        elif part.startswith("GROUP BY "):
+            made.group = split(part[9:], ", ")
+        elif part.startswith("SELECT "):
+            made.distinct = part.startswith("SELECT DISTINCT ")
+            made.items = split(part[16 if made.distinct else 7 :], ", ")
+        elif part.startswith("HAVING "):
+            made.having = part[7:]
+        elif part.startswith("ORDER BY "):
+            made.order, _, way = part[9:].rpartition(" ")
+            made.down = way == "DESC"
+        elif part.startswith("LIMIT "):
+            made.limit = int(part[6:])
+        else:
+            made.mark = part[5:].strip()
+    if not made.items:
+        raise QuestionError("a query without SELECT", code="UQL631")
+    return made
+
+
+def split(text: str, between: str) -> list[str]:
+    """The parts of a text between separators that stand outside of quotes and brackets.
+
+    >>> split("max(a, b), ask('x, y')", ", ")
+    ['max(a, b)', "ask('x, y')"]
+    """
+    found, depth, quoted, start, i = [], 0, "", 0, 0
+    while i < len(text):
+        c = text[i]
+        if quoted:
+            quoted = "" if c == quoted else quoted
+        elif c in "'\"":
+            quoted = c
+        elif c in "()":
+            depth += 1 if c == "(" else -1
+        elif not depth and text.startswith(between, i):
+            found.append(text[start:i])
+            i += len(between)
+            start = i
+            continue
+        i += 1
+    return [*found, text[start:]]
+
+
+def _pruned(lines: Lines, scope: Scope) -> None:
+    """Leaves out tables of which nothing is named, where rows are not counted or added up."""
+    whole = " ".join([*lines.where, *lines.group, *lines.items, lines.having, lines.order])
+    if re.search(r"\b(count|sum|avg)\(", whole):
+        return
+    used = {c.table for c in lines.path.columns if re.search(rf"(?<![\w.]){re.escape(c.name)}(?!\w)", whole)}
+    if "ask(" in whole or "ask_number(" in whole:
+        used |= {c.table for c in lines.path.columns if c.field.is_unstructured}
+    if used and used < set(lines.path.tables):
+        smaller = [path for path in paths(scope) if used <= set(path.tables) < set(lines.path.tables)]
+        if smaller:
+            best = min(smaller, key=lambda path: len(path.tables))  # it gives FROM; the names stay as they were
+            lines.path = Path(best.tables, best.source, lines.path.columns, best.reads)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The statements of one query."""
+
+    lines: Lines
+    names: list[str] = field(default_factory=list)
+
+    def nodes(self) -> list[dict[str, Any]]:
+        lines = self.lines
+        if lines.group or any(_agg(item) for item in lines.items):
+            return self._grouped()
+        return self._rows()
+
+    # -------------------------------------------------------------------------------------------------------- rows
+    def _rows(self) -> list[dict[str, Any]]:
+        lines = self.lines
+        pairs = [(item, self._name(item)) for item in dict.fromkeys(lines.items)]
+        items = [f"{self._value(item)} AS {name}" for item, name in pairs]
+        asks = [part for part in lines.where if part.startswith(("ask(", "ask_number("))]
+        reads = any("ask(" in item or "ask_number(" in item for item, _ in pairs)
+        distinct = lines.distinct or (len(lines.path.tables) > 1 and not reads)
+        head = "SELECT DISTINCT" if distinct else "SELECT"
+        if lines.order and lines.limit == 1 and set(lines.items) <= {lines.order}:  # which row it is, else nothing says
+            called = self._called(lines.order)
+            if called and called not in dict(pairs):
+                pairs.append((called, self._name(called)))
+                items.append(f"{called} AS {pairs[-1][1]}")
+        if lines.order and lines.limit == 1 and not (asks and not reads):
+            shown = dict(pairs)
+            if lines.order not in shown and not (lines.order == READ and READ in self.names):
+                shown[lines.order] = self._name(lines.order)
+                items.append(f"{self._value(lines.order)} AS {shown[lines.order]}")
+            key = READ if lines.order == READ else shown[lines.order]
+            first = _node("uql", "step1", f"SELECT {', '.join(items)} {self._from()}", list(shown.values()))
+            return [first, self._first("step1", list(shown.values()), key, [])]
+        tail = ""
+        if lines.order:
+            tail = f" ORDER BY {self._sorted(pairs)}{' DESC' if lines.down else ''}"
+            if distinct and self._sorted(pairs) not in self.names:
+                head = "SELECT"
+        if lines.limit:
+            tail += f" LIMIT {lines.limit}"
+        return [_node("uql", "step1", f"{head} {', '.join(items)} {self._from()}{tail}", [n for _, n in pairs])]
+
+    # ------------------------------------------------------------------------------------------------------- groups
+    def _grouped(self) -> list[dict[str, Any]]:
+        lines = self.lines
+        figures = [item for item in dict.fromkeys(lines.items) if _agg(item)]
+        bare = [item for item in dict.fromkeys(lines.items) if not _agg(item) and item not in lines.group]
+        keys = list(dict.fromkeys(lines.group))
+        if (
+            lines.who
+            and not bare
+            and len(figures) == 1
+            and _agg(figures[0]) in ("min", "max")
+            and "(ask" not in figures[0]
+        ):
+            called = self._called(_inside(figures[0]))
+            bare = [called] if called and called not in keys else []
+        if bare and len(figures) == 1 and _agg(figures[0]) in ("min", "max"):
+            return self._of_the_best(keys, bare, figures[0])
+        keys += bare
+        pairs = [(item, self._name(item)) for item in [*keys, *figures]]
+        if lines.order and lines.order not in dict(pairs):
+            pairs.append((lines.order, self._name(lines.order)))
+        shown = dict(pairs)
+        items = ", ".join(f"{self._value(item)} AS {name}" for item, name in pairs)
+        known = self._known(keys)
+        by = f" GROUP BY {', '.join(map(self._value, keys))}" if keys else ""
+        having = f" HAVING {self._condition(lines.having)}" if lines.having else ""
+        text = f"SELECT {items} {self._from(known)}{by}{having}"
+        columns = [name for _, name in pairs]
+        open_ = [name for item, name in pairs if _agg(item) in ("min", "max", "avg", "sum")]
+        if lines.order and lines.limit == 1:
+            return [
+                _node("uql", "step1", text, columns),
+                self._first("step1", columns, shown[lines.order], []),
+            ]
+        tail = ""
+        if lines.order:
+            tail = f" ORDER BY {shown[lines.order]}{' DESC' if lines.down else ''}"
+        if lines.limit:
+            tail += f" LIMIT {lines.limit}"
+        if keys and open_:  # a group in which the figure is not known has none
+            kept = " AND ".join(f"{name} IS NOT NULL" for name in open_)
+            second = f"SELECT {', '.join(columns)} FROM step1 WHERE {kept}{tail}"
+            return [_node("uql", "step1", text, columns), _node("sql", "step2", second, columns)]
+        return [_node("uql", "step1", text + tail, columns)]
+
+    def _of_the_best(self, keys: Sequence[str], bare: Sequence[str], figure: str) -> list[dict[str, Any]]:
+        """The rows that have the greatest or least figure, of each group."""
+        lines = self.lines
+        inner = _inside(figure)
+        pairs = [(item, self._name(item)) for item in [*keys, *bare]]
+        key = next((name for item, name in pairs if item == inner), "")
+        if not key:
+            key = self._name(inner)
+            pairs.append((inner, key))
+        items = ", ".join(f"{self._value(item)} AS {name}" for item, name in pairs)
+        known = self._known(keys)
+        columns = [name for _, name in pairs]
+        lines.down = _agg(figure) == "max"
+        groups = [name for item, name in pairs if item in keys]
+        first = _node("uql", "step1", f"SELECT {items} {self._from(known)}", columns)
+        return [first, self._first("step1", columns, key, groups)]
+
+    def _first(self, table: str, columns: Sequence[str], key: str, groups: Sequence[str]) -> dict[str, Any]:
+        """The rows in the first place, of each group where there are groups."""
+        parts = f"PARTITION BY {', '.join(groups)} " if groups else ""
+        way = "DESC" if self.lines.down else "ASC"
+        text = (
+            f"SELECT DISTINCT {', '.join(columns)} FROM (SELECT {', '.join(columns)}, rank() OVER ({parts}ORDER BY {key} {way}) AS place "
+            f"FROM {table} WHERE {key} IS NOT NULL) AS ranked WHERE place = 1"
+        )
+        return _node("sql", "step2", text, columns)
+
+    # ---------------------------------------------------------------------------------------------------- expressions
+    def _from(self, more: Sequence[str] = ()) -> str:
+        conditions = [*map(self._condition, self.lines.where), *more]
+        where = f" WHERE {' AND '.join(dict.fromkeys(conditions))}" if conditions else ""
+        return f"FROM {self.lines.path.source}{where}"
+
+    def _known(self, keys: Sequence[str]) -> list[str]:
+        """That the groups have a name."""
+        return [f"{call[2] if (call := _CALL.match(key)) else key} IS NOT NULL" for key in keys]
+
+    def _sorted(self, pairs: Sequence[tuple[str, str]]) -> str:
+        shown = dict(pairs)
+        return shown.get(self.lines.order, READ if self.lines.order == READ else self._value(self.lines.order))
+
+    def _condition(self, text: str) -> str:
+        if text.startswith("ask("):
+            return _prompt(text)
+        if text.startswith("NOT "):
+            return f"NOT {self._value(text[4:])}"
+        if text.startswith("list_contains("):
+            return text
+        found = _COMPARED.match(text)
+        if found is None:
+            return self._value(text)
+        left, op, right = found.groups()
+        if op == "LIKE":
+            return f"{self._value(left)} ILIKE {right}"
+        if re.fullmatch(r"'\d{4}'", right):
+            right = f"'{right[1:5]}-01-01'"
+        return f"{self._value(left)} {op} {right}"
+
+    def _value(self, text: str) -> str:
+        """An item, key or figure as UQL has it."""
+        bare = text.removesuffix(f" AS {READ}")
+        call = _CALL.match(bare)
+        if call is None:
+            return bare
+        name, inner = call.groups()
+        if name == "ask":
+            return _prompt(bare)
+        if name == "ask_number":
+            return f"CAST({_prompt(bare)} AS DOUBLE)"
+        if name in PARTS:
+            return self._part(name, inner)
+        if inner == "*":
+            return "count(*)"
+        if inner.startswith("DISTINCT "):
+            return f"count(DISTINCT {self._value(inner[9:])})"
+        return f"{name}({self._value(inner)})"
+
+    def _part(self, part: str, name: str) -> str:
+        """The year, month, decade or century of a date, or of a text that begins as one."""
+        column = self._column(name)
+        timed = column is None or column.field.type != "VARCHAR"
+        if part == "month":
+            return f"month({name})" if timed else f"CAST(regexp_extract({name}, '-([0-9]+)', 1) AS INTEGER)"
+        year = f"year({name})" if timed else f"CAST(regexp_extract({name}, '^-?[0-9]+') AS INTEGER)"
+        match part:
+            case "century":
+                return f"CAST(floor(({year} - 1) / 100) AS INTEGER) + 1"
+            case "decade":
+                return f"CAST(floor({year} / 10) AS INTEGER) * 10"
+        return year
+
+    def _called(self, key: str) -> str:
+        """The column that says what a row is called: of the table of the key, else of the first; "" where none does."""
+        of = self._column(key)
+        tables = [of.table] if of is not None else list(self.lines.path.tables)
+        named = [
+            c
+            for c in self.lines.path.columns
+            if c.is_text and not c.field.is_unstructured and CALLED.search(c.name.lower())
+        ]
+        return next((c.name for table in tables for c in named if c.table == table), "")
+
+    def _column(self, name: str) -> Column | None:
+        return next((c for c in self.lines.path.columns if c.name == name), None)
+
+    def _name(self, item: str) -> str:
+        """A name for an item that no other has."""
+        bare = item.removesuffix(f" AS {READ}")
+        call = _CALL.match(bare)
+        if call is None:
+            name = bare.rpartition(".")[2].strip('"')
+        elif call[1] in ("ask", "ask_number"):
+            name = READ
+        elif call[1] in PARTS:
+            name = call[1]
+        elif call[1] == "count":
+            name = "n"
+        else:
+            inner = re.sub(r"\W+", "_", call[2].rpartition(".")[2]).strip("_")
+            name = f"{call[1]}_{READ if '(' in call[2] else inner}"
+        name = re.sub(r"\W+", "_", name).strip("_").lower() or "value"
+        name = f"{name}_value" if name in _KEYWORDS or name[0].isdigit() else name
+        taken, n = name, 2
+        while taken in self.names:
+            taken, n = f"{name}_{n}", n + 1
+        self.names.append(taken)
+        return taken
+
+
+_KEYWORDS = RESERVED | {"rank", "asc", "desc"}
+
+
+def _agg(item: str) -> str:
+    """The aggregate of an item; "" where it is none."""
+    call = _CALL.match(item)
+    return call[1] if call is not None and call[1] in AGGREGATES else ""
+
+
+def _inside(figure: str) -> str:
+    call = _CALL.match(figure)
+    return call[2] if call is not None else figure
+
+
+def _prompt(text: str) -> str:
+    inner = text[text.index("'") + 1 : text.rindex("'")]
+    return 'PROMPT "' + inner.replace("\\", "").replace('"', "’") + '"'
+
+
+def _node(kind: str, name: str, body: str, columns: Sequence[str]) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "uql" if kind == "uql" else "body": body, "columns": list(columns)}
+
+
+def _plot(mark: str, columns: Sequence[str], table: str, title: str) -> dict[str, Any]:
+    y = columns[-1]
+    return {
+        "kind": "plot",
+        "name": "plot",
+        "input": table,
+        "mark": mark,
+        "x": columns[0],
+        "y": y,
+        "color": columns[1] if len(columns) == 3 else "",
+        "title": " ".join(title.split())[:80],
+    }
