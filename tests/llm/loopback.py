@@ -93,14 +93,19 @@ def value_for(schema: dict[str, Any], text: str) -> Any:
     return f"text of {n}"
 
 
-def strict(schema: dict[str, Any]) -> bool:
-    """As strict mode wants it: every object closed, every property required."""
+BOUNDS = {"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"}
+
+
+def strict(schema: dict[str, Any], root: bool = True) -> bool:
+    """As strict mode wants it: an object at the root, every object closed, every property required, no bounds."""
+    if (root and schema.get("type") != "object") or BOUNDS & set(schema):
+        return False
     if schema.get("type") in ("object", ["object", "null"]):
         closed = schema.get("additionalProperties") is False and sorted(schema.get("required", [])) == sorted(
             schema["properties"]
         )
-        return closed and all(strict(inner) for inner in schema["properties"].values())
-    return strict(schema["items"]) if "items" in schema else True
+        return closed and all(strict(inner, root=False) for inner in schema["properties"].values())
+    return strict(schema["items"], root=False) if "items" in schema else True
 
 
 def chat_reply(content: str, *, tokens: bool, finish: str = "stop", used: tuple[int, int] = (30, 5)) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from loopback import Server, chat, chat_reply, response_reply, responses, serve, strict
+from loopback import Server, chat, chat_reply, messages, response_reply, responses, serve, strict
 from PIL import Image
 from scripted import row
 
 from uql.errors import ConfigError, UnknownModelError
 from uql.llm.gate import Gate
 from uql.llm.providers import open_provider, openai_api
+from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Price
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Cell, Choice, Extract, Predicate, Row, Score, Write
@@ -161,3 +162,28 @@ def test_the_schemas_sent_are_those_that_strict_mode_takes() -> None:
 
     wanted = fused.schema((SO, Choice("kind", ("a", 'say "b"\n'), many=True), Extract("p", "STRUCT(a VARCHAR)")))
     assert strict(wanted) and "\n" not in str(wanted["properties"]["q2"]["items"]["enum"])
+
+
+KERNELS = [
+    '{"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 40}, "minItems": 1, "maxItems": 8}',
+    '{"type": "boolean"}',
+    '{"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 2}',
+    '{"type": "object", "properties": {"yes": {"type": "array", "items": {"type": "string", "maxLength": 9}}}}',
+]
+
+
+@pytest.mark.parametrize("schema", KERNELS)
+def test_what_kernels_want_written_is_asked_in_a_form_that_strict_mode_takes(run, schema: str) -> None:
+    async def go(told: Server) -> None:
+        for asked in (
+            model(told),
+            model(told, api="responses"),
+            Anthropic("claude-x", api_key="k", url=told.url),
+            OpenAI("gpt-6-luna", api_key="k", url=f"{told.url}/v1"),
+        ):
+            async with gate(asked) as g:
+                answers = await g.ask(Write("the names", schema=schema), [Row()])
+                assert not answers.failures and isinstance(answers.values[0], bool | list | dict)
+
+    with serve({"/v1/chat/completions": chat, "/v1/responses": responses, "/v1/messages": messages}) as told:
+        run(go(told))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from uql.errors import QuestionError
+from uql.llm.prompts.rows import quoted
 from uql.nl.context import AskContext, Source
 from uql.nl.dag import Operator
 from uql.nl.prompts import operators as words
@@ -41,7 +42,9 @@ def holds(source: Source) -> str:
 
 
 def _caption(source: Source) -> str:
-    said = source.description or ", ".join(f.name for f in source.shown)
+    if source.description:
+        return quoted(source.description)
+    said = ", ".join(f.name for f in source.shown)
     return said if len(said) <= CAPTION else said[: CAPTION - 1] + "…"
 
 

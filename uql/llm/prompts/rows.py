@@ -114,7 +114,7 @@ def fence(seed: int) -> str:
 def fenced(text: str, seed: int) -> str:
     """The text between two delimiters that it does not hold."""
     mark = fence(seed)
-    while mark in text:
+    while mark in text.casefold():
         seed += 1
         mark = fence(seed)
     return f"<data-{mark}>\n{text}\n</data-{mark}>"

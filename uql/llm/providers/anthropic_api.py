@@ -5,13 +5,13 @@ The API has no temperature and no log-probabilities: answers have no probability
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from uql.errors import ConfigError
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused, several, write
 from uql.llm.prompts.rows import Prompt, media
+from uql.llm.providers import strict
 from uql.llm.providers.base import (
     ROWS_AT_ONCE,
     Answer,
@@ -119,11 +119,13 @@ class Anthropic:
         return fused.read(said, questions, row)
 
     async def _write(self, question: Write, request: Request, usage: Usage) -> Answer:
-        schema = None if question.schema is None else json.loads(question.schema)
+        schema = None if question.schema is None else strict.schema(question.schema)
         said = await self._message(
             write.prompt(question, request.row, request.seed), request.row, question.max_tokens, schema, usage
         )
-        return Answer(problem=said) if isinstance(said, Problem) else write.read(said, question)
+        if isinstance(said, Problem):
+            return Answer(problem=said)
+        return write.read(said, question) if schema is None else strict.read(said, question)
 
     async def _message(
         self, words: Prompt, row: Row, most: int, schema: dict[str, Any] | None, usage: Usage

@@ -19,7 +19,7 @@ from uql.errors import ConfigError, ModelError
 from uql.llm.prices import own_price
 from uql.llm.prompts import fused, several, write
 from uql.llm.prompts.rows import Prompt, media, short
-from uql.llm.providers import direct, remembered
+from uql.llm.providers import direct, remembered, strict
 from uql.llm.providers.base import (
     Answer,
     CallError,
@@ -219,10 +219,11 @@ class Compatible:
     async def _write(self, question: Write, request: Request, can: Capabilities, usage: Usage) -> Answer:
         words = write.prompt(question, request.row, request.seed)
         body: dict[str, Any] = {"max_tokens": self._with_room(question.max_tokens)}
-        if question.schema is not None and can.schema:
+        if question.schema is not None and can.schema:  # a server of this machine keeps to bounds too
+            wanted = json.loads(question.schema) if self.is_local else strict.schema(question.schema)
             body["response_format"] = {
                 "type": "json_schema",
-                "json_schema": {"name": "reply", "schema": json.loads(question.schema), "strict": True},
+                "json_schema": {"name": "reply", "schema": wanted, "strict": True},
             }
         elif question.schema is not None:
             words = replace(words, user=f"{words.user}\n\nAnswer with JSON of this schema: {question.schema}")
@@ -233,6 +234,8 @@ class Compatible:
         if question.schema is not None and not can.schema:
             held = fused.parsed(said.text)
             return write.read(held if held is not None else said.text, question)
+        if question.schema is not None and not self.is_local:
+            return strict.read(said.text, question)
         return write.read(said.text, question)
 
     # ------------------------------------------------------------------------------------------------------------- wire

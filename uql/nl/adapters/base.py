@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from uql.llm.prompts.rows import neutral, quoted
 from uql.llm.questions import Cell
 from uql.nl.context import AskContext, Source
 from uql.nl.dag import Operator, SubAnswer
@@ -65,7 +66,7 @@ def written(row: Mapping[str, Any], shown: Sequence[str]) -> str:
     for name in shown:
         value = row.get(name)
         if value is not None and not isinstance(value, bytes):
-            said = " ".join(str(value).split())
+            said = neutral(" ".join(str(value).split()))
             cells.append(f"{name}: {said if len(said) <= LONGEST_CELL else said[: LONGEST_CELL - 1] + '…'}")
     return "; ".join(cells)
 
@@ -93,7 +94,7 @@ def evidence(query: str, sources: Mapping[str, Source], ctx: AskContext, *, toke
             used += len(line) + 3
         left = source.row_count - len(held)
         more = f"\n({left:,} more rows are not shown)" if left > 0 else ""
-        caption = f": {source.description}" if source.description else ""
+        caption = f": {quoted(source.description)}" if source.description else ""
         parts.append(f"Table {name}{caption}\n" + "\n".join(f"- {line}" for line in held) + more)
         if held:
             named.append(name)

@@ -1,0 +1,61 @@
+"""JSON schemas of writing requests in the form that vendors' strict structured output takes.
+
+Its root is an object, every object is closed with all properties required, and there are no bounds on lengths, counts and numbers:
+what a reply breaks of those is found where it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+from uql.llm.prompts import fused, write
+from uql.llm.providers.base import Answer, Problem
+from uql.llm.questions import Write
+
+COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "uniqueItems")
+BOUNDS = frozenset((*COUNTS, "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+VALUE = "value"  # the key under which a root that is no object stands
+
+
+@lru_cache(maxsize=64)
+def schema(text: str) -> dict[str, Any]:
+    """The schema of a request's JSON text. Not to be changed by the caller.
+
+    >>> schema('{"type": "array", "items": {"type": "string", "maxLength": 9}}')["properties"]
+    {'value': {'type': 'array', 'items': {'type': 'string'}}}
+    """
+    plain = _plain(json.loads(text))
+    if plain.get("type") == "object":
+        return dict(plain)
+    return {"type": "object", "properties": {VALUE: plain}, "required": [VALUE], "additionalProperties": False}
+
+
+def _plain(held: Any) -> Any:
+    if isinstance(held, list):
+        return [_plain(item) for item in held]
+    if not isinstance(held, dict):
+        return held
+    made = {}
+    for key, value in held.items():
+        if key in ("properties", "$defs"):
+            made[key] = {name: _plain(part) for name, part in value.items()}
+        elif key in ("enum", "const"):
+            made[key] = value
+        elif key not in BOUNDS:
+            made[key] = _plain(value)
+    if "properties" in made:
+        made |= {"required": list(made["properties"]), "additionalProperties": False}
+    return made
+
+
+def read(reply: str, question: Write) -> Answer:
+    """The answer in a reply to `schema(question.schema)`."""
+    assert question.schema is not None
+    if json.loads(question.schema).get("type") == "object":
+        return write.read(reply, question)
+    held = fused.parsed(reply)
+    if held is None or VALUE not in held:
+        return Answer(problem=Problem("truncated", f"a JSON object with the key {VALUE} was wanted", reply))
+    return Answer(held[VALUE])
