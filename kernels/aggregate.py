@@ -20,6 +20,7 @@ from uql.kernels.duck import quote
 from uql.kernels.exact import exactly
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.sample import Sampled, after_stages, draw
+from uql.kernels.soft import Soft, soft
 from uql.sampling.base import AggregateSampler, Estimate
 from uql.sampling.errors import Audit
 
@@ -62,15 +63,16 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
                 return False
         return bool(group_codes)
 
-    condition = audited(block, calls) if ctx.settings.audit is not None else None
-    checked = await judged.audit(block, condition, relation, ctx)
+    chances = await soft(block, calls, relation, ctx)
+    condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
+    checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
     sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size), reached)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
-    if exact and checked is None:
+    if exact and checked is None and chances is None:
         return _exact(block, calls, columns, sampled, relation, ctx)
     ctx.exact = False
-    return _estimated(block, calls, columns, sampled, codes, weights, relation, ctx, checked)
+    return _estimated(block, calls, columns, sampled, codes, weights, relation, ctx, checked, chances)
 
 
 def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
@@ -212,9 +214,13 @@ def _estimated(
     relation: Relation,
     ctx: Context,
     checked: Audit | None,
+    chances: Soft | None,
 ) -> Groups:
     passing = sampled.passing
     asked, representatives, group_codes = _asked(block, calls, columns, sampled, codes, relation, ctx)
+    if chances is not None and codes is not None:  # a row without a yes counts for its group too
+        found_codes, first = np.unique(codes[sampled.told], return_index=True)
+        group_codes, representatives = [int(c) for c in found_codes], sampled.told[first]
     keys = {key.expr: f"__k{i}" for i, key in enumerate(block.keys)}
     names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
     quotients = _quotients(block, calls)
@@ -237,7 +243,7 @@ def _estimated(
     for code, asked in parts:
         measure = _Measure(sampled, asked, weights, code, codes is not None, bool(block.keys), ctx.settings.confidence)
         for call in calls:
-            found = measure.call(call)
+            found = measure.call(call) if chances is None else chances.count(sampled, relation, codes, code)
             if correct is not None:
                 found = correct.call(call, found, measure.counted(call), code)
             groups.estimates[call].append(found)

@@ -22,6 +22,7 @@ from uql.kernels.duck import quote
 
 if TYPE_CHECKING:
     from uql.sampling.errors import Audit
+    from uql.sampling.soft import Calibration
 
 EXAMPLES = 8  # of each kind, at most
 
@@ -81,6 +82,21 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
         positive = known & (rows.values[condition.id] == True)  # noqa: E712 - an array of objects
     yes, no = known & truth, known & ~truth
     return Audit(int(yes.sum()), int((positive & yes).sum()), int(no.sum()), int((positive & no).sum()))
+
+
+async def audited_probabilities(column: VirtualColumn, relation: Relation, ctx: Context) -> Calibration:
+    """How the model's probabilities of a condition compare with the judged rows, which must be drawn at random."""
+    from uql.sampling.soft import calibration
+
+    name = ctx.settings.audit
+    assert name is not None
+    rows, truth = judged(name, "audit", tuple(dict.fromkeys((*column.reads, *column.holes))), relation, ctx)
+    stage, rids = Stage((column,)), np.arange(rows.n, dtype=np.int64)
+    need(ctx, rows.calls((stage,)), f"the model's answers about the {rows.n:,} rows of audit = '{name}'")
+    await rows.ask(stage, rids, ctx)
+    p = rows.probabilities[column.id].astype(np.float64)
+    known = ~np.isnan(p)
+    return calibration(p[known], truth[known].astype(np.float64), ctx.settings.confidence)
 
 
 def own_examples(columns: Sequence[Column], relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import duckdb
+import numpy as np
 
 from uql.errors import DataError
 from uql.llm import calibration
@@ -13,6 +14,7 @@ from uql.running import finished
 
 if TYPE_CHECKING:
     from uql.connection import Connection
+    from uql.llm.calibration import Floats
     from uql.llm.questions import Row
 
 
@@ -78,4 +80,18 @@ async def _calibrate(con: Connection, condition: str, rows: list[Row], labels: l
         found = calibration.fit(list(answers.probabilities), labels)
         if keep:
             calibration.keep(gate.ledger, provider.name, condition, found if found.better else None)
+            held = _held_against(answers.probabilities, labels, found.better)
+            calibration.keep_audit(gate.ledger, provider.name, condition, held)
         return found
+
+
+def _held_against(probabilities: Floats, labels: list[bool], calibrated: bool) -> dict[str, float]:
+    """What the labels say of the probabilities as queries will get them: calibrated, from lines fitted to other rows."""
+    from uql.sampling.soft import calibration as audit
+
+    told = ~np.isnan(probabilities)
+    p, truth = probabilities[told], np.array(labels, dtype=np.float64)[told]
+    if calibrated:
+        p = 1 / (1 + np.exp(-calibration.left_out_odds(p, truth)))
+    found = audit(p, truth)
+    return {"rows": found.rows, "bias": found.bias, "error": found.error, "z": found.z}

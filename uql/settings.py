@@ -40,6 +40,7 @@ class Settings:
     strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
     examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own
     audit: str | None = None  # a table of rows that a person judged: counts, sums, means and shares are corrected by the errors on them
+    soft: bool = False  # count by the model's probabilities, where `uql calibrate` or judged rows show that they are chances
     describe: bool = True  # let the model describe columns that have no comment, once
     concurrency: int | None = None  # requests in flight; None: the provider's own
     rows_per_request: Rows = (
@@ -101,11 +102,11 @@ MOST_ROWS = 64  # that share a request
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"accuracy", "confidence", "recall", "precision"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
-_BOOL = {"exact", "describe", "progress", "offline", "urls"}
+_BOOL = {"exact", "soft", "describe", "progress", "offline", "urls"}
 _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
 _REQUIRED = {
     "accuracy", "models",
-    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline", "endpoints",
+    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "soft", "describe", "examples", "disabled_rules", "offline", "endpoints",
     "prices", "plugins",
     "urls", "rows_per_request",
 }  # fmt: skip

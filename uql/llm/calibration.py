@@ -74,11 +74,7 @@ def fit(probabilities: Sequence[float], labels: Sequence[bool]) -> Calibration:
             help=f"at least {LEAST_ROWS} rows, {LEAST_OF_EACH} of yes and {LEAST_OF_EACH} of no",
         )
     x = log_odds(p)
-    left_out = np.empty(len(x))
-    for i in range(len(x)):
-        rest = np.arange(len(x)) != i
-        slope, intercept = _line(x[rest], y[rest])
-        left_out[i] = slope * x[i] + intercept
+    left_out = left_out_odds(p, y)
     slope, intercept = _line(x, y)
     return Calibration(
         slope,
@@ -89,6 +85,17 @@ def fit(probabilities: Sequence[float], labels: Sequence[bool]) -> Calibration:
         _loss(left_out, y),
         _loss(x, y),
     )
+
+
+def left_out_odds(p: Floats, y: Floats) -> Floats:
+    """(n,) the log-odds of each row by the line that is fitted to the others."""
+    x = log_odds(p)
+    out = np.empty(len(x))
+    for i in range(len(x)):
+        rest = np.arange(len(x)) != i
+        slope, intercept = _line(x[rest], y[rest])
+        out[i] = slope * x[i] + intercept
+    return out
 
 
 def log_odds(p: Floats) -> Floats:
@@ -147,3 +154,17 @@ def applied(calibrations: Mapping[str, Calibration], question: Question, answers
     """The answers, calibrated where the question is a condition that has a calibration."""
     found = calibrations.get(question.text) if isinstance(question, Predicate) else None
     return answers if found is None else apply(found, answers)
+
+
+def _audited(model: str) -> str:
+    return f"audited probabilities of {model}"
+
+
+def keep_audit(ledger: Ledger, model: str, condition: str, audit: Mapping[str, float] | None) -> None:
+    """Note what labelled rows said of the probabilities of this condition, as queries get them; None: nothing."""
+    ledger.keep_statistics(_audited(model), {condition: None if audit is None else dict(audit)})
+
+
+def kept_audits(ledger: Ledger, model: str) -> dict[str, dict[str, float]]:
+    """Of a model, by condition: `rows`, `bias`, `error`, `z` of `uql.sampling.soft.Calibration`."""
+    return {condition: dict(values) for condition, values in ledger.statistics(_audited(model)).items() if values}

@@ -17,7 +17,7 @@ from typing import Literal, overload
 from uql.errors import ConfigError, ModelError, ModelReplyError, UQLError
 from uql.llm.asked import Slot, collected, distinct, question_key
 from uql.llm.budget import Budget
-from uql.llm.calibration import Calibration, applied, kept
+from uql.llm.calibration import Calibration, applied, kept, kept_audits
 from uql.llm.draws import DrawLog
 from uql.llm.events import Event, Listener
 from uql.llm.lease import Lease
@@ -27,7 +27,7 @@ from uql.llm.prompts import several
 from uql.llm.prompts.rows import label_of
 from uql.llm.providers import open_provider
 from uql.llm.providers.base import Answer, Problem, Provider, RowsProvider
-from uql.llm.questions import Answers, Question, Row, Write
+from uql.llm.questions import Answers, Predicate, Question, Row, Write
 from uql.llm.run import Cost as Cost
 from uql.llm.run import Run as Run
 from uql.llm.sending import Sender
@@ -71,6 +71,7 @@ class Gate(Sender):
             str, dict[str, Calibration]
         ] = {}  # by model and condition, as they are when it is opened
         self.calibrated = True
+        self._audits: dict[str, dict[str, dict[str, float]]] = {}  # of probabilities, by model and condition
         self._inflight: dict[bytes, asyncio.Future[Answer]] = {}
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
@@ -196,6 +197,7 @@ class Gate(Sender):
                             await opened.aclose()
                         raise
                     self._calibrations[opened.name] = await asyncio.to_thread(kept, self.ledger, opened.name)
+                    self._audits[opened.name] = await asyncio.to_thread(kept_audits, self.ledger, opened.name)
                     self._limiters[key] = Limiter(opened.limits, concurrency=self.settings.concurrency)
                     self._providers[key] = opened
             found = self._providers[key]
@@ -307,6 +309,12 @@ class Gate(Sender):
         """Answers in the form that kernels get, their probabilities calibrated where there is a calibration."""
         own = self._calibrations.get(provider.name, {}) if self.calibrated else {}
         return tuple(applied(own, q, collected(q, column)) for q, column in zip(questions, found, strict=True))
+
+    async def audited(self, question: Question) -> tuple[str, dict[str, float] | None]:
+        """The model's name, and what labelled rows said of its probabilities of a condition (`uql calibrate`), if any did."""
+        provider = await self.provider()
+        text = question.text if isinstance(question, Predicate) else ""
+        return provider.name, self._audits.get(provider.name, {}).get(text)
 
     async def asked(self, questions: Sequence[Question], *, model: str | Provider | None = None) -> bool:
         """Whether any of these questions was ever asked of a row, so that the ledger may have answers."""
