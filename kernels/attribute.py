@@ -211,6 +211,11 @@ def read_proposal(reply: Any) -> Proposal | None:
     >>> read_proposal({"attribute": "colour", "values": ["red", "blue"], "rule": "different", "pairs": []}).matches == {
     ...     ("red", "blue"), ("blue", "red")}
     True
+
+    Pairs that contradict a rule altogether are the rule: small models fill in "same" and then list what is opposite.
+
+    >>> read_proposal({"attribute": "opinion", "values": ["for", "against"], "rule": "same", "pairs": [["for", "against"]]}).matches
+    frozenset({('for', 'against')})
     """
     if not isinstance(reply, dict) or not isinstance(reply.get("attribute"), str):
         return None
@@ -218,13 +223,14 @@ def read_proposal(reply: Any) -> Proposal | None:
     values = tuple(dict.fromkeys(one_line(v) for v in held if isinstance(v, str))) if isinstance(held, list) else ()
     values = tuple(v for v in values if v and v != NONE)[:MOST_VALUES]
     text, rule, listed = one_line(reply["attribute"]), reply.get("rule"), reply.get("pairs")
+    given = [p for p in listed if isinstance(p, list) and len(p) == 2] if isinstance(listed, list) else []
+    named = {v.casefold(): v for v in values}
+    found = [(named.get(str(a).casefold()), named.get(str(b).casefold())) for a, b in given]
+    pairs = {(a, b) for a, b in found if a is not None and b is not None}
     if rule in ("same", "different"):
-        pairs = {(a, b) for a in values for b in values if (a == b) == (rule == "same")}
-    else:
-        given = [p for p in listed if isinstance(p, list) and len(p) == 2] if isinstance(listed, list) else []
-        named = {v.casefold(): v for v in values}
-        found = [(named.get(str(a).casefold()), named.get(str(b).casefold())) for a, b in given]
-        pairs = {(a, b) for a, b in found if a is not None and b is not None}
+        equal = rule == "same"
+        if not pairs or any((a == b) == equal for a, b in pairs):  # else the pairs contradict the rule, and say more
+            pairs = {(a, b) for a in values for b in values if (a == b) == equal}
     if not text or len(values) < 2 or not pairs:
         return None
     return Proposal(text, values, frozenset(pairs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from uql.compiler.virtual import VirtualColumn
 from uql.errors import BudgetError
@@ -98,6 +99,8 @@ def _length(row: Row) -> int:
 
 async def _summary(column: VirtualColumn, rows: list[Row], source: str, ctx: Context) -> object:
     schema = _BOOLEAN if column.type == "BOOLEAN" else None
+    if schema:  # nothing is cited
+        rows = [replace(row, cells=row.cells[1:]) for row in rows]
     runs = _chunks([_length(row) for row in rows])
     last = len(runs) == 1
     parts = [await _ask(column, rows[a:b], "summary", schema if last else None, source, ctx) for a, b in runs]
@@ -118,7 +121,7 @@ async def _ask(
             task="summary",
             schema=schema,
             shown=tuple(rows),
-            parameters=(("stage", stage),),
+            parameters=(("stage", stage), *((("type", column.type),) if column.type == "BOOLEAN" else ())),
             max_tokens=300,
         ),
         source=source,

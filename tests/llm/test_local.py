@@ -67,7 +67,7 @@ def test_every_kind_of_question_is_answered_in_its_type(run) -> None:
             assert subject.values == ["bank card", "exchange rate"] and subject.distributions.sum(
                 axis=1
             ) == pytest.approx([1, 1])
-            assert all(0 <= v <= 9 for v in hurry.values) and hurry.distributions.shape == (2, 10)
+            assert all(0 <= v <= 9 for v in hurry.values)
             assert city.values[0] == "Rome" and set(address.values[0]) == {"city", "street"}
             assert g.cost.calls == 2 and g.cost.usd == 0.0
             said = await g.ask(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from scripted import row
@@ -30,8 +31,11 @@ def test_the_words_of_each_question_alone() -> None:
     assert choice.alone(Choice("the mood", ("good",), ("cheerful",)), REVIEW).user.endswith(
         "Which is the mood? Choose one.\n- good: cheerful\n- none of these\nAnswer only with the words of the choice."
     )
-    assert score.alone(Score("it is good", 6), REVIEW).user.endswith(
-        "Question: From 0 (not at all) to 5 (very much), it is good? Answer with one digit."
+    assert score.alone(Score("how good it is", 6), REVIEW).user.endswith(
+        "Question: How good it is: is it much? Answer Yes or No."
+    )
+    assert score.alone(Score("the level of praise"), REVIEW).user.endswith(
+        "Question: The level of praise: is it high? Answer Yes or No."
     )
     assert extract.alone(Extract("the year", "BIGINT"), REVIEW).user.endswith(
         "Question: What is the year? Answer with a whole number alone, or null if the text does not say it."
@@ -46,8 +50,63 @@ def test_several_cells_are_named_lines_and_a_pair_says_the_table() -> None:
     two = Row((Cell("title", "Up"), Cell("year", "2009"), Cell("plot", None)))
     assert predicate.alone(Predicate("it is old"), two).user.startswith("Text:\ntitle: Up\nyear: 2009\n\n")
     pair = Row((Cell("text", "one", "a"), Cell("text", "two", "b")))
-    assert "a.text: one\nb.text: two" in predicate.alone(Predicate("{a.text} and {b.text} agree"), pair).user
-    assert filled(Predicate("{a.text} and {b.text} agree"), pair) == "a.text and b.text agree"
+    agree = Predicate("{a.text} and {b.text} agree")
+    assert filled(agree, pair) == "a.text and b.text agree"
+    assert fused.prompt((agree,), pair, 7).user.splitlines()[1:3] == ["a.text: one", "b.text: two"]
+    by_alias = predicate.alone(Predicate("a.text and b.text agree"), pair).user
+    assert by_alias == "Text:\na.text: one\nb.text: two\n\nQuestion: Is it so that a.text and b.text agree?"
+    unnamed = predicate.alone(Predicate("the two agree on a date"), pair).user
+    assert unnamed.startswith("Text A: one\n\nText B: two\n\nQuestion: Is it so that the two agree on a date?")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [Row((Cell("one", "x", "a"), Cell("two", "y", "b"))), Row((Cell("one", "x"), Cell("two", "y")))],
+    ids=["two tables", "two columns of one"],
+)
+def test_a_small_model_sees_the_two_texts_that_a_condition_compares_apart(shown: Row) -> None:
+    words = predicate.alone(
+        Predicate("{a.one} and {b.two} agree" if shown.cells[0].table else "{p.one} and {two} agree"), shown
+    )
+    assert words.user == "Text A: x\n\nText B: y\n\nQuestion: Is it so that text A and text B agree? Answer Yes or No."
+
+
+def test_a_side_of_several_columns_and_a_value_in_a_hole_keep_their_names() -> None:
+    film = Row(
+        (Cell("title", "Up", "f"), Cell("plot", "A house flies.", "f"), Cell("text", "Lovely.", "r")),
+        (("r.year", "2009"),),
+    )
+    words = predicate.alone(Predicate("{r.text} of {r.year} is about {f.title} or {f.plot}"), film).user
+    assert words == (
+        'Text A:\ntitle: Up\nplot: A house flies.\n\nText B: Lovely.\n\nQuestion: Is it so that text B of "2009" is about '
+        "the title of text A or the plot of text A? Answer Yes or No."
+    )
+
+
+def test_a_condition_that_names_one_of_two_texts_is_no_comparison() -> None:
+    two = Row((Cell("title", "Up"), Cell("plot", "A house flies.")))
+    assert predicate.alone(Predicate("{t.plot} is sad"), two).user == (
+        "Text:\ntitle: Up\nplot: A house flies.\n\nQuestion: Is it so that plot is sad?"
+    )
+
+
+def test_a_condition_on_a_group_is_asked_of_all_its_rows_and_of_parts_of_a_long_one() -> None:
+    shown = (row("I lost my card."), row("Where is my card?"))
+    of_group = Write(
+        "most of them have lost a card.",
+        task="summary",
+        schema='{"type": "boolean"}',
+        shown=shown,
+        parameters=(("type", "BOOLEAN"),),
+    )
+    assert write.prompt(of_group, Row()).user.endswith(
+        "Of the whole group, is it so that most of them have lost a card? Answer true or false, from this alone."
+    )
+    assert write.judged(of_group, Row()).user == (
+        "Texts:\n- I lost my card.\n- Where is my card?\n\nQuestion: Of these texts together, is it so that most of them have lost a card?"
+    )
+    part = write.prompt(replace(of_group, schema=None), Row()).user
+    assert "Above are 2 of the rows of a group" in part and "how many of them speak for it, how many against" in part
 
 
 def test_holes_are_filled_with_quoted_values_or_names_of_cells() -> None:

@@ -8,17 +8,18 @@ from uql.llm.prompts.rows import SYSTEM, Prompt, about, filled
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import Row, Score
 
-VERSION = "score-1"
+VERSION = "score-2"
 
 
 def alone(question: Score, row: Row) -> Prompt:
-    """For one question a request, read from the log-probabilities of the digits."""
-    top = min(question.levels, 10) - 1
+    """For one question a request: much or little, read from the log-probabilities of Yes and No.
+
+    Digits are not asked for: of 20 tweets, half of them negative, the digits 0 to 9 ranked "how angry or disappointed the tweet is" no
+    better than chance (AUC 0.53), this question well (0.82).
+    """
     text = filled(question, row).strip().rstrip(".?")
-    return Prompt(
-        SYSTEM,
-        about(row, f"Question: From 0 (not at all) to {top} (very much), {text}? Answer with one digit."),
-    )
+    size = "much" if text.lower().startswith("how ") else "high"
+    return Prompt(SYSTEM, about(row, f"Question: {text[:1].upper()}{text[1:]}: is it {size}? Answer Yes or No."))
 
 
 def instruction(question: Score, row: Row) -> str:

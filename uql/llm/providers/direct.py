@@ -45,7 +45,7 @@ def read(question: Question, row: Row, text: str, said: Sequence[Token]) -> Answ
             share = first / (first + second)
             return Answer(list(compare.sides(row))[0 if share >= 0.5 else 1], max(share, 1 - share))
         case Score():
-            return scored(question, label_masses([top], [str(d) for d in range(min(question.levels, 10))], []), text)
+            return scored(question, top, text)
     try:
         held = json.loads(text)["value"]
     except (json.JSONDecodeError, KeyError, TypeError):
@@ -53,15 +53,12 @@ def read(question: Question, row: Row, text: str, said: Sequence[Token]) -> Answ
     return choice.read(held, question) if isinstance(question, Choice) else extract.read(held, _extract(question))
 
 
-def scored(question: Score, masses: Sequence[float], text: str) -> Answer:
-    """The expected level from the mass on each digit, stretched to the question's levels."""
-    total = sum(masses)
-    if total <= 0:
-        return _unlikely("no digit", text)
-    shares = tuple(mass / total for mass in masses)
-    stretch = (question.levels - 1) / (len(shares) - 1) if len(shares) > 1 else 0.0
-    level = sum(d * share for d, share in enumerate(shares)) * stretch
-    return Answer(level, max(shares), shares if len(shares) == question.levels else None)
+def scored(question: Score, top: dict[str, float], text: str) -> Answer:
+    """The level between "little" (0) and "much" (levels − 1) that the masses on Yes and No say."""
+    yes, no = yes_no(top)
+    if yes + no <= 0:
+        return _unlikely("neither Yes nor No", text)
+    return Answer((question.levels - 1) * yes / (yes + no), max(yes, no) / (yes + no))
 
 
 def _extract(question: Question) -> Extract:

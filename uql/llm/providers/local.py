@@ -47,6 +47,7 @@ from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Questio
 from uql.llm.values import grammar, literal, parse_type
 from uql.settings import Settings
 
+BOOLEAN = json.dumps({"type": "boolean"})  # the schema of a condition on a group
 LONG_MENU = 6  # options; a longer menu stands before the row where it can be shared: it costs more than it tells
 
 _OPTIONS = {"n_ctx": 4096, "threads": 0}
@@ -138,13 +139,7 @@ class Local:
 
         match question:
             case Predicate():
-                reply = ask(lambda r: predicate.alone(question, r), max_tokens=1, logprobs=True, top_logprobs=40)
-                yes, no = yes_no(_top(reply)[0])
-                if yes == no == 0.0:
-                    return Answer(
-                        problem=Problem("wrong_type", "neither Yes nor No was among the likely words", _text(reply))
-                    )
-                return Answer(yes > no, yes / (yes + no))
+                return self._yes_no(ask, lambda r: predicate.alone(question, r))
             case Choice():
                 return self._choice(ask, question, alone=alone)
             case Score():
@@ -172,13 +167,10 @@ class Local:
         if question.many:  # each label is a condition of its own; the row is evaluated once
             found = []
             for label in question.labels:
-                reply = ask(partial(choice.one_of_many, question, label), max_tokens=1, logprobs=True, top_logprobs=40)
-                yes, no = yes_no(_top(reply)[0])
-                if yes == no == 0.0:
-                    return Answer(
-                        problem=Problem("wrong_type", "neither Yes nor No was among the likely words", _text(reply))
-                    )
-                if yes > no:
+                answer = self._yes_no(ask, partial(choice.one_of_many, question, label))
+                if answer.problem is not None:
+                    return answer
+                if answer.value:
                     found.append(label)
             return Answer(found)
         rule = "root ::= " + " | ".join(literal(option) for option in options)
@@ -198,8 +190,7 @@ class Local:
 
     def _score(self, ask: Callable[..., dict[str, Any]], question: Score) -> Answer:
         reply = ask(lambda r: score.alone(question, r), max_tokens=1, logprobs=True, top_logprobs=40)
-        digits = [str(d) for d in range(min(question.levels, 10))]
-        return scored(question, label_masses([_top(reply)[0]], digits, []), _text(reply))
+        return scored(question, _top(reply)[0], _text(reply))
 
     def _extract(self, ask: Callable[..., dict[str, Any]], question: Extract, row: Row) -> Answer:
         kind = parse_type(question.type)
@@ -222,7 +213,17 @@ class Local:
             return Answer(None)  # a number that the row does not hold is another one's, or made up
         return answer
 
+    def _yes_no(self, ask: Callable[..., dict[str, Any]], make: Callable[[Row], Prompt]) -> Answer:
+        """A condition, from the log-probabilities of Yes and No."""
+        reply = ask(make, max_tokens=1, logprobs=True, top_logprobs=40)
+        yes, no = yes_no(_top(reply)[0])
+        if yes == no == 0.0:
+            return Answer(problem=Problem("wrong_type", "neither Yes nor No was among the likely words", _text(reply)))
+        return Answer(yes > no, yes / (yes + no))
+
     def _write(self, ask: Callable[..., dict[str, Any]], question: Write) -> Answer:
+        if question.task == "summary" and question.schema == BOOLEAN:
+            return self._yes_no(ask, lambda row: write.judged(question, row))
         body: dict[str, Any] = {"max_tokens": question.max_tokens}
         if rule := dict(question.parameters).get("grammar"):
             body["grammar"] = rule
