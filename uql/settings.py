@@ -46,6 +46,7 @@ class Settings:
     rows_per_request: Rows = (
         1  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
     )
+    hedge: bool = False  # a request that takes far longer than most is sent a second time; the first reply counts, both are paid
     ledger: str | None = None  # path of the ledger, ":memory:" keeps nothing; None: in the user's data folder
     offline: bool = False  # answers of the ledger alone: a row that it does not have is an error
     quoted: Literal["guard", "lenient", "strict"] = "guard"  # how "…" is read
@@ -102,9 +103,10 @@ MOST_ROWS = 64  # that share a request
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"accuracy", "confidence", "recall", "precision"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
-_BOOL = {"exact", "soft", "describe", "progress", "offline", "urls"}
+_BOOL = {"exact", "hedge", "soft", "describe", "progress", "offline", "urls"}
 _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
 _REQUIRED = {
+    "hedge",
     "accuracy", "models",
     "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "soft", "describe", "examples", "disabled_rules", "offline", "endpoints",
     "prices", "plugins",

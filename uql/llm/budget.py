@@ -95,6 +95,20 @@ class Budget:
                 self._settled = asyncio.Event()
             await self._settled.wait()
 
+    @property
+    def weighs(self) -> bool:
+        """Does it count tokens or USD?"""
+        return self.tokens is not None or self.usd is not None
+
+    def calls_of(self, ticket: int) -> int:
+        """The calls of a reservation."""
+        return self._open[ticket].calls
+
+    def release(self, ticket: int) -> None:
+        """Give a reservation back: nothing was sent for it."""
+        self.spent_calls -= self._open[ticket].calls
+        self.settle(ticket, tokens=0, usd=0.0)
+
     def settle(self, ticket: int, *, tokens: int, usd: float) -> None:
         """Replace a reservation by what was paid."""
         del self._open[ticket]

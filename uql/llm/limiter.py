@@ -14,6 +14,8 @@ from uql.llm.providers.base import Limits
 
 LONGEST_PAUSE_S = 60.0
 FIRST_PAUSE_S = 0.5
+LONGEST_WAIT_S = 600.0  # that a provider is believed when it wants to be left alone
+LEAST_SEEN = 20  # replies before one can be told to be late
 USED = 0.96  # of an allowed rate: the vendor's clock and windows are not ours
 
 
@@ -59,6 +61,7 @@ class Limiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._gate: asyncio.Lock | None = None
         self._fastest = float("inf")
+        self._seconds: deque[float] = deque(maxlen=128)  # of the last replies
         self._usual = 0.5  # seconds of a call, on the average
         self._cut_at = float("-inf")
         self._starting = True  # the window doubles a round trip until the first sign of strain
@@ -74,23 +77,46 @@ class Limiter:
         return TRIES[kind]
 
     @asynccontextmanager
-    async def slot(self, tokens: int) -> AsyncIterator[float]:
+    async def slot(self, tokens: int, within_s: float | None = None) -> AsyncIterator[float | None]:
         """A place in flight for a request of at most `tokens` tokens, once window and rates allow it.
 
-        Yields: the tokens that were taken from the rate for it, for `observe`.
+        Args:
+            within_s: seconds after which it is not waited for any longer.
+        Yields: the tokens that were taken from the rate for it, for `observe`; None where there was no place in time.
         """
-        while self.in_flight >= max(1, int(self.window)):
-            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(place)
-            await place
-        self.in_flight += 1
+        expected = tokens * self._share
+        if within_s is None:
+            await self._enter(expected)
+        else:
+            try:
+                async with asyncio.timeout(max(0.0, within_s)):
+                    await self._enter(expected)
+            except TimeoutError:
+                yield None
+                return
         try:
-            expected = tokens * self._share
-            await self._rates(expected)
             yield expected
         finally:
             self.in_flight -= 1
             self._wake()
+
+    async def _enter(self, expected: float) -> None:
+        """Wait for a place, then for the rates; whoever is cancelled in between leaves the place to the next."""
+        while self.in_flight >= max(1, int(self.window)):
+            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(place)
+            try:
+                await place
+            except asyncio.CancelledError:
+                self._wake()
+                raise
+        self.in_flight += 1
+        try:
+            await self._rates(expected)
+        except BaseException:
+            self.in_flight -= 1
+            self._wake()
+            raise
 
     def _wake(self) -> None:
         free = max(1, int(self.window)) - self.in_flight
@@ -132,7 +158,9 @@ class Limiter:
             self._share += 0.1 * (tokens / at_most - self._share)
         now = time.monotonic()
         if fault == "rate_limit":
-            self._paused_until = max(self._paused_until, now + (retry_after_s or FIRST_PAUSE_S))
+            self._paused_until = max(self._paused_until, now + min(retry_after_s or FIRST_PAUSE_S, LONGEST_WAIT_S))
+        elif fault is None:
+            self._seconds.append(seconds)
         if not self.adaptive:
             return
         if fault in ("rate_limit", "timeout", "server"):
@@ -151,9 +179,19 @@ class Limiter:
     def _round_trip(self) -> float:
         return max(0.02, 2 * self._usual)
 
-    async def pause(self, failures: int, retry_after_s: float | None) -> None:
-        """Wait before a row is sent again: as long as the provider said, else exponentially with full jitter."""
+    def hedge_after_s(self) -> float | None:
+        """Seconds after which a request takes far longer than most: 1.5 × the 95 % quantile; None before 20 replies came."""
+        if len(self._seconds) < LEAST_SEEN:
+            return None
+        return 1.5 * sorted(self._seconds)[int(0.95 * len(self._seconds))]
+
+    async def pause(self, failures: int, retry_after_s: float | None, within_s: float | None = None) -> None:
+        """Wait before a row is sent again: as long as the provider said, else exponentially with full jitter.
+
+        `within_s`: seconds that the run has left, after which nothing will be sent.
+        """
         if retry_after_s is not None:
-            await asyncio.sleep(min(retry_after_s, 10 * LONGEST_PAUSE_S) + self._rng.random() * 0.05)
-            return
-        await asyncio.sleep(self._rng.random() * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1)))
+            wait = min(retry_after_s, LONGEST_WAIT_S) + self._rng.random() * 0.05
+        else:
+            wait = self._rng.random() * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** (failures - 1))
+        await asyncio.sleep(wait if within_s is None else max(0.0, min(wait, within_s)))

@@ -45,6 +45,10 @@ class Share(Budget):
             self.exhausted = self.whole.exhausted
         return ticket
 
+    def release(self, ticket: int) -> None:
+        self.spent_calls -= self.whole.calls_of(ticket)
+        self.whole.release(ticket)
+
     def settle(self, ticket: int, *, tokens: int, usd: float) -> None:
         self.spent_tokens += tokens
         self.spent_usd += usd
@@ -71,7 +75,7 @@ def part(gate: Gate, *, calls: int | None = None, settings: Settings | None = No
         plugins=gate._plugins,
         offline=gate._offline,
     )
-    made.events = gate.events
+    made.events, made._lost = gate.events, gate._lost
     made._providers, made._opening = gate._providers, gate._opening
     made._limiters, made._inflight = gate._limiters, gate._inflight
     made._announced, made._on_announce = gate._announced, gate._on_announce

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from uql.errors import BackendError
@@ -13,6 +15,7 @@ from uql.llm.asked import Slot
 from uql.llm.budget import Budget, Reservation
 from uql.llm.events import Event, Events
 from uql.llm.failures import FINAL, TRANSIENT
+from uql.llm.hedging import first_of
 from uql.llm.ledger import Ledger
 from uql.llm.limiter import Limiter
 from uql.llm.providers.base import (
@@ -31,7 +34,16 @@ from uql.llm.run import Cost, Run
 from uql.llm.stored import Entry
 from uql.settings import Settings
 
+UNTOLD = ("timeout", "truncated")  # faults of which the vendor may want to be paid without saying so
 UNREACHABLE = 8  # rows in a row that could not connect: the backend is gone
+
+Outcome = Problem | tuple[Reply | RowsReply | None, list[Event], CallError | None]  # of a request; a Problem: not sent
+
+
+def _bounds(provider: Provider, parts: Sequence[Request]) -> tuple[int, int]:
+    """Input and output tokens of all parts at most."""
+    bounds = [provider.tokens_at_most(part) for part in parts]
+    return sum(b[0] for b in bounds), sum(b[1] for b in bounds)
 
 
 class Sender:
@@ -81,7 +93,7 @@ class Sender:
                 self.settings.timeout_s,
             )
             attempt += 1
-            outcome = await self._send(request, provider, limiter, attempt, source)
+            outcome = await self._sent(request, provider, limiter, attempt, source)
             if isinstance(outcome, Problem):  # not sent: budget or interrupt
                 for j in open_now:
                     done[j] = Answer(
@@ -112,7 +124,7 @@ class Sender:
                     if last:
                         done[j] = Answer(problem=Problem(fault.kind, fault.message, fault.raw))
                 if not last and wire:
-                    await limiter.pause(seen["wire"], fault.retry_after_s)
+                    await limiter.pause(seen["wire"], fault.retry_after_s, self.budget.seconds_left)
                 continue
             self._unreachable = 0
             assert reply is not None
@@ -170,7 +182,7 @@ class Sender:
                 questions, tuple(slot.row for slot in slots[:most]), self.run.seed, self.settings.timeout_s
             )
             attempt += 1
-            outcome = await self._send(request, provider, limiter, attempt, source)
+            outcome = await self._sent(request, provider, limiter, attempt, source)
             if isinstance(outcome, Problem):
                 left = self.budget.calls_left
                 if outcome.kind == "budget" and left is not None and 0 < left < most:
@@ -183,7 +195,7 @@ class Sender:
                 await self._record([], events)
                 faults += 1
                 if fault.kind in TRANSIENT and faults < limiter.tries(fault.kind):
-                    await limiter.pause(faults, fault.retry_after_s)
+                    await limiter.pause(faults, fault.retry_after_s, self.budget.seconds_left)
                     continue
                 break  # each row alone: one of them may be at fault
             assert isinstance(reply, RowsReply)
@@ -205,27 +217,50 @@ class Sender:
                 answers[i] = await self.answer_row(questions, slot, wanted, provider, limiter, source, tried)
         return [found for found in answers if found is not None]
 
+    async def _sent(
+        self, request: Request | RowsRequest, provider: Provider, limiter: Limiter, attempt: int, source: str
+    ) -> Outcome:
+        """One request, or two where hedging is asked for and the first takes far longer than most: each is paid and counted."""
+        send = partial(self._send, request, provider, limiter, attempt, source)
+        after_s = limiter.hedge_after_s() if self.settings.hedge and provider.limits.timed else None
+        if after_s is None:
+            return await send()
+        outcome, others = await first_of(send, after_s, lambda o: not isinstance(o, Problem) and o[0] is not None)
+        for other in others:
+            if not isinstance(other, Problem):
+                await self._record([], other[1])
+        return outcome
+
     async def _send(
         self, request: Request | RowsRequest, provider: Provider, limiter: Limiter, attempt: int, source: str
-    ) -> Problem | tuple[Reply | RowsReply | None, list[Event], CallError | None]:
+    ) -> Outcome:
         """One request: reserved, sent within the limits, counted: an event a row. A Problem where it was not sent."""
         several = isinstance(request, RowsRequest)
         try:
             parts = request.alone() if isinstance(request, RowsRequest) else chunks.requests(provider, request)
         except CallError as error:
             return Problem(error.kind, error.message)
-        bounds = [provider.tokens_at_most(part) for part in parts]
-        most_in, most_out = sum(b[0] for b in bounds), sum(b[1] for b in bounds)
+        most_in, most_out = _bounds(provider, parts)
         calls = len(parts) if several else 1
         limiter.adopt(provider.limits)
-        async with limiter.slot(most_in + most_out) as taken:
+        async with limiter.slot(most_in + most_out, self.budget.seconds_left) as taken:
             if self._interrupted:
                 return Problem("interrupted", "the run was interrupted before this row was asked")
             price = provider.price
-            ticket = await self.budget.reserve(
-                Reservation(most_in + most_out, price.usd(most_in, most_out) if price else 0.0, calls)
-            )
-            if ticket is None:
+            ticket = None
+            while taken is not None:  # what a provider learns while a request waits may make it larger
+                most = (most_in, most_out)
+                ticket = await self.budget.reserve(
+                    Reservation(most_in + most_out, price.usd(most_in, most_out) if price else 0.0, calls)
+                )
+                if ticket is not None and self.budget.weighs:
+                    most_in, most_out = _bounds(provider, parts)
+                if ticket is None or most == (most_in, most_out):
+                    break
+                self.budget.release(ticket)
+            if taken is None:
+                self.budget.exhausted = "seconds"
+            if ticket is None or taken is None:
                 return Problem("budget", f"the budget ({self.budget.exhausted}) ended before this row was asked")
             self.cost.calls += calls
             reply: Reply | RowsReply | None = None
@@ -252,10 +287,12 @@ class Sender:
                 fault = CallError("timeout", f"no reply within {timeout or 0:g} s")
             except CallError as error:
                 fault, paid_in, paid_out = error, error.input_tokens, error.output_tokens
+                if error.kind in UNTOLD and not paid_in + paid_out:
+                    paid_in = most_in
             finally:
                 lost = reply is None and fault is None  # cancelled, or an error that ends the run
                 if lost:
-                    fault = CallError("interrupted", "the run ended before the reply came")
+                    fault = CallError("interrupted", "it was given up before the reply came")
                 seconds = time.monotonic() - began
                 usd = price.usd(paid_in, paid_out) if price else None
                 self.budget.settle(ticket, tokens=paid_in + paid_out, usd=usd or 0.0)

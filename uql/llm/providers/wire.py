@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, TypeVar
@@ -129,5 +129,6 @@ def retry_after(headers: Any) -> float | None:
                 moment = parsedate_to_datetime(value)
             except ValueError:
                 continue
-            return max(0.0, (moment - datetime.now(moment.tzinfo)).total_seconds())
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return max(0.0, (moment - datetime.now(UTC)).total_seconds())
     return None
