@@ -26,7 +26,10 @@ CHARS_PER_TOKEN = 4.0
 MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
 SHARED_TOKENS = 100  # of a request for several rows, without the rows and the questions
-ROW_TOKENS, ROW_ANSWER_TOKENS = 12, 4  # of the delimiters of each of these rows, and of its place in the list of answers
+ROW_TOKENS, ROW_ANSWER_TOKENS = (
+    12,
+    4,
+)  # of the delimiters of each of these rows, and of its place in the list of answers
 SHARED_SECONDS = 0.25  # of a request's seconds that each further row in it takes: it is read and written, not sent
 ANSWER_TOKENS = {Kind.CONDITION: 1, Kind.SCORE: 1, Kind.CHOICE: 4, Kind.GROUP: 4, Kind.EXTRACT: 8, Kind.SUMMARY: 150}
 TAXONOMY_ROWS, TAXONOMY_TOKENS = 24, 150
@@ -197,6 +200,7 @@ class Known:
     pairs: tuple[Range, ...] = ()  # of each join that is asked, in the order of `asked_joins`
     answers: Masks | None = None  # (leaves, m) of the WHERE for the rows of a pilot
     share: tuple[float, float] | None = None  # low and high share of rows that pass, from the pilot
+    until: Range | None = None  # rows that a search which learns asks until LIMIT is reached, told from the pilot
     rates: tuple[float, ...] | None = None  # share of true answers a leaf, from earlier queries
     copies: Mapping[Reads, float] = field(default_factory=dict)  # rows that show these columns alike, on the average
     output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
@@ -254,7 +258,7 @@ def calls_of(block: Block, known: Known) -> Calls:
             low, high = known.share
         share = Range(min(low, expected), expected, max(high, expected))
         if block.goal is Goal.FIRST and block.wanted is not None:
-            rows = _until(block.wanted, rows, share)
+            rows = known.until or _until(block.wanted, rows, share)
         by_stage.update(_filter(block.formula, block.filter_stages, rows, known))
         if block.goal is Goal.SEARCH:
             by_stage.update(_by_attribute(by_stage, known))

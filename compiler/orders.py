@@ -149,6 +149,16 @@ def learned(masks: Masks) -> Masks:
     if k > TERMS:
         rates = (true.sum(axis=1) + 1) / (true.sum(axis=1) + false.sum(axis=1) + 2)
         return _drawn(tuple(rates.tolist()))
+    combinations_, shares = likely(masks)
+    rows = np.round(shares * LEARNED).astype(np.int64)
+    return np.repeat(np.where(combinations_, TRUE, FALSE).astype(np.uint8), rows, axis=0).T
+
+
+def likely(masks: Masks) -> tuple[NDArray[np.bool_], Shares]:
+    """(2^leaves, leaves) all combinations of answers, and the share of the rows that each likely has: those that rows asked in part
+    make likely (EM). At most TERMS leaves; masks as in `learned`."""
+    k = masks.shape[0]
+    true, false = masks == TRUE, (masks == FALSE) | (masks == NULL)
     combinations_ = ((np.arange(2**k)[:, None] >> np.arange(k)[None, :]) & 1).astype(bool)
     kinds, times = distinct_rows(np.where(true, TRUE, np.where(false, FALSE, OPEN)).astype(np.uint8))
     fits = np.ones((2**k, kinds.shape[1]), dtype=bool)
@@ -165,8 +175,7 @@ def learned(masks: Masks) -> Masks:
         shares = (counts + PRIOR_ROWS * independent) / (counts.sum() + PRIOR_ROWS)
         if np.abs(shares - before).max() < EM_CHANGE:
             break
-    rows = np.round(shares * LEARNED).astype(np.int64)
-    return np.repeat(np.where(combinations_, TRUE, FALSE).astype(np.uint8), rows, axis=0).T
+    return combinations_, shares
 
 
 def distinct_rows(masks: Masks) -> tuple[Masks, NDArray[np.int64]]:
@@ -177,6 +186,26 @@ def distinct_rows(masks: Masks) -> tuple[Masks, NDArray[np.int64]]:
     codes = (masks.astype(np.int64) << (3 * np.arange(masks.shape[0], dtype=np.int64))[:, None]).sum(axis=0)
     _, first, times = np.unique(codes, return_index=True, return_counts=True)
     return masks[:, first], times
+
+
+def needed(
+    formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]
+) -> NDArray[np.bool_]:
+    """(sets, stages, m) whether each of m rows needs a stage once those of a set are known, and the concrete terms are."""
+    m = answers.shape[1]
+    masks = np.tile(answers, len(sets))
+    for n, done in enumerate(sets):
+        asked = {column.id for i in done for column in stages[i].columns}
+        for i, leaf in enumerate(formula.leaves):
+            if not all(column.id in asked for column in leaf.columns):
+                masks[i, n * m : (n + 1) * m] = OPEN
+    relevant = formula.relevant(masks)
+    found = np.zeros((len(sets), len(stages), m), dtype=bool)
+    for j, stage in enumerate(stages):
+        own = {column.id for column in stage.columns}
+        leaves = [i for i, leaf in enumerate(formula.leaves) if any(column.id in own for column in leaf.columns)]
+        found[:, j] = relevant[leaves].any(axis=0).reshape(len(sets), m)
+    return found
 
 
 def _asked(shares: Shares, copies: Sequence[float] | None) -> Shares:
@@ -191,20 +220,8 @@ def _asked(shares: Shares, copies: Sequence[float] | None) -> Shares:
 def _wanted(formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]) -> Shares:
     """(sets, stages) share of rows that need each stage when the stages of a set are known, and the concrete terms are."""
     rows, times = distinct_rows(answers)  # equal rows are looked at once
-    m = rows.shape[1]
-    masks = np.tile(rows, len(sets))
-    for n, done in enumerate(sets):
-        asked = {column.id for i in done for column in stages[i].columns}
-        for i, leaf in enumerate(formula.leaves):
-            if not all(column.id in asked for column in leaf.columns):
-                masks[i, n * m : (n + 1) * m] = OPEN
-    relevant = formula.relevant(masks)
-    shares = np.zeros((len(sets), len(stages)))
-    for j, stage in enumerate(stages):
-        own = {column.id for column in stage.columns}
-        leaves = [i for i, leaf in enumerate(formula.leaves) if any(column.id in own for column in leaf.columns)]
-        shares[:, j] = relevant[leaves].any(axis=0).reshape(len(sets), m) @ times / answers.shape[1]
-    return shares
+    found: Shares = needed(formula, stages, rows, sets) @ times / answers.shape[1]
+    return found
 
 
 def _greedy(k: int, left: Callable[[frozenset[int]], Shares], costs: Sequence[float]) -> tuple[Order, float]:

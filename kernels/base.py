@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.kernels.cascade import Cascade
+    from uql.kernels.foreseen import Foreseen
     from uql.kernels.guide import RowFeatures
     from uql.llm.draws import DrawLog
 
@@ -62,6 +63,8 @@ class Asker(Protocol):
     ) -> tuple[Answers, ...]: ...
 
     async def asked(self, questions: Sequence[Question]) -> bool: ...
+
+    async def audited(self, question: Question) -> tuple[str, dict[str, float] | None]: ...
 
 
 class Memory(Protocol):
@@ -179,6 +182,9 @@ class Relation:
         self.orders: dict[
             Formula, tuple[int, tuple[int, ...]]
         ] = {}  # the order of a formula's stages, and when it was found
+        self.in_ledger: dict[int, bool] = {}  # by column: was its question ever asked, before the run asked it?
+        self.judged: dict[Formula, Masks] = {}  # (leaves, N) the same by row
+        self.foreseen: dict[Formula, Foreseen] = {}  # what embeddings tell of each row's answers
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files could not be had, and why
         self.unsaid: dict[int, dict[int, RowError]] = {}  # of riders, by column and row: said where the row passes
 

@@ -162,17 +162,30 @@ class RowFeatures:
             self._made[key] = table if table is not None and table.matrix.shape[1] else None
         return self._made[key]
 
+    def at_hand(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
+        """The same where an earlier step or query has made them already; None where making them would be new work."""
+        if not reads or not relation.n:
+            return None
+        pictures = any(_may_be_picture(relation.fields.get(c)) for c in reads)
+        if (relation.name, reads) not in self._made and (pictures or not self.store.kept(_named(relation, reads))):
+            return None
+        return self.of(relation, reads)
+
     def _table(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
         pictures = tuple(c for c in reads if _may_be_picture(relation.fields.get(c)))
         texts = tuple(c for c in reads if c not in pictures)
         found = None
         if texts:
-            named = f"{relation.source}: {', '.join(c.label for c in texts)}"
-            found = self.store.table(relation.texts(texts), named)
+            found = self.store.table(relation.texts(texts), _named(relation, texts))
         for column in pictures:
             seen = self.store.images(_pictures(column, relation), f"{relation.source}: {column.label}")
             found = seen if found is None else together(found, seen)
         return found
+
+
+def _named(relation: Relation, texts: tuple[Column, ...]) -> str:
+    """The key of features in the store."""
+    return f"{relation.source}: {', '.join(c.label for c in texts)}"
 
 
 def _may_be_picture(field: Field | None) -> bool:

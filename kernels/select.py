@@ -133,7 +133,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     guided = None if block.order_by else await _guide(block, relation, ctx)
     if guided is not None:
         known = await known_rows(block, relation, ctx)
-        sampler = _retrieval(relation.n, relation.n, guided, ctx, limit=k, known=known)
+        sampler = retrieval(relation.n, relation.n, guided, ctx, limit=k, known=known)
         searched = await _learn(block, sampler, relation, ctx, wanted=k, reserved=reserved, known=known)
         found = np.sort(np.array(searched.found[:k], dtype=np.int64))
         ended, unknown = searched.ended, searched.unknown
@@ -179,7 +179,7 @@ async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) ->
     per_row, per_passing = len(block.filter_stages), len(block.left_over(block.row_stages))
     audit = max(LEAST_AUDIT, left // (8 * per_row)) if left >= 4 * LEAST_AUDIT * per_row else 0
     known = await known_rows(block, relation, ctx)
-    sampler = _retrieval(relation.n, left, guided, ctx, known=known)
+    sampler = retrieval(relation.n, left, guided, ctx, known=known)
     searched = await _learn(block, sampler, relation, ctx, reserved=audit * (per_row + per_passing), known=known)
     rest = AGGREGATE["asd"](
         relation.n,
@@ -284,19 +284,27 @@ def as_known(known: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray
     return None if known is None else (known[0], known[1].answers)
 
 
-def _retrieval(
+def batch_size(wanted: int, found: int, asked: int) -> int:
+    """Rows that a search for so many asks next: few in vain, at most BATCH."""
+    rate = (found + 1) / (asked + 1)
+    return min(BATCH, max(1, int(np.ceil((wanted - found) / rate))))
+
+
+def retrieval(
     n: int,
     budget: int,
     guided: Guide,
     ctx: Context,
     limit: int | None = None,
     known: tuple[Rids, sem_filter.Truth] | None = None,
+    rng: np.random.Generator | None = None,
 ) -> RetrievalSampler:
+    """The search of the settings. `rng`: in place of the run's."""
     name = ctx.settings.method if ctx.settings.method in RETRIEVAL else DEFAULT_SEARCH
     return RETRIEVAL[name](
         n,
         budget,
-        rng=ctx.rng,
+        rng=rng or ctx.rng,
         features=guided.features,
         prior=guided.prior,
         limit=limit,
@@ -334,8 +342,7 @@ async def _learn(
             ended = True
             break
         if wanted is not None:
-            rate = (len(found) + 1) / (asked + 1)
-            size = min(size, max(1, int(np.ceil((wanted - len(found)) / rate))))
+            size = batch_size(wanted, len(found), asked)
         left = ctx.calls_left
         if left is not None:
             room = left - reserved - per_passing * len(found)

@@ -13,6 +13,7 @@ from uql.compiler.orders import best, learned
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Virtual
 from uql.compiler.virtual import Kind
+from uql.kernels import foreseen
 from uql.kernels.base import Context, Relation, Rids
 
 CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
@@ -53,16 +54,51 @@ class Truth:
 async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Truth:
     """Evaluates the formula on these rows, stage after stage; a row that is decided is asked nothing more."""
     masks = _start(formula, rids, relation, ctx)
-    for i in order_now(formula, stages, relation, ctx):
-        relevant = formula.relevant(masks)
-        own = [j for j, leaf in enumerate(formula.leaves) if any(c in stages[i].columns for c in leaf.columns)]
-        wanted = np.flatnonzero(relevant[own].any(axis=0))
-        if not len(wanted):
-            continue
-        await relation.ask(stages[i], rids[wanted], ctx)
+    if _learns(stages, ctx):
+        await _take_known(stages, rids, relation, ctx)
         _read(formula, masks, rids, relation, ctx)
-    _remember(formula, masks, relation)
+    common = order_now(formula, stages, relation, ctx)
+    by_row = foreseen.orders(formula, stages, common, rids, masks, relation, ctx)
+    for step, i in enumerate(common):
+        turns = (i,) if by_row is None else tuple(np.unique(by_row[:, step]).tolist())
+        for turn in turns:
+            wanted = _open(formula, stages[turn], masks)
+            if by_row is not None:
+                wanted &= by_row[:, step] == turn
+            if wanted.any():
+                await relation.ask(stages[turn], rids[wanted], ctx)
+                _read(formula, masks, rids, relation, ctx)
+    _remember(formula, masks, rids, relation)
     return _truth(formula, masks)
+
+
+def _learns(stages: tuple[Stage, ...], ctx: Context) -> bool:
+    """Is there an order to be learned?"""
+    return len(stages) > 1 and "order_while_running" not in ctx.settings.disabled_rules
+
+
+def _open(formula: Formula, stage: Stage, masks: Masks) -> NDArray[np.bool_]:
+    """(n,) the rows whose fate still depends on what this stage asks."""
+    own = [j for j, leaf in enumerate(formula.leaves) if any(c in stage.columns for c in leaf.columns)]
+    still: NDArray[np.bool_] = formula.relevant(masks)[own].any(axis=0)
+    return still
+
+
+async def _take_known(stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Takes what the ledger knows of these rows from earlier queries, whatever the order now: what was paid for may decide a row.
+
+    Not what this run itself wrote down: of those rows the relation knows.
+    """
+    for column in (c for stage in stages for c in stage.columns):
+        if column.id not in relation.in_ledger:
+            relation.in_ledger[column.id] = await ctx.gate.asked([relation.question(column)])
+    for stage in stages:
+        if any(relation.in_ledger[column.id] for column in stage.columns):
+            for column in stage.columns:
+                relation.know(column)
+            unasked = np.logical_or.reduce([~relation.asked[c.id][rids] for c in stage.columns])
+            if unasked.any():
+                await relation.recall(stage, rids[unasked], ctx)
 
 
 def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> Sequence[int]:
@@ -72,7 +108,7 @@ def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, c
     LEAST_SEEN answers. No order changes an answer; it is looked at again when half as many answers have come in.
     """
     planned = range(len(stages))
-    if len(stages) < 2 or "order_while_running" in ctx.settings.disabled_rules:
+    if not _learns(stages, ctx):
         return planned
     counts = [relation.seen.get(leaf.expr, (0, 0)) for leaf in formula.leaves]
     known = relation.profiles.get(formula)
@@ -109,15 +145,20 @@ def _truth(formula: Formula, masks: Masks) -> Truth:
 async def answers(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Masks:
     """(leaves, n) the answers to every question of the formula about these rows, whether or not they are needed."""
     masks = _start(formula, rids, relation, ctx)
+    if _learns(stages, ctx):
+        await _take_known(stages, rids, relation, ctx)
     for stage in stages:
         await relation.ask(stage, rids, ctx)
     _read(formula, masks, rids, relation, ctx)
-    _remember(formula, masks, relation)
+    _remember(formula, masks, rids, relation)
     return masks
 
 
-def _remember(formula: Formula, masks: Masks, relation: Relation) -> None:
+def _remember(formula: Formula, masks: Masks, rids: Rids, relation: Relation) -> None:
     """Keeps what was answered of these rows, from which orders are learned."""
+    if len(formula.leaves) > 1:
+        by_row = relation.judged.setdefault(formula, np.full((len(formula.leaves), relation.n), OPEN, dtype=np.uint8))
+        by_row[:, rids] = masks
     before = relation.profiles.get(formula)
     relation.profiles[formula] = masks if before is None else np.concatenate([before, masks], axis=1)[:, -MOST_KEPT:]
 
@@ -129,7 +170,7 @@ async def _pilot(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relati
     more than PILOT_SHARE of the rows.
     """
     known = all(relation.seen.get(leaf.expr, (0, 0))[0] >= LEAST_SEEN for leaf in formula.leaves)
-    if len(stages) < 2 or known or "order_while_running" in ctx.settings.disabled_rules:
+    if known or not _learns(stages, ctx):
         return
     if len(rids) * PILOT_SHARE < PILOT:
         return
@@ -191,7 +232,7 @@ async def every(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relatio
         return await truth(formula, stages, rids, relation, ctx)
     await _pilot(formula, stages, rids, relation, ctx)
     order = np.arange(len(rids), dtype=np.int64)
-    learns = len(stages) > 1 and "order_while_running" not in ctx.settings.disabled_rules
+    learns = _learns(stages, ctx)
     if learns:  # the first rows stand for all the others only where they are random
         order = np.random.default_rng([ctx.settings.seed, len(rids), 1]).permutation(len(rids)).astype(np.int64)
     flags = np.zeros((3, len(rids)), dtype=bool)

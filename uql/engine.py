@@ -17,6 +17,7 @@ from uql.compiler.bound import (
     BoundSource,
     BoundTable,
 )
+from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import sources_of, with_sources
 from uql.compiler.orders import learned
@@ -32,6 +33,7 @@ from uql.kernels.aggregate import Groups, aggregate
 from uql.kernels.base import Context, Memory, Relation
 from uql.kernels.duck import quote
 from uql.kernels.finish import Output, castable, groups, limit, order_by, rename, returned
+from uql.kernels.foretold import rows_until
 from uql.kernels.select import select
 from uql.planning import planned
 from uql.schema import Field, Table
@@ -276,12 +278,16 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """Answers to every question of a WHERE for some random candidates: (leaves, m), and the bounds of the share that passes."""
+    """Answers to every question of a WHERE for some random candidates: (leaves, m), and the bounds of the share that passes.
+
+    `until`: rows that the search for the first rows of LIMIT will ask, where it learns.
+    """
 
     answers: Masks
     share: tuple[float, float]
     rows: int
     passed: int
+    until: Range | None = None
 
 
 async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
@@ -296,12 +302,18 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     assert block.formula is not None
     rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
     masks = await sem_filter.answers(block.formula, block.filter_stages, rids, relation, ctx)
-    masks = masks[:, ~(masks == OPEN).any(axis=0)]  # what the budget did not reach
+    reached = ~(masks == OPEN).any(axis=0)  # by the budget
+    masks, rids = masks[:, reached], rids[reached]
     rows = masks.shape[1]
-    passed = int((block.formula.evaluate(masks) == TRUE).sum())
+    result = block.formula.evaluate(masks)
+    passed = int((result == TRUE).sum())
     if ctx.memory is not None and asked.formula is not None:
         for leaf, answered in zip(asked.formula.leaves, masks, strict=True):
             ctx.memory.rates[term_name(asked, leaf)] = (rows, int((answered == TRUE).sum()))
         ctx.memory.keep(condition_name(asked), masks)
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
-    return Pilot(masks, share, rows, passed)
+    until = None
+    if block.goal is Goal.FIRST and block.wanted:
+        passes = np.where(result == TRUE, 1.0, np.where(result & TRUE == 0, 0.0, np.nan))
+        until = await rows_until(block.wanted, block, rids, passes, relation, ctx)
+    return Pilot(masks, share, rows, passed, until)

@@ -87,6 +87,7 @@ class Knowledge:
             pairs,
             answers=pilot.answers if pilot is not None else self._remembered(block),
             share=pilot.share if pilot is not None else None,
+            until=pilot.until if pilot is not None else None,
             rates=term_rates(block, self.memory.rates),
             copies=self._copies(block, rows),
             output=self.memory.output_tokens(),

@@ -44,6 +44,7 @@ WHOLE: frozenset[Rule] = frozenset(
 CHOICES = (
     "order_by_rates",
     "order_while_running",
+    "order_by_embeddings",
     *fusions.NAMES,
     "cascade",
 )  # what else can be switched off: orders and fusions

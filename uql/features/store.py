@@ -12,7 +12,7 @@ from uql.features.cache import Progress
 from uql.features.embedder import Embedder, Matrix
 from uql.features.images import image_features
 from uql.features.similarity import with_similarity
-from uql.features.table import TableFeatures, table_features
+from uql.features.table import TableFeatures, kept, table_features
 
 
 class FeatureStore:
@@ -39,6 +39,10 @@ class FeatureStore:
         found = table_features(texts, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress)
         self._made[key] = (texts, found)
         return found
+
+    def kept(self, key: str) -> bool:
+        """Were features under this key made before, in this run or beside the database? Rows that are new since are few, or made then."""
+        return key in self._made or kept(self.cache_dir, key)
 
     def images(self, images: Iterable[Sequence[bytes | None]], key: str) -> TableFeatures:
         """The features of a column of images, which come in chunks; `key` names the table and the column."""

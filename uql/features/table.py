@@ -120,7 +120,7 @@ def table_features(
     hashes = content_hashes(texts)
     first, index = distinct(hashes)
     once = [texts[i] for i in first]
-    folder = None if cache_dir is None else cache_dir / blake2b(key.encode(), digest_size=8).hexdigest()
+    folder = None if cache_dir is None else _folder(cache_dir, key)
     main = embedder if embedder is not None else static_embedder()
     blocks = []
     if main is not None and len(once):
@@ -139,6 +139,15 @@ def table_features(
     matrix = np.concatenate(reduced, axis=1) if len(reduced) > 1 else reduced[0]
     matrix /= np.float32(np.sqrt(len(reduced)))
     return TableFeatures(np.ascontiguousarray(matrix), tuple(blocks), note)
+
+
+def kept(cache_dir: Path | None, key: str) -> bool:
+    """Are there vectors under this key?"""
+    return cache_dir is not None and _folder(cache_dir, key).is_dir()
+
+
+def _folder(cache_dir: Path, key: str) -> Path:
+    return cache_dir / blake2b(key.encode(), digest_size=8).hexdigest()
 
 
 def row_features(
