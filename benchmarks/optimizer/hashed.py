@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request, RowsReply, RowsRequest
 from uql.llm.questions import Choice, Compare, Extract, Predicate, Question, Row, Score, Write
 
 GROUPS = ("apples", "pears", "plums")
 CHARS_PER_TOKEN = 4
 INSTRUCTION_TOKENS = 40  # of a request, beside the questions and the row
+ROWS = 8  # of a request
 
 
 class Hashed:
@@ -17,7 +18,7 @@ class Hashed:
 
     name, is_local = "hashed", True
     limits = Limits(concurrency=64)
-    capabilities = Capabilities(probabilities=True)
+    capabilities = Capabilities(probabilities=True, rows=ROWS)
 
     def __init__(self, rates: dict[str, float] | None = None, price: Price | None = None) -> None:
         self.rates, self.price = rates or {}, price or Price(0.2, 0.8)
@@ -32,6 +33,14 @@ class Hashed:
         answers = tuple(self._one(question, request.row) for question in request.questions)
         written = sum(1 + len(str(a.value)) // CHARS_PER_TOKEN for a in answers)
         return Reply(answers, self._input(request), written)
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        """What is said once is counted once."""
+        replies = [await self.answer(part) for part in request.alone()]
+        asked = sum(len(q.text) + sum(map(len, getattr(q, "labels", ()))) for q in request.questions)
+        once = INSTRUCTION_TOKENS + asked // CHARS_PER_TOKEN
+        read = once + sum(reply.input_tokens - once for reply in replies)
+        return RowsReply(tuple(r.answers for r in replies), read, sum(r.output_tokens for r in replies))
 
     async def aclose(self) -> None:
         return None

@@ -1,16 +1,20 @@
 """Random queries, optimized and straight: the same exact answers, and what the optimizer did.
 
-    python -m uql.benchmarks.optimizer.random_queries [--queries 1000]
+    python -m uql.benchmarks.optimizer.random_queries [--queries 1000] [--out done.jsonl]
 
 A query is drawn from a seed: filters of AND, OR, NOT over concrete and semantic terms, values, groups, sub-queries, unions, joins, LIMIT.
-"Straight" has every rule, order and fusion switched off: each question is a request of its own, in the order it was written.
+"Straight" has every rule, order and fusion switched off: each question is a request of its own, in the order it was written. Every
+fifth query may put several rows into one request. With --out each query is written down when it is done, and not run again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -51,6 +55,12 @@ VALUES = (
     '("it is even" USING (text))::BOOLEAN AS e',
 )
 RATES = {"rare": 0.1, "common": 0.9}
+SHARING, ROWS_TOGETHER = 5, 4  # one query in so many may put rows together, and how many
+WHILE_RUNNING = (
+    "order_while_running",
+    "order_by_embeddings",
+    "cascade",
+)  # no plan shows the first two; the last needs two models
 
 
 def condition(rng: np.random.Generator, leaves: int) -> str:
@@ -93,6 +103,18 @@ def query(seed: int) -> str:
     return f'SELECT g, {total} AS n FROM reviews{where} GROUP BY "the topic" USING (text) AS g ORDER BY g'
 
 
+@dataclass(frozen=True, slots=True)
+class One:
+    """What was seen of the query of a seed."""
+
+    seed: int
+    same: bool  # answer
+    other_plan: bool  # than straight
+    calls: int
+    straight_calls: int
+    fired: list[str]  # what changed its plan
+
+
 @dataclass(slots=True)
 class Found:
     """What was seen over all queries."""
@@ -105,36 +127,56 @@ class Found:
     fired: Counter[str] = field(default_factory=Counter)
     wrong: list[int] = field(default_factory=list)  # seeds
 
+    @classmethod
+    def of(cls, ones: Iterable[One]) -> Found:
+        found = cls()
+        for one in ones:
+            found.queries += 1
+            found.same += one.same
+            found.other_plan += one.other_plan
+            found.calls += one.calls
+            found.straight_calls += one.straight_calls
+            found.fired.update(one.fired)
+            if not one.same:
+                found.wrong.append(one.seed)
+        return found
 
-def connected(disabled: tuple[str, ...] = ()) -> uql.Connection:
-    con = uql.connect(model=Hashed(RATES), ledger=":memory:", budget="all", disabled_rules=",".join(disabled))
+
+def connected(disabled: tuple[str, ...] = (), rows: int = 1) -> uql.Connection:
+    con = uql.connect(
+        model=Hashed(RATES), ledger=":memory:", budget="all", disabled_rules=",".join(disabled), rows_per_request=rows
+    )
     for statement in TABLES:
         con._duck.execute(statement)
     return con
 
 
-def compare(queries: int, first: int = 0, *, count_fired: bool = True) -> Found:
-    """Runs the queries of these seeds both ways; each with nothing known from the others.
+def compared(seed: int, *, count_fired: bool = True) -> One:
+    """Runs the query of a seed both ways, with nothing known from others.
 
-    `count_fired`: plan each once more without every order and fusion, to see which of them changed it.
+    `count_fired`: plan it once more without every order and fusion, to see which of them changed it.
     """
-    found = Found()
+    text = query(seed)
+    rows = ROWS_TOGETHER if seed % SHARING == 0 else 1
+    with connected(rows=rows) as con, connected(NAMES) as plain:
+        best, straight = con.uql(text), plain.uql(text)
+        other = _steps(best.explain()) != _steps(straight.explain())
+        fired = [*_rules(con, text), *_choices(con, text, best.explain())] if count_fired else []
+        same = best.fetchall() == straight.fetchall()
+        return One(seed, same, other, best.cost.calls, straight.cost.calls, fired)
+
+
+def compare(queries: int, first: int = 0, *, count_fired: bool = True, out: Path | None = None) -> Found:
+    """The queries of these seeds; those that `out` holds are not run again."""
+    known = [One(**json.loads(line)) for line in out.read_text().splitlines()] if out and out.exists() else []
+    done = {one.seed: one for one in known}
     for seed in range(first, first + queries):
-        text = query(seed)
-        with connected() as con, connected(NAMES) as plain:
-            best, straight = con.uql(text), plain.uql(text)
-            other = _steps(best.explain()) != _steps(straight.explain())
-            fired = [*_rules(con, text), *_choices(con, text, best.explain())] if count_fired else []
-            rows, wanted = best.fetchall(), straight.fetchall()
-            found.queries += 1
-            found.same += rows == wanted
-            found.other_plan += other
-            found.calls += best.cost.calls
-            found.straight_calls += straight.cost.calls
-            found.fired.update(fired)
-            if rows != wanted:
-                found.wrong.append(seed)
-    return found
+        if seed not in done:
+            done[seed] = compared(seed, count_fired=count_fired)
+            if out is not None:
+                with out.open("a") as file:
+                    file.write(json.dumps(asdict(done[seed])) + "\n")
+    return Found.of(done[seed] for seed in range(first, first + queries))
 
 
 def _steps(explained: str) -> str:
@@ -162,7 +204,7 @@ def _choices(con: uql.Connection, text: str, explained: str) -> list[str]:
     """The orders and fusions without which the plan is another one."""
     fired = []
     for name in NAMES:
-        if name in {rule.__name__ for rule in RULES} or name == "order_while_running":
+        if name in {rule.__name__ for rule in RULES} or name in WHILE_RUNNING:
             continue
         with con.settings(disabled_rules=name):
             if _steps(con.uql(text).explain()) != _steps(explained):
@@ -174,8 +216,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="seed of the first query")
+    parser.add_argument("--out", type=Path, help="a file of lines of JSON, one a query; those in it are not run again")
     given = parser.parse_args()
-    found = compare(given.queries, given.first)
+    found = compare(given.queries, given.first, out=given.out)
     print(f"queries                      {found.queries:8,}")
     print(f"the same answer              {found.same:8,}")
     print(f"another plan than straight   {found.other_plan:8,}")
@@ -183,10 +226,7 @@ def main() -> None:
     print(f"calls, straight              {found.straight_calls:8,}")
     print("changed the plan of so many queries:")
     for name in NAMES:
-        if name not in (
-            "order_while_running",
-            "cascade",
-        ):  # the one learns while a query runs, the other needs two models
+        if name not in WHILE_RUNNING:
             print(f"  {name:26} {found.fired[name]:8,}")
     if found.wrong:
         print(f"seeds with another answer: {found.wrong}")
