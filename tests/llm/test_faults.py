@@ -317,3 +317,68 @@ def test_a_reply_with_too_few_answers_is_a_failure_and_no_shift(run) -> None:
             assert one.failures[0].kind == two.failures[0].kind == "wrong_type" and one.values == [None]
 
     run(go())
+
+
+def test_concurrency_follows_latency_where_nothing_is_refused(run) -> None:
+    """A provider that answers 8 requests at once in 10 ms, and more in proportion later: more in flight would bring nothing."""
+
+    async def go() -> None:
+        provider = Scripted(limits=Limits(256, adaptive=True))
+        answer = provider._answer
+
+        async def slower(request):
+            provider.latency_s = 0.01 * max(1.0, (provider.in_flight + 1) / 8) ** 2
+            return await answer(request)
+
+        provider.answer = slower
+        async with Gate.open(Settings(ledger=":memory:"), model=provider, calls=None) as g:
+            assert not (await g.ask(SO, [row(str(n)) for n in range(900)])).failures
+            assert 8 <= provider.most_in_flight <= 80 and g._limiter(provider).window <= 60
+
+    run(go())
+
+
+class Late(Scripted):
+    """Answers in 5 ms, but for the first sending of each 40th row, which takes 30 s."""
+
+    def __init__(self) -> None:
+        super().__init__(concurrency=4)
+        self.seen: set[str] = set()
+
+    async def _answer(self, request):
+        text = str(request.row.cells[0].value)
+        self.latency_s = 30.0 if int(text) % 40 == 39 and text not in self.seen else 0.005
+        self.seen.add(text)
+        return await super()._answer(request)
+
+
+def test_hedging_sends_late_requests_a_second_time_and_counts_both(run) -> None:
+    async def go() -> None:
+        provider, seen = Late(), []
+        with Ledger(":memory:") as ledger:
+            g = Gate.open(Settings(hedge=True), model=provider, ledger=ledger, calls=None)
+            g.subscribe(seen.append)
+            began = time.monotonic()
+            answers = await g.ask(SO, [row(str(n)) for n in range(120)])
+            assert time.monotonic() - began < 10 and not answers.failures
+            await g.aclose()
+            assert len(provider.calls) == g.cost.calls >= 123, "both are calls"
+            assert len(ledger.calls(g.run.id)) == g.cost.calls and ledger.stats().answers == 120
+            assert g.budget.spent_calls == g.cost.calls and provider.in_flight == 0
+            assert sum(call["error"] == "interrupted" for call in ledger.calls(g.run.id)) == g.cost.calls - 120
+
+    run(go())
+
+
+def test_hedging_is_off_by_default_and_never_exceeds_the_budget(run) -> None:
+    async def go() -> None:
+        provider = Late()
+        async with Gate.open(Settings(ledger=":memory:", timeout_s=0.3), model=provider, calls=None) as g:
+            await g.ask(SO, [row(str(n)) for n in range(60)])
+            assert g.cost.calls == 61, "the late one was waited for until its time was over"
+        provider = Late()
+        async with Gate.open(Settings(ledger=":memory:", hedge=True, timeout_s=0.5), model=provider, calls=120) as g:
+            answers = await g.ask(SO, [row(str(n)) for n in range(120)])
+            assert len(provider.calls) == g.cost.calls <= 120 and answers.failures
+
+    run(go())

@@ -14,6 +14,7 @@ from uql.llm.providers.base import CallError
 
 T = TypeVar("T")
 _keys: set[str] = set()  # that this process sends: no message repeats them
+_FILTERED = ("content filtering policy", "content management policy")
 _TOO_LONG = ("context size", "maximum context", "prompt is too long", "context window")
 
 
@@ -97,11 +98,10 @@ def status_error(error: Any, *, name: str, model: str) -> Exception:
         status == 413
         or "context_length" in code
         or "exceed_context" in code
-        or "context size" in message
-        or "maximum context" in message
+        or any(said in message.lower() for said in _TOO_LONG)
     ):
         return CallError("too_long", message)
-    if "content_filter" in code or "content_policy" in code:
+    if "content_filter" in code or "content_policy" in code or any(said in message.lower() for said in _FILTERED):
         return CallError("content_filter", message)
     return CallError("bad_request", f"{status}: {message}", parameter=str(getattr(error, "param", None) or ""))
 
