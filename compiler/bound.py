@@ -79,6 +79,8 @@ class BoundSelect(BoundQuery):
     distinct: bool = False
     aggregated: bool = False  # has a GROUP BY or an aggregate: one output row a group
     virtuals: tuple[VirtualColumn, ...] = ()  # each once, in order of id
+    qualify: Expr | None = None  # keeps rows after windows are computed
+    sets: tuple[tuple[int, ...], ...] = ()  # GROUPING SETS: the keys of each, by their place in `group_by`
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class BoundUnion(BoundQuery):
     order_by: tuple[OrderKey, ...] = ()  # over Column("", output name)
     limit: int | None = None
     offset: int = 0
+    op: str = "UNION"  # UNION, INTERSECT, EXCEPT
 
 
 @dataclass(frozen=True, slots=True)

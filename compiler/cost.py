@@ -310,6 +310,7 @@ def _comparisons(block: Block, passing: Range) -> Range:
         or not k
         or block.aggregated
         or block.distinct
+        or block.needs_every_row
         or not isinstance(first, Virtual)
         or first.column not in block.scores
     ):

@@ -207,6 +207,8 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
         )
     if block.aggregated:
         by = f" BY {', '.join(k.name for k in block.keys)}" if block.keys else ""
+        if block.sets:
+            by = " BY " + ", ".join(f"({', '.join(block.keys[i].name for i in one)})" for one in block.sets)
         sampled = ("from a sample, with an interval",) if beyond and calls.total.high else ()
         step = Step(
             "Aggregate", ", ".join(_item(i.name, show(i.expr)) for i in block.items) + by, sampled, inputs=(step,)
@@ -222,6 +224,8 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
         step = Step("SemAgg", said, notes, _reads(Stage((column,))), calls.summaries, (step,))
     if block.having is not None:
         step = Step("Having", show(block.having), inputs=(step,))
+    if block.qualify is not None:
+        step = Step("Qualify", show(block.qualify), inputs=(step,))
     if block.distinct:
         step = Step("Distinct", inputs=(_project(block, step),))
     if block.order_by:

@@ -6,17 +6,20 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from uql.compiler import grammar_expressions, grammar_query, grammar_statements
+from uql.compiler import grammar_calls, grammar_expressions, grammar_query, grammar_sources, grammar_statements
 from uql.compiler.lexer import tokens
 
 START = "statement"
-PARTS = (grammar_statements, grammar_query, grammar_expressions)
+PARTS = (grammar_statements, grammar_query, grammar_sources, grammar_expressions, grammar_calls)
 
 PRECEDENCE = (
     ("nonassoc", "SCALAR"),  # ((SELECT 1)): the outer parentheses belong to the sub-query …
     ("nonassoc", "RPAREN"),  # … as long as they can
     ("nonassoc", "TRY"),
     ("nonassoc", "DCOLON"),  # TRY "a"::INTEGER tries the cast too
+    ("nonassoc", "LBRACKET"),  # x::VARCHAR[] casts to a list; (x::VARCHAR[])[1] takes an item of it
+    ("nonassoc", "DOTTED"),
+    ("nonassoc", "LPAREN"),  # f(x).g(y) calls g
 )
 
 PRODUCTIONS: dict[str, Callable[[Any], None]] = {

@@ -53,7 +53,32 @@ def chain(op: str, terms: list[tuple[Expr, Span]]) -> Expr:
 
 # ------------------------------------------------------------------------------------------------------ truth and tests
 def p_expr(p: P) -> None:
-    """expr : or_terms"""
+    """expr : disjunction"""
+    p[0] = p[1]
+
+
+def p_arrow(p: P) -> None:
+    """expr : disjunction ARROW expr"""
+    p[0] = _lambda(p, p[1], p[3]) or ast.Binary("->", p[1], as_string(p[3]), span=span(p))
+
+
+def p_lambda(p: P) -> None:
+    """expr : LAMBDA identifiers COLON expr"""
+    p[0] = ast.Lambda(tuple(p[2]), p[4], span=span(p))
+
+
+def _lambda(p: P, left: Expr, body: Expr) -> ast.Lambda | None:
+    """x -> body and (x, y) -> body; None where the arrow takes a field of JSON: column -> 'name', column -> 0."""
+    names = left.args if isinstance(left, ast.Call) and left.name == "row" else (left,)
+    if isinstance(body, ast.String | ast.Number | ast.Quoted):
+        return None
+    if not all(isinstance(name, ast.Name) and len(name.parts) == 1 for name in names):
+        return None
+    return ast.Lambda(tuple(name.parts[0] for name in names if isinstance(name, ast.Name)), body, span=span(p))
+
+
+def p_disjunction(p: P) -> None:
+    """disjunction : or_terms"""
     p[0] = chain("OR", p[1])
 
 
@@ -92,7 +117,8 @@ def p_same(p: P) -> None:
     range : concat
     concat : sum
     sum : product
-    product : unary
+    product : power
+    power : unary
     unary : postfix
     postfix : primary
     primary : text
@@ -105,6 +131,12 @@ def p_is_null(p: P) -> None:
     """test : test IS NULL
     | test IS NOT NULL"""
     p[0] = ast.IsNull(p[1], negated=len(p) == 5, span=span(p))
+
+
+def p_is_null_word(p: P) -> None:
+    """test : test ISNULL
+    | test NOTNULL"""
+    p[0] = ast.IsNull(p[1], negated=p[2].upper() == "NOTNULL", span=span(p))
 
 
 def p_is_boolean(p: P) -> None:
@@ -130,6 +162,35 @@ def p_in_list(p: P) -> None:
     | range NOT IN LPAREN expressions RPAREN"""
     items = tuple(as_string(item) for item in p[len(p) - 2])
     p[0] = ast.InList(p[1], items, negated=len(p) == 7, span=span(p))
+
+
+def p_quantified(p: P) -> None:
+    """comparison : comparison EQUALS quantifier subquery
+    | comparison COMPARE quantifier subquery"""
+    if (p[2], p[3]) in (("=", "ANY"), ("<>", "ALL")):
+        p[0] = ast.InQuery(p[1], p[4], negated=p[3] == "ALL", span=span(p))
+    else:
+        p[0] = ast.Quantified(p[4], p[3], p[2], p[1], span=span(p))
+
+
+def p_quantifier(p: P) -> None:
+    """quantifier : ANY
+    | ALL"""
+    p[0] = "ALL" if p[1].upper() == "ALL" else "ANY"
+
+
+def p_in_value(p: P) -> None:
+    """range : range IN path
+    | range NOT IN path"""
+    path = ast.Name(p[len(p) - 1], span=span(p, len(p) - 1))
+    found: Expr = ast.Call("list_contains", (path, p[1]), span=span(p))
+    p[0] = found if len(p) == 4 else ast.Unary("NOT", found, span=span(p))
+
+
+def p_in_brackets(p: P) -> None:
+    """range : range IN LBRACKET expressions RBRACKET
+    | range NOT IN LBRACKET expressions RBRACKET"""
+    p_in_list(p)
 
 
 def p_in_query(p: P) -> None:
@@ -160,8 +221,29 @@ def p_like_escape(p: P) -> None:
 
 def p_like_word(p: P) -> None:
     """like : LIKE
-    | ILIKE"""
+    | ILIKE
+    | GLOB"""
     p[0] = p[1].upper()
+
+
+def p_similar(p: P) -> None:
+    """range : range SIMILAR TO concat
+    | range NOT SIMILAR TO concat"""
+    p[0] = _matches(p, as_string(p[len(p) - 1]), len(p) == 6)
+
+
+def p_matches(p: P) -> None:
+    """range : range MATCHES concat"""
+    negated, op = p[2].startswith("!"), p[2].lstrip("!")
+    if op == "~":
+        p[0] = _matches(p, as_string(p[3]), negated)
+    else:
+        p[0] = ast.Like(p[1], as_string(p[3]), "ILIKE" if op == "~~*" else "LIKE", negated=negated, span=span(p))
+
+
+def _matches(p: P, pattern: Expr, negated: bool) -> Expr:
+    found: Expr = ast.Call("regexp_full_match", (p[1], pattern), span=span(p))
+    return ast.Unary("NOT", found, span=span(p)) if negated else found
 
 
 # ----------------------------------------------------------------------------------------------------------- arithmetic
@@ -169,8 +251,9 @@ def p_arithmetic(p: P) -> None:
     """concat : concat CONCAT sum
     sum : sum PLUS product
         | sum MINUS product
-    product : product STAR unary
-            | product SLASH unary"""
+    product : product STAR power
+            | product SLASH power
+    power : power POWER unary"""
     p[0] = ast.Binary(p[2], p[1], p[3], span=span(p))
 
 
@@ -178,6 +261,23 @@ def p_unary(p: P) -> None:
     """unary : MINUS unary
     | PLUS unary"""
     p[0] = ast.Unary(p[1], p[2], span=span(p))
+
+
+def p_subscript(p: P) -> None:
+    """postfix : postfix LBRACKET expr RBRACKET"""
+    p[0] = ast.Subscript(p[1], p[3], span=span(p))
+
+
+def p_slice(p: P) -> None:
+    """postfix : postfix LBRACKET COLON RBRACKET
+    | postfix LBRACKET expr COLON RBRACKET
+    | postfix LBRACKET COLON expr RBRACKET
+    | postfix LBRACKET expr COLON expr RBRACKET
+    | postfix LBRACKET expr COLON expr COLON expr RBRACKET"""
+    n = len(p)
+    low = p[3] if p[3] != ":" else None
+    high = p[5] if n in (7, 9) else p[4] if n == 6 and p[3] == ":" else None
+    p[0] = ast.Subscript(p[1], low, high, p[7] if n == 9 else None, slice=True, span=span(p))
 
 
 def p_cast_postfix(p: P) -> None:
@@ -189,6 +289,45 @@ def p_cast_postfix(p: P) -> None:
 def p_parentheses(p: P) -> None:
     """primary : LPAREN expr RPAREN"""
     p[0] = p[2]
+
+
+def p_row(p: P) -> None:
+    """primary : LPAREN expr COMMA expressions RPAREN"""
+    p[0] = ast.Call("row", (p[2], *p[4]), span=span(p))
+
+
+def p_array_query(p: P) -> None:
+    """primary : ARRAY subquery"""
+    p[0] = ast.Quantified(p[2], "ARRAY", span=span(p))
+
+
+def p_struct(p: P) -> None:
+    """primary : LBRACE entries RBRACE"""
+    if not all(isinstance(key, ast.String) for key, _ in p[2]):
+        raise p.lexer.error_at("the names of a struct are strings", span(p), help="as in {'a': 1, 'b': x}")
+    p[0] = ast.Call("struct_pack", tuple(ast.Named(key.value, value) for key, value in p[2]), span=span(p))
+
+
+def p_map(p: P) -> None:
+    """primary : MAP LBRACE RBRACE
+    | MAP LBRACE entries RBRACE"""
+    entries = p[3] if len(p) == 5 else []
+    keys, values = tuple(key for key, _ in entries), tuple(value for _, value in entries)
+    p[0] = ast.Call("map", (ast.ListExpr(keys), ast.ListExpr(values)), span=span(p))
+
+
+def p_entries(p: P) -> None:
+    """entries : entry
+    | entries COMMA entry"""
+    append(p)
+
+
+def p_entry(p: P) -> None:
+    """entry : expr COLON expr"""
+    key = p[1]
+    if isinstance(key, ast.Name) and len(key.parts) == 1:  # {a: 1}, as DuckDB has it
+        key = ast.String(key.parts[0], span=key.span)
+    p[0] = (as_string(key), p[3])
 
 
 def p_scalar_query(p: P) -> None:
@@ -233,10 +372,24 @@ def p_list(p: P) -> None:
     p[0] = ast.ListExpr(tuple(p[2]) if len(p) == 4 else (), span=span(p))
 
 
+def p_comprehension(p: P) -> None:
+    """primary : LBRACKET expr FOR identifier IN sum RBRACKET
+    | LBRACKET expr FOR identifier IN sum IF expr RBRACKET"""
+    listed, name = p[6], (p[4],)
+    if len(p) == 10:
+        listed = ast.Call("list_filter", (listed, ast.Lambda(name, p[8])), span=span(p, 6))
+    p[0] = ast.Call("list_transform", (listed, ast.Lambda(name, p[2])), span=span(p))
+
+
 def p_expressions(p: P) -> None:
-    """expressions : expr
-    | expressions COMMA expr"""
-    append(p)
+    """expressions : listed
+    | listed COMMA
+    listed : expr
+           | listed COMMA expr"""
+    if len(p) == 3 or (isinstance(p[1], list) and len(p) == 2):
+        p[0] = p[1]
+    else:
+        append(p)
 
 
 def append(p: P) -> None:
@@ -343,6 +496,12 @@ def p_interval(p: P) -> None:
     p[0] = ast.TypedLiteral("INTERVAL", f"{p[2]} {p[3].upper()}", span=span(p))
 
 
+def p_interval_of(p: P) -> None:
+    """literal : INTERVAL LPAREN expr RPAREN UNIT"""
+    unit = p[5].lower().removesuffix("s")
+    p[0] = ast.Call("to_centuries" if unit == "century" else f"to_{unit}s", (p[3],), span=span(p))
+
+
 # ------------------------------------------------------------------------------------------------------- CASE, CAST, types
 def p_case(p: P) -> None:
     """primary : CASE whens END
@@ -432,104 +591,3 @@ def whole_number(p: P, i: int) -> int:
     if not text.isdigit() or len(text) > 18:
         raise p.lexer.error_at(f"{text} is not a whole number of at most 18 digits", span(p, i))
     return int(text)
-
-
-# ------------------------------------------------------------------------------------------------------------------ calls
-def p_call_same(p: P) -> None:
-    """call : filtered
-    filtered : plain_call"""
-    p[0] = p[1]
-
-
-def make_call(p: P, args: tuple[Expr, ...], **rest: Any) -> ast.Call:
-    return ast.Call(lower(".".join(p[1])), args, span=span(p), **rest)
-
-
-def p_call_empty(p: P) -> None:
-    """plain_call : path LPAREN RPAREN"""
-    p[0] = make_call(p, ())
-
-
-def p_call_star(p: P) -> None:
-    """plain_call : path LPAREN star RPAREN"""
-    p[0] = make_call(p, (p[3],))
-
-
-def p_call(p: P) -> None:
-    """plain_call : path LPAREN expressions RPAREN
-    | path LPAREN DISTINCT expressions RPAREN"""
-    p[0] = make_call(p, tuple(p[len(p) - 2]), distinct=len(p) == 6)
-
-
-def p_call_ordered(p: P) -> None:
-    """plain_call : path LPAREN expressions ORDER BY order_keys RPAREN
-    | path LPAREN DISTINCT expressions ORDER BY order_keys RPAREN"""
-    n = len(p)
-    p[0] = make_call(p, tuple(p[n - 5]), distinct=n == 9, order_by=tuple(p[n - 2]))
-
-
-def p_call_filter(p: P) -> None:
-    """filtered : plain_call FILTER LPAREN WHERE expr RPAREN"""
-    p[0] = _with(p[1], span(p), filter=p[5])
-
-
-def p_call_over(p: P) -> None:
-    """call : filtered OVER LPAREN RPAREN
-    | filtered OVER LPAREN window RPAREN"""
-    window = p[4] if len(p) == 6 else ast.Window(span=span(p, 3, 4))
-    p[0] = _with(p[1], span(p), over=window)
-
-
-def _with(call: ast.Call, place: Span, *, filter: Expr | None = None, over: ast.Window | None = None) -> ast.Call:
-    return ast.Call(
-        call.name, call.args, call.distinct, call.order_by, filter or call.filter, over or call.over, span=place
-    )
-
-
-def p_window(p: P) -> None:
-    """window : PARTITION BY expressions
-    | PARTITION BY expressions ORDER BY order_keys"""
-    p[0] = ast.Window(tuple(p[3]), tuple(p[6]) if len(p) == 7 else (), span=span(p))
-
-
-def p_window_ordered(p: P) -> None:
-    """window : ORDER BY order_keys"""
-    p[0] = ast.Window((), tuple(p[3]), span=span(p))
-
-
-def p_star(p: P) -> None:
-    """star : STAR"""
-    p[0] = ast.Star(span=span(p))
-
-
-def p_star_of(p: P) -> None:
-    """star : path DOT STAR"""
-    if len(p[1]) > 1:
-        raise p.lexer.error_at("only one name may stand before .*", span(p, 1))
-    p[0] = ast.Star(p[1][0], span=span(p))
-
-
-def p_star_of_quoted(p: P) -> None:
-    """star : QUOTED DOT STAR"""
-    p[0] = ast.Star(p[1], span=span(p))
-
-
-def p_order_keys(p: P) -> None:
-    """order_keys : order_key
-    | order_keys COMMA order_key"""
-    append(p)
-
-
-def p_order_key(p: P) -> None:
-    """order_key : directed
-    | directed NULLS FIRST
-    | directed NULLS LAST"""
-    expr, descending = p[1]
-    p[0] = ast.OrderKey(expr, descending, p[3].upper() if len(p) == 4 else None, span=span(p))
-
-
-def p_directed(p: P) -> None:
-    """directed : expr
-    | expr ASC
-    | expr DESC"""
-    p[0] = (p[1], len(p) == 3 and p[2].upper() == "DESC")

@@ -1,123 +1,14 @@
-"""The grammar of queries: clauses in any order, sources and joins, UNION, WITH."""
+"""The grammar of queries: clauses in any order, UNION, INTERSECT and EXCEPT, WITH."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, append, lower, span, whole_number
-from uql.compiler.syntax import Query, SelectItem, Span
-
-
-@dataclass(frozen=True, slots=True)
-class Clause:
-    kind: str  # as it is written: "GROUP BY"
-    value: Any
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One operand of a UNION, or a whole query: a SELECT whose clauses are not yet settled, or a sub-query in parentheses."""
-
-    span: Span
-    items: tuple[SelectItem, ...] = ()
-    distinct: bool = False
-    clauses: tuple[Clause, ...] = ()
-    query: Query | None = None  # in parentheses
-    all: bool = False  # UNION ALL before it
-
-    @property
-    def core(self) -> Span:
-        """Its place without the clauses that belong to the whole UNION."""
-        tail = min((c.span.start for c in self.clauses if c.kind in TAIL), default=self.span.end)
-        ends = [c.span.end for c in self.clauses if c.span.end <= tail and c.kind not in TAIL]
-        return Span(self.span.start, max(ends, default=self.head_end()))
-
-    def head_end(self) -> int:
-        return self.items[-1].span.end if self.items else self.span.end
-
-
-TAIL = ("ORDER BY", "LIMIT", "OFFSET", "TO", "WITH")
-FIELDS = {
-    "FROM": "source",
-    "WHERE": "where",
-    "GROUP BY": "group_by",
-    "HAVING": "having",
-    "ORDER BY": "order_by",
-    "LIMIT": "limit",
-    "OFFSET": "offset",
-    "TO": "to",
-    "WITH": "options",
-}
-
-
-def settle(p: P, clauses: tuple[Clause, ...]) -> dict[str, Any]:
-    """The clauses as fields of a Select. Raises UQLSyntaxError: one given twice (UQL104), FROM, TO or WITH out of place (UQL106)."""
-    seen: dict[str, Clause] = {}
-    for at, clause in enumerate(clauses):
-        first = seen.setdefault(clause.kind, clause)
-        if first is not clause:
-            line, column = p.lexer.line_column(first.span.start)
-            raise p.lexer.error_at(
-                f"{clause.kind} is given twice; the first is at line {line}, column {column}",
-                clause.span,
-                code="UQL104",
-                help=f"write one {clause.kind} that says both",
-            )
-        if clause.kind == "FROM" and at:
-            raise p.lexer.error_at(
-                f"FROM comes before {clauses[0].kind}",
-                clause.span,
-                code="UQL106",
-                help="write SELECT … FROM …, then the other clauses",
-            )
-        if "WITH" in seen and clause.kind != "WITH":
-            raise p.lexer.error_at(
-                f"{clause.kind} comes before WITH (…)",
-                clause.span,
-                code="UQL106",
-                help="move WITH (…) to the end of the statement",
-            )
-        if "TO" in seen and clause.kind not in ("TO", "WITH"):
-            raise p.lexer.error_at(
-                f"{clause.kind} comes before TO",
-                clause.span,
-                code="UQL106",
-                help="move TO behind the other clauses, before WITH (…)",
-            )
-    return {FIELDS[kind]: clause.value for kind, clause in seen.items()}
-
-
-def make_query(p: P, parts: list[Part], ctes: tuple[ast.CommonTable, ...] = ()) -> Query:
-    """A Select, or the Unions of several from left to right; what follows the last SELECT belongs to the whole."""
-    whole = span(p)
-    if len(parts) == 1:
-        return ast.Select(
-            parts[0].items, distinct=parts[0].distinct, ctes=ctes, span=whole, **settle(p, parts[0].clauses)
-        )
-    for part in parts[:-1]:
-        for clause in part.clauses:
-            if clause.kind in TAIL:
-                help = f"{clause.kind} belongs at the end, or put this SELECT in parentheses"
-                raise p.lexer.error_at(f"{clause.kind} stands before UNION", clause.span, code="UQL106", help=help)
-    settle(p, parts[-1].clauses)
-    tail = settle(p, tuple(c for c in parts[-1].clauses if c.kind in TAIL))
-    left = _operand(p, parts[0])
-    for part in parts[1:-1]:
-        left = ast.Union(left, _operand(p, part), part.all, span=Span(parts[0].span.start, part.core.end))
-    return ast.Union(left, _operand(p, parts[-1]), parts[-1].all, ctes=ctes, span=whole, **tail)
-
-
-def _operand(p: P, part: Part) -> Query:
-    if part.query is not None:
-        for clause in part.clauses:
-            if clause.kind not in TAIL:
-                raise p.lexer.error_at(f"{clause.kind} cannot follow a query in parentheses", clause.span)
-        return part.query
-    own = settle(p, tuple(c for c in part.clauses if c.kind not in TAIL))
-    return ast.Select(part.items, distinct=part.distinct, span=part.core, **own)
+from uql.compiler.grammar_parts import Clause, Link, Part, make_query
+from uql.compiler.syntax import SelectItem
 
 
 # --------------------------------------------------------------------------------------------------------------- queries
@@ -163,19 +54,32 @@ def p_subquery_nested(p: P) -> None:
 
 
 def p_union(p: P) -> None:
-    """union : left UNION operand"""
-    p[0] = [*p[1], p[3]]
+    """union : left link operand"""
+    p[0] = [*p[1], replace(p[3], link=p[2])]
 
 
-def p_union_all(p: P) -> None:
-    """union : left UNION ALL operand"""
-    right = p[4]
-    p[0] = [*p[1], Part(right.span, right.items, right.distinct, right.clauses, right.query, all=True)]
+def p_link(p: P) -> None:
+    """link : linked
+    | linked BY NAME"""
+    p[0] = p[1]
+    if len(p) == 4:
+        if p[3].lower() != "name":
+            raise p.lexer.error_at(f"expected NAME, found {p[3]}", span(p, 3), help=f"write {p[1].op} BY NAME")
+        p[0] = replace(p[1], by_name=True)
 
 
-def p_union_distinct(p: P) -> None:
-    """union : left UNION DISTINCT operand"""
-    p[0] = [*p[1], p[4]]
+def p_linked(p: P) -> None:
+    """linked : set_operation
+    | set_operation ALL
+    | set_operation DISTINCT"""
+    p[0] = Link(p[1].upper(), all=len(p) == 3 and p[2].upper() == "ALL")
+
+
+def p_set_operation(p: P) -> None:
+    """set_operation : UNION
+    | INTERSECT
+    | EXCEPT"""
+    p[0] = p[1]
 
 
 def p_left(p: P) -> None:
@@ -205,15 +109,44 @@ def p_operand_subquery(p: P) -> None:
 
 
 def p_select(p: P) -> None:
-    """select : SELECT items
-    | SELECT items clauses"""
-    p[0] = Part(span(p), tuple(p[2]), clauses=tuple(p[3]) if len(p) == 4 else ())
+    """select : chosen
+    | chosen clauses"""
+    items, distinct, on = p[1]
+    p[0] = Part(span(p), items, distinct, tuple(p[2]) if len(p) == 3 else (), distinct_on=on)
 
 
-def p_select_distinct(p: P) -> None:
-    """select : SELECT DISTINCT items
-    | SELECT DISTINCT items clauses"""
-    p[0] = Part(span(p), tuple(p[3]), distinct=True, clauses=tuple(p[4]) if len(p) == 5 else ())
+def p_select_from(p: P) -> None:
+    """select : FROM sources
+    | FROM sources clauses"""
+    first = Clause("FROM", p[2], span(p, 1, 2))
+    p[0] = Part(span(p), clauses=(first, *(p[3] if len(p) == 4 else ())))
+
+
+def p_chosen(p: P) -> None:
+    """chosen : SELECT item_list
+    | SELECT ALL item_list"""
+    p[0] = (tuple(p[len(p) - 1]), False, ())
+
+
+def p_chosen_distinct(p: P) -> None:
+    """chosen : SELECT DISTINCT item_list"""
+    p[0] = (tuple(p[3]), True, ())
+
+
+def p_chosen_distinct_on(p: P) -> None:
+    """chosen : SELECT DISTINCT ON LPAREN expressions RPAREN item_list"""
+    p[0] = (tuple(p[7]), False, tuple(p[5]))
+
+
+def p_item_list(p: P) -> None:
+    """item_list : items
+    | items COMMA"""
+    p[0] = p[1]
+
+
+def p_clause_select(p: P) -> None:
+    """clause : chosen"""
+    p[0] = Clause("SELECT", p[1], span(p))
 
 
 def p_lists(p: P) -> None:
@@ -234,24 +167,86 @@ def p_lists(p: P) -> None:
 
 def p_item(p: P) -> None:
     """item : expr
-    | star
+    | starred
     | expr NAME
     | expr AS identifier"""
     p[0] = SelectItem(p[1], p[len(p) - 1] if len(p) > 2 else None, span=span(p))
 
 
-def p_item_star(p: P) -> None:
-    """item : star EXCLUDE LPAREN identifiers RPAREN"""
-    p[0] = SelectItem(ast.Star(p[1].table, tuple(p[4]), span=span(p)), span=span(p))
+def p_item_prefixed(p: P) -> None:
+    """item : identifier COLON expr"""
+    p[0] = SelectItem(p[3], p[1], span=span(p))
+
+
+def p_starred(p: P) -> None:
+    """starred : star
+    | starred_less"""
+    p[0] = p[1]
+
+
+def p_starred_exclude(p: P) -> None:
+    """starred_less : star EXCLUDE excluded
+    | starred_less REPLACE LPAREN item_list RPAREN
+    | starred_less RENAME LPAREN renames RPAREN"""
+    how = p[2].upper()
+    if how == "EXCLUDE":
+        p[0] = replace(p[1], exclude=tuple(p[3]), span=span(p))
+    else:
+        p[0] = _changed_star(p, how, p[4])
+
+
+def p_starred_changed(p: P) -> None:
+    """starred_less : star REPLACE LPAREN item_list RPAREN
+    | star RENAME LPAREN renames RPAREN"""
+    p[0] = _changed_star(p, p[2].upper(), p[4])
+
+
+def _changed_star(p: P, how: str, parts: list[Any]) -> ast.Star:
+    if how == "RENAME":
+        changed: ast.Star = replace(p[1], renamed=tuple(parts), span=span(p))
+        return changed
+    for item in parts:
+        if item.alias is None:
+            raise p.lexer.error_at("REPLACE needs the column's name", item.span, help="as in * REPLACE (x + 1 AS x)")
+    recomputed: ast.Star = replace(p[1], replaced=tuple(parts), span=span(p))
+    return recomputed
+
+
+def p_excluded(p: P) -> None:
+    """excluded : LPAREN identifiers RPAREN"""
+    p[0] = p[2]
+
+
+def p_excluded_one(p: P) -> None:
+    """excluded : NAME"""
+    p[0] = [p[1]]
+
+
+def p_renames(p: P) -> None:
+    """renames : rename
+    | renames COMMA rename"""
+    append(p)
+
+
+def p_rename(p: P) -> None:
+    """rename : identifier AS identifier"""
+    p[0] = (p[1], p[3])
 
 
 def p_cte(p: P) -> None:
-    """cte : identifier AS subquery"""
+    """cte : identifier AS body"""
     p[0] = ast.CommonTable(p[1], p[3], span=span(p))
 
 
+def p_cte_body(p: P) -> None:
+    """body : subquery
+    | MATERIALIZED subquery
+    | NOT MATERIALIZED subquery"""
+    p[0] = p[len(p) - 1]
+
+
 def p_cte_columns(p: P) -> None:
-    """cte : identifier LPAREN identifiers RPAREN AS subquery"""
+    """cte : identifier LPAREN identifiers RPAREN AS body"""
     p[0] = ast.CommonTable(p[1], p[6], tuple(p[3]), span=span(p))
 
 
@@ -260,6 +255,7 @@ def p_clause(p: P) -> None:
     """clause : FROM sources
     | WHERE expr
     | HAVING expr
+    | QUALIFY expr
     | LIMIT sum
     | OFFSET sum
     | TO identifier"""
@@ -267,8 +263,30 @@ def p_clause(p: P) -> None:
 
 
 def p_clause_group(p: P) -> None:
-    """clause : GROUP BY group_keys"""
+    """clause : GROUP BY group_keys
+    | GROUP BY group_keys COMMA"""
     p[0] = Clause("GROUP BY", tuple(p[3]), span(p))
+
+
+def p_clause_windows(p: P) -> None:
+    """clause : WINDOW windows"""
+    p[0] = Clause("WINDOW", tuple(p[2]), span(p))
+
+
+def p_windows(p: P) -> None:
+    """windows : named_window
+    | windows COMMA named_window"""
+    append(p)
+
+
+def p_named_window(p: P) -> None:
+    """named_window : NAME AS LPAREN window RPAREN"""
+    p[0] = (p[1].lower(), p[4])
+
+
+def p_clause_sample(p: P) -> None:
+    """clause : USING_SAMPLE sampled"""
+    p[0] = Clause("USING SAMPLE", p[2], span(p))
 
 
 def p_clause_order(p: P) -> None:
@@ -284,6 +302,27 @@ def p_clause_with(p: P) -> None:
             raise p.lexer.error_at(f"the option {option.name} is given twice", option.span, code="UQL104")
         seen.add(option.name)
     p[0] = Clause("WITH", tuple(p[3]), span(p))
+
+
+def p_group_key_sets(p: P) -> None:
+    """group_key : GROUPING SETS LPAREN grouping_sets RPAREN"""
+    p[0] = ast.GroupKey(ast.Call("grouping_sets", tuple(p[4]), span=span(p)), span=span(p))
+
+
+def p_grouping_sets(p: P) -> None:
+    """grouping_sets : grouping_set
+    | grouping_sets COMMA grouping_set"""
+    append(p)
+
+
+def p_grouping_set(p: P) -> None:
+    """grouping_set : expr"""
+    p[0] = p[1]
+
+
+def p_grouping_set_empty(p: P) -> None:
+    """grouping_set : LPAREN RPAREN"""
+    p[0] = ast.Call("row", (), span=span(p))
 
 
 def p_group_key(p: P) -> None:
@@ -370,91 +409,3 @@ def p_word(p: P) -> None:
     | NAME
     | NUMBER"""
     p[0] = p[1]
-
-
-# --------------------------------------------------------------------------------------------------------------- sources
-def p_sources(p: P) -> None:
-    """sources : source
-    | sources COMMA source"""
-    p[0] = p[1] if len(p) == 2 else ast.Join("CROSS", p[1], p[3], span=span(p))
-
-
-def p_source(p: P) -> None:
-    """source : table
-    | joined"""
-    p[0] = p[1]
-
-
-def p_join_cross(p: P) -> None:
-    """joined : source CROSS JOIN table"""
-    p[0] = ast.Join("CROSS", p[1], p[4], span=span(p))
-
-
-def p_join_on(p: P) -> None:
-    """joined : source JOIN table ON expr
-    | source kind JOIN table ON expr"""
-    n = len(p)
-    p[0] = ast.Join("INNER" if n == 6 else p[2], p[1], p[n - 3], p[n - 1], span=span(p))
-
-
-def p_join_using(p: P) -> None:
-    """joined : source JOIN table USING LPAREN identifiers RPAREN
-    | source kind JOIN table USING LPAREN identifiers RPAREN"""
-    n = len(p)
-    p[0] = ast.Join("INNER" if n == 8 else p[2], p[1], p[n - 5], using=tuple(p[n - 2]), span=span(p))
-
-
-def p_kind(p: P) -> None:
-    """kind : INNER
-    | LEFT
-    | LEFT OUTER
-    | RIGHT
-    | RIGHT OUTER
-    | FULL
-    | FULL OUTER
-    | SEMI
-    | ANTI"""
-    p[0] = p[1].upper()
-
-
-def p_table_in_parentheses(p: P) -> None:
-    """table : LPAREN joined RPAREN"""
-    p[0] = p[2]
-
-
-def p_table(p: P) -> None:
-    """table : dotted
-    | dotted NAME
-    | dotted AS identifier"""
-    p[0] = ast.TableName(p[1], _alias(p), span=span(p))
-
-
-def p_table_file(p: P) -> None:
-    """table : STRING
-    | STRING NAME
-    | STRING AS identifier"""
-    p[0] = ast.TableName((p[1],), _alias(p), file=True, span=span(p))
-
-
-def p_table_query(p: P) -> None:
-    """table : subquery
-    | subquery NAME
-    | subquery AS identifier"""
-    p[0] = ast.Derived(p[1], _alias(p), span=span(p))
-
-
-def p_table_function(p: P) -> None:
-    """table : function
-    | function NAME
-    | function AS identifier"""
-    p[0] = ast.TableFunction(p[1], _alias(p), span=span(p))
-
-
-def p_function(p: P) -> None:
-    """function : dotted LPAREN RPAREN
-    | dotted LPAREN expressions RPAREN"""
-    p[0] = ast.Call(lower(".".join(p[1])), tuple(p[3]) if len(p) == 5 else (), span=span(p))
-
-
-def _alias(p: P) -> str | None:
-    return p[len(p) - 1] if len(p) > 2 else None

@@ -146,7 +146,8 @@ def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated:
     if exists and not query.aggregated:
         one = BoundItem(Number("1"), "one", "INTEGER")
         query = replace(query, items=(one,), order_by=(), distinct=False)
-    after = (*(i.expr for i in (*query.items, *query.group_by)), query.having, *(k.expr for k in query.order_by))
+    after = (*(i.expr for i in (*query.items, *query.group_by)), query.having, query.qualify)
+    after = (*after, *(k.expr for k in query.order_by))
     asked = virtuals(condition)
     wanted = tuple(c for c in virtuals(*after) if c not in asked)
     if any(c.kind in (Kind.GROUP, Kind.SUMMARY) for c in wanted):

@@ -20,9 +20,11 @@ RESERVED = frozenset(_words("SELECT FROM WHERE GROUP ORDER BY LIMIT AS AND OR NO
 
 SOFT = frozenset(
     _words(
-        """ALL ANALYZE ANTI ASC BETWEEN CAST COPY CREATE CROSS DESC DISTINCT ELSE END ESCAPE EXCLUDE EXISTS EXPLAIN FALSE FILTER
-        FIRST FORMAT FULL IF ILIKE IN INNER INSERT INTERVAL INTO IS LAST LEFT LIKE MANY NULL NULLS OFFSET OUTER OVER
-        PARTITION PROMPT REPLACE RESET RIGHT SAMPLE SEMI SET TABLE THEN TO TRUE TRY TRY_CAST USING WITH"""
+        """ALL ANALYZE ANTI ANY ARRAY ASC BETWEEN CAST COPY CREATE CROSS CURRENT DESC DISTINCT ELSE END ESCAPE EXCEPT EXCLUDE EXISTS
+        EXPLAIN FALSE FILTER FIRST FOLLOWING FOR FORMAT FULL GLOB GROUPING IF ILIKE IN INNER INSERT INTERSECT INTERVAL INTO IS ISNULL
+        LAMBDA LAST LEFT LIKE MANY MAP MATERIALIZED NATURAL NOTNULL NULL NULLS OFFSET OUTER OVER PARTITION PERCENT PRECEDING
+        PROMPT QUALIFY RENAME REPEATABLE REPLACE RESET RIGHT ROW SAMPLE SEMI SET SETS SIMILAR TABLE TABLESAMPLE THEN TO TRUE TRY
+        TRY_CAST UNBOUNDED USING VALUES WINDOW WITH WITHIN"""
     )
 )
 """Keywords by position: names wherever the keyword cannot stand."""
@@ -39,6 +41,13 @@ WORDS = {
     **dict.fromkeys(UNITS, "UNIT"),
     "TEMP": "TEMPORARY",
     "TEMPORARY": "TEMPORARY",
+    "BOTH": "SIDE",
+    "LEADING": "SIDE",
+    "TRAILING": "SIDE",
+    "ROWS": "FRAME",
+    "RANGE": "FRAME",
+    "GROUPS": "FRAME",
+    "SOME": "ANY",
 }
 """Word in upper case → the type of its token."""
 
@@ -56,8 +65,22 @@ SYMBOLS = {
     "/": "SLASH",
     "//": "SLASH",
     "%": "SLASH",
+    "**": "POWER",
+    "^": "POWER",
     "||": "CONCAT",
+    "->>": "CONCAT",
+    "->": "ARROW",
     "::": "DCOLON",
+    ":": "COLON",
+    ":=": "ASSIGN",
+    "{": "LBRACE",
+    "}": "RBRACE",
+    "~": "MATCHES",
+    "!~": "MATCHES",
+    "~~": "MATCHES",
+    "!~~": "MATCHES",
+    "~~*": "MATCHES",
+    "!~~*": "MATCHES",
     "=": "EQUALS",
     "==": "EQUALS",
     "<>": "COMPARE",
@@ -67,11 +90,21 @@ SYMBOLS = {
     ">": "COMPARE",
     ">=": "COMPARE",
 }
-CANONICAL = {"==": "=", "!=": "<>"}
+CANONICAL = {"==": "=", "!=": "<>", "**": "^"}
 
 tokens = tuple(
     sorted(
-        {"NAME", "QUOTED", "STRING", "NUMBER", "PARAMETER", "WITH_TIME_ZONE", *WORDS.values(), *SYMBOLS.values()}
+        {
+            "NAME",
+            "QUOTED",
+            "STRING",
+            "NUMBER",
+            "PARAMETER",
+            "WITH_TIME_ZONE",
+            "USING_SAMPLE",
+            *WORDS.values(),
+            *SYMBOLS.values(),
+        }
         - {"SEMICOLON"}
     )
 )
@@ -85,7 +118,6 @@ _FOREIGN = {
     "#": "a comment begins with --",
     "?": "a parameter is written $name",
     "@": "a parameter is written $name",
-    ":": "a parameter is written $name, a cast x::type",
 }
 _ESCAPE = re.compile(r'\\(["\\])|""')
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
@@ -131,7 +163,7 @@ class _Rules:
         return _ended(t)
 
     def t_SYMBOL(self, t: Token) -> Token:
-        r"<=|>=|<>|!=|==|\|\||//|/(?!\*)|::|[-+*%<>=(),.;\[\]]"
+        r"->>|->|<=|>=|<>|!=|==|\|\||//|/(?!\*)|\*\*|::|:=|!?~~\*|!?~~?|[-+*%<>=(),.;:^{}\[\]]"
         t.type = SYMBOLS[t.value]
         t.value = CANONICAL.get(t.value, t.value)
         return _ended(t)
@@ -177,8 +209,6 @@ def _unreadable(text: str, at: int) -> UQLSyntaxError:
         return error("! alone is no operator", at + 1, "write NOT, or <> for “not equal”")
     if char in _FOREIGN:
         return error(f"{char} has no meaning here", at + 1, _FOREIGN[char])
-    if char in "{}":
-        return error(f"{char} may stand only inside a text", at + 1, 'a hole belongs into the quotes: "… {column} …"')
     shown = char if char.isprintable() else ascii(char)[1:-1]
     return error(f"{shown} (U+{ord(char):04X}) has no meaning here", at + 1)
 

@@ -121,12 +121,26 @@ class Aggregate(OneInput):
     keys: tuple[BoundItem, ...]
     items: tuple[BoundItem, ...]
     having: Expr | None = None
+    sets: tuple[tuple[int, ...], ...] = ()  # of keys, where groups are made by several sets of them
 
     @property
     def line(self) -> str:
         by = f" BY {', '.join(key.name for key in self.keys)}" if self.keys else ""
+        if self.sets:
+            by = " BY " + ", ".join(f"({', '.join(self.keys[i].name for i in one)})" for one in self.sets)
         having = f" HAVING {show(self.having)}" if self.having is not None else ""
         return f"Aggregate {', '.join(show(item.expr) for item in self.items)}{by}{having}"
+
+
+@dataclass(frozen=True, slots=True)
+class Qualify(OneInput):
+    """Keep the rows, or groups, for which a condition over windows is true."""
+
+    condition: Expr
+
+    @property
+    def line(self) -> str:
+        return f"Qualify {show(self.condition)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +198,7 @@ class Union(LogicalPlan):
     left: LogicalPlan
     right: LogicalPlan
     all: bool
+    op: str = "UNION"
 
     @property
     def inputs(self) -> tuple[LogicalPlan, ...]:
@@ -191,13 +206,13 @@ class Union(LogicalPlan):
 
     @property
     def line(self) -> str:
-        return "UnionAll" if self.all else "Union"
+        return self.op.title() + ("All" if self.all else "")
 
 
 def build(query: BoundQuery) -> LogicalPlan:
     """The plan of a bound query as it is written: nothing moved, nothing merged."""
     if isinstance(query, BoundUnion):
-        return _ordered(Union(build(query.left), build(query.right), query.all), query)
+        return _ordered(Union(build(query.left), build(query.right), query.all, query.op), query)
     assert isinstance(query, BoundSelect)
     return _block(query)
 
@@ -213,21 +228,25 @@ def _block(query: BoundSelect) -> LogicalPlan:
         keys = virtuals(*(key.expr for key in query.group_by))
         groups = tuple(c for c in keys if c.kind is Kind.GROUP)
         orders = tuple(key.expr for key in query.order_by)
-        used = virtuals(*(item.expr for item in query.items), query.having, *orders)
+        used = virtuals(*(item.expr for item in query.items), query.having, query.qualify, *orders)
         maps = tuple(c for c in (*keys, *used) if c.kind not in (Kind.GROUP, Kind.SUMMARY))
         maps = tuple(dict.fromkeys(maps))
         if groups:
             plan = SemGroup(plan, groups)
         if maps:
             plan = SemMap(plan, maps)
-        plan = Aggregate(plan, query.group_by, query.items, query.having)
+        plan = Aggregate(plan, query.group_by, query.items, query.having, query.sets)
         summaries = tuple(c for c in used if c.kind is Kind.SUMMARY)
         if summaries:
             plan = SemAgg(plan, summaries)
+        if query.qualify is not None:
+            plan = Qualify(plan, query.qualify)
     else:
-        columns = virtuals(*(item.expr for item in query.items), *(key.expr for key in query.order_by))
+        columns = virtuals(*(i.expr for i in query.items), query.qualify, *(key.expr for key in query.order_by))
         if columns:
             plan = SemMap(plan, columns)
+        if query.qualify is not None:
+            plan = Qualify(plan, query.qualify)
         if not query.distinct:  # projection last, so that ORDER BY sees every column
             return Project(_ordered(plan, query), query.items)
         plan = Project(plan, query.items)

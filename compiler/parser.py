@@ -145,6 +145,10 @@ class _Feed:
             token.endlexpos = self.tokens[self.at + 2].endlexpos
             del self.tokens[self.at + 1 : self.at + 3]
             return "WITH_TIME_ZONE"
+        if token.type == "USING" and self._words(1)[:1] == ("SAMPLE",) and self.shift(self.stack, "USING_SAMPLE"):
+            token.endlexpos = self.tokens[self.at + 1].endlexpos
+            del self.tokens[self.at + 1]
+            return "USING_SAMPLE"
         kind: str = token.type
         stack = self.shift(self.stack, kind)
         if stack is None:

@@ -14,6 +14,7 @@ from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundS
 from uql.compiler.formula import Formula
 from uql.compiler.syntax import Column, Expr, OrderKey
 from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import needs_every_row
 
 
 class Goal(StrEnum):
@@ -134,6 +135,8 @@ class Block(PhysicalPlan):
     correlated: tuple[Correlated, ...] = ()  # semantic sub-queries that read columns of this block
     summarised: Expr | None = None  # of the groups, those that are asked for summaries; None: all
     returned_only: bool = False  # summaries of the groups that LIMIT returns only
+    qualify: Expr | None = None  # keeps rows, or groups, after windows are computed
+    sets: tuple[tuple[int, ...], ...] = ()  # of the keys' places: GROUPING SETS
 
     @property
     def riders(self) -> frozenset[int]:
@@ -144,6 +147,12 @@ class Block(PhysicalPlan):
         """What is still to be asked of a row that has passed: the stages without what rode along with its WHERE."""
         rest = (replace(s, columns=tuple(c for c in s.columns if c.id not in self.riders)) for s in wanted)
         return tuple(stage for stage in rest if stage.columns)
+
+    @property
+    def needs_every_row(self) -> bool:
+        """Do the rows returned depend on rows that LIMIT drops: by a window, QUALIFY, or an item that gives several rows?"""
+        exprs = (*(i.expr for i in self.items), *(k.expr for k in self.order_by))
+        return self.qualify is not None or needs_every_row(*exprs)
 
     @property
     def wanted(self) -> int | None:
@@ -175,3 +184,4 @@ class UnionPlan(PhysicalPlan):
     order_by: tuple[OrderKey, ...]
     limit: int | None
     offset: int
+    op: str = "UNION"

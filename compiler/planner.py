@@ -48,7 +48,7 @@ def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = ()) -> PhysicalPla
         return SqlQuery(query)
     if isinstance(query, BoundUnion):
         left, right = plan(query.left, disabled_rules), plan(query.right, disabled_rules)
-        return UnionPlan(left, right, query.all, query.items, query.order_by, query.limit, query.offset)
+        return UnionPlan(left, right, query.all, query.items, query.order_by, query.limit, query.offset, query.op)
     assert isinstance(query, BoundSelect)
     block = _block(apply(build(query), disabled_rules), query, disabled_rules)
     for stopping in where_with_limit(block):
@@ -160,6 +160,8 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
         summarised=summarised,
         returned_only=returned_only,
         correlated=correlated(query, inner),
+        qualify=query.qualify,
+        sets=query.sets,
     )
 
 

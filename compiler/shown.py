@@ -74,7 +74,7 @@ def _plain(node: Any) -> Any:
 
 def _query(query: BoundQuery) -> Query:
     if isinstance(query, BoundUnion):
-        return Union(_query(query.left), _query(query.right), query.all)
+        return Union(_query(query.left), _query(query.right), query.all, query.op)
     assert isinstance(query, BoundSelect)
     return Select(
         tuple(SelectItem(_unbound(item.expr)) for item in query.items),
@@ -84,6 +84,7 @@ def _query(query: BoundQuery) -> Query:
         _unbound(query.having) if query.having is not None else None,
         limit=Number(str(query.limit)) if query.limit is not None else None,
         distinct=query.distinct,
+        qualify=_unbound(query.qualify) if query.qualify is not None else None,
     )
 
 

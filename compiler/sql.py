@@ -34,16 +34,20 @@ from uql.compiler.syntax import (
     InQuery,
     IsDistinct,
     IsNull,
+    Lambda,
     Like,
     ListExpr,
     Name,
+    Named,
     Null,
     Number,
     OrderKey,
+    Quantified,
     Query,
     ScalarQuery,
     Star,
     String,
+    Subscript,
     TypedLiteral,
     TypeName,
     Unary,
@@ -203,6 +207,22 @@ def source_sql(
     return head
 
 
+def grouped(keys: list[Sql], sets: tuple[tuple[int, ...], ...]) -> Sql:
+    """GROUP BY: these keys, or the sets of them."""
+    from sqlglot import exp
+
+    if not sets:
+        return exp.Group(expressions=keys)
+    each = ", ".join(f"({', '.join(render(keys[i]) for i in one)})" for one in sets)
+    return exp.Group(expressions=[_raw(f"GROUPING SETS ({each})")])
+
+
+def _raw(sql: str) -> Sql:
+    from sqlglot import exp
+
+    return exp.Var(this=sql)
+
+
 def render(tree: Sql) -> str:
     """The DuckDB text of a tree."""
     return str(tree.sql(dialect="duckdb"))
@@ -251,6 +271,7 @@ _BINARY = {
     "//": "IntDiv",
     "%": "Mod",
     "||": "DPipe",
+    "^": "Pow",
 }
 
 
@@ -294,12 +315,16 @@ class _Expressions:
                 return exp.Not(this=inner) if expr.op == "NOT" else exp.Neg(this=exp.Paren(this=inner))
             case Binary():
                 left, right = self.operand(expr.left), self.operand(expr.right)
+                if expr.op in ("->", "->>"):
+                    return _raw(f"({render(left)} {expr.op} {render(right)})")
+                if expr.op == "^":
+                    return exp.Anonymous(this="pow", expressions=[left, right])
                 if expr.op == "/":
                     return exp.Div(this=left, expression=right, typed=False, safe=False)
                 made: Sql = getattr(exp, _BINARY[expr.op])(this=left, expression=right)
                 return made
             case Like():
-                kind = exp.ILike if expr.op == "ILIKE" else exp.Like
+                kind = exp.ILike if expr.op == "ILIKE" else exp.Glob if expr.op == "GLOB" else exp.Like
                 tree: Sql = kind(this=self.operand(expr.operand), expression=self.operand(expr.pattern))
                 if expr.escape is not None:
                     tree = exp.Escape(this=tree, expression=self.sql(expr.escape))
@@ -335,6 +360,18 @@ class _Expressions:
                 return exp.Exists(this=self.sub(expr.query))
             case ScalarQuery():
                 return exp.Subquery(this=self.sub(expr.query))
+            case Quantified():
+                inside = exp.Subquery(this=self.sub(expr.query))
+                before = f"{render(self.operand(expr.operand))} {expr.op} " if expr.operand is not None else ""
+                return _raw(f"{before}{expr.word} {render(inside)}")
+            case Subscript():
+                parts = [render(self.sql(p)) if p is not None else "" for p in (expr.low, expr.high, expr.step)]
+                place = ":".join(parts if expr.step is not None else parts[:2]) if expr.slice else parts[0]
+                return _raw(f"({render(self.sql(expr.operand))})[{place}]")
+            case Lambda():
+                return _raw(f"lambda {', '.join(map(quote, expr.names))}: {render(self.sql(expr.body))}")
+            case Named():
+                return _raw(f"{quote(expr.name)} := {render(self.sql(expr.value))}")
             case ListExpr():
                 return exp.Array(expressions=[self.sql(item) for item in expr.items])
             case Name():
@@ -346,7 +383,9 @@ class _Expressions:
         from sqlglot import exp
 
         tree = self.sql(expr)
-        if isinstance(expr, Binary | Unary | Like | InList | InQuery | Between | IsNull | IsDistinct | Case):
+        if isinstance(
+            expr, Binary | Unary | Like | InList | InQuery | Between | IsNull | IsDistinct | Case | Quantified
+        ):
             return exp.Paren(this=tree)
         return tree
 
@@ -369,7 +408,9 @@ class _Expressions:
         if call.over is not None:
             keys = ordered(call.over.order_by, self.sql)
             order = exp.Order(expressions=keys) if keys else None
-            tree = exp.Window(this=tree, partition_by=[self.sql(part) for part in call.over.partition_by], order=order)
+            frame = _raw(call.over.frame) if call.over.frame else None
+            parts = [self.sql(part) for part in call.over.partition_by]
+            tree = exp.Window(this=tree, partition_by=parts, order=order, spec=frame)
         return tree
 
 
@@ -407,16 +448,19 @@ class _Queries:
         if query.where is not None:
             tree.set("where", exp.Where(this=of(query.where)))
         if query.group_by:
-            tree.set("group", exp.Group(expressions=[of(key.expr) for key in query.group_by]))
+            tree.set("group", grouped([of(key.expr) for key in query.group_by], query.sets))
         if query.having is not None:
             tree.set("having", exp.Having(this=of(query.having)))
+        if query.qualify is not None:
+            tree.set("qualify", exp.Qualify(this=of(query.qualify)))
         return self.tail(tree, query)
 
     def union(self, query: BoundUnion) -> Sql:
         from sqlglot import exp
 
         sides = [exp.Subquery(this=self.query(side)) for side in (query.left, query.right)]
-        return self.tail(exp.Union(this=sides[0], expression=sides[1], distinct=not query.all), query)
+        kind = {"INTERSECT": exp.Intersect, "EXCEPT": exp.Except}.get(query.op, exp.Union)
+        return self.tail(kind(this=sides[0], expression=sides[1], distinct=not query.all), query)
 
     def tail(self, tree: Sql, query: BoundSelect | BoundUnion) -> Sql:
         from sqlglot import exp

@@ -22,7 +22,7 @@ from uql.compiler.walk import columns, walk
 def expressions(query: BoundSelect) -> Iterator[Expr]:
     """Every expression of one block, sub-queries not entered."""
     yield from (item.expr for item in (*query.items, *query.group_by))
-    yield from (part for part in (query.where, query.having) if part is not None)
+    yield from (part for part in (query.where, query.having, query.qualify) if part is not None)
     yield from (key.expr for key in query.order_by)
     yield from join_conditions(query.source)
 

@@ -94,10 +94,12 @@ class Parameter(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Star(Expr):
-    """`*` or `t.*`, as a SELECT item or in COUNT(*); `exclude`: of the columns that a SELECT item leaves out."""
+    """`*` or `t.*`, as a SELECT item or in COUNT(*), with what a SELECT item leaves out, computes anew and calls otherwise."""
 
     table: str | None = None
     exclude: tuple[str, ...] = ()
+    replaced: tuple[SelectItem, ...] = ()  # REPLACE (x + 1 AS x)
+    renamed: tuple[tuple[str, str], ...] = ()  # RENAME (old AS new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class Unary(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
-    """`op` is one of AND OR = <> < <= > >= + - * / // % || (upper case; != is read as <>)."""
+    """`op` is one of AND OR = <> < <= > >= + - * / // % ^ || -> ->> (upper case; != is read as <>, ** as ^)."""
 
     op: str
     left: Expr
@@ -119,7 +121,7 @@ class Binary(Expr):
 class Like(Expr):
     operand: Expr
     pattern: Expr
-    op: str = "LIKE"  # LIKE, ILIKE
+    op: str = "LIKE"  # LIKE, ILIKE, GLOB
     negated: bool = False
     escape: Expr | None = None
 
@@ -200,8 +202,12 @@ class Cast(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Window(Node):
+    """What stands in OVER (…). A window with a name in WINDOW name AS (…) is put in the place of its name by the grammar."""
+
     partition_by: tuple[Expr, ...] = ()
     order_by: tuple[OrderKey, ...] = ()
+    frame: str = ""  # ROWS BETWEEN 2 PRECEDING AND CURRENT ROW, as written, in upper case
+    name: str = ""  # OVER name, while the statement is parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +242,47 @@ class ScalarQuery(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Quantified(Expr):
+    """x > ALL (SELECT …), x = ANY (SELECT …); without an operand ARRAY (SELECT …)."""
+
+    query: Query
+    word: str  # ALL, ANY, ARRAY
+    op: str = ""
+    operand: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ListExpr(Expr):
     """[a, b, c]"""
 
     items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript(Expr):
+    """x[i], x[low:high], x[low:high:step]; a slice has a `high`, a `step` or `slice` alone: x[:]."""
+
+    operand: Expr
+    low: Expr | None = None
+    high: Expr | None = None
+    step: Expr | None = None
+    slice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda(Expr):
+    """lambda x, y: body, and x -> body: the argument of a function over lists. Its names mean the list's items."""
+
+    names: tuple[str, ...]
+    body: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Expr):
+    """An argument by name: f(a := x)."""
+
+    name: str
+    value: Expr
 
 
 # -------------------------------------------------------------------------------------- expressions made by the binder
@@ -271,6 +314,8 @@ class SelectItem(Node):
 
 @dataclass(frozen=True, slots=True)
 class GroupKey(Node):
+    """One key; ROLLUP, CUBE and GROUPING SETS are calls of these names ("grouping_sets"), several keys together a call of row."""
+
     expr: Expr
     alias: str | None = None
     into: int | None = None  # GROUP BY "…" INTO 5
@@ -297,14 +342,17 @@ class TableName(Source):
     parts: tuple[str, ...]
     alias: str | None = None
     file: bool = False  # FROM 'reviews.csv'
+    columns: tuple[str, ...] = ()  # AS t(a, b)
+    sample: str = ""  # TABLESAMPLE: what stands behind it, in DuckDB's words
 
 
 @dataclass(frozen=True, slots=True)
 class TableFunction(Source):
-    """FROM read_csv('x.csv', header = true), range(10) …"""
+    """FROM read_csv('x.csv', header = true), range(10) … and (VALUES (1, 'a'), …), whose rows are calls of row."""
 
     call: Call
     alias: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +361,7 @@ class Derived(Source):
 
     query: Query
     alias: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +373,7 @@ class Join(Source):
     right: Source
     on: Expr | None = None
     using: tuple[str, ...] = ()
+    natural: bool = False  # USING all the names that both sides have
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +410,8 @@ class Select(Query):
     limit: Expr | None = None
     offset: Expr | None = None
     distinct: bool = False
+    distinct_on: tuple[Expr, ...] = ()
+    qualify: Expr | None = None
     ctes: tuple[CommonTable, ...] = ()
     to: str | None = None
     options: tuple[Option, ...] = ()
@@ -367,11 +419,13 @@ class Select(Query):
 
 @dataclass(frozen=True, slots=True)
 class Union(Query):
-    """`left UNION [ALL] right`; ORDER BY and LIMIT after it belong to the whole."""
+    """`left UNION [ALL] right`, INTERSECT and EXCEPT; ORDER BY and LIMIT after it belong to the whole."""
 
     left: Query
     right: Query
     all: bool = False
+    op: str = "UNION"  # UNION, INTERSECT, EXCEPT
+    by_name: bool = False
     order_by: tuple[OrderKey, ...] = ()
     limit: Expr | None = None
     offset: Expr | None = None

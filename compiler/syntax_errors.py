@@ -54,12 +54,27 @@ def unexpected(place: Place) -> UQLSyntaxError:
 
 # -------------------------------------------------------------------------------------------------------- what was expected
 _OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "CONCAT", "EQUALS", "COMPARE", "AND", "OR", "IS", "IN", "LIKE", "ILIKE"}
-_OPERATORS |= {"BETWEEN", "DCOLON", "NOT"}
-_JOINS = {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI"}
-_CLAUSES = {"WHERE", "HAVING", "GROUP", "ORDER", "LIMIT", "OFFSET", "TO", "WITH", "UNION"}
-_STATEMENTS = {"SELECT", "EXPLAIN", "SET", "RESET", "CREATE", "INSERT", "COPY"}
+_OPERATORS |= {"BETWEEN", "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR"}
+_JOINS = {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL"}
+_CLAUSES = {
+    "WHERE",
+    "HAVING",
+    "GROUP",
+    "ORDER",
+    "LIMIT",
+    "OFFSET",
+    "TO",
+    "WITH",
+    "UNION",
+    "INTERSECT",
+    "EXCEPT",
+    "QUALIFY",
+}
+_CLAUSES |= {"WINDOW", "USING_SAMPLE", "SELECT"}
+_STATEMENTS = {"SELECT", "FROM", "EXPLAIN", "SET", "RESET", "CREATE", "INSERT", "COPY"}
 _START = {"NUMBER", "STRING", "PARAMETER", "NULL", "TRUE", "FALSE", "TEMPORAL", "INTERVAL", "CASE", "CAST", "TRY_CAST"}
 _START |= {"TRY", "PROMPT", "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT"}
+_START |= {"ARRAY", "LAMBDA", "LBRACE", "MAP"}
 _SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
     "$end": "the end",
     "NAME": "a name",
@@ -70,6 +85,9 @@ _SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
     "UNIT": "a unit of time",
     "GROUP": "GROUP BY",
     "ORDER": "ORDER BY",
+    "USING_SAMPLE": "USING SAMPLE",
+    "FRAME": "ROWS",
+    "SIDE": "BOTH",
 }
 
 
@@ -88,11 +106,23 @@ def expected_words(kinds: frozenset[str]) -> list[str]:
         rest -= {"NAME"}
     if {"PLUS", "SLASH"} <= rest:
         words += ["an operator"] if {"AND", "OR"} <= rest or "AND" not in rest else ["AND", "an operator"]
-        rest -= _OPERATORS | {"DOT", "LPAREN", "USING", "FILTER", "OVER", "LBRACKET", "ESCAPE"}
+        rest -= _OPERATORS | {
+            "DOT",
+            "LPAREN",
+            "USING",
+            "FILTER",
+            "OVER",
+            "LBRACKET",
+            "ESCAPE",
+            "WITHIN",
+            "COLON",
+            "ASSIGN",
+        }
+        rest -= {"FROM"} if "RPAREN" in rest else set()
     if rest >= _JOINS:
         rest -= _JOINS - {"JOIN"}
     if len(rest & _CLAUSES) >= 6:
-        rest -= _CLAUSES
+        rest -= _CLAUSES | {"TABLESAMPLE"}
         words.append("a clause such as WHERE, GROUP BY, ORDER BY or LIMIT")
     if "DESC" in rest:
         rest -= {"NULLS"}
@@ -211,7 +241,7 @@ def brackets(place: Place) -> str | None:
 
 def missing_from(place: Place) -> str | None:
     kinds = [t.type for t in place.tokens[: place.at]]
-    if place.kind() == "NAME" and "FROM" in place.expected and "FROM" not in kinds:
+    if place.kind() == "NAME" and "FROM" in place.expected and "FROM" not in kinds and place.at and not place.open:
         return f"is FROM missing before {place.written()[:40]}?"
     return None
 
@@ -229,8 +259,10 @@ def top(place: Place) -> str | None:
 
 
 def in_without_list(place: Place) -> str | None:
-    if place.kind(-1) == "IN" and place.expected == {"LPAREN"}:
+    if place.kind(-1) == "IN" and "LPAREN" in place.expected and "NUMBER" not in place.expected:
         return "write IN ('a', 'b') or IN (SELECT …)"
+    if place.kind(-2) == "IN" and place.kind(-1) == "QUOTED":
+        return f"write IN ({place.written(-1)[:40]})"
     return None
 
 
@@ -246,6 +278,38 @@ def not_operator(place: Place) -> str | None:
     return None
 
 
+def colon(place: Place) -> str | None:
+    if place.kind() == "COLON":
+        return "a parameter is written $name, a cast x::type"
+    if place.kind() in ("LBRACE", "RBRACE"):
+        return "a hole belongs into the quotes: \"… {column} …\"; a struct is written {'a': 1}"
+    return None
+
+
+_OTHERWISE = {
+    "LATERAL": "put the sub-query into SELECT, as (SELECT … WHERE t.x = …), or join it",
+    "RECURSIVE": "make a table of it first (DuckDB runs WITH RECURSIVE where no text is asked), then query that",
+    "PIVOT": "store the answers first: SELECT … TO answers; PIVOT answers …",
+    "UNPIVOT": "store the answers first: SELECT … TO answers; UNPIVOT answers …",
+    "FETCH": "write LIMIT n",
+    "ASOF": "join first without texts: FROM (SELECT … FROM a ASOF JOIN b …) runs where no text is asked; store it with CREATE TABLE",
+    "POSITIONAL": "store the join first: CREATE TABLE t AS SELECT … FROM a POSITIONAL JOIN b",
+    "SUMMARIZE": "store the answers first: SELECT … TO answers; SUMMARIZE answers",
+    "UPDATE": "ask in a query and write the answers with CREATE TABLE … AS or INSERT",
+    "DELETE": "ask in a query and write the answers with CREATE TABLE … AS or INSERT",
+    "MERGE": "ask in a query and write the answers with CREATE TABLE … AS or INSERT",
+}
+
+
+def written_otherwise(place: Place) -> str | None:
+    """Forms of DuckDB's that hold no quoted text, and what to write in their place."""
+    for offset in (0, -1, -2):
+        word = place.written(offset).upper()
+        if word in _OTHERWISE and place.kind(offset) != "QUOTED":
+            return _OTHERWISE[word]
+    return None
+
+
 def not_in_uql(place: Place) -> str | None:
     """Statements and forms of SQL that UQL does not read."""
     if place.at == 0 and place.kind() == "NAME":
@@ -254,6 +318,8 @@ def not_in_uql(place: Place) -> str | None:
 
 
 SLIPS: tuple[Callable[[Place], str | None], ...] = (
+    written_otherwise,
+    colon,
     missing_by,
     trailing_comma,
     nothing_selected,

@@ -18,8 +18,22 @@ from uql.compiler.syntax import Expr, Node, Query
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 
 # How tightly a node binds: a child that binds less than its place asks for stands in parentheses.
-_ANY, _OR, _AND, _NOT, _TEST, _COMPARISON, _RANGE, _CONCAT, _SUM, _PRODUCT, _UNARY, _POSTFIX, _PRIMARY = range(13)
-_BINARY = {"OR": _OR, "AND": _AND, "||": _CONCAT, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "//": _PRODUCT}
+_ANY, _OR, _AND, _NOT, _TEST, _COMPARISON, _RANGE, _CONCAT, _SUM, _PRODUCT, _POWER, _UNARY, _POSTFIX, _PRIMARY = range(
+    14
+)
+_BINARY = {
+    "->": _ANY,
+    "^": _POWER,
+    "OR": _OR,
+    "AND": _AND,
+    "||": _CONCAT,
+    "->>": _CONCAT,
+    "+": _SUM,
+    "-": _SUM,
+    "*": _PRODUCT,
+    "/": _PRODUCT,
+    "//": _PRODUCT,
+}
 _BINARY |= {"%": _PRODUCT} | dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _COMPARISON)
 
 
@@ -103,6 +117,8 @@ def _binary(node: ast.Binary) -> str:
     if binds in (_AND, _OR):
         return _chain(node)
     right = node.right
+    if node.op == "->":  # binds least, and to the right
+        return f"{_expr(node.left, _OR)} -> {_right(right, _ANY)}"
     text = _right(right, binds + 1) if binds == _COMPARISON else _expr(right, binds + 1)
     return f"{_expr(node.left, binds)} {node.op} {text}"
 
@@ -184,6 +200,8 @@ def _call(node: ast.Call) -> str:
         text += f" FILTER (WHERE {_expr(node.filter)})"
     if node.over:
         text += f" OVER ({_window(node.over)})"
+    if node.name == "row" and len(node.args) > 1:
+        text = text.removeprefix("row")
     return f"({text})" if name == "distinct" else text
 
 
@@ -195,7 +213,7 @@ def _arguments(node: ast.Call) -> str:
 def _window(node: ast.Window) -> str:
     partition = [f"PARTITION BY {_list(node.partition_by)}"] if node.partition_by else []
     order = [f"ORDER BY {_keys(node.order_by)}"] if node.order_by else []
-    return " ".join(partition + order)
+    return " ".join([*partition, *order, *([node.frame] if node.frame else [])])
 
 
 def _keys(keys: Iterable[ast.OrderKey]) -> str:
@@ -208,8 +226,34 @@ def _order_key(node: ast.OrderKey) -> str:
 
 
 def _star(node: ast.Star) -> str:
-    whole = "*" if node.table is None else f"{quote_name(node.table)}.*"
-    return f"{whole} EXCLUDE ({', '.join(map(quote_name, node.exclude))})" if node.exclude else whole
+    text = "*" if node.table is None else f"{quote_name(node.table)}.*"
+    if node.exclude:
+        text += f" EXCLUDE ({_names(node.exclude)})"
+    if node.replaced:
+        text += f" REPLACE ({', '.join(map(_item, node.replaced))})"
+    if node.renamed:
+        text += f" RENAME ({', '.join(f'{quote_name(a)} AS {quote_name(b)}' for a, b in node.renamed)})"
+    return text
+
+
+def _quantified(node: ast.Quantified) -> str:
+    if node.operand is None:
+        return f"{node.word} ({_query(node.query)})"
+    return f"{_expr(node.operand, _COMPARISON)} {node.op} {node.word} ({_query(node.query)})"
+
+
+def _subscript(node: ast.Subscript) -> str:
+    parts = [_expr(part) if part is not None else "" for part in (node.low, node.high, node.step)]
+    inside = ":".join(parts if node.step is not None else parts[:2]) if node.slice else parts[0]
+    return (
+        f"{_expr(node.operand, _POSTFIX)}[{inside}]"
+        if not isinstance(node.operand, ast.Cast)
+        else f"({_expr(node.operand)})[{inside}]"
+    )
+
+
+def _lambda(node: ast.Lambda) -> str:
+    return f"LAMBDA {_names(node.names)} : {_expr(node.body)}"
 
 
 def _column(node: ast.Column) -> str:
@@ -245,6 +289,10 @@ _EXPRESSIONS: dict[type[Expr], tuple[int | None, Callable[[Any], str]]] = {
     ast.Exists: (_PRIMARY, lambda n: f"EXISTS ({_query(n.query)})"),
     ast.ScalarQuery: (_PRIMARY, lambda n: f"({_query(n.query)})"),
     ast.ListExpr: (_PRIMARY, lambda n: f"[{_list(n.items)}]"),
+    ast.Quantified: (_COMPARISON, _quantified),
+    ast.Subscript: (_POSTFIX, _subscript),
+    ast.Lambda: (_ANY, _lambda),
+    ast.Named: (_ANY, lambda n: f"{quote_name(n.name)} := {_expr(n.value)}"),
     ast.Column: (_PRIMARY, _column),
     ast.Virtual: (_PRIMARY, _virtual),
 }
@@ -257,7 +305,8 @@ def _query(node: Query) -> str:
 
 def _select(node: ast.Select) -> str:
     items = ", ".join(map(_item, node.items))
-    parts = [_ctes(node.ctes), f"SELECT {'DISTINCT ' if node.distinct else ''}{items}"]
+    distinct = f"DISTINCT ON ({_list(node.distinct_on)}) " if node.distinct_on else "DISTINCT " if node.distinct else ""
+    parts = [_ctes(node.ctes), f"SELECT {distinct}{items}"]
     if node.source:
         parts.append(f"FROM {_source(node.source)}")
     if node.where:
@@ -266,14 +315,18 @@ def _select(node: ast.Select) -> str:
         parts.append(f"GROUP BY {', '.join(map(_group_key, node.group_by))}")
     if node.having:
         parts.append(f"HAVING {_expr(node.having)}")
+    if node.qualify:
+        parts.append(f"QUALIFY {_expr(node.qualify)}")
     return " ".join(filter(None, [*parts, *_tail(node)]))
 
 
 def _union(node: Query) -> str:
     assert isinstance(node, ast.Union)
     left = _operand(node.left)
+    if isinstance(node.left, ast.Union) and node.op == "INTERSECT" and node.left.op != "INTERSECT":
+        left = left if left.startswith("(") and left.endswith(")") else f"({left})"
     right = f"({_query(node.right)})" if isinstance(node.right, ast.Union) else _operand(node.right)
-    union = f"{left} UNION {'ALL ' if node.all else ''}{right}"
+    union = f"{left} {node.op} {'ALL ' if node.all else ''}{'BY NAME ' if node.by_name else ''}{right}"
     return " ".join(filter(None, [_ctes(node.ctes), union, *_tail(node)]))
 
 
@@ -300,8 +353,10 @@ def _tail(node: ast.Select | ast.Union) -> list[str]:
     return parts
 
 
-def _as(alias: str | None) -> str:
-    return "" if alias is None else f" AS {quote_name(alias)}"
+def _as(alias: str | None, columns: tuple[str, ...] = ()) -> str:
+    if alias is None:
+        return ""
+    return f" AS {quote_name(alias)}" + (f"({_names(columns)})" if columns else "")
 
 
 def _item(node: ast.SelectItem) -> str:
@@ -309,6 +364,8 @@ def _item(node: ast.SelectItem) -> str:
 
 
 def _group_key(node: ast.GroupKey) -> str:
+    if isinstance(node.expr, ast.Call) and node.expr.name == "grouping_sets":
+        return f"GROUPING SETS ({', '.join(_expr(e) if e != ast.Call('row') else '()' for e in node.expr.args)})"
     into = "" if node.into is None else f" INTO {node.into}"
     return f"{_expr(node.expr)}{into}{' MANY' if node.many else ''}{_as(node.alias)}"
 
@@ -347,21 +404,26 @@ def _source(node: ast.Source) -> str:
 
 def _table(node: ast.TableName) -> str:
     name = quote_string(node.parts[0]) if node.file else ".".join(map(quote_name, node.parts))
-    return name + _as(node.alias)
+    sample = f" TABLESAMPLE {node.sample}" if node.sample else ""
+    return name + _as(node.alias, node.columns) + sample
 
 
 def _table_function(node: ast.TableFunction) -> str:
+    if node.call.name == "values":
+        rows = ", ".join(f"({_list(row.args)})" for row in node.call.args if isinstance(row, ast.Call))
+        return f"(VALUES {rows}){_as(node.alias, node.columns)}"
     name = ".".join(map(quote_name, node.call.name.split(".")))
-    return f"{name}({_list(node.call.args)}){_as(node.alias)}"
+    return f"{name}({_list(node.call.args)}){_as(node.alias, node.columns)}"
 
 
 def _derived(node: ast.Derived) -> str:
-    return f"({_query(node.query)}){_as(node.alias)}"
+    return f"({_query(node.query)}){_as(node.alias, node.columns)}"
 
 
 def _join(node: ast.Join) -> str:
     right = f"({_join(node.right)})" if isinstance(node.right, ast.Join) else _source(node.right)
     how = "" if node.kind == "INNER" else f"{node.kind} "
+    how = f"NATURAL {how}" if node.natural else how
     condition = f" ON {_expr(node.on)}" if node.on else f" USING ({_names(node.using)})" if node.using else ""
     return f"{_source(node.left)} {how}JOIN {right}{condition}"
 

@@ -15,6 +15,7 @@ from uql.compiler.logical import (
     Limit,
     LogicalPlan,
     Project,
+    Qualify,
     Scan,
     SemAgg,
     SemFilter,
@@ -214,6 +215,7 @@ LOGICAL: dict[type[LogicalPlan], tuple[Check, ...]] = {
     Aggregate: (_in_scope(_aggregated), _answered(_aggregated, lambda plan: plan.input), _before_groups),
     SemAgg: (_reads, _kinds(Kind.SUMMARY), _once, _over(Aggregate)),
     Project: (_in_scope(_items), _answered(_items, lambda plan: plan.input), _summaries),
+    Qualify: (_answered(_condition, lambda plan: plan.input),),
     Distinct: (_over(Project),),
     Sort: (_answered(_keys, lambda plan: plan.input),),
     Limit: (_numbers,),
@@ -239,7 +241,7 @@ def _answered_ids(block: Block) -> set[int]:
 
 def _used(block: Block) -> tuple[VirtualColumn, ...]:
     keys = [*(k.expr for k in block.keys), *(k.expr for k in block.order_by)]
-    return virtuals(*(i.expr for i in block.items), *keys, block.having)
+    return virtuals(*(i.expr for i in block.items), *keys, block.having, block.qualify)
 
 
 def _filter_ids(block: Block) -> list[int]:

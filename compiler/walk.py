@@ -9,6 +9,7 @@ from typing import Any
 from uql.compiler.syntax import Call, Column, Expr, Node, Query, Virtual
 from uql.compiler.virtual import VirtualColumn
 
+ROWS_FROM_ONE = frozenset({"unnest", "generate_subscripts"})  # functions that give several rows for one
 AGGREGATES_ESTIMATED = {"count", "sum", "avg", "min", "max"}
 
 
@@ -91,6 +92,12 @@ def columns(*nodes: Expr | None) -> tuple[Column, ...]:
             elif isinstance(part, Virtual):
                 seen.update(dict.fromkeys((*part.column.reads, *part.column.holes)))
     return tuple(seen)
+
+
+def needs_every_row(*nodes: Expr | None) -> bool:
+    """Does an expression look at other rows (a window) or give several rows for one (unnest)? Then LIMIT comes after it."""
+    calls = (part for node in nodes for part in walk(node) if isinstance(part, Call))
+    return any(call.over is not None or call.name in ROWS_FROM_ONE for call in calls)
 
 
 def is_semantic(node: Expr | None) -> bool:

@@ -72,11 +72,20 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     if exact and checked is None and chances is None:
         return _exact(block, calls, columns, sampled, relation, ctx)
     ctx.exact = False
+    if block.sets:
+        unknown = int(sampled.truth.unknown.sum() + failed.any(axis=1).sum())
+        ctx.notes.append(f"{unknown:,} rows gave no answer: the groups are those of the other rows")
+        groups = _exact(block, calls, columns, sampled, relation, ctx)
+        for call, found in groups.estimates.items():
+            groups.estimates[call] = [
+                replace(e, low=float("-inf"), high=float("inf"), exact=False, unknown=unknown) for e in found
+            ]
+        return groups
     return _estimated(block, calls, columns, sampled, codes, weights, relation, ctx, checked, chances)
 
 
 def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
-    exprs = [*(i.expr for i in block.items), block.having, *(k.expr for k in block.order_by)]
+    exprs = [*(i.expr for i in block.items), block.having, block.qualify, *(k.expr for k in block.order_by)]
     found: dict[Call, None] = {}
     for expr in exprs:
         found.update(dict.fromkeys(aggregate_calls(expr, ctx.duck.aggregates)))
@@ -87,7 +96,7 @@ def _columns(block: Block) -> tuple[VirtualColumn, ...]:
     """The virtual columns of the rows that pass that keys and aggregates need."""
     asked = [c for stage in (*block.filter_stages, *after_stages(block)) for c in stage.columns]
     wanted = virtuals(*(k.expr for k in block.keys), *(i.expr for i in block.items), block.having)
-    wanted += virtuals(*(k.expr for k in block.order_by))
+    wanted += virtuals(block.qualify, *(k.expr for k in block.order_by))
     return tuple(c for c in dict.fromkeys(asked) if c in wanted)
 
 
@@ -105,6 +114,12 @@ def _check_estimable(block: Block, calls: tuple[Call, ...], relation: Relation, 
     bad += [c for c in calls if c.distinct and c.name != "count" and c not in bad]
     per_row = len(block.filter_stages) + len(block.left_over(after_stages(block)))
     everything = relation.n * per_row + len(block.groups)
+    if block.sets and not ctx.fits(everything):
+        raise BudgetError(
+            f"ROLLUP, CUBE and GROUPING SETS need the value of each row: {everything:,} calls, and the budget leaves "
+            f"{ctx.calls_left:,}; nothing was sent",
+            help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; a plain GROUP BY can be estimated",
+        )
     if bad and not ctx.fits(everything):
         raise BudgetError(
             f"{bad[0].name}(…) needs the value of each row: {everything:,} calls, and the budget leaves {ctx.calls_left:,}; "
@@ -167,7 +182,7 @@ def _exact(
     parts = [f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()]
     parts += [f"{ctx.duck.expression(c)} AS {n}" for c, n in names.items()]
     parts.append("min(__pos) AS __first")
-    group_by = f" GROUP BY {', '.join(ctx.duck.expression(e) for e in keys)}" if keys else ""
+    group_by = f" GROUP BY {_grouped(block, [ctx.duck.expression(e) for e in keys])}" if keys else ""
     if block.summaries or keys:
         parts.append("list(__rid ORDER BY __pos) AS __rows")
     inner = f"SELECT {', '.join(parts)} FROM {joined}{group_by}"
@@ -183,6 +198,13 @@ def _exact(
         groups.estimates[call] = [exactly(v, confidence, relation.n) for v in values]
     del n
     return groups
+
+
+def _grouped(block: Block, keys: list[str]) -> str:
+    """What stands after GROUP BY: the keys, or the sets of them."""
+    if not block.sets:
+        return ", ".join(keys)
+    return f"GROUPING SETS ({', '.join('(' + ', '.join(keys[i] for i in one) + ')' for one in block.sets)})"
 
 
 def narrow(estimate: Estimate, error: float) -> bool:

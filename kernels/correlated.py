@@ -16,7 +16,19 @@ from uql.compiler.bound import Bound, BoundItem, BoundSelect, BoundTable
 from uql.compiler.join_plans import aliases_in
 from uql.compiler.physical import Correlated
 from uql.compiler.sql import expression, flat_column, flat_virtual, query_sql, render
-from uql.compiler.syntax import Binary, Column, Exists, Expr, InQuery, Node, Number, Query, ScalarQuery, Unary
+from uql.compiler.syntax import (
+    Binary,
+    Column,
+    Exists,
+    Expr,
+    InQuery,
+    Node,
+    Number,
+    Quantified,
+    Query,
+    ScalarQuery,
+    Unary,
+)
 from uql.compiler.walk import rewrite, walk
 from uql.kernels.base import Context, Relation, need
 from uql.kernels.duck import quote, sub_query
@@ -44,7 +56,7 @@ async def answered(
     found: dict[Expr, Expr] = {}
     columns: list[str] = []
     for node in dict.fromkeys(n for e in exprs for n in walk(e) if getattr(n, "query", None) == part.part):
-        assert isinstance(node, Exists | InQuery | ScalarQuery)
+        assert isinstance(node, Exists | InQuery | Quantified | ScalarQuery)
         name = f"__sub{len(columns)}_{passing.removeprefix('__uql_')}"
         columns.append(f"{_value(node, part, passing, unknown)} AS {quote(name)}")
         value: Expr = Column("", name)
@@ -59,7 +71,8 @@ def replaced(expr: Any, found: dict[Expr, Expr]) -> Any:
     if expr is None:
         return None
     return rewrite(
-        expr, lambda node: found.get(node, node) if isinstance(node, Exists | InQuery | ScalarQuery) else node
+        expr,
+        lambda node: found.get(node, node) if isinstance(node, Exists | InQuery | Quantified | ScalarQuery) else node,
     )
 
 
@@ -106,7 +119,9 @@ async def _pairs(
     return found, unknown
 
 
-def _value(node: Exists | InQuery | ScalarQuery, part: Correlated, passing: str, unknown: str | None) -> str:
+def _value(
+    node: Exists | InQuery | Quantified | ScalarQuery, part: Correlated, passing: str, unknown: str | None
+) -> str:
     """SQL of the sub-query's value for one row; of IN without its NOT."""
     same = Binary("=", Column("", LEFT), Column("", ROW))
     over = Bound(_over(part.query, passing, same))
@@ -119,7 +134,7 @@ def _value(node: Exists | InQuery | ScalarQuery, part: Correlated, passing: str,
     if unknown is None:
         return f"({value})"
     open_ = f"EXISTS (SELECT 1 FROM {quote(unknown)} AS __u WHERE __u.{LEFT} = {ROW})"
-    if isinstance(node, ScalarQuery):
+    if isinstance(node, Quantified | ScalarQuery):
         return f"CASE WHEN {open_} THEN NULL ELSE ({value}) END"
     return f"CASE WHEN ({value}) THEN true WHEN {open_} THEN NULL ELSE ({value}) END"
 

@@ -89,11 +89,11 @@ class Duck:
 
     @cached_property
     def aggregates(self) -> frozenset[str]:
-        """The names of DuckDB's aggregate functions."""
+        """The names of DuckDB's aggregate functions, and of grouping, which has a value for each group too."""
         rows = self.connection.execute(
             "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
         ).fetchall()
-        return frozenset(name for (name,) in rows)
+        return frozenset(name for (name,) in rows) | {"grouping", "grouping_id"}
 
 
 def _flat(column: Column) -> Any:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
-from uql.compiler.syntax import Call, Expr, OrderKey
+from uql.compiler.syntax import Call, Column, Expr, OrderKey
 from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import walk
+from uql.compiler.walk import rewrite, walk
 from uql.kernels.aggregate import Groups
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import Duck, quote
@@ -80,20 +80,62 @@ def chosen(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relati
     return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
+def whole(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Output:
+    """The output of a block without aggregates whose rows depend on each other: windows, QUALIFY and unnest come before LIMIT."""
+    joined, arrays = relation.joined(passing, columns)
+    items = typed_items(block.items, ctx.duck)
+    names = ", ".join(f"i{n}" for n in range(len(items)))
+    by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.items)}
+    inner = (
+        f"SELECT {', '.join(items)}, __rid, __pos{_sort_keys(block, by_name, ctx)} FROM {joined}{_qualify(block, ctx)}"
+    )
+    keys = ", ".join(_sorted(block, by_name))
+    if block.distinct:
+        inner = f"SELECT {names}, min(__pos) AS __pos FROM ({inner}) GROUP BY {names}"
+        keys = order_by(block.order_by, ctx.duck, "__pos", by_name)
+    cut = limit(block.limit, block.offset)
+    rid = "" if block.distinct else ", __rid"
+    table = ctx.duck.arrow(f"SELECT {names}{rid} FROM ({inner}) ORDER BY {keys}{cut}", arrays)
+    if block.distinct:
+        return Output(rename(table, block.items))
+    back = np.asarray(table.column(len(items)).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return Output(rename(table, block.items), back)
+
+
+def _sort_keys(block: Block, by_name: dict[Expr, str], ctx: Context) -> str:
+    """SQL of the ORDER BY terms that are no items, as columns o0, o1 …, so that they are computed before LIMIT."""
+    if block.distinct:
+        return ""
+    new = [(n, key.expr) for n, key in enumerate(block.order_by) if key.expr not in by_name]
+    return "".join(f", {ctx.duck.expression(expr)} AS o{n}" for n, expr in new)
+
+
+def _sorted(block: Block, by_name: dict[Expr, str]) -> list[str]:
+    terms = [
+        f"{by_name.get(k.expr, f'o{n}')} {'DESC' if k.descending else 'ASC'} NULLS {k.nulls or 'LAST'}"
+        for n, k in enumerate(block.order_by)
+    ]
+    return [*terms, "__pos"]
+
+
+def _qualify(block: Block, ctx: Context, replaced: dict[Expr, str] | None = None, last: str = "__pos") -> str:
+    """QUALIFY; equal rows in a window's order are taken in the order of `last`, so that equal runs give equal rows."""
+    if block.qualify is None:
+        return ""
+
+    def settled(node: Any) -> Any:
+        if isinstance(node, Call) and node.over is not None and node.name == "row_number":
+            place = OrderKey(Column("", last))
+            return replace(node, over=replace(node.over, order_by=(*node.over.order_by, place)))
+        return node
+
+    return f" QUALIFY {ctx.duck.expression(rewrite(block.qualify, settled), replaced)}"
+
+
 def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Output:
     """The output of a block without aggregates, from the rows chosen, which are in their order already."""
     joined, arrays = relation.joined(rids, columns)
     items = typed_items(block.items, ctx.duck)
-    if block.distinct:
-        names = ", ".join(f"i{n}" for n in range(len(items)))
-        replaced = {item.expr: f"i{n}" for n, item in enumerate(block.items)}
-        inner = f"SELECT {', '.join(items)}, __pos FROM {joined}"
-        table = ctx.duck.arrow(
-            f"SELECT {names} FROM (SELECT {names}, min(__pos) AS __pos FROM ({inner}) GROUP BY {names}) "
-            f"ORDER BY {order_by(block.order_by, ctx.duck, '__pos', replaced)}" + limit(block.limit, block.offset),
-            arrays,
-        )
-        return Output(rename(table, block.items))
     table = ctx.duck.arrow(f"SELECT {', '.join(items)}, __rid FROM {joined} ORDER BY __pos", arrays)
     back = np.asarray(table.column(len(items)).to_numpy(zero_copy_only=False), dtype=np.int64)
     return Output(rename(table, block.items), back)
@@ -118,6 +160,7 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     replaced.update(found.calls)
     items = typed_items(block.items, ctx.duck, replaced)
     having = f" WHERE {ctx.duck.expression(block.having, replaced)}" if block.having is not None else ""
+    having += _qualify(block, ctx, replaced, "__g")
     source = quote(found.table)
     if block.distinct:
         names = ", ".join(f"i{n}" for n in range(len(items)))

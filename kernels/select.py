@@ -15,7 +15,7 @@ from uql.errors import BudgetError
 from uql.kernels import sem_filter, sem_order
 from uql.kernels.attribute import METHOD, by_attribute
 from uql.kernels.base import Context, Relation, Rids, need
-from uql.kernels.finish import Output, rows
+from uql.kernels.finish import Output, rows, whole
 from uql.kernels.guide import Guide, guide
 from uql.kernels.sample import draw, known_rows
 from uql.kernels.sem_filter import CHUNK
@@ -40,8 +40,8 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
         await ask_all(block.row_stages, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
     known = [*filter_columns, *early]
-    if block.distinct:
-        return rows(block, passing, known, relation, ctx)
+    if block.distinct or block.needs_every_row:
+        return whole(block, passing, known, relation, ctx)
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
     if block.late_stages:
         late = [c for stage in block.late_stages for c in stage.columns]

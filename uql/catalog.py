@@ -103,9 +103,9 @@ class Catalog:
 
     @cached_property
     def aggregates(self) -> frozenset[str]:
-        """The names of DuckDB's aggregate functions, lower case."""
+        """The names of DuckDB's aggregate functions, lower case, and of grouping, which has a value for each group too."""
         sql = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
-        return frozenset(str(name).lower() for (name,) in self._rows(sql))
+        return frozenset(str(name).lower() for (name,) in self._rows(sql)) | {"grouping", "grouping_id"}
 
     # -------------------------------------------------------------------------------------------------------- finding
     def _find(self, parts: tuple[str, ...]) -> tuple[str, str, dict[str, str]] | None:

@@ -24,6 +24,7 @@ from uql.compiler.orders import learned
 from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
 from uql.compiler.planner import condition_name, term_name
 from uql.compiler.sql import query_sql, render
+from uql.compiler.subqueries import derived
 from uql.compiler.syntax import Column, Expr, Number, OrderKey
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
@@ -66,16 +67,29 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
         f"CAST({n} AS {item.type}) AS {n}" if castable(item.type) else n
         for n, item in zip(names, plan.items, strict=True)
     )
-    both = (
-        f"SELECT {columns}, 0 AS __s, row_number() OVER () AS __p FROM __left UNION ALL "
-        f"SELECT {columns}, 1, row_number() OVER () FROM __right"
-    )
-    if not plan.all:
-        listed = ", ".join(names)
-        both = f"SELECT {listed}, min(__s) AS __s, min(__p) AS __p FROM ({both}) GROUP BY {listed}"
+    listed = ", ".join(names)
+    if plan.op == "UNION":
+        both = (
+            f"SELECT {columns}, 0 AS __s, row_number() OVER () AS __p FROM __left UNION ALL "
+            f"SELECT {columns}, 1, row_number() OVER () FROM __right"
+        )
+        if not plan.all:
+            both = f"SELECT {listed}, min(__s) AS __s, min(__p) AS __p FROM ({both}) GROUP BY {listed}"
+    else:  # the n-th of equal rows on the left has its partner in the n-th on the right; without ALL any is one
+        if plan.op == "EXCEPT" and not ctx.exact:
+            ctx.notes.append("EXCEPT takes out the rows that its second query found")
+        counted = [
+            f"SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY __p) AS __k FROM "
+            f"(SELECT {columns}, 0 AS __s, row_number() OVER () AS __p FROM {side})"
+            for side in ("__left", "__right")
+        ]
+        same = " AND ".join(f"l.{n} IS NOT DISTINCT FROM r.{n}" for n in (*names, *(["__k"] if plan.all else [])))
+        how = "SEMI" if plan.op == "INTERSECT" else "ANTI"
+        once = "" if plan.all else " WHERE l.__k = 1"
+        both = f"SELECT l.* FROM ({counted[0]}) AS l {how} JOIN ({counted[1]}) AS r ON {same}{once}"
     by_name: dict[Expr, str] = {Column("", item.name): f"c{i}" for i, item in reversed(list(enumerate(plan.items)))}
     keys = order_by(plan.order_by, ctx.duck, "__s, __p", by_name)
-    sql = f"SELECT {', '.join(names)} FROM ({both}) ORDER BY {keys}" + limit(plan.limit, plan.offset)
+    sql = f"SELECT {listed} FROM ({both}) ORDER BY {keys}" + limit(plan.limit, plan.offset)
     return Output(rename(ctx.duck.arrow(sql, tables), plan.items))
 
 
@@ -149,7 +163,7 @@ def _expressions(block: Block) -> list[Expr | None]:
     """Every expression that is evaluated over the candidates, but for what DuckDB decides first."""
     leaves = [leaf.expr for leaf in block.formula.leaves] if block.formula is not None else []
     items = [part.expr for part in (*block.items, *block.keys)]
-    return [*leaves, *items, *(key.expr for key in block.order_by), block.having]
+    return [*leaves, *items, *(key.expr for key in block.order_by), block.having, block.qualify]
 
 
 def _with_expressions(block: Block, change: Callable[[Any], Any]) -> Block:
@@ -162,6 +176,7 @@ def _with_expressions(block: Block, change: Callable[[Any], Any]) -> Block:
         items=tuple(replace(i, expr=change(i.expr)) for i in block.items),
         keys=tuple(replace(k, expr=change(k.expr)) for k in block.keys),
         having=change(block.having),
+        qualify=change(block.qualify),
         order_by=tuple(replace(k, expr=change(k.expr)) for k in block.order_by),
     )
 
@@ -169,9 +184,10 @@ def _with_expressions(block: Block, change: Callable[[Any], Any]) -> Block:
 async def _run_inner(block: Block, ctx: Context) -> Block:
     """The block with its semantic sub-queries run and replaced by the temporary tables that hold their rows."""
     change: dict[str, BoundSource] = {}
+    fields = {d.alias: d.fields for s in sources_of(block.outer_join or block.source) for d in derived(s)}
     for alias, plan in block.derived:
         output = await execute(plan, ctx)
-        change[alias] = BoundTable(_stored(output.table, alias, ctx), alias)
+        change[alias] = BoundTable(_stored(output.table, alias, ctx, fields[alias]), alias)
     if change:
         block = replace(
             block,
@@ -181,8 +197,9 @@ async def _run_inner(block: Block, ctx: Context) -> Block:
     pairs = []
     for paired in block.correlated:
         own: dict[str, BoundSource] = {}
+        inside = {d.alias: d.fields for d in derived(paired.source)}
         for alias, plan in paired.derived:
-            own[alias] = BoundTable(_stored((await execute(plan, ctx)).table, alias, ctx), alias)
+            own[alias] = BoundTable(_stored((await execute(plan, ctx)).table, alias, ctx, inside[alias]), alias)
         pairs.append(replace(paired, source=with_sources(paired.source, own), derived=()))
     block = replace(block, derived=(), correlated=tuple(pairs))
     if not block.nested:
@@ -200,10 +217,10 @@ async def _run_inner(block: Block, ctx: Context) -> Block:
     return _with_expressions(replace(block, nested=(), pushed=changed(block.pushed)), changed)
 
 
-def _stored(table: pa.Table, alias: str, ctx: Context) -> Table:
-    """The rows of a sub-query as a temporary table. Column names that repeat get a number."""
-    names: list[str] = []
-    for name in table.column_names:
+def _stored(table: pa.Table, alias: str, ctx: Context, fields: tuple[Field, ...] = ()) -> Table:
+    """The rows of a sub-query as a temporary table, under the names of `fields`; without them, names that repeat get a number."""
+    names = [f.name for f in fields]
+    for name in table.column_names if not fields else ():
         names.append(name if name not in names else f"{name}_{len(names)}")
     name, n = ctx.duck.create("SELECT * FROM __rows", {"__rows": table.rename_columns(names)})
     described = ctx.duck.arrow(f"SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = '{name}'")

@@ -6,12 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from uql.compiler.bind.expressions import Clause, Expressions
+from uql.compiler.bind.grouping import flattened, one_of_each
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bind.sources import Common, Sources, forced_modalities
+from uql.compiler.bind.stars import starred, with_columns
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import ANY, CONDITION, Pending, settle
 from uql.compiler.bound import (
     Bound,
+    BoundDerived,
     BoundItem,
     BoundJoin,
     BoundQuery,
@@ -31,6 +34,7 @@ from uql.compiler.syntax import (
     InList,
     InQuery,
     Name,
+    Null,
     Number,
     OrderKey,
     Query,
@@ -90,24 +94,43 @@ class Blocks:
         return known
 
     def _union(self, query: Union, outer: Scope | None, commons: dict[str, Common]) -> tuple[BoundQuery, bool]:
-        sides: list[Query] = [query.right]
-        node: Query = query.left
         links = [query]
+        node: Query = query.left
         while isinstance(node, Union) and not (node.order_by or node.limit or node.offset or node.ctes):
             links.append(node)
-            sides.append(node.right)
             node = node.left
         left, correlated = self.query(node, outer, commons)
         for link in reversed(links):
             right, also = self.query(link.right, outer, commons)
             correlated = correlated or also
-            left = self._pair(link, left, right, outer)
+            left = self._pair(link, left, right)
         return left, correlated
 
-    def _pair(self, query: Union, left: BoundQuery, right: BoundQuery, outer: Scope | None) -> BoundUnion:
+    def _by_name(self, left: BoundQuery, right: BoundQuery) -> tuple[BoundQuery, BoundQuery]:
+        """Both sides with the columns of either, in the order of the left one; a column that a side lacks is NULL there."""
+        names = list(
+            {item.name.lower(): item.name for item in (*reversed(right.items), *reversed(left.items))}.values()
+        )
+        names = [n for n in (i.name for i in (*left.items, *right.items)) if n in names]
+        names = list(dict.fromkeys(names))
+        sides = []
+        for side in (left, right):
+            fields = {f.name.lower(): f for f in self.fields(side)}
+            items = tuple(
+                BoundItem(Column("side", f.name), name, f.type)
+                if (f := fields.get(name.lower())) is not None
+                else BoundItem(Null(), name, "NULL")
+                for name in names
+            )
+            sides.append(BoundSelect(items, BoundDerived(side, "side", tuple(fields.values()))))
+        return sides[0], sides[1]
+
+    def _pair(self, query: Union, left: BoundQuery, right: BoundQuery) -> BoundUnion:
+        if query.by_name:
+            left, right = self._by_name(left, right)
         if len(left.items) != len(right.items):
             raise BindError(
-                f"the sides of UNION have {len(left.items)} and {len(right.items)} columns",
+                f"the sides of {query.op} have {len(left.items)} and {len(right.items)} columns",
                 code="UQL211",
                 start=query.span.start,
                 end=query.span.end,
@@ -133,6 +156,7 @@ class Blocks:
             tuple(keys),
             self.whole(query.limit, "LIMIT"),
             self.whole(query.offset, "OFFSET") or 0,
+            query.op,
         )
 
     def _union_key(self, key: OrderKey, items: tuple[BoundItem, ...]) -> OrderKey:
@@ -148,7 +172,7 @@ class Blocks:
                     self.statement.read(expr.span, expr.text, "column", name)
                 return replace(key, expr=Column("", name, span=expr.span))
         raise UnknownColumnError(
-            "ORDER BY after UNION takes a column of its result",
+            "ORDER BY after UNION, INTERSECT or EXCEPT takes a column of its result",
             start=expr.span.start,
             end=expr.span.end,
             help=suggestion(wanted or "", names) + f"columns: {', '.join(names)}",
@@ -203,6 +227,7 @@ class _Block:
     """Binds one SELECT."""
 
     def __init__(self, blocks: Blocks, select: Select, outer: Scope | None, commons: dict[str, Common]) -> None:
+        select, self.sets = flattened(one_of_each(select))
         self.blocks, self.statement, self.select, self.commons = blocks, blocks.statement, select, commons
         self.scope = Scope(outer=outer)
         self.binder = Expressions(self.statement, self.scope, self._sub)
@@ -237,6 +262,9 @@ class _Block:
         having = None
         if select.having is not None:
             having = binder.bind(select.having, replace(after, name="HAVING"), CONDITION)
+        qualify = None
+        if select.qualify is not None:
+            qualify = binder.bind(select.qualify, replace(after, name="QUALIFY"), CONDITION)
         order: list[OrderKey] = []
         for key in select.order_by:
             if self._is_all(key.expr):
@@ -260,6 +288,8 @@ class _Block:
             distinct=select.distinct,
             aggregated=aggregated,
             virtuals=tuple(sorted(set(self.columns), key=lambda v: v.id)),
+            qualify=self._settled(qualify),
+            sets=self.sets,
         )
         self._note_readings()
         types = self.statement.types.select(query, self.scope)
@@ -282,41 +312,18 @@ class _Block:
         if select.group_by or select.having is not None:
             return True
         parts: list[Any] = [*(item.expr for item in select.items), *(key.expr for key in select.order_by)]
+        parts += [select.qualify] if select.qualify is not None else []
         return any(isinstance(n, Call) and self.binder.is_aggregate(n) for part in parts for n in walk(part))
 
     def _expanded_items(self) -> list[SelectItem]:
-        """The SELECT items with stars replaced by the columns they stand for."""
+        """The SELECT items with stars and COLUMNS(…) replaced by the columns they stand for."""
         found: list[SelectItem] = []
         for item in self.select.items:
-            found += self._starred(item.expr) if isinstance(item.expr, Star) else [item]
+            if isinstance(item.expr, Star):
+                found += starred(item.expr, self.scope)
+            else:
+                found += with_columns(item, self.scope, self.statement)
         return found
-
-    def _starred(self, star: Star) -> list[SelectItem]:
-        """The columns that `*` or `t.*` stands for, without those it excludes."""
-        if not self.scope.relations:
-            raise BindError("* needs a FROM", code="UQL212", start=star.span.start, end=star.span.end)
-        named: list[tuple[str, SelectItem]] = []
-        if star.table is not None:
-            relation = self.scope.relation(star.table)
-            if relation is None:
-                raise self.scope.unknown((star.table, "*"), star.span)
-            named = [(f.name, SelectItem(Column(relation.alias, f.name, span=star.span))) for f in relation.fields]
-        else:
-            hidden = {column: merged for merged in self.scope.merged for column in merged.hidden}
-            shown: set[str] = set()
-            for relation in self.scope.relations:
-                for f in relation.fields:
-                    merged = hidden.get(Column(relation.alias, f.name))
-                    if merged is None:
-                        named.append((f.name, SelectItem(Column(relation.alias, f.name, span=star.span))))
-                    elif merged.name not in shown:
-                        shown.add(merged.name)
-                        named.append((merged.name, SelectItem(replace(merged.value, span=star.span), merged.name)))
-        left_out = {name.lower() for name in star.exclude}
-        for name in star.exclude:
-            if all(name.lower() != known.lower() for known, _ in named):
-                raise self.scope.unknown((name,), star.span)
-        return [item for name, item in named if name.lower() not in left_out]
 
     def _aliases(self, items: list[SelectItem]) -> None:
         aliases = self.binder.aliases

@@ -26,17 +26,21 @@ from uql.compiler.syntax import (
     InQuery,
     IsDistinct,
     IsNull,
+    Lambda,
     Like,
     ListExpr,
     Name,
+    Named,
     Null,
     Number,
     OrderKey,
+    Quantified,
     Query,
     Quoted,
     ScalarQuery,
     Star,
     String,
+    Subscript,
     Try,
     TypedLiteral,
     Unary,
@@ -49,6 +53,7 @@ MODALITIES = ("IMAGE", "AUDIO", "DOCUMENT")
 _NUMBER_AGGREGATES = (
     "sum avg mean min max median mad stddev stddev_pop stddev_samp variance var_pop var_samp quantile quantile_cont"
     " quantile_disc approx_quantile product fsum favg kahan_sum sumkahan skewness kurtosis kurtosis_pop sum_no_overflow"
+    " corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy"
 )
 NUMBER_AGGREGATES = frozenset(_NUMBER_AGGREGATES.split())
 NUMBER_FUNCTIONS = frozenset(
@@ -75,6 +80,9 @@ NUMBER_FUNCTIONS = frozenset(
         "tan",
     ]
 )
+ORDERED_BY = frozenset(
+    ["arg_max", "arg_min", "argmax", "argmin", "max_by", "min_by", "arg_max_null", "arg_min_null"]
+)  # the second argument says which row: a number
 PASSED_ON = frozenset(
     ["coalesce", "ifnull", "nullif", "greatest", "least", "any_value", "first", "last", "arg_min", "arg_max"]
 )
@@ -118,6 +126,7 @@ class Expressions:
         self.aliases = Aliases()
         self.uses: list[Use] = []
         self._expanding: list[str] = []
+        self._items: list[str] = []  # names of the lambdas around, in lower case
         self.keys: list[tuple[Expr, Expr]] = []  # expressions of GROUP BY, as written and as bound
 
     # ------------------------------------------------------------------------------------------------------ dispatch
@@ -186,6 +195,20 @@ class Expressions:
                 return replace(expr, query=bound)
             case ListExpr():
                 return replace(expr, items=tuple(self.bind(item, clause) for item in expr.items))
+            case Quantified():
+                return self._quantified(expr, clause)
+            case Subscript():
+                places = [self.bind(p, clause) if p is not None else None for p in (expr.low, expr.high, expr.step)]
+                operand = self.bind(expr.operand, clause)
+                return replace(expr, operand=operand, low=places[0], high=places[1], step=places[2])
+            case Lambda():
+                self._items += [name.lower() for name in expr.names]
+                try:
+                    return replace(expr, body=self.bind(expr.body, clause, WORDS))
+                finally:
+                    del self._items[len(self._items) - len(expr.names) :]
+            case Named():
+                return replace(expr, value=self.bind(expr.value, clause, want))
             case Star():
                 raise self.error("* may stand as a SELECT item and in COUNT(*)", "UQL212", expr)
         raise self.error(f"{type(expr).__name__} cannot stand here", "UQL212", expr)
@@ -219,6 +242,11 @@ class Expressions:
         return Pending(index=len(self.uses) - 1, span=quoted.span)
 
     def name(self, name: Name, clause: Clause, want: Want) -> Expr:
+        if name.parts[0].lower() in self._items:  # an item of a list, in a lambda
+            item: Expr = replace(name, parts=name.parts[:1])
+            for part in name.parts[1:]:
+                item = Call("struct_extract", (item, String(part)), span=name.span)
+            return item
         found = self._named(name.parts, name, clause, want)
         if found is not None:
             return found
@@ -348,8 +376,21 @@ class Expressions:
 
         return rewrite(expr, change)  # type: ignore[no-any-return]
 
+    def _quantified(self, expr: Quantified, clause: Clause) -> Expr:
+        bound = self.sub(expr.query, self.scope)
+        if len(bound.query.items) != 1:
+            raise self.error(f"a sub-query after {expr.word} gives one column", "UQL211", expr)
+        if expr.operand is None:
+            return replace(expr, query=bound)
+        type = bound.query.items[0].type
+        want = NUMBER if is_numeric(type) else Want(Place.COMPARE, "VARCHAR" if type.startswith("ENUM") else type)
+        return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
+
     def _in_query(self, expr: InQuery, clause: Clause) -> Expr:
         bound = self.sub(expr.query, self.scope)
+        several = expr.operand.args if isinstance(expr.operand, Call) and expr.operand.name == "row" else ()
+        if len(several) > 1 and len(bound.query.items) == len(several):
+            return replace(expr, operand=self.bind(expr.operand, clause), query=bound)
         if len(bound.query.items) != 1:
             raise self.error("a sub-query after IN gives one column", "UQL211", expr)
         type = bound.query.items[0].type
@@ -410,10 +451,18 @@ class Expressions:
         return Pending(index=len(self.uses) - 1, span=expr.span)
 
     # ---------------------------------------------------------------------------------------------------------- calls
+    def _method(self, call: Call) -> Call:
+        """x.f(y) is f(x, y) where x is a column."""
+        *parts, name = call.name.split(".")
+        if not parts or (self.scope.find(parts, call.span) is None and parts[0] not in self._items):
+            return call
+        return replace(call, name=name, args=(Name(tuple(parts), span=call.span), *call.args))
+
     def is_aggregate(self, call: Call) -> bool:
         return call.over is None and call.name in self.statement.aggregates
 
     def _call(self, call: Call, clause: Clause, want: Want) -> Expr:
+        call = self._method(call)
         aggregate = call.over is not None or self.is_aggregate(call)
         inside = clause.inside() if self.is_aggregate(call) else clause
         name, args = call.name, list(call.args)
@@ -429,7 +478,9 @@ class Expressions:
             first = ANY
         else:
             first = WORDS
-        rest = want if name == "if" else first
+        rest = want if name == "if" else NUMBER if name in ORDERED_BY or (name in ("max", "min")) else first
+        if name in PASSED_ON and first.type is None and any(self._is_number(arg) for arg in args):
+            first = rest = NUMBER
         bound: list[Expr] = []
         for index, arg in enumerate(args):
             if isinstance(arg, Star) and name == "count" and len(args) == 1:
@@ -441,8 +492,17 @@ class Expressions:
         over = call.over
         if over is not None:
             parts = tuple(self.bind(part, clause) for part in over.partition_by)
-            over = Window(parts, tuple(self.order_key(key, clause) for key in over.order_by), span=over.span)
+            keys = tuple(self.order_key(key, clause) for key in over.order_by)
+            over = Window(parts, keys, over.frame, span=over.span)
         return replace(call, args=tuple(bound), order_by=order, filter=where, over=over)
+
+    def _is_number(self, arg: Expr) -> bool:
+        """Is it a column or a constant of a numeric type?"""
+        if isinstance(arg, Number):
+            return True
+        found = self.scope.find(arg.parts, arg.span) if isinstance(arg, Name) else None
+        type = self.statement.types.of(found[0], self.scope) if found is not None and not found[1] else None
+        return type is not None and is_numeric(type)
 
     def order_key(self, key: OrderKey, clause: Clause) -> OrderKey:
         return replace(key, expr=self.bind(key.expr, clause, ORDER))

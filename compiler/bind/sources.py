@@ -9,7 +9,7 @@ from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
 from uql.compiler.bind.scope import Merged, Relation, Scope, suggestion
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION
-from uql.compiler.bound import BoundDerived, BoundJoin, BoundQuery, BoundSource, BoundTable
+from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundTable
 from uql.compiler.sql import expression, render
 from uql.compiler.syntax import (
     Binary,
@@ -29,7 +29,7 @@ from uql.compiler.syntax import (
 )
 from uql.compiler.walk import walk
 from uql.errors import BindError, UQLError
-from uql.schema import Field, Modality
+from uql.schema import Field, Modality, Table
 
 JOIN = Clause("ON", before=True)
 
@@ -74,6 +74,7 @@ class Sources:
                 return self._function(source)
             case Derived():
                 query, fields = self.derived(source)
+                fields = renamed(fields, source.columns, source.alias or "the sub-query", source.span)
                 return self._derived(query, fields, source.alias or "subquery", source.span, source.alias is None)
             case Join():
                 return self._join(source, outer)
@@ -106,7 +107,16 @@ class Sources:
             common = self.commons.get(source.parts[0].lower())
             if common is not None:
                 alias = source.alias or source.parts[0]
-                return self._derived(common.query, common.fields, alias, source.span, False)
+                if source.sample:
+                    raise BindError(
+                        f"{source.parts[0]} is a common table: TABLESAMPLE takes a table of the database",
+                        code="UQL212",
+                        start=source.span.start,
+                        end=source.span.end,
+                        help="write TABLESAMPLE inside WITH, behind the table that is sampled",
+                    )
+                fields = renamed(common.fields, source.columns, alias, source.span)
+                return self._derived(common.query, fields, alias, source.span, False)
         try:
             table = self.statement.catalog.table(source.parts, frames=self.statement.frames, file=source.file)
         except UQLError as error:
@@ -115,6 +125,9 @@ class Sources:
             if error.code == "UQL201" and self.commons:
                 error.help = suggestion(source.parts[0], self.commons) + (error.help or "")
             raise
+        if source.sample:
+            sampled = f"(SELECT * FROM {table.sql} TABLESAMPLE {source.sample})"
+            table = replace(table, sql=sampled)
         table = self.statement.seen(table)
         fields = tuple(self._forced(f) for f in table.fields)
         if fields != table.fields:
@@ -122,7 +135,7 @@ class Sources:
             self.statement.tables[table.sql] = table
         stem = source.parts[-1].replace("\\", "/").rsplit("/", 1)[-1].split(".")[0] if source.file else source.parts[-1]
         alias = self._alias(source.alias or stem or "file", source.span)
-        return Part(BoundTable(table, alias), [Relation(alias, table.fields)])
+        return _part(table, alias, source.columns, source.span)
 
     def _forced(self, f: Field) -> Field:
         kind = self.forced.get(f.name.lower())
@@ -131,6 +144,13 @@ class Sources:
     def _function(self, source: TableFunction) -> Part:
         call = self._constant_call(source.call)
         sql = render(expression(call))
+        if source.call.name == "values":
+            rows = [row.args for row in call.args if isinstance(row, Call)]
+            if len({len(row) for row in rows}) != 1:
+                raise BindError(
+                    "the rows of VALUES differ in length", code="UQL211", start=source.span.start, end=source.span.end
+                )
+            sql = f"(VALUES {', '.join('(' + ', '.join(render(expression(v)) for v in row) + ')' for row in rows)})"
         try:
             table = self.statement.catalog.function_table(source.call.name, sql)
         except UQLError as error:
@@ -139,7 +159,7 @@ class Sources:
             raise
         table = self.statement.seen(table)
         alias = self._alias(source.alias or source.call.name, source.span, free=source.alias is None)
-        return Part(BoundTable(table, alias), [Relation(alias, table.fields)])
+        return _part(table, alias, source.columns, source.span)
 
     def _constant_call(self, call: Call) -> Call:
         """The arguments of a table function: constants, and name = constant."""
@@ -164,6 +184,8 @@ class Sources:
         scope = Scope([*left.relations, *right.relations], [*left.merged, *right.merged], outer)
         on: Expr | None = None
         merged = [*left.merged, *right.merged]
+        if join.natural:
+            join = replace(join, using=_shared(left, right, join))
         if join.using:
             on, new = self._using(join, left, right)
             names = {m.name.lower() for m in new}
@@ -213,6 +235,43 @@ class Sources:
         for condition in conditions[1:]:
             on = Binary("AND", on, condition, span=join.span)
         return on, merged
+
+
+def _part(table: Table, alias: str, columns: tuple[str, ...], span: Span) -> Part:
+    """A table under its alias; with names given to its columns it is a sub-query of all of them."""
+    if not columns:
+        return Part(BoundTable(table, alias), [Relation(alias, table.fields)])
+    items = tuple(BoundItem(Column(alias, f.name), f.name, f.type) for f in table.fields)
+    fields = renamed(table.fields, columns, alias, span)
+    query = BoundSelect(items, BoundTable(table, alias))
+    return Part(BoundDerived(query, alias, fields), [Relation(alias, fields)])
+
+
+def renamed(fields: tuple[Field, ...], columns: tuple[str, ...], alias: str, span: Span) -> tuple[Field, ...]:
+    """The fields under the names of t(a, b). Raises: BindError (UQL211) where there are more names than fields."""
+    if len(columns) > len(fields):
+        raise BindError(
+            f"{alias} is given {len(columns)} column names and has {len(fields)} columns",
+            code="UQL211",
+            start=span.start,
+            end=span.end,
+        )
+    return (*(replace(f, name=name) for f, name in zip(fields, columns, strict=False)), *fields[len(columns) :])
+
+
+def _shared(left: Part, right: Part, join: Join) -> tuple[str, ...]:
+    """The names of NATURAL JOIN. Raises: BindError (UQL212) where the sides share none."""
+    names = [f.name for relation in left.relations for f in relation.fields]
+    low = {f.name.lower() for relation in right.relations for f in relation.fields}
+    found = tuple(dict.fromkeys(name for name in names if name.lower() in low))
+    if not found:
+        raise BindError(
+            "NATURAL JOIN: the two sides have no column name in common",
+            code="UQL212",
+            start=join.span.start,
+            end=join.span.end,
+        )
+    return found
 
 
 def forced_modalities(query: Select) -> dict[str, Modality]:

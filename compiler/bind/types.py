@@ -11,6 +11,7 @@ from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, Boun
 from uql.compiler.sql import (
     base_column,
     expression,
+    grouped,
     identifier,
     null_of,
     null_virtual,
@@ -26,6 +27,8 @@ from uql.compiler.syntax import (
     Call,
     Column,
     Expr,
+    Lambda,
+    Named,
     Number,
     Query,
     Span,
@@ -104,9 +107,11 @@ class DuckTypes:
         if query.where is not None:
             tree.set("where", exp.Where(this=of(query.where)))
         if query.group_by:
-            tree.set("group", exp.Group(expressions=[of(key.expr) for key in query.group_by]))
+            tree.set("group", grouped([of(key.expr) for key in query.group_by], query.sets))
         if query.having is not None:
             tree.set("having", exp.Having(this=of(query.having)))
+        if query.qualify is not None:
+            tree.set("qualify", exp.Qualify(this=of(query.qualify)))
         if query.order_by:
             tree.set("order", exp.Order(expressions=ordered(query.order_by, of)))
         try:
@@ -130,7 +135,7 @@ class DuckTypes:
         """DuckDB's error as ours, at the smallest part that DuckDB refuses by itself."""
         parts: list[Expr] = [item.expr for item in query.items]
         parts += [key.expr for key in query.group_by] + [key.expr for key in query.order_by]
-        parts += [part for part in (query.where, query.having) if part is not None]
+        parts += [part for part in (query.where, query.having, query.qualify) if part is not None]
         stack: list[BoundSource] = [query.source] if query.source is not None else []
         while stack:
             top = stack.pop()
@@ -162,7 +167,7 @@ class DuckTypes:
             self.catalog.describe(f"SELECT {render(tree)} AS x")
         except self.error as error:
             for child in children(expr):
-                if isinstance(child, Expr):
+                if isinstance(child, Expr) and not isinstance(child, Lambda | Named):
                     inner = self._refusal(child, scope)
                     if inner is not None:
                         return (inner[0] if inner[0].start >= 0 else expr.span), inner[1]

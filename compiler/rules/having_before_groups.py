@@ -14,9 +14,9 @@ def having_before_groups(plan: LogicalPlan) -> LogicalPlan:
     """Aggregate(x, HAVING film = 'Alien' AND COUNT(*) > 3) → Aggregate(SqlFilter(x, film = 'Alien'), HAVING COUNT(*) > 3).
 
     Safe: all rows of a group have its keys, so a term over keys alone is true of all of them or of none, and a group without rows
-    is none. Terms over aggregates stay after the aggregate, and so does everything where there are no keys.
+    is none. Terms over aggregates stay after the aggregate, and so does everything where there are no keys, or several sets of them.
     """
-    if not isinstance(plan, Aggregate) or plan.having is None:
+    if not isinstance(plan, Aggregate) or plan.having is None or plan.sets:
         return plan
     keys: set[Expr] = {key.expr for key in plan.keys if isinstance(key.expr, Column)}
     early = [term for term in conjuncts(plan.having) if _over_keys(term, keys)]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.subqueries import in_expressions, is_semantic_query
 from uql.compiler.syntax import Binary, Call, Column, Expr
-from uql.compiler.walk import is_semantic, rewrite, walk
+from uql.compiler.walk import is_semantic, needs_every_row, rewrite, walk
 
 VOLATILE = frozenset({"random", "uuid", "gen_random_uuid", "nextval", "now", "current_timestamp", "setseed"})
 
@@ -64,7 +64,7 @@ def translated(query: BoundSelect, alias: str, names: list[str], condition: Expr
     """A condition on the output columns of a query as one on its rows, or None where it must stay outside."""
     if query.limit is not None or query.offset or query.source is None:
         return None
-    if any(isinstance(n, Call) and n.over for item in query.items for n in walk(item.expr)):
+    if query.qualify is not None or query.sets or needs_every_row(*(item.expr for item in query.items)):
         return None
     items = dict(zip(names, query.items, strict=True))
     used = {node for node in walk(condition) if isinstance(node, Column)}

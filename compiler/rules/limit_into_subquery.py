@@ -28,7 +28,7 @@ def limit_into_subquery(plan: LogicalPlan) -> LogicalPlan:
 def _limited(query: BoundQuery, most: int) -> BoundQuery:
     assert isinstance(query, BoundSelect | BoundUnion)
     has_enough = query.limit is not None and query.limit <= most
-    if isinstance(query, BoundUnion) and query.all and not query.order_by and not has_enough:
+    if isinstance(query, BoundUnion) and query.op == "UNION" and query.all and not query.order_by and not has_enough:
         inner = most + query.offset
         return replace(query, left=_limited(query.left, inner), right=_limited(query.right, inner), limit=most)
     return query if has_enough else replace(query, limit=most)

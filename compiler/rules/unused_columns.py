@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from uql.compiler.bound import BoundDerived, BoundJoin, BoundSelect, BoundSource
-from uql.compiler.logical import Aggregate, LogicalPlan, OneInput, Project, Scan, SemFilter, SemJoin, Sort, SqlFilter
+from uql.compiler.logical import (
+    Aggregate,
+    LogicalPlan,
+    OneInput,
+    Project,
+    Qualify,
+    Scan,
+    SemFilter,
+    SemJoin,
+    Sort,
+    SqlFilter,
+)
 from uql.compiler.subqueries import expressions, in_expressions, join_conditions, outer_columns
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Kind
@@ -69,7 +80,12 @@ def _used(plan: LogicalPlan) -> Iterator[Column]:
         node = stack.pop()
         stack += node.inputs
         match node:
-            case SqlFilter(condition=condition) | SemFilter(condition=condition) | SemJoin(condition=condition):
+            case (
+                SqlFilter(condition=condition)
+                | SemFilter(condition=condition)
+                | SemJoin(condition=condition)
+                | Qualify(condition=condition)
+            ):
                 exprs.append(condition)
             case Aggregate(keys=keys, items=items, having=having):
                 exprs += [*(k.expr for k in keys), *(i.expr for i in items), having]

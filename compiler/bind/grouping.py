@@ -1,0 +1,86 @@
+"""Clauses that say in other words what the binder knows: ROLLUP, CUBE and GROUPING SETS, and DISTINCT ON."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, product
+
+from uql.compiler.syntax import Binary, Call, Expr, GroupKey, Number, Select, Window
+from uql.errors import BindError
+
+KINDS = ("rollup", "cube", "grouping_sets")
+MOST_SETS = 4096  # as DuckDB has it at most, for CUBE
+
+
+def flattened(select: Select) -> tuple[Select, tuple[tuple[int, ...], ...]]:
+    """GROUP BY as plain keys, and the sets of their places that are grouped by; no sets where plain keys were written.
+
+    >>> from uql.compiler.parser import parse
+    >>> flattened(parse("SELECT 1 FROM t GROUP BY ROLLUP (a, b)"))[1]
+    ((0, 1), (0,), ())
+    """
+    if not any(isinstance(key.expr, Call) and key.expr.name in KINDS for key in select.group_by):
+        return select, ()
+    keys: list[GroupKey] = []
+
+    def place(key: GroupKey) -> int:
+        known = next((i for i, other in enumerate(keys) if other == key), None)
+        if known is None:
+            keys.append(key)
+        return len(keys) - 1 if known is None else known
+
+    def places(expr: Expr) -> tuple[int, ...]:
+        """Of one element: a key, or several in parentheses."""
+        parts = expr.args if isinstance(expr, Call) and expr.name == "row" else (expr,)
+        return tuple(place(GroupKey(part, span=part.span)) for part in parts)
+
+    def sets_of(expr: Expr) -> list[tuple[int, ...]]:
+        if not isinstance(expr, Call) or expr.name not in KINDS:
+            return [places(expr)]
+        if expr.name == "grouping_sets":
+            return [one for arg in expr.args for one in sets_of(arg)]
+        elements = [places(arg) for arg in expr.args]
+        if expr.name == "rollup":
+            chosen = [elements[:n] for n in range(len(elements), -1, -1)]
+        else:
+            many = range(len(elements), -1, -1)
+            chosen = [list(part) for n in many for part in combinations(elements, n)]
+        return [tuple(dict.fromkeys(i for element in part for i in element)) for part in chosen]
+
+    each = [
+        sets_of(key.expr) if isinstance(key.expr, Call) and key.expr.name in KINDS else [(place(key),)]
+        for key in select.group_by
+    ]
+    total = 1
+    for one in each:
+        total *= len(one)
+    if total > MOST_SETS:
+        key = select.group_by[0]
+        raise BindError(
+            f"GROUP BY makes {total:,} grouping sets, {MOST_SETS:,} at most",
+            code="UQL212",
+            start=key.span.start,
+            end=key.span.end,
+        )
+    sets = tuple(tuple(dict.fromkeys(i for part in parts for i in part)) for parts in product(*each))
+    return replace(select, group_by=tuple(keys)), sets
+
+
+def one_of_each(select: Select) -> Select:
+    """DISTINCT ON (k) as QUALIFY: the first row of each k in the order of ORDER BY."""
+    if not select.distinct_on:
+        return select
+    keys = tuple(_item(select, key) for key in select.distinct_on)
+    order = tuple(replace(key, expr=_item(select, key.expr)) for key in select.order_by)
+    first = Call("row_number", over=Window(keys, order), span=select.distinct_on[0].span)
+    condition: Expr = Binary("=", first, Number("1"), span=first.span)
+    if select.qualify is not None:
+        condition = Binary("AND", select.qualify, condition, span=condition.span)
+    return replace(select, distinct_on=(), qualify=condition)
+
+
+def _item(select: Select, expr: Expr) -> Expr:
+    """What 1, 2 … in DISTINCT ON and ORDER BY stand for."""
+    if isinstance(expr, Number) and expr.text.isdigit() and 1 <= int(expr.text) <= len(select.items):
+        return select.items[int(expr.text) - 1].expr
+    return expr

@@ -1,0 +1,119 @@
+"""`*` with EXCLUDE, REPLACE and RENAME, and COLUMNS(…): the columns that they stand for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from uql.compiler.bind.scope import Scope
+from uql.compiler.bind.statement import Statement
+from uql.compiler.sql import expression, render
+from uql.compiler.syntax import Call, Column, Expr, Lambda, ListExpr, SelectItem, Span, Star, String
+from uql.compiler.walk import rewrite, walk
+from uql.errors import BindError
+
+
+def starred(star: Star, scope: Scope) -> list[SelectItem]:
+    """The columns that `*` or `t.*` stands for: without those it excludes, computed anew, under other names."""
+    if not scope.relations:
+        raise BindError("* needs a FROM", code="UQL212", start=star.span.start, end=star.span.end)
+    named = _columns(star, scope)
+    known = {name.lower() for name, _ in named}
+    changed = [item.alias or "" for item in star.replaced] + [old for old, _ in star.renamed]
+    for name in (*star.exclude, *changed):
+        if name.lower() not in known:
+            raise scope.unknown((name,), star.span)
+    left_out = {name.lower() for name in star.exclude}
+    made = {(item.alias or "").lower(): item for item in star.replaced}
+    other = {old.lower(): new for old, new in star.renamed}
+    found = []
+    for name, item in named:
+        low = name.lower()
+        if low in left_out:
+            continue
+        item = replace(made[low], alias=name) if low in made else item
+        found.append(replace(item, alias=other[low]) if low in other else item)
+    return found
+
+
+def _columns(star: Star, scope: Scope) -> list[tuple[str, SelectItem]]:
+    if star.table is not None:
+        relation = scope.relation(star.table)
+        if relation is None:
+            raise scope.unknown((star.table, "*"), star.span)
+        return [(f.name, SelectItem(Column(relation.alias, f.name, span=star.span))) for f in relation.fields]
+    named: list[tuple[str, SelectItem]] = []
+    hidden = {column: merged for merged in scope.merged for column in merged.hidden}
+    shown: set[str] = set()
+    for relation in scope.relations:
+        for f in relation.fields:
+            merged = hidden.get(Column(relation.alias, f.name))
+            if merged is None:
+                named.append((f.name, SelectItem(Column(relation.alias, f.name, span=star.span))))
+            elif merged.name not in shown:
+                shown.add(merged.name)
+                named.append((merged.name, SelectItem(replace(merged.value, span=star.span), merged.name)))
+    return named
+
+
+def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[SelectItem]:
+    """The items that an item with COLUMNS(…) stands for, one a column; the item itself where there is none in it."""
+    calls = {n for n in walk(item.expr) if isinstance(n, Call) and n.name == "columns" and len(n.args) == 1}
+    if not calls or scope.find(("columns",), item.span) is not None:
+        return [item]
+    if len(calls) > 1:
+        raise _wrong(item.span, "one item takes one COLUMNS(…)")
+    (call,) = calls
+    found = []
+    for name, column in _chosen(call, scope, statement):
+        value = column.expr
+        expr = rewrite(item.expr, lambda node, value=value: value if node == call else node)  # type: ignore[misc]
+        alias = column.alias or name if expr == value else None
+        text = statement.text[item.expr.span.start : item.expr.span.end]
+        whole = statement.text[call.span.start : call.span.end]
+        if alias is None and item.alias is None:
+            alias = text.replace(whole, name) if whole and whole in text else name
+        found.append(SelectItem(expr, item.alias or alias, span=item.span))
+    return found
+
+
+def _chosen(call: Call, scope: Scope, statement: Statement) -> list[tuple[str, SelectItem]]:
+    """The columns that the argument of COLUMNS names: a star, a pattern, a list of names, a lambda over names."""
+    (argument,) = call.args
+    if isinstance(argument, Star):
+        return [(item.alias or _name(item.expr), item) for item in starred(argument, scope)]
+    named = _columns(Star(span=call.span), scope)
+    match argument:
+        case String(value=pattern):
+            try:
+                kept = [pair for pair in named if re.search(pattern, pair[0])]
+            except re.error as error:
+                raise _wrong(call.span, f"COLUMNS({pattern!r}): {error}") from None
+        case ListExpr(items=items) if all(isinstance(i, String) for i in items):
+            by_name = {name.lower(): (name, item) for name, item in named}
+            names = [i.value for i in items if isinstance(i, String)]
+            for name in names:
+                if name.lower() not in by_name:
+                    raise scope.unknown((name,), call.span)
+            kept = [by_name[name.lower()] for name in names]
+        case Lambda(names=(_,)):
+            listed = ListExpr(tuple(String(name) for name, _ in named))
+            sql = render(expression(Call("list_transform", (listed, argument))))
+            try:
+                flags = statement.catalog.value(f"SELECT {sql}")
+            except statement.types.error as error:
+                raise _wrong(call.span, f"COLUMNS: {str(error).splitlines()[0]}") from None
+            kept = [pair for pair, flag in zip(named, flags, strict=True) if flag] if isinstance(flags, list) else []
+        case _:
+            raise _wrong(call.span, "COLUMNS takes *, a pattern, a list of names, or a lambda over names")
+    if not kept:
+        raise _wrong(call.span, f"COLUMNS(…) names none of the columns {', '.join(name for name, _ in named)}")
+    return kept
+
+
+def _name(expr: Expr) -> str:
+    return expr.name if isinstance(expr, Column) else ""
+
+
+def _wrong(span: Span, message: str) -> BindError:
+    return BindError(message, code="UQL212", start=span.start, end=span.end)

@@ -1,0 +1,217 @@
+"""The grammar of calls: arguments, FILTER, OVER and its windows, ORDER BY keys, and stars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from uql.compiler import syntax as ast
+from uql.compiler.grammar_expressions import P, append, lower, span
+from uql.compiler.syntax import Expr, Span
+
+
+def p_call_same(p: P) -> None:
+    """call : filtered
+    filtered : plain_call"""
+    p[0] = p[1]
+
+
+def p_method(p: P) -> None:
+    """call : call DOT identifier LPAREN RPAREN
+    | call DOT identifier LPAREN arguments RPAREN"""
+    args = tuple(p[5]) if len(p) == 7 else ()
+    p[0] = ast.Call(lower(p[3]), (p[1], *args), span=span(p))
+
+
+def p_field_of_call(p: P) -> None:
+    """call : call DOT identifier %prec DOTTED"""
+    p[0] = ast.Call("struct_extract", (p[1], ast.String(p[3])), span=span(p))
+
+
+def p_arguments(p: P) -> None:
+    """arguments : argument
+    | arguments COMMA argument"""
+    append(p)
+
+
+def p_argument(p: P) -> None:
+    """argument : expr"""
+    p[0] = p[1]
+
+
+def p_argument_named(p: P) -> None:
+    """argument : identifier ASSIGN expr"""
+    p[0] = ast.Named(p[1], p[3], span=span(p))
+
+
+def make_call(p: P, args: tuple[Expr, ...], **rest: Any) -> ast.Call:
+    return ast.Call(lower(".".join(p[1])), args, span=span(p), **rest)
+
+
+def p_call_empty(p: P) -> None:
+    """plain_call : path LPAREN RPAREN"""
+    p[0] = make_call(p, ())
+
+
+def p_call_star(p: P) -> None:
+    """plain_call : path LPAREN star RPAREN"""
+    p[0] = make_call(p, (p[3],))
+
+
+def p_call(p: P) -> None:
+    """plain_call : path LPAREN arguments RPAREN
+    | path LPAREN DISTINCT arguments RPAREN"""
+    p[0] = make_call(p, tuple(p[len(p) - 2]), distinct=len(p) == 6)
+
+
+def p_call_ordered(p: P) -> None:
+    """plain_call : path LPAREN arguments ORDER BY order_keys RPAREN
+    | path LPAREN DISTINCT arguments ORDER BY order_keys RPAREN"""
+    n = len(p)
+    p[0] = make_call(p, tuple(p[n - 5]), distinct=n == 9, order_by=tuple(p[n - 2]))
+
+
+def p_call_from(p: P) -> None:
+    """plain_call : path LPAREN expr FROM expr RPAREN
+    | path LPAREN expr FROM expr FOR expr RPAREN
+    | path LPAREN SIDE expr FROM expr RPAREN"""
+    name = lower(".".join(p[1]))
+    where = p[3].lower() if isinstance(p[3], str) else ""
+    if name == "extract" and len(p) == 7 and isinstance(p[3], ast.Name | ast.String):
+        part = p[3].parts[-1] if isinstance(p[3], ast.Name) else p[3].value
+        p[0] = ast.Call("date_part", (ast.String(part), p[5]), span=span(p))
+    elif name == "substring" and not where:
+        p[0] = ast.Call(name, (p[3], p[5], *((p[7],) if len(p) == 9 else ())), span=span(p))
+    elif name == "trim" and (len(p) == 7 or where in ("both", "leading", "trailing")):
+        side = {"leading": "ltrim", "trailing": "rtrim"}.get(where, "trim")
+        p[0] = ast.Call(side, (p[6], p[4]) if where else (p[5], p[3]), span=span(p))
+    else:
+        help = "extract(year FROM d), substring(s FROM 2 FOR 3) and trim(BOTH ' ' FROM s) are written so"
+        raise p.lexer.error_at(f"{name}(… FROM …) is no function", span(p), help=help)
+
+
+def p_call_filter(p: P) -> None:
+    """filtered : plain_call FILTER LPAREN WHERE expr RPAREN
+    | plain_call FILTER LPAREN expr RPAREN"""
+    p[0] = _with(p[1], span(p), filter=p[len(p) - 2])
+
+
+def p_call_within(p: P) -> None:
+    """filtered : plain_call WITHIN GROUP LPAREN ORDER BY order_keys RPAREN"""
+    call, keys = p[1], p[7]
+    names = {"percentile_cont": "quantile_cont", "percentile_disc": "quantile_disc", "mode": "mode"}
+    if call.name not in names or len(keys) != 1:
+        help = "percentile_cont, percentile_disc and mode take WITHIN GROUP (ORDER BY x); others take ORDER BY inside: f(x ORDER BY y)"
+        raise p.lexer.error_at(f"{call.name} takes no WITHIN GROUP", span(p), help=help)
+    args = call.args
+    if keys[0].descending and args:
+        args = (ast.Binary("-", ast.Number("1"), args[0]),)
+    p[0] = ast.Call(names[call.name], (keys[0].expr, *args), span=span(p))
+
+
+def p_call_over(p: P) -> None:
+    """call : filtered OVER LPAREN RPAREN
+    | filtered OVER LPAREN window RPAREN"""
+    window = p[4] if len(p) == 6 else ast.Window(span=span(p, 3, 4))
+    p[0] = _with(p[1], span(p), over=window)
+
+
+def p_call_over_name(p: P) -> None:
+    """call : filtered OVER NAME"""
+    p[0] = _with(p[1], span(p), over=ast.Window(name=p[3], span=span(p, 3)))
+
+
+def _with(call: ast.Call, place: Span, *, filter: Expr | None = None, over: ast.Window | None = None) -> ast.Call:
+    return ast.Call(
+        call.name, call.args, call.distinct, call.order_by, filter or call.filter, over or call.over, span=place
+    )
+
+
+def p_window(p: P) -> None:
+    """window : parted
+    | parted frame"""
+    partition, order = p[1]
+    p[0] = ast.Window(partition, order, p[2] if len(p) == 3 else "", span=span(p))
+
+
+def p_window_frame(p: P) -> None:
+    """window : frame"""
+    p[0] = ast.Window(frame=p[1], span=span(p))
+
+
+def p_parted(p: P) -> None:
+    """parted : PARTITION BY expressions
+    | PARTITION BY expressions ORDER BY order_keys"""
+    p[0] = (tuple(p[3]), tuple(p[6]) if len(p) == 7 else ())
+
+
+def p_parted_ordered(p: P) -> None:
+    """parted : ORDER BY order_keys"""
+    p[0] = ((), tuple(p[3]))
+
+
+def p_frame(p: P) -> None:
+    """frame : FRAME frame_end
+    | FRAME BETWEEN frame_end AND frame_end"""
+    ends = p[2] if len(p) == 3 else f"BETWEEN {p[3]} AND {p[5]}"
+    p[0] = f"{p[1].upper()} {ends}"
+
+
+def p_frame_end(p: P) -> None:
+    """frame_end : UNBOUNDED PRECEDING
+    | UNBOUNDED FOLLOWING
+    | CURRENT ROW
+    | NUMBER PRECEDING
+    | NUMBER FOLLOWING"""
+    p[0] = f"{p[1].upper()} {p[2].upper()}"
+
+
+def p_frame_interval(p: P) -> None:
+    """frame_end : literal_interval PRECEDING
+    | literal_interval FOLLOWING"""
+    p[0] = f"{p[1]} {p[2].upper()}"
+
+
+def p_literal_interval(p: P) -> None:
+    """literal_interval : INTERVAL STRING
+    | INTERVAL STRING UNIT
+    | INTERVAL NUMBER UNIT"""
+    inside = span(p)
+    p[0] = p.lexer.text[inside.start : inside.end]
+
+
+def p_star(p: P) -> None:
+    """star : STAR"""
+    p[0] = ast.Star(span=span(p))
+
+
+def p_star_of(p: P) -> None:
+    """star : path DOT STAR"""
+    if len(p[1]) > 1:
+        raise p.lexer.error_at("only one name may stand before .*", span(p, 1))
+    p[0] = ast.Star(p[1][0], span=span(p))
+
+
+def p_star_of_quoted(p: P) -> None:
+    """star : QUOTED DOT STAR"""
+    p[0] = ast.Star(p[1], span=span(p))
+
+
+def p_order_keys(p: P) -> None:
+    """order_keys : order_key
+    | order_keys COMMA order_key"""
+    append(p)
+
+
+def p_order_key(p: P) -> None:
+    """order_key : directed
+    | directed NULLS FIRST
+    | directed NULLS LAST"""
+    expr, descending = p[1]
+    p[0] = ast.OrderKey(expr, descending, p[3].upper() if len(p) == 4 else None, span=span(p))
+
+
+def p_directed(p: P) -> None:
+    """directed : expr
+    | expr ASC
+    | expr DESC"""
+    p[0] = (p[1], len(p) == 3 and p[2].upper() == "DESC")

@@ -1,0 +1,222 @@
+"""What the parser has gathered of a query, and the Select or Union that it makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from uql.compiler import syntax as ast
+from uql.compiler.grammar_expressions import P, span
+from uql.compiler.syntax import Query, SelectItem, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    kind: str  # as it is written: "GROUP BY"
+    value: Any
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """UNION, INTERSECT or EXCEPT between two operands."""
+
+    op: str
+    all: bool = False
+    by_name: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One operand of a UNION, INTERSECT or EXCEPT, or a whole query: a SELECT whose clauses are not yet settled, or one in parentheses."""
+
+    span: Span
+    items: tuple[SelectItem, ...] = ()
+    distinct: bool = False
+    clauses: tuple[Clause, ...] = ()
+    query: Query | None = None  # in parentheses
+    link: Link | None = None  # what joins it to the one before
+    distinct_on: tuple[ast.Expr, ...] = ()
+
+    @property
+    def core(self) -> Span:
+        """Its place without the clauses that belong to the whole UNION."""
+        tail = min((c.span.start for c in self.clauses if c.kind in TAIL), default=self.span.end)
+        ends = [c.span.end for c in self.clauses if c.span.end <= tail and c.kind not in TAIL]
+        return Span(self.span.start, max(ends, default=self.head_end()))
+
+    def head_end(self) -> int:
+        return self.items[-1].span.end if self.items else self.span.end
+
+
+TAIL = ("ORDER BY", "LIMIT", "OFFSET", "TO", "WITH")
+FIELDS = {
+    "FROM": "source",
+    "WHERE": "where",
+    "GROUP BY": "group_by",
+    "HAVING": "having",
+    "QUALIFY": "qualify",
+    "WINDOW": "windows",
+    "USING SAMPLE": "sample",
+    "SELECT": "selected",
+    "ORDER BY": "order_by",
+    "LIMIT": "limit",
+    "OFFSET": "offset",
+    "TO": "to",
+    "WITH": "options",
+}
+
+
+def settle(p: P, clauses: tuple[Clause, ...]) -> dict[str, Any]:
+    """The clauses as fields of a Select. Raises UQLSyntaxError: one given twice (UQL104), FROM, TO or WITH out of place (UQL106)."""
+    seen: dict[str, Clause] = {}
+    for at, clause in enumerate(clauses):
+        first = seen.setdefault(clause.kind, clause)
+        if first is not clause:
+            line, column = p.lexer.line_column(first.span.start)
+            raise p.lexer.error_at(
+                f"{clause.kind} is given twice; the first is at line {line}, column {column}",
+                clause.span,
+                code="UQL104",
+                help=f"write one {clause.kind} that says both",
+            )
+        if clause.kind == "FROM" and at:
+            raise p.lexer.error_at(
+                f"FROM comes before {clauses[0].kind}",
+                clause.span,
+                code="UQL106",
+                help="write SELECT … FROM …, then the other clauses",
+            )
+        if "WITH" in seen and clause.kind != "WITH":
+            raise p.lexer.error_at(
+                f"{clause.kind} comes before WITH (…)",
+                clause.span,
+                code="UQL106",
+                help="move WITH (…) to the end of the statement",
+            )
+        if "TO" in seen and clause.kind not in ("TO", "WITH"):
+            raise p.lexer.error_at(
+                f"{clause.kind} comes before TO",
+                clause.span,
+                code="UQL106",
+                help="move TO behind the other clauses, before WITH (…)",
+            )
+    return {FIELDS[kind]: clause.value for kind, clause in seen.items()}
+
+
+def make_query(p: P, parts: list[Part], ctes: tuple[ast.CommonTable, ...] = ()) -> Query:
+    """A Select, or the Unions of several from left to right; what follows the last SELECT belongs to the whole."""
+    whole = span(p)
+    if len(parts) == 1:
+        return _select(p, parts[0], parts[0].clauses, whole, ctes)
+    for part in parts[:-1]:
+        for clause in part.clauses:
+            if clause.kind in TAIL:
+                help = f"{clause.kind} belongs at the end, or put this SELECT in parentheses"
+                after = next(other.link.op for other in parts if other.link is not None)
+                raise p.lexer.error_at(f"{clause.kind} stands before {after}", clause.span, code="UQL106", help=help)
+    settle(p, parts[-1].clauses)
+    tail = settle(p, tuple(c for c in parts[-1].clauses if c.kind in TAIL))
+    operands: list[tuple[Query, Span, Link | None]] = []
+    for part in parts:
+        query = _operand(p, part)
+        if part.link is not None and part.link.op == "INTERSECT":  # binds tighter than UNION and EXCEPT
+            before, place, link = operands.pop()
+            place = Span(place.start, part.core.end)
+            operands.append((_pair(before, query, part.link, place), place, link))
+        else:
+            operands.append((query, part.core, part.link))
+    left, place, _ = operands[0]
+    for query, end, link in operands[1:]:
+        assert link is not None
+        place = Span(place.start, end.end)
+        left = _pair(left, query, link, place)
+    assert isinstance(left, ast.Union)
+    return replace(left, ctes=ctes, span=whole, **tail)
+
+
+def _pair(left: Query, right: Query, link: Link, place: Span) -> ast.Union:
+    return ast.Union(left, right, link.all, link.op, link.by_name, span=place)
+
+
+def _operand(p: P, part: Part) -> Query:
+    if part.query is not None:
+        for clause in part.clauses:
+            if clause.kind not in TAIL:
+                raise p.lexer.error_at(f"{clause.kind} cannot follow a query in parentheses", clause.span)
+        return part.query
+    return _select(p, part, tuple(c for c in part.clauses if c.kind not in TAIL), part.core, ())
+
+
+def _select(
+    p: P, part: Part, clauses: tuple[Clause, ...], place: Span, ctes: tuple[ast.CommonTable, ...]
+) -> ast.Select:
+    """The Select of an operand: FROM … SELECT … is SELECT … FROM …, windows stand in the place of their names."""
+    own = settle(p, clauses)
+    items, distinct, distinct_on = part.items, part.distinct, part.distinct_on
+    if "selected" in own:
+        if part.items:
+            second = next(c for c in clauses if c.kind == "SELECT")
+            raise p.lexer.error_at("SELECT is given twice", second.span, code="UQL104")
+        items, distinct, distinct_on = own.pop("selected")
+    items = items or (SelectItem(ast.Star(span=place), span=place),)
+    sample = own.pop("sample", None)
+    if sample is not None:
+        own["source"] = _sampled(p, own.get("source"), sample, clauses)
+    windows = dict(own.pop("windows", ()))
+    select = ast.Select(tuple(items), distinct=distinct, distinct_on=tuple(distinct_on), ctes=ctes, span=place, **own)
+    named = [node for clause in (items, clauses) for node in _named_windows(clause)]
+    if not windows and not named:
+        return select
+    for node in named:
+        if node.name.lower() not in windows:
+            known = ", ".join(windows) or "none"
+            help = f"WINDOW {node.name} AS (PARTITION BY …) names one; named here: {known}"
+            raise p.lexer.error_at(f"there is no window {node.name}", node.span, help=help)
+    settled: ast.Select = _with_windows(select, windows)
+    return settled
+
+
+def _named_windows(value: Any) -> Iterator[ast.Window]:
+    """The windows that stand by name, sub-queries not entered: those have their own."""
+    if isinstance(value, ast.Window) and value.name:
+        yield value
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _named_windows(item)
+    elif isinstance(value, Clause):
+        yield from _named_windows(value.value) if value.kind != "WINDOW" else ()
+    elif isinstance(value, ast.Node) and not isinstance(value, Query | ast.Source):
+        for f in fields(value):
+            yield from _named_windows(getattr(value, f.name))
+
+
+def _with_windows(value: Any, windows: dict[str, ast.Window]) -> Any:
+    if isinstance(value, ast.Window) and value.name:
+        return windows[value.name.lower()]
+    if isinstance(value, tuple):
+        return tuple(_with_windows(item, windows) for item in value)
+    if isinstance(value, ast.Node) and not isinstance(value, ast.Source | ast.CommonTable):
+        changed = {}
+        for f in fields(value):
+            old = getattr(value, f.name)
+            if not isinstance(old, Query) and isinstance(old, tuple | ast.Node):
+                new = _with_windows(old, windows)
+                if new is not old and new != old:
+                    changed[f.name] = new
+        return replace(value, **changed) if changed else value
+    return value
+
+
+def _sampled(p: P, source: ast.Source | None, sample: str, clauses: tuple[Clause, ...]) -> ast.Source:
+    """FROM t USING SAMPLE … is FROM t TABLESAMPLE …"""
+    if isinstance(source, ast.TableName) and not source.sample:
+        return replace(source, sample=sample)
+    clause = next(c for c in clauses if c.kind == "USING SAMPLE")
+    raise p.lexer.error_at(
+        "USING SAMPLE takes one table",
+        clause.span,
+        code="UQL106",
+        help="write TABLESAMPLE behind the table that is sampled",
+    )
