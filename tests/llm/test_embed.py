@@ -11,6 +11,7 @@ import pytest
 from loopback import serve
 from scripted import Scripted, row
 
+import uql
 from uql.errors import AuthError, BackendError, ConfigError, ModelError
 from uql.llm import limiter
 from uql.llm.embed import TOKENS_AT_ONCE, OpenAIEmbedder, Voyage, batches, open_embedder, tokens_at_most
@@ -138,6 +139,13 @@ def test_each_call_is_a_span_without_the_row(run, monkeypatch: pytest.MonkeyPatc
             await g.ask(Predicate("it is so"), [row("a secret row")])
 
     run(go())
+    with uql.connect(model=Scripted(), ledger=":memory:") as con:  # its other events are no spans
+        con.sql("CREATE TABLE t AS SELECT 'a secret text that is long enough' AS text")
+        con.on_event(spans())
+        before = len(made)
+        con.uql('SELECT "the name" AS n FROM t').fetchall()
+        assert len(made) == before + 1 and "secret" not in str(made)
+        del made[before:]
     ((name, attributes),) = made
     assert name == "uql call" and attributes["uql.run"] == "r7" and "secret" not in str(attributes)
 

@@ -1,13 +1,17 @@
-"""OpenTelemetry spans of the calls of a run, where opentelemetry is installed: `gate.subscribe(spans())`."""
+"""OpenTelemetry spans of the calls of queries, where opentelemetry is installed: `con.on_event(spans())`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from uql.errors import ConfigError
-from uql.llm.events import Event, Listener
+from uql.llm.events import Event
 
 
-def spans(tracer_name: str = "uql") -> Listener:
-    """A listener that makes one span of each call, by the semantic conventions for generative models. No row's text is in it.
+def spans(tracer_name: str = "uql") -> Callable[[Any], None]:
+    """A listener that makes one span of each call, answer of the ledger and row given up, by the semantic conventions for
+    generative models. No row's text is in it. Other events of a connection are passed over.
 
     Raises: ConfigError where opentelemetry is not installed.
     """
@@ -15,11 +19,13 @@ def spans(tracer_name: str = "uql") -> Listener:
         from opentelemetry import trace
     except ImportError as error:
         raise ConfigError(
-            "spans need the package opentelemetry-api", code="UQL402", help="pip install opentelemetry-api"
+            "spans need the package opentelemetry-api", code="UQL402", help="pip install 'uql-engine[otel]'"
         ) from error
     tracer = trace.get_tracer(tracer_name)
 
-    def listen(event: Event) -> None:
+    def listen(event: Any) -> None:
+        if not isinstance(event, Event):
+            return
         end = int(event.at * 1e9)
         span = tracer.start_span(f"uql {event.kind}", start_time=end - int(event.seconds * 1e9))
         span.set_attribute("gen_ai.request.model", event.model)
