@@ -182,6 +182,9 @@ class Relation:
         self.orders: dict[
             Formula, tuple[int, tuple[int, ...]]
         ] = {}  # the order of a formula's stages, and when it was found
+        self.by_model: dict[
+            int, NDArray[np.int8]
+        ] = {}  # of a cascade: 1 where the small model answered, 2 where the large one did
         self.in_ledger: dict[int, bool] = {}  # by column: was its question ever asked, before the run asked it?
         self.judged: dict[Formula, Masks] = {}  # (leaves, N) the same by row
         self.foreseen: dict[Formula, Foreseen] = {}  # what embeddings tell of each row's answers
@@ -196,6 +199,11 @@ class Relation:
             self.asked[column.id] = np.zeros(self.n, dtype=bool)
             self.failed[column.id] = np.zeros(self.n, dtype=bool)
             self.probabilities[column.id] = np.full(self.n, np.nan, dtype=np.float32)
+
+    def answered(self, column: VirtualColumn, rids: Rids, by_large: NDArray[np.bool_]) -> None:
+        """Keeps which model of a cascade answered a column for these rows."""
+        found = self.by_model.setdefault(column.id, np.zeros(self.n, dtype=np.int8))
+        found[rids] = np.where(by_large, 2, 1)
 
     def question(self, column: VirtualColumn) -> Question:
         """What is put to the model about one row for this virtual column."""

@@ -22,8 +22,9 @@ from uql.sampling.intervals import clopper_pearson
 if TYPE_CHECKING:
     from uql.kernels.base import Context, Relation, Rids
 
-LABELLED = 128  # rows asked of both models
-LEAST_ROWS = 4 * LABELLED  # candidates; below, the large model is asked all of them
+LABELLED = 128  # rows asked of both models, at least
+SLACK = 2.0  # times as many rows as would do if the models never differed
+CANDIDATES = 4  # times as many candidates as labelled rows; below, the large model is asked all of them
 CONFIDENCES = (0.99, 0.98, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5)
 
 
@@ -54,12 +55,17 @@ class Cascade:
     small_cost: float = 0.0  # of a request, beside the large model's
     learned: dict[Question, Learned] = field(default_factory=dict)
 
+    @property
+    def labelled(self) -> int:
+        """Rows asked of both models to learn from."""
+        return labelled_rows(self.accuracy, self.confidence)
+
     def takes(self, questions: Sequence[Question], relation: Relation, ctx: Context) -> bool:
         """Are these conditions on so many rows that it pays to learn when the small model is sure, within the budget?"""
-        if not all(isinstance(q, Predicate) for q in questions) or relation.n < LEAST_ROWS:
+        if not all(isinstance(q, Predicate) for q in questions) or relation.n < CANDIDATES * self.labelled:
             return False
         begun = all(q in self.learned for q in questions)
-        return begun or ctx.fits(2 * (LABELLED + relation.n) * len(questions))
+        return begun or ctx.fits(2 * (self.labelled + relation.n) * len(questions))
 
     async def ask(
         self,
@@ -79,7 +85,12 @@ class Cascade:
         if usable:
             found = await ctx.gate.ask(usable, rows, source=relation.source, model=self.small)
             cheap = dict(zip(usable, found, strict=True))
-        return tuple([await self._settled(q, cheap.get(q), rids, rows, relation, ctx) for q in questions])
+        settled = []
+        for column, question in zip(columns, questions, strict=True):
+            answers, by_large = await self._settled(question, cheap.get(question), rids, rows, relation, ctx)
+            relation.answered(column, rids, by_large)
+            settled.append(answers)
+        return tuple(settled)
 
     async def _settled(
         self,
@@ -89,7 +100,8 @@ class Cascade:
         rows: Sequence[Row],
         relation: Relation,
         ctx: Context,
-    ) -> Answers:
+    ) -> tuple[Answers, NDArray[np.bool_]]:
+        """The answers to one question, and where they are the large model's."""
         learned = self.learned[question]
         values: list[Any] = list(cheap.values) if cheap is not None else [None] * len(rows)
         probabilities = (
@@ -97,8 +109,10 @@ class Cascade:
         )
         unsure = ~(certainty(probabilities) >= learned.least)
         unsure &= ~np.array([row.is_null for row in rows], dtype=bool)
+        by_large = unsure.copy()
         for i, rid in enumerate(rids.tolist()):
             if rid in learned.large:
+                by_large[i] = True
                 values[i], unsure[i] = learned.large[rid], False
                 probabilities[i] = float(bool(learned.large[rid]))
         at = np.flatnonzero(unsure)
@@ -110,14 +124,14 @@ class Cascade:
             for place, value, p in zip(at, large.values, large.probabilities, strict=True):
                 values[place], probabilities[place] = value, p
             failures += [replace(f, index=int(at[f.index])) for f in large.failures]
-        learned.by_large += len(at)
-        learned.by_small += len(rows) - len(at)
-        return Answers(values, probabilities, tuple(failures))
+        learned.by_large += int(by_large.sum())
+        learned.by_small += len(rows) - int(by_large.sum())
+        return Answers(values, probabilities, tuple(failures)), by_large
 
     async def _learn(self, column: VirtualColumn, question: Question, relation: Relation, ctx: Context) -> Learned:
         """Asks both models about random candidates, and finds from which confidence on the small one may answer."""
         rng = np.random.default_rng([ctx.settings.seed, relation.n, column.id])
-        rids = np.sort(rng.choice(relation.n, min(LABELLED, relation.n), replace=False)).astype(np.int64)
+        rids = np.sort(rng.choice(relation.n, min(self.labelled, relation.n), replace=False)).astype(np.int64)
         rows = relation.rows(rids, [column])
         (cheap,) = await ctx.gate.ask([question], rows, source=relation.source, model=self.small)
         (right,) = await ctx.gate.ask([question], rows, source=relation.source, model=self.large)
@@ -148,6 +162,15 @@ class Cascade:
                 f"{large} ({self.confidence:.0%}; {learned.differ} of {learned.labelled} rows asked of both differed)"
             )
         return found
+
+
+def labelled_rows(accuracy: float, confidence: float) -> int:
+    """Rows to be asked of both models, so that the target can be shown: SLACK times those needed if they never differed.
+
+    >>> labelled_rows(0.95, 0.95), labelled_rows(0.99, 0.95)
+    (128, 597)
+    """
+    return max(LABELLED, int(np.ceil(SLACK * np.log(1 - confidence) / np.log(accuracy))))
 
 
 def certainty(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

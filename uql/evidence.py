@@ -106,6 +106,9 @@ class _Asked:
     asked: NDArray[np.bool_]
     probabilities: NDArray[np.float32]
     rows: list[list[Row]]  # for each way in which it was put, what was shown of each row
+    by_model: NDArray[
+        np.int8
+    ]  # of a cascade: 1 where the small model answered, 2 where the large one did; 0: the run's model
 
 
 @dataclass(slots=True)
@@ -120,7 +123,12 @@ class Trace:
     rids: list[int]
     columns: list[_Asked]
     failures: dict[tuple[int, str], tuple[str, str]]  # candidate row and text → what was said, and the raw reply
+    cascade: tuple[Provider, ...] = ()  # its small and its large model
     held: dict[bytes, Answer] = field(default_factory=dict)  # of a ledger that keeps nothing, its answers
+
+    def _model(self, part: _Asked, k: int) -> Provider:
+        by = int(part.by_model[k])
+        return self.cascade[by - 1] if by and self.cascade else self.provider
 
     def why(self, i: int) -> Why:
         """The answers behind output row `i`. Raises DataError (UQL515) where there is no such row."""
@@ -144,8 +152,9 @@ class Trace:
         from uql.llm.asked import question_key, row_key
         from uql.llm.ledger import keyed
 
-        head = question_key(self.provider, part.question)
-        return [(keyed(self.secret, head, row_key(shown[k])), shown[k]) for shown in part.rows]
+        model = self._model(part, k)
+        heads = [question_key(model, part.question, together=shared) for shared in (False, True)]
+        return [(keyed(self.secret, head, row_key(shown[k])), shown[k]) for head in heads for shown in part.rows]
 
     def _found(self, keys: list[bytes]) -> dict[bytes, Answer]:
         from uql.llm.ledger import Ledger
@@ -158,19 +167,21 @@ class Trace:
     def _evidence(self, part: _Asked, k: int, keys: list[tuple[bytes, Row]], found: dict[bytes, Answer]) -> Evidence:
         from uql.llm import codec
 
-        key, row = next(((key, row) for key, row in keys if key in found), keys[0])
-        held = found.get(key)
+        place = next((n for n, (key, _) in enumerate(keys) if key in found), 0)
+        key, row = keys[place]
+        held, shared = found.get(key), place >= len(part.rows)
+        model = self._model(part, k)
         said, raw = self.failures.get((self.rids[k], part.column.text), ("", ""))
         tokens_in, tokens_out, usd = held.paid if held is not None and held.paid is not None else (None, None, None)
         return Evidence(
             part.column.text,
             tuple(_shown(row)),
-            _prompt(part.question, row, self.provider, self.seed),
+            _prompt(part.question, row, model, self.seed, shared),
             part.values[k],
             float(part.probabilities[k]),
             codec.dumps(replace(held, paid=None)) if held is not None else raw,
             said,
-            self.provider.name,
+            model.name,
             key.hex() if held is not None else "",
             tokens_in,
             tokens_out,
@@ -188,11 +199,16 @@ def _shown(row: Row) -> list[tuple[str, str]]:
     return shown + [(f"{{{name}}}", value) for name, value in row.holes if "." not in name]
 
 
-def _prompt(question: Question, row: Row, provider: Provider, seed: int) -> str:
-    """The words of a request with this question alone: to a model of this machine the row first, to others behind a fence."""
-    from uql.llm.prompts import fused
+def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared: bool) -> str:
+    """The words of a request with this question alone: to a model of this machine the row first, to others behind a fence.
 
-    if provider.is_local:
+    `shared`: the row was one of several in its request; the others are left out.
+    """
+    from uql.llm.prompts import fused, several
+
+    if shared:
+        prompt = several.prompt((question,), (row,), seed)
+    elif provider.is_local:
         prompt = fused.MODULES[type(question)].alone(question, row)
     else:
         prompt = fused.prompt((question,), row, seed)
@@ -225,10 +241,13 @@ async def trace(output: Output, ctx: Context, gate: Gate) -> Trace | None:
             relation.asked[column.id][wanted],
             relation.probabilities[column.id][wanted],
             [shown[together] for together in relation.shown_with[column.id]],
+            relation.by_model.get(column.id, np.zeros(relation.n, dtype=np.int8))[wanted],
         )
         for column in columns
     ]
     provider = await gate.provider()
+    two = (ctx.cascade.small, ctx.cascade.large) if ctx.cascade is not None and relation.by_model else ()
+    cascade = tuple([await gate.provider(model) for model in two])
     failures = {(e.row, e.clause): (f"{e.kind}: {e.message}", e.raw) for e in ctx.errors}
     made = Trace(
         provider,
@@ -239,6 +258,7 @@ async def trace(output: Output, ctx: Context, gate: Gate) -> Trace | None:
         rids,
         asked,
         failures,
+        cascade,
     )
     if gate.ledger.path == ":memory:":  # nothing else keeps its answers
         keys = [key for part in asked for k in range(len(rids)) for key, _ in made._keys(part, k)]

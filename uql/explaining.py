@@ -28,7 +28,7 @@ from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
 from uql.compiler.syntax import Call, Column, Expr, Star
 from uql.compiler.virtual import Kind
 from uql.engine import Pilot, fields_read
-from uql.kernels.cascade import LABELLED, LEAST_ROWS
+from uql.kernels.cascade import CANDIDATES, labelled_rows
 from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
 from uql.kernels.guide import FEWEST_ROWS, LEAST_BUDGET
@@ -309,11 +309,12 @@ def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tup
     questions = [c for stage in plan.filter_stages for c in stage.columns]
     calls = sum(r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter_stages)
     rows = knowledge(plan).rows.expected
-    fits = knowledge.budget is None or 2 * (rows + LABELLED) * len(questions) <= knowledge.budget
-    if not questions or any(c.kind is not Kind.CONDITION for c in questions) or rows < LEAST_ROWS or not fits:
+    each = labelled_rows(settings.accuracy, settings.confidence)
+    fits = knowledge.budget is None or 2 * (rows + each) * len(questions) <= knowledge.budget
+    if not questions or any(c.kind is not Kind.CONDITION for c in questions) or rows < CANDIDATES * each or not fits:
         return alone, ()
     small, large = (price_known(knowledge.models.get(m), settings.with_values(model=m)) for m in settings.models)
-    labelled = LABELLED * len(questions)
+    labelled = each * len(questions)
     share = Range(LEAST_UNSURE, UNSURE, 1.0).times(calls) + Range.exactly(labelled)
     part = share.times(1 / max(1.0, alone.calls.expected))
 

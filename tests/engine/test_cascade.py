@@ -145,3 +145,31 @@ def test_the_accuracy_asked_for_holds_in_all_but_a_twentieth_of_runs(share_wrong
             answered_wrong = np.mean(share_wrong * 2 * (1 - shares) + share_wrong) * (1 - least) / 0.5
             missed += answered_wrong > 0.05
     assert missed <= runs * 0.05 + 2.33 * np.sqrt(runs * 0.05 * 0.95)
+
+
+def test_why_says_which_model_answered_a_row() -> None:
+    with connected(Small(), Large()) as con:
+        result = con.uql(QUERY)
+        ids = [row[0] for row in result.fetchall()]
+        by = [result.why(i).evidence[0] for i in range(len(ids))]
+        sure = [drawn(f"unsure Note {i}, about something or other, at length") >= Small.unsure for i in ids]
+        assert {e.model for e in by} == {"small", "large"} and all(e.ledger_id for e in by)
+        assert all(e.model == "large" for e, s in zip(by, sure, strict=True) if not s)
+        assert sum(e.model == "small" for e in by) > 0.6 * len(by), (
+            "but for the rows that both were asked to learn from"
+        )
+        models = dict(con.uql("SELECT model, COUNT(*) FROM uql_calls() WHERE kind = 'call' GROUP BY model").fetchall())
+        assert set(models) <= {"small", "large"}
+
+
+def test_a_higher_target_is_shown_by_more_labelled_rows() -> None:
+    small, large = Small(), Large()
+    with connected(small, large, accuracy=0.985) as con:
+        con.sql(
+            "CREATE OR REPLACE TABLE notes AS SELECT i AS id, "
+            "'Note ' || i || ', about something or other, at length' AS text FROM range(3000) r(i)"
+        ).fetchall()
+        result = con.uql(QUERY)
+        result.fetchall()
+        assert large.calls < 0.5 * 3000, "128 rows could not have shown 98.5 %"
+        assert any("small answered" in note for note in result.notes)
