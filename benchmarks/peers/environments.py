@@ -39,9 +39,17 @@ class Peer:
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer("lotus", ("lotus-ai==1.2.4", TORCH), (3, 10), (3, 13)),
-        Peer("palimpzest", ("palimpzest==0.9.0", TORCH), (3, 12), (3, 13)),  # it says 3.8, and imports from 3.12 on
-        Peer("thalamusdb", ("thalamusdb==0.1.15",), (3, 12), (3, 15)),
+        Peer(
+            "lotus",
+            ("lotus-ai==1.2.4", "faiss-cpu==1.15.1", TORCH),
+            (3, 10),
+            (3, 13),
+            ("default", "recommended", "cascade"),
+        ),
+        Peer(  # it says 3.8, and imports from 3.12 on
+            "palimpzest", ("palimpzest==0.9.0", TORCH), (3, 12), (3, 13), ("default", "recommended", "mincost")
+        ),
+        Peer("thalamusdb", ("thalamusdb==0.1.15",), (3, 12), (3, 15), ("default", "recommended", "bounded")),
     )
 }
 
@@ -101,13 +109,22 @@ def remove(peer: Peer) -> None:
 
 def fitting(peer: Peer) -> str:
     """A Python on this machine that the peer's version runs on. Raises ConfigError that says which would."""
-    for name in (sys.executable, *PYTHONS):
+    for name in (sys.executable, *PYTHONS, *_managed()):
         path = shutil.which(name)
         version = _version(path) if path is not None else None
         if path is not None and version is not None and peer.least <= version < peer.below:
             return path
     wanted = f"Python {'.'.join(map(str, peer.least))} or later and below {'.'.join(map(str, peer.below))}"
     raise ConfigError(f"{peer.name} needs {wanted}, and none is here", code="UQL402", help="name one with --python")
+
+
+def _managed() -> list[str]:
+    """Pythons that pyenv and uv keep, whose names on the path answer only where they are chosen."""
+    folders = (
+        Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions",
+        Path(os.environ.get("UV_PYTHON_INSTALL_DIR", Path.home() / ".local" / "share" / "uv" / "python")),
+    )
+    return [str(python) for folder in folders for python in sorted(folder.glob("*/bin/python3"), reverse=True)]
 
 
 def _version(python: str) -> tuple[int, int] | None:

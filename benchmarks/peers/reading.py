@@ -16,7 +16,7 @@ from uql.errors import DataError
 PIECE = 24  # letters that begin a row's text, by which it is looked up
 _WORD = re.compile(r"[^\W_]+")
 _HOLE = re.compile(r"\{[^{}]*\}")
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrt\"\\/])")
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrt\"/])?")  # once or several times: a text may hold escapes of its own
 
 
 def plain(text: str) -> str:
@@ -25,7 +25,7 @@ def plain(text: str) -> str:
     >>> plain('It\\\\'s \\\\"fine\\\\",\\\\n  really')
     'it s fine really'
     """
-    undone = _ESCAPE.sub(lambda m: chr(int(m.group()[2:], 16)) if m.group()[1] == "u" else " ", text)
+    undone = _ESCAPE.sub(lambda m: chr(int(m.group(1), 16)) if m.group(1) else " ", text)
     return " ".join(_WORD.findall(undone)).casefold()
 
 
@@ -53,13 +53,16 @@ class Prompts:
         self._lengths = sorted({len(piece) for piece in self._by_piece}, reverse=True)
 
     def question(self, prompt: str) -> str:
-        """The longest text whose pieces stand in the prompt in order. Raises DataError (UQL502) where there is none."""
+        """The text whose pieces stand in the prompt in order: the longest one, less what stands between its pieces.
+
+        Raises: DataError (UQL502) where there is none.
+        """
         said = plain(prompt)
-        fitting = [text for text, pieces in self._questions.items() if _in_order(pieces, said)]
-        if not fitting:
+        gaps = {text: gap for text, pieces in self._questions.items() if (gap := _gap(pieces, said)) is not None}
+        if not gaps:
             known = "; ".join(sorted(self._questions))
             raise DataError("the prompt asks nothing that the oracle knows", code="UQL502", help=f"it knows: {known}")
-        return max(fitting, key=lambda text: (sum(map(len, self._questions[text])), text))
+        return max(gaps, key=lambda text: (sum(map(len, self._questions[text])) - gaps[text], text))
 
     def rows(self, prompt: str) -> list[Found]:
         """The rows whose text stands in the prompt, in its order; a text within a longer one's place is left out."""
@@ -81,11 +84,18 @@ class Prompts:
         return found
 
 
-def _in_order(pieces: list[str], said: str) -> bool:
-    at = 0
-    for piece in pieces:
-        at = said.find(piece, at)
-        if at < 0:
-            return False
-        at += len(piece)
-    return bool(pieces)
+def _gap(pieces: list[str], said: str) -> int | None:
+    """The fewest letters between pieces that stand in a text in order; None where they do not."""
+    if not pieces:
+        return None
+    least, start = None, said.find(pieces[0])
+    while start >= 0:
+        at, between = start + len(pieces[0]), 0
+        for piece in pieces[1:]:
+            found = said.find(piece, at)
+            if found < 0:
+                return least
+            between, at = between + found - at, found + len(piece)
+        least = between if least is None else min(least, between)
+        start = said.find(pieces[0], start + 1)
+    return least

@@ -33,6 +33,7 @@ class Served:
     """`uql oracle serve` in a process of its own, for as long as the block lasts."""
 
     oracle: Path
+    column: str = "text"  # whose text is looked for in prompts
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[bytes] | None = None
 
@@ -41,7 +42,8 @@ class Served:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> Served:
-        command = [sys.executable, "-m", "uql.cli", "oracle", "serve", str(self.oracle), "--port", str(self.port)]
+        command = [sys.executable, "-m", "uql.cli", "oracle", "serve", str(self.oracle)]
+        command += ["--port", str(self.port), "--column", self.column]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until = time.monotonic() + START_S
         while time.monotonic() < until and self.process.poll() is None:
@@ -75,20 +77,24 @@ class Served:
 
 @dataclass
 class Worker:
-    """A peer's worker. `log` is where what it says goes."""
+    """A peer's worker: `tables` are files of JSON lines by name, `log` is where what it says goes."""
 
     peer: Peer
-    reviews: Path
-    url: str
+    tables: dict[str, str]
     log: Path
     process: subprocess.Popen[bytes] | None = None
 
-    def run(self, query: str, setting: str) -> dict[str, Any]:
-        """Rows and seconds of one question, or the problem that kept the peer from answering."""
+    def run(self, query: str, setting: str, url: str, helper: str = "") -> dict[str, Any]:
+        """Rows and seconds of one question, asked of the model at `url`, or the problem that kept the peer from answering.
+
+        Args:
+            helper: where a cheaper model answers, for settings that take one.
+        """
         process = self._there()
         assert process.stdin is not None
         try:
-            process.stdin.write(json.dumps({"query": query, "setting": setting}).encode() + b"\n")
+            task = {"query": query, "setting": setting, "url": url, "helper": helper}
+            process.stdin.write(json.dumps(task).encode() + b"\n")
             process.stdin.flush()
             line = self._line(process)
         except BrokenPipeError:
@@ -109,8 +115,12 @@ class Worker:
     def _there(self) -> subprocess.Popen[bytes]:
         if self.process is None or self.process.poll() is not None:
             environment = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT")}
-            environment |= {"OPENAI_API_KEY": "none", "OPENAI_API_BASE": self.url, "OPENAI_BASE_URL": self.url}
-            environment |= {"HF_HUB_OFFLINE": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "OMP_NUM_THREADS": "1"}
+            environment |= {
+                "OPENAI_API_KEY": "none",
+                "HF_HUB_OFFLINE": "1",
+                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+                "OMP_NUM_THREADS": "1",
+            }
             self.log.parent.mkdir(parents=True, exist_ok=True)
             with self.log.open("ab") as log:
                 self.process = subprocess.Popen(
@@ -121,7 +131,7 @@ class Worker:
                     env=environment,
                 )
             assert self.process.stdin is not None
-            self.process.stdin.write(json.dumps({"reviews": str(self.reviews), "url": self.url}).encode() + b"\n")
+            self.process.stdin.write(json.dumps({"tables": self.tables}).encode() + b"\n")
         return self.process
 
     def stop(self) -> None:

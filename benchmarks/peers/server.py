@@ -1,11 +1,14 @@
 """An oracle behind OpenAI's protocol, on this machine only: other engines ask it as they would any model.
 
-`uql oracle serve FILE.toml` serves /v1/chat/completions, /v1/models and /stats. The row and the question are found in the prompt
-(`reading.py`), the answer has the form that the prompt asks for (`replies.py`), calls and tokens are counted as the server sees them.
+`uql oracle serve FILE.toml` serves /v1/chat/completions, /v1/embeddings (static word vectors), /v1/models and /stats. The row and the
+question are found in the prompt (`reading.py`), the answer has the form that the prompt asks for (`replies.py`), calls and tokens are
+counted as the server sees them.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from uql.benchmarks.peers.reading import Prompts
 from uql.benchmarks.peers.replies import PAIRS, form_of, labelled
 from uql.errors import DataError, UQLError
+from uql.features.embedder import unit_rows
+from uql.features.static import static_embedder
 from uql.llm.providers.base import Request
 from uql.llm.providers.oracle import Oracle
 from uql.llm.questions import Cell, Extract, Predicate, Question, Row
@@ -23,6 +28,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 HOST = "127.0.0.1"
+_TABLE = re.compile(r"\{\s*(\w+)\s*\.")  # of a hole: a question about two rows names two
+LEAST = 1e-6  # probability of what a model that never errs does not say
 
 
 @dataclass(slots=True)
@@ -60,7 +67,7 @@ class Service:
         if form.name == PAIRS:
             return await self._pairs(text, prompt)
         rows = [self.texts[hit.row] for hit in self.prompts.rows(prompt)]
-        wanted = 2 if ".text}" in text or "{b" in text else 1
+        wanted = max(1, len(set(_TABLE.findall(text))))
         if len(rows) == 1 and wanted == 2:
             rows = rows * 2  # a row beside itself
         if len(rows) < wanted:
@@ -124,7 +131,21 @@ def app(service: Service) -> Starlette:
             return JSONResponse({"error": fault}, status_code=400)
         stats.calls += judged
         stats.output_tokens += tokens(said)
-        return JSONResponse(_completion(held.get("model", ""), prompt, said, bool(held.get("logprobs"))))
+        error = service.oracle.error if held.get("logprobs") else None
+        return JSONResponse(_completion(held.get("model", ""), prompt, said, error))
+
+    async def embeddings(request: HttpRequest) -> Response:
+        held = await request.json()
+        texts = [held["input"]] if isinstance(held["input"], str) else [str(text) for text in held["input"]]
+        embedder = static_embedder()
+        if embedder is None:
+            fault = {"message": "wordllama is not installed", "type": "invalid_request_error", "code": "UQL403"}
+            return JSONResponse({"error": fault}, status_code=400)
+        vectors = unit_rows(embedder.embed(texts))
+        data = [{"object": "embedding", "index": i, "embedding": v.tolist()} for i, v in enumerate(vectors)]
+        used = sum(map(tokens, texts))
+        usage = {"prompt_tokens": used, "total_tokens": used}
+        return JSONResponse({"object": "list", "model": held.get("model", ""), "data": data, "usage": usage})
 
     async def models(request: HttpRequest) -> Response:
         return JSONResponse(
@@ -139,16 +160,30 @@ def app(service: Service) -> Starlette:
     return Starlette(
         routes=[
             Route("/v1/chat/completions", chat, methods=["POST"]),
+            Route("/v1/embeddings", embeddings, methods=["POST"]),
             Route("/v1/models", models),
             Route("/stats", stats, methods=["GET", "POST"]),
         ]
     )
 
 
-def _completion(model: str, prompt: str, said: str, logprobs: bool) -> dict[str, Any]:
-    sure = [
-        {"token": said, "logprob": 0.0, "bytes": None, "top_logprobs": [{"token": said, "logprob": 0.0, "bytes": None}]}
-    ]
+def _logprobs(said: str, error: float) -> list[dict[str, Any]]:
+    """The words of a reply as tokens. Of True and False each is as likely as the model is right: it knows how often it errs."""
+    sure, unsure = math.log(max(1 - error, LEAST)), math.log(max(error, LEAST))
+    found = []
+    for word in re.findall(r"\s*\S+", said):
+        bare = word.strip()
+        other = {"True": "False", "False": "True"}.get(bare)
+        token = word if other is None else bare
+        top = [{"token": token, "logprob": 0.0 if other is None else sure, "bytes": None}]
+        top += [] if other is None else [{"token": other, "logprob": unsure, "bytes": None}]
+        found.append({**top[0], "top_logprobs": top})
+    return found
+
+
+def _completion(model: str, prompt: str, said: str, error: float | None) -> dict[str, Any]:
+    """A reply; with the error of the model where its probabilities are asked for."""
+    sure = _logprobs(said, error) if error is not None else []
     used = {"prompt_tokens": tokens(prompt), "completion_tokens": tokens(said)}
     return {
         "id": "oracle",
@@ -159,7 +194,7 @@ def _completion(model: str, prompt: str, said: str, logprobs: bool) -> dict[str,
             {
                 "index": 0,
                 "finish_reason": "stop",
-                "logprobs": {"content": sure, "refusal": None} if logprobs else None,
+                "logprobs": {"content": sure, "refusal": None} if error is not None else None,
                 "message": {"role": "assistant", "content": said, "refusal": None},
             }
         ],

@@ -39,6 +39,7 @@ class Measured:
     versions: Mapping[str, str] = field(default_factory=dict)  # of a system that runs elsewhere
 
 
+ALWAYS = ("settings", "versions", "answer_hash", "quality", "usd")  # in every line, empty or not
 LOWER_IS_BETTER = frozenset({"relative error", "EMD"})
 
 
@@ -141,7 +142,7 @@ def versions() -> dict[str, str]:
 
 def write(path: Path, record: Record) -> None:
     """Appends one line; it is whole on the disk before the next run begins."""
-    line = {k: v for k, v in asdict(record).items() if v not in ("", {}, None) or k == "usd"}
+    line = {k: v for k, v in asdict(record).items() if v not in ("", {}, None) or k in ALWAYS}
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         if file.tell():  # a line that a killed run left half written must not swallow this one

@@ -21,7 +21,8 @@ class Plan:
 
     runs: int  # still to do
     done: int  # in the file already
-    calls: int  # at most
+    calls: int  # at most, of the runs whose calls are limited
+    unlimited: int  # runs that ask every row
     missing: int  # tasks that cannot be run
 
 
@@ -61,6 +62,12 @@ def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
         if offline and task.run is not None and not is_offline(task.model):
             task = replace(task, run=None, reason="the model is elsewhere")
         chosen.append(task)
+    if not chosen:
+        raise ConfigError(
+            f"nothing of the suite {suite.name} is left by --systems, --models, --queries and --tables",
+            code="UQL402",
+            help=f"uql bench run {suite.name} --dry-run lists all of it",
+        )
     return chosen
 
 
@@ -80,7 +87,9 @@ def pending(
 def plan(suite: Suite, tasks: Sequence[Task], seeds: int | None, done: Sequence[Record]) -> Plan:
     """What `execute` would do."""
     left = list(pending(suite, tasks, seeds, done))
-    return Plan(len(left), len(done), sum(task.calls for task, _ in left), sum(task.run is None for task in tasks))
+    calls = [task.calls for task, _ in left]
+    limited = [n for n in calls if n is not None]
+    return Plan(len(left), len(done), sum(limited), len(calls) - len(limited), sum(task.run is None for task in tasks))
 
 
 def execute(

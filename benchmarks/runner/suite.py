@@ -58,7 +58,7 @@ class Task:
     run: Callable[[int], Measured] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = SIMULATED_SEEDS  # 1: the seed changes nothing, or a real model is too slow
-    calls: int = 0  # of one run, at most
+    calls: int | None = 0  # of one run, at most; None: it asks every row
     worst: float = 0.0  # the quality of a run without an answer
     reason: str = ""
     group: str = ""  # tasks of one group share files that one process at a time can hold; by default those of one query

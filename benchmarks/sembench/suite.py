@@ -14,6 +14,7 @@ from uql.benchmarks.runner.summary import cells, number, spread
 from uql.benchmarks.sembench.run import ask, judge
 from uql.benchmarks.sembench.scenarios import SCENARIOS, Query, Scenario
 
+MOST_CALLS = 256  # of the engine where no budget is given
 SEEDS = 5  # of a query whose answer depends on chance
 LEAKS = {
     "reviewstate",
@@ -55,8 +56,9 @@ def tasks(choice: Choice) -> Iterator[Task]:
                             f"{name}_{query.name}",
                             model,
                             partial(run, held, query, model, choice, settings),
-                            settings,
+                            {"budget": "default", **settings},
                             SEEDS if system == "uql" and is_simulated(model) else 1,
+                            MOST_CALLS if system == "uql" else None,
                             group="sembench",  # a process that begins writes the label tables anew
                         )
 

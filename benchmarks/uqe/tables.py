@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 import numpy as np
 
 from uql.benchmarks.runner.records import Record
 from uql.benchmarks.runner.suite import Table
-from uql.benchmarks.runner.summary import Summary, cells, number, spread
+from uql.benchmarks.runner.summary import Cell, Summary, cells, number, spread
 from uql.benchmarks.uqe import paper
 from uql.benchmarks.uqe.data import CONDITIONS, GROUPINGS, SOURCES
 from uql.benchmarks.uqe.tasks import BUDGETS
@@ -70,25 +71,51 @@ def _beside(
         systems = list(dict.fromkeys(cell[1] for cell in ran))
         order = list(SOURCE_OF)
         queries = sorted({c[2] for c in own}, key=lambda q: order.index(q) if q in SOURCE_OF else len(order))
+        counts = Counter(len(s.records) for c, s in ran.items() if c[1] != "mips")  # no chance in that one
+        usual = counts.most_common(1)[0][0] if counts else 1
         rows = []
         for query in queries:
             row = [query]
             for system in systems:
                 summary = next((s for cell, s in own.items() if cell[1:3] == (system, query)), None)
-                row.append("–" if summary is None or summary.reason else spread(summary.qualities, digits, scale))
+                row.append(_cell(summary, digits, scale, usual if system != "mips" else 1))
             row += [figures[query].get(column, ABSENT) if query in figures else "not in it" for column in columns]
             rows.append(tuple(row))
+        rows += _means(ran, systems, len(columns), digits, scale)
         head = ("question", *systems, *(f"paper: {column}" for column in columns))
-        seeds = sorted({len(s.records) for s in ran.values()})
-        count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        other = ", in brackets where there are others" if len(counts) > 1 else ""
+        count = f"{usual} seed{'s' * (usual > 1)}{other}"
         capped = {int(r.settings["rows"]) for r in records if "rows" in r.settings}
         cap = [f"tables cut to {max(capped):,} random rows"] if capped else []
         unanswered = [
             f"{len(s.problems)} runs without an answer: {c[1]} on {c[2]}" for c, s in ran.items() if s.problems
         ]
-        lines = (f"{count} seeds; mean ± standard deviation", *cap, *notes, MODEL, _differs(queries), *unanswered)
+        lines = (f"{count}; mean ± standard deviation", *cap, *notes, MODEL, _differs(queries), *unanswered)
         made.append(Table(f"{title}, model {model}", head, tuple(rows), (*lines, *_missing(own))))
     return made
+
+
+def _cell(summary: Summary | None, digits: int, scale: float, usual: int) -> str:
+    if summary is None or summary.reason:
+        return "–"
+    n = len(summary.records)
+    return spread(summary.qualities, digits, scale) + (f" ({n})" if n != usual else "")
+
+
+def _means(
+    ran: Mapping[Cell, Summary], systems: Sequence[str], beside: int, digits: int, scale: float
+) -> list[tuple[str, ...]]:
+    """A row of means over the questions that every system was run on, but for those that are for some questions alone."""
+    held = {system: {c[2]: s for c, s in ran.items() if c[1] == system} for system in systems}
+    general = [system for system in systems if system not in ("mips", "count-each")]
+    shared = set.intersection(*(set(held[system]) for system in general)) if general else set()
+    if len(shared) < 2:
+        return []
+    cells_ = []
+    for system in systems:
+        own = [held[system][query].mean("quality") for query in shared if query in held[system]]
+        cells_.append(f"{scale * float(np.mean(own)):.{digits}f}" if len(own) == len(shared) else "–")
+    return [(f"mean of {len(shared)} questions", *cells_, *("" for _ in range(beside)))]
 
 
 def _table_1(records: Sequence[Record]) -> list[Table]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 
 import duckdb
 import httpx
@@ -71,6 +72,18 @@ def test_the_longest_question_that_fits_is_asked():
         prompts.question("nothing")
 
 
+def test_what_stands_between_the_pieces_of_a_question_counts_against_it():
+    texts = ["the film {text} is odd", "the film {text} is a very long comedy"]
+    row = f"It tells of {'much ' * 9} and is a very long comedy of manners."
+    assert Prompts(texts, TEXTS).question(f"Claim: the film [Text] is odd.\nContext: {row}") == texts[0]
+    assert Prompts(texts, TEXTS).question(f"Claim: the film [Text] is a very long comedy.\nContext: {row}") == texts[1]
+
+
+def test_a_text_with_escapes_of_its_own_is_found_when_it_is_escaped_again():
+    held = r"First.\n\nSecond \"part\" of a longer text"
+    assert [hit.row for hit in Prompts(["q"], [held]).rows(f"Row: {json.dumps(held)} end")] == [0]
+
+
 def test_words_are_compared_without_signs():
     assert plain('a\\n"b"\\u00e9') == "a b é"
 
@@ -102,6 +115,29 @@ def test_the_endpoint_counts_calls_and_refuses_what_it_cannot_read(service):
     assert (bad.status_code, bad.json()["error"]["code"]) == (400, "UQL502")
     assert (counted["calls"], counted["refused"], fresh["calls"]) == (2, 1, 0)
     assert models["data"][0]["id"] == "oracle"
+
+
+def test_embeddings_and_the_probabilities_of_a_model_that_errs_are_served(service):
+    pytest.importorskip("wordllama")
+    service.oracle.error = 0.1
+
+    async def talk():
+        transport = httpx.ASGITransport(app=app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://oracle") as http:
+            vectors = await http.post("/v1/embeddings", json={"input": ["a dog", "a puppy", "the interest rate"]})
+            asked = {
+                "model": "x",
+                "messages": [{"role": "user", "content": LOTUS.format(row=TEXTS[1])}],
+                "logprobs": True,
+            }
+            return vectors.json(), (await http.post("/v1/chat/completions", json=asked)).json()
+
+    vectors, chat = asyncio.run(talk())
+    dog, puppy, rate = (item["embedding"] for item in vectors["data"])
+    assert sum(a * b for a, b in zip(dog, puppy, strict=True)) > sum(a * b for a, b in zip(dog, rate, strict=True))
+    (said,) = [t for t in chat["choices"][0]["logprobs"]["content"] if len(t["top_logprobs"]) == 2]
+    odds = {top["token"]: round(math.exp(top["logprob"]), 6) for top in said["top_logprobs"]}
+    assert odds == {said["token"]: 0.9, "True" if said["token"] == "False" else "False": 0.1}
 
 
 def test_a_column_that_the_data_do_not_have_is_an_error(service):

@@ -130,14 +130,16 @@ def test_what_would_be_run_is_said_without_running(tmp_path):
     def never(seed: int) -> Measured:
         raise AssertionError
 
-    tasks = [task(run=never, calls=128), replace(task("other"), run=None, reason="no data")]
+    tasks = [task(run=never, calls=128), task("every", calls=None), replace(task("other"), run=None, reason="no data")]
     planned = runner.plan(suite(*tasks), tasks, None, [])
-    assert (planned.runs, planned.calls, planned.missing) == (3, 384, 1)
+    assert (planned.runs, planned.calls, planned.unlimited, planned.missing) == (6, 384, 3, 1)
 
 
 def test_an_unknown_system_suite_and_missing_data_are_errors():
     with pytest.raises(ConfigError, match="systems: uql, other"):
         runner.tasks_of(suite(), replace(CHOICE, systems=("none",)), offline=False)
+    with pytest.raises(ConfigError, match="--dry-run lists all"):
+        runner.tasks_of(suite(task()), replace(CHOICE, tables=("none",)), offline=False)
     with pytest.raises(ConfigError, match="suites: uqe"):
         suites.find("none")
     with pytest.raises(ConfigError, match="UQL_DATA"):

@@ -91,13 +91,11 @@ def run_(
         planned = runner.plan(found, tasks, seeds, done)
         if dry_run:
             for task in tasks:
-                count = (
-                    "cannot be run: " + task.reason
-                    if task.run is None
-                    else f"{min(seeds or task.seeds, task.seeds)} seeds"
-                )
+                n = min(seeds or task.seeds, task.seeds)
+                count = f"cannot be run: {task.reason}" if task.run is None else f"{n} seed{'s' * (n > 1)}"
                 print(f"{task.table}  {task.system}  {task.query}  {task.model}  {count}")
-            print(f"{planned.runs:,} runs to do, {planned.done:,} done, at most {planned.calls:,} calls; {path}")
+            every = f" and those of {planned.unlimited:,} runs that ask every row" if planned.unlimited else ""
+            print(f"{planned.runs:,} runs to do, {planned.done:,} done, at most {planned.calls:,} calls{every}; {path}")
             return Code.OK
         ended = runner.execute(
             found,

@@ -1,17 +1,24 @@
-"""LOTUS on the movie questions. Runs in LOTUS' own environment; one JSON line in, one out."""
+"""LOTUS on SemBench's movie and MMQA questions. Runs in LOTUS' own environment; one JSON line in, one out.
+
+The setting `cascade` gives it what its documentation recommends for large tables: a cheaper model asked first, embeddings for joins.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
 import lotus
 import pandas as pd
-from lotus.models import LM
+from lotus.models import LM, LiteLLMRM
+from lotus.types import CascadeArgs
+from lotus.vector_store import FaissVS
 
 FILM = "ant_man_and_the_wasp_quantumania"
 POSITIVE = "{text}: the review is positive"
@@ -19,27 +26,49 @@ RATING = (
     "{text}: how much the reviewer liked the movie, from 1 (not at all) to 5 (very much). Answer with the number only."
 )
 PAIR = "the reviews {{text:left}} and {{text:right}} express {how}"
-SETTINGS = {"default": {}, "recommended": {"max_batch_size": 64, "temperature": 0.0}}
+DIRECTOR = "the director of the film described in {text}. Answer with the name only."
+CAST = "Lizzy Caplan plays in the film {title}, described in {text}"
+GENRES = {
+    "q3a": "a comedy",
+    "q3b": "science fiction",
+    "q3d": "a horror film",
+    "q3f": "a romantic comedy",
+    "q3g": "a biographical comedy",
+}
+PLACES = {"q6b": "Germany", "q6c": "Europe"}
+BATCHED = {"max_batch_size": 64, "temperature": 0.0}
+SETTINGS: dict[str, dict[str, Any]] = {"default": {}, "recommended": BATCHED, "cascade": BATCHED}
+TARGETS = {"recall_target": 0.9, "precision_target": 0.9}  # of cascades; all else as it comes
+SENTIMENT = "{text}: the sentiment of the review, positive or negative. Answer with one word."
 Rows = list[list[Any]]
+Tables = dict[str, pd.DataFrame]
+cascade: dict[
+    str, CascadeArgs
+] = {}  # what sem_filter and sem_join are given besides their text; empty but for one setting
 
 
 def of(reviews: pd.DataFrame, movie: str) -> pd.DataFrame:
     return reviews[reviews.movie == movie].reset_index(drop=True)
 
 
+def positive(reviews: pd.DataFrame) -> pd.DataFrame:
+    found: pd.DataFrame = reviews.sem_filter(POSITIVE, **cascade)
+    return found
+
+
 def first_positive(reviews: pd.DataFrame) -> Rows:
     """LOTUS has no LIMIT that stops a filter: all rows are asked, the first five that pass are kept."""
-    return [[i] for i in reviews.sem_filter(POSITIVE).id.head(5)]
+    return [[i] for i in positive(reviews).id.head(5)]
 
 
 def share(reviews: pd.DataFrame) -> Rows:
     film = of(reviews, "taken_3")
-    return [[len(film.sem_filter(POSITIVE)) / len(film)]]
+    return [[len(positive(film)) / len(film)]]
 
 
 def pairs(reviews: pd.DataFrame, how: str, limit: int | None) -> Rows:
     film = of(reviews, FILM)[["id", "movie", "text"]]
-    joined = film.sem_join(film, PAIR.format(how=how))
+    joined = film.sem_join(film, PAIR.format(how=how), **cascade)
     joined = joined[joined["id:left"] != joined["id:right"]]
     if limit is not None:
         joined = joined.head(limit)
@@ -47,8 +76,7 @@ def pairs(reviews: pd.DataFrame, how: str, limit: int | None) -> Rows:
 
 
 def kinds(reviews: pd.DataFrame) -> Rows:
-    film = of(reviews, "taken_3")
-    said = film.sem_map("{text}: the sentiment of the review, positive or negative. Answer with one word.")._map
+    said = of(reviews, "taken_3").sem_map(SENTIMENT)._map
     counts = said.str.strip().str.lower().value_counts()
     return [[kind, int(n)] for kind, n in counts.items()]
 
@@ -68,10 +96,30 @@ def ranked(reviews: pd.DataFrame) -> Rows:
     return [[movie, score] for movie, score in means.items()]
 
 
-QUERIES: dict[str, Callable[[pd.DataFrame], Rows]] = {
+def director(tables: Tables) -> Rows:
+    (film,) = tables["ben_piazza"].query("Role == 'Bob Whitewood'").Title
+    texts = tables["ben_piazza_texts"]
+    said = texts[texts.title == film].reset_index(drop=True).sem_map(DIRECTOR)._map
+    return [[name.strip()] for name in said]
+
+
+def of_genre(tables: Tables, genre: str) -> Rows:
+    cast = tables["lizzy_caplan_texts"].sem_filter(CAST, **cascade).reset_index(drop=True)
+    found = cast.sem_filter(f"the film described in {{text}} is {genre}", **cascade) if len(cast) else cast
+    return [[title] for title in found.title.unique()]
+
+
+def flying_to(tables: Tables, place: str) -> Rows:
+    table = tables["tampa_international_airport"]
+    known = table[table.Airport.isna() & table.Destinations.notna()].reset_index(drop=True)
+    found = known.sem_filter(f"one of these places is in {place}: {{Destinations}}", **cascade)
+    return [[airline] for airline in found.Airlines.unique()]
+
+
+MOVIE: dict[str, Callable[[pd.DataFrame], Rows]] = {
     "q1": first_positive,
     "q2": lambda reviews: first_positive(of(reviews, "taken_3")),
-    "q3": lambda reviews: [[len(of(reviews, "taken_3").sem_filter(POSITIVE))]],
+    "q3": lambda reviews: [[len(positive(of(reviews, "taken_3")))]],
     "q4": share,
     "q5": lambda reviews: pairs(reviews, "the same sentiment", 10),
     "q6": lambda reviews: pairs(reviews, "opposite sentiments", 10),
@@ -82,16 +130,39 @@ QUERIES: dict[str, Callable[[pd.DataFrame], Rows]] = {
 }
 
 
+def answer(tables: Tables, query: str) -> Rows:
+    scenario, _, name = query.partition("_")
+    if scenario == "movie":
+        return MOVIE[name](tables["reviews"])
+    if name == "q1":
+        return director(tables)
+    return of_genre(tables, GENRES[name]) if name in GENRES else flying_to(tables, PLACES[name])
+
+
+def configure(task: dict[str, str]) -> None:
+    """The models of a task; with the setting `cascade` also a cheaper one and embeddings."""
+    more = SETTINGS[task["setting"]]
+    lotus.settings.configure(lm=LM(model="openai/oracle", api_base=task["url"], api_key="none", **more))
+    cascade.clear()
+    if task["setting"] == "cascade":
+        os.environ["OPENAI_API_BASE"] = os.environ["OPENAI_BASE_URL"] = task[
+            "url"
+        ]  # where its embeddings are asked for
+        helper = LM(model="openai/oracle", api_base=task["helper"], api_key="none", **more)
+        lotus.settings.configure(helper_lm=helper, rm=LiteLLMRM(model="openai/oracle"), vs=FaissVS())
+        join = {"map_instruction": SENTIMENT} if task["query"] in ("movie_q5", "movie_q6", "movie_q7") else {}
+        cascade["cascade_args"] = CascadeArgs(**TARGETS, **join, cascade_IS_random_seed=0)
+
+
 def main() -> None:
     start = json.loads(sys.stdin.readline())
-    reviews = pd.read_json(start["reviews"], lines=True)
+    tables = {name: pd.read_json(path, lines=True) for name, path in start["tables"].items()}
     for line in sys.stdin:
         task = json.loads(line)
-        model = LM(model="openai/oracle", api_base=start["url"], api_key="none", **SETTINGS[task["setting"]])
-        lotus.settings.configure(lm=model)
+        configure(task)
         began = time.perf_counter()
-        with contextlib.redirect_stdout(sys.stderr):
-            rows = QUERIES[task["query"]](reviews)
+        with contextlib.redirect_stdout(sys.stderr), tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            rows = answer(tables, task["query"])  # its indexes lie in the current folder
         seconds = time.perf_counter() - began
         print(json.dumps({"rows": rows, "seconds": seconds}, default=int), flush=True)
 

@@ -1,4 +1,4 @@
-"""Palimpzest on the movie questions. Runs in Palimpzest's own environment; one JSON line in, one out.
+"""Palimpzest on SemBench's movie and MMQA questions. Runs in Palimpzest's own environment; one JSON line in, one out.
 
 Its list of models is fixed, so the oracle stands in for one of them: OPENAI_API_BASE leads there.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -19,26 +20,38 @@ FILM = "ant_man_and_the_wasp_quantumania"
 POSITIVE = "the review is positive"
 RATING = "how much the reviewer liked the movie, from 1 (not at all) to 5 (very much)"
 PAIR = "the reviews {{left}} and {{right}} express {how}"
+DIRECTOR = "the director of the film described in text"
+CAST = "Lizzy Caplan plays in the film title, described in text"
+GENRES = {
+    "q3a": "a comedy",
+    "q3b": "science fiction",
+    "q3d": "a horror film",
+    "q3f": "a romantic comedy",
+    "q3g": "a biographical comedy",
+}
+PLACES = {"q6b": "Germany", "q6c": "Europe"}
 MODEL = pz.Model.GPT_4o_MINI
 SETTINGS: dict[str, dict[str, Any]] = {
-    "default": {},
+    "default": {"policy": pz.MaxQuality()},
     "recommended": {
+        "policy": pz.MaxQuality(),
         "execution_strategy": "parallel",
         "max_workers": 64,
         "allow_critic": False,
         "allow_mixtures": False,
     },
+    "mincost": {"policy": pz.MinCost()},
 }
 Rows = list[list[Any]]
 
 
 class Questions:
-    """The questions over the reviews, with one configuration."""
+    """The questions over the tables, with one configuration."""
 
-    def __init__(self, reviews: pd.DataFrame, setting: str) -> None:
-        self.reviews = reviews
+    def __init__(self, tables: dict[str, pd.DataFrame], setting: str) -> None:
+        self.tables, self.reviews = tables, tables["reviews"]
         self.config = pz.QueryProcessorConfig(
-            policy=pz.MaxQuality(), available_models=[MODEL], progress=False, verbose=False, **SETTINGS[setting]
+            available_models=[MODEL], progress=False, verbose=False, **SETTINGS[setting]
         )
 
     def of(self, movie: str | None) -> pd.DataFrame:
@@ -78,7 +91,38 @@ class Questions:
         found = self.mapped(movie, "score", float, RATING)
         return found.assign(score=pd.to_numeric(found.score, errors="coerce"))
 
+    def director(self) -> Rows:
+        (film,) = self.tables["ben_piazza"].query("Role == 'Bob Whitewood'").Title
+        texts = self.tables["ben_piazza_texts"]
+        held = texts[texts.title == film][["title", "text"]].reset_index(drop=True)
+        column = {"name": "director", "type": str, "desc": DIRECTOR}
+        plan = pz.MemoryDataset(id="texts", vals=held).sem_add_columns([column], depends_on=["text"])
+        return [[str(name)] for name in self.run(plan).director]
+
+    def of_genre(self, genre: str) -> Rows:
+        held = self.tables["lizzy_caplan_texts"][["title", "text"]]
+        cast = pz.MemoryDataset(id="films", vals=held).sem_filter(CAST, depends_on=["title", "text"])
+        found = self.run(cast.sem_filter(f"the film described in text is {genre}", depends_on=["text"]))
+        return [[title] for title in found.title.unique()] if len(found) else []
+
+    def flying_to(self, place: str) -> Rows:
+        table = self.tables["tampa_international_airport"]
+        known = table[table.Airport.isna() & table.Destinations.notna()][["Airlines", "Destinations"]].reset_index(
+            drop=True
+        )
+        plan = pz.MemoryDataset(id="airlines", vals=known)
+        found = self.run(plan.sem_filter(f"one of these places is in {place}", depends_on=["Destinations"]))
+        return [[airline] for airline in found.Airlines.unique()] if len(found) else []
+
     def answer(self, query: str) -> Rows:
+        scenario, _, name = query.partition("_")
+        if scenario == "movie":
+            return self.movie(name)
+        if name == "q1":
+            return self.director()
+        return self.of_genre(GENRES[name]) if name in GENRES else self.flying_to(PLACES[name])
+
+    def movie(self, query: str) -> Rows:
         film = len(self.of("taken_3"))
         asked: dict[str, Callable[[], Rows]] = {
             "q1": lambda: self.first(None),
@@ -101,12 +145,13 @@ class Questions:
 
 def main() -> None:
     start = json.loads(sys.stdin.readline())
-    reviews = pd.read_json(start["reviews"], lines=True)
+    tables = {name: pd.read_json(path, lines=True) for name, path in start["tables"].items()}
     for line in sys.stdin:
         task = json.loads(line)
+        os.environ["OPENAI_API_BASE"] = os.environ["OPENAI_BASE_URL"] = task["url"]
         began = time.perf_counter()
         with contextlib.redirect_stdout(sys.stderr):
-            rows = Questions(reviews, task["setting"]).answer(task["query"])
+            rows = Questions(tables, task["setting"]).answer(task["query"])
         print(json.dumps({"rows": rows, "seconds": time.perf_counter() - began}), flush=True)
 
 

@@ -1,6 +1,6 @@
-"""ThalamusDB on the movie questions. Runs in ThalamusDB's own environment; one JSON line in, one out.
+"""ThalamusDB on SemBench's movie and MMQA questions. Runs in ThalamusDB's own environment; one JSON line in, one out.
 
-Its language has NLfilter and NLjoin in WHERE and no value that a model reads, so Q9 and Q10 cannot be asked of it.
+Its language has NLfilter and NLjoin in WHERE and no value that a model reads, so movie Q9 and Q10 and MMQA Q1 cannot be asked of it.
 """
 
 from __future__ import annotations
@@ -27,39 +27,62 @@ PAIRS = (
     "WHERE a.movie = '{film}' AND b.movie = '{film}' AND a.id <> b.id AND {join}"
 )
 QUERIES = {
-    "q1": f"SELECT reviews.id FROM reviews WHERE {POSITIVE} LIMIT 5",
-    "q2": f"SELECT reviews.id FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE} LIMIT 5",
-    "q3": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
-    "q4": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
-    "q5": PAIRS.format(film=FILM, join=SAME) + " LIMIT 10",
-    "q6": PAIRS.format(film=FILM, join=OPPOSITE) + " LIMIT 10",
-    "q7": PAIRS.format(film=FILM, join=OPPOSITE),
-    "q8": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
+    "movie_q1": f"SELECT reviews.id FROM reviews WHERE {POSITIVE} LIMIT 5",
+    "movie_q2": f"SELECT reviews.id FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE} LIMIT 5",
+    "movie_q3": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
+    "movie_q4": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
+    "movie_q5": PAIRS.format(film=FILM, join=SAME) + " LIMIT 10",
+    "movie_q6": PAIRS.format(film=FILM, join=OPPOSITE) + " LIMIT 10",
+    "movie_q7": PAIRS.format(film=FILM, join=OPPOSITE),
+    "movie_q8": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
 }
-SETTINGS = {
+CAST = "NLfilter(lizzy_caplan_texts.text, 'Lizzy Caplan plays in the film title, described in text')"
+GENRES = {
+    "q3a": "a comedy",
+    "q3b": "science fiction",
+    "q3d": "a horror film",
+    "q3f": "a romantic comedy",
+    "q3g": "a biographical comedy",
+}
+PLACES = {"q6b": "Germany", "q6c": "Europe"}
+QUERIES |= {
+    f"mmqa_{name}": "SELECT lizzy_caplan_texts.title FROM lizzy_caplan_texts "
+    f"WHERE {CAST} AND NLfilter(lizzy_caplan_texts.text, 'the film described in text is {genre}')"
+    for name, genre in GENRES.items()
+}
+QUERIES |= {
+    f"mmqa_{name}": "SELECT tampa_international_airport.Airlines FROM tampa_international_airport WHERE "
+    "tampa_international_airport.Airport IS NULL AND "
+    f"NLfilter(tampa_international_airport.Destinations, 'one of these places is in {place}')"
+    for name, place in PLACES.items()
+}
+UNLIMITED = {"max_calls": 100_000, "max_tokens": 100_000_000, "max_seconds": 3600}  # limits that stop no query
+SETTINGS: dict[str, dict[str, float]] = {
     "default": {},
-    "recommended": {"max_calls": 100_000, "max_tokens": 100_000_000, "max_seconds": 3600},  # limits that stop no query
+    "recommended": {**UNLIMITED},
+    "bounded": {**UNLIMITED, "max_error": 0.1},  # it stops where its bounds of an aggregate are so near each other
 }
 
 
 def main() -> None:
     start = json.loads(sys.stdin.readline())
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "reviews.duckdb"
+        path = Path(folder) / "tables.duckdb"
         with duckdb.connect(str(path)) as con:
-            con.execute(f"CREATE TABLE reviews AS SELECT * FROM read_json_auto('{start['reviews']}')")
-        models = Path(folder) / "models.json"
-        kwargs = {"model": "openai/oracle", "api_base": start["url"], "api_key": "none", "temperature": 0}
-        one = {"modalities": ["text"], "priority": 10, "kwargs": {"filter": kwargs, "join": kwargs}}
-        models.write_text(json.dumps({"models": [one]}))
+            for name, file in start["tables"].items():
+                con.execute(f"CREATE TABLE {name} AS SELECT * FROM read_json_auto('{file}')")
         database = Database(str(path))
         for line in sys.stdin:
             task = json.loads(line)
+            models = Path(folder) / "models.json"
+            kwargs = {"model": "openai/oracle", "api_base": task["url"], "api_key": "none", "temperature": 0}
+            one = {"modalities": ["text"], "priority": 10, "kwargs": {"filter": kwargs, "join": kwargs}}
+            models.write_text(json.dumps({"models": [one]}))
             said = run(database, str(models), task["query"], SETTINGS[task["setting"]])
             print(json.dumps(said, default=str), flush=True)
 
 
-def run(database: Database, models: str, name: str, limits: dict[str, int]) -> dict[str, object]:
+def run(database: Database, models: str, name: str, limits: dict[str, float]) -> dict[str, object]:
     if name not in QUERIES:
         return {"problem": "the language has no value that a model reads"}
     began = time.perf_counter()
@@ -67,10 +90,10 @@ def run(database: Database, models: str, name: str, limits: dict[str, int]) -> d
         query = Query(database, QUERIES[name])
         frame, _ = ExecutionEngine(database, 20, models).run(query, Constraints(**limits))
         rows = [list(row) for row in frame.itertuples(index=False)]
-        if name in ("q4", "q8"):
+        if name in ("movie_q4", "movie_q8"):
             ((total,),) = database.execute2list("SELECT COUNT(*) FROM reviews WHERE movie = 'taken_3'")
             yes = float(rows[0][0])
-            rows = [[yes / total]] if name == "q4" else [["positive", yes], ["negative", total - yes]]
+            rows = [[yes / total]] if name == "movie_q4" else [["positive", yes], ["negative", total - yes]]
     return {"rows": rows, "seconds": time.perf_counter() - began}
 
 
