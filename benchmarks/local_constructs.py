@@ -101,6 +101,10 @@ def _lost(rows: Rows, truth: Truth) -> float:
     )
 
 
+def _not_lost(rows: Rows, truth: Truth) -> float:
+    return 1 - _lost(rows, truth)
+
+
 def _negative(rows: Rows, truth: Truth) -> float:
     said = {row[0] for row in rows}
     return _agree({i: i in said for i in truth["negative"]}, truth["negative"])
@@ -131,14 +135,29 @@ def _tried(rows: Rows, truth: Truth) -> float:
     return _agree({i: said["value"] for i, said in rows if said["error"] is None}, truth["hours"])
 
 
+def _near(said: Any, true: float) -> float:
+    return 1 / (1 + abs(float(said or 0) - true) / true)
+
+
 def _mean_hours(rows: Rows, truth: Truth) -> float:
-    true = float(np.mean(list(truth["hours"].values())))
-    return 1 / (1 + abs(float(rows[0][0] or 0) - true) / true)
+    return _near(rows[0][0], float(np.mean(list(truth["hours"].values()))))
+
+
+def _sum_hours(rows: Rows, truth: Truth) -> float:
+    return _near(rows[0][0], float(sum(truth["hours"].values())))
+
+
+def _most_hours(rows: Rows, truth: Truth) -> float:
+    return _near(rows[0][0], float(max(truth["hours"].values())))
+
+
+def _long_waits(rows: Rows, truth: Truth) -> float:
+    said = {row[0] for row in rows}
+    return _agree({i: i in said for i in truth["hours"]}, {i: hours > 3 for i, hours in truth["hours"].items()})
 
 
 def _count_lost(rows: Rows, truth: Truth) -> float:
-    true = float(sum(v == "lost_or_stolen_card" for v in truth["intent"].values()))
-    return 1 / (1 + abs(float(rows[0][0]) - true) / true)
+    return _near(rows[0][0], float(sum(v == "lost_or_stolen_card" for v in truth["intent"].values())))
 
 
 def _order(rows: Rows, truth: Truth) -> float:
@@ -189,7 +208,10 @@ PAIRED = (
     "(SELECT a.id AS a, b.id AS b, a.text AS one, b.text AS two FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM questions) a "
     "JOIN (SELECT *, row_number() OVER (ORDER BY id) AS n FROM questions) b ON (a.n % 2 = 1 AND b.n = a.n + 1) OR b.n = a.n + 3)"
 )
+WAIT = '"the number of hours of waiting or delay"::INTEGER'
 LOST = '"the customer\'s card was lost or stolen"'
+ABOUT = '"{q.text} is about {k.name}"'
+LOST_KIND = "k.name = 'a lost or stolen card'"
 CONSTRUCTS = (
     Construct("WHERE", f"SELECT id FROM questions WHERE {LOST}", "accuracy", _lost, 0.7),
     Construct("WHERE NOT … OR", f"SELECT id FROM questions WHERE NOT (NOT {LOST} OR id < 0)", "accuracy", _lost, 0.7),
@@ -198,15 +220,24 @@ CONSTRUCTS = (
               "1/(1+rel. error)", _count_lost, 0.5),
     Construct("CASE WHEN", f"SELECT id FROM (SELECT id, CASE WHEN {LOST} THEN 1 ELSE 0 END AS x FROM questions) WHERE x = 1",
               "accuracy", _lost, 0.7),
+    Construct("::BOOLEAN", f"SELECT id FROM (SELECT id, {LOST}::BOOLEAN AS x FROM questions) WHERE x", "accuracy", _lost, 0.7),
+    Construct("COUNT FILTER", f"SELECT COUNT(*) FILTER (WHERE {LOST}) FROM questions", "1/(1+rel. error)", _count_lost, 0.7),
+    Construct("IN (SELECT … WHERE)", f"SELECT id FROM questions WHERE id IN (SELECT id FROM questions WHERE {LOST})",
+              "accuracy", _lost, 0.7),
+    Construct("WITH … UNION ALL", f"WITH lost AS (SELECT id FROM questions WHERE {LOST}) SELECT id FROM lost UNION ALL "
+              "SELECT id FROM lost WHERE id < 0", "accuracy", _lost, 0.7),
     Construct("::ENUM", f'SELECT id, "what the question is about"::ENUM({LABELS}) FROM questions', "accuracy", _label, 0.7),
     Construct("IN (…)", f"SELECT id FROM questions WHERE \"what the question is about\" IN ('{INTENTS['lost_or_stolen_card']}')"
               f" AND \"what the question is about\" NOT IN ({OTHERS})", "accuracy", _lost, 0.7),
     Construct("IN (SELECT …)", 'SELECT id, "what the question is about" IN (SELECT name FROM kinds) FROM questions',
               "accuracy", _label, 0.7),
     Construct("SELECT text", 'SELECT id, "the name of the airline" FROM tweets', "accuracy", _airline, 0.7),
-    Construct("SELECT ::INTEGER", 'SELECT id, "the number of hours of waiting or delay"::INTEGER FROM waits', "accuracy", _hours, 0.7),
-    Construct("TRY", 'SELECT id, TRY "the number of hours of waiting or delay"::INTEGER FROM waits', "accuracy", _tried, 0.7),
-    Construct("AVG", 'SELECT AVG("the number of hours of waiting or delay"::INTEGER) FROM waits', "1/(1+rel. error)", _mean_hours, 0.7),
+    Construct("SELECT ::INTEGER", f"SELECT id, {WAIT} FROM waits", "accuracy", _hours, 0.7),
+    Construct("TRY", f"SELECT id, TRY {WAIT} FROM waits", "accuracy", _tried, 0.7),
+    Construct("AVG", f"SELECT AVG({WAIT}) FROM waits", "1/(1+rel. error)", _mean_hours, 0.7),
+    Construct("SUM", f"SELECT SUM({WAIT}) FROM waits", "1/(1+rel. error)", _sum_hours, 0.7),
+    Construct("MAX", f"SELECT MAX({WAIT}) FROM waits", "1/(1+rel. error)", _most_hours, 0.7),
+    Construct("a number > 3", f"SELECT id FROM waits WHERE {WAIT} > 3", "accuracy", _long_waits, 0.7),
     Construct("ORDER BY", 'SELECT id FROM tweets ORDER BY "how angry or disappointed the tweet is" DESC', "AUC of places", _order, 0.8),
     Construct("ORDER BY … LIMIT", 'SELECT id FROM tweets ORDER BY "how angry or disappointed the tweet is" DESC LIMIT 5',
               "negative", _top, 0.8),
@@ -218,8 +249,13 @@ CONSTRUCTS = (
     Construct("GROUP BY MANY", 'SELECT g, COUNT(*) AS n FROM questions GROUP BY "the subjects of the question" MANY AS g',
               "runs", _runs, 1.0),
     Construct("JOIN", f'SELECT a, b FROM {PAIRED} AS p WHERE "{{p.one}} and {{p.two}} ask about the same matter"', "accuracy", _pairs, 0.7),
-    Construct("EXISTS", "SELECT q.id FROM questions q WHERE EXISTS (SELECT 1 FROM kinds k WHERE k.name = 'a lost or stolen card' AND "
-              '"{q.text} is about {k.name}")', "accuracy", _lost, 0.7),
+    Construct("JOIN … ON", f"SELECT q.id FROM questions q JOIN kinds k ON {ABOUT} AND {LOST_KIND}", "accuracy", _lost, 0.7),
+    Construct("LEFT JOIN", f"SELECT q.id FROM questions q LEFT JOIN kinds k ON {LOST_KIND} AND {ABOUT} WHERE k.name IS NOT NULL",
+              "accuracy", _lost, 0.7),
+    Construct("NOT EXISTS", f"SELECT q.id FROM questions q WHERE NOT EXISTS (SELECT 1 FROM kinds k WHERE {LOST_KIND} AND {ABOUT})",
+              "accuracy", _not_lost, 0.7),
+    Construct("EXISTS", f"SELECT q.id FROM questions q WHERE EXISTS (SELECT 1 FROM kinds k WHERE {LOST_KIND} AND {ABOUT})",
+              "accuracy", _lost, 0.7),
     Construct("said of a group", 'SELECT g.intent, "what the customers want" USING (text) AS said FROM questions JOIN groups g USING (id) '
               "GROUP BY g.intent", "names the matter", _cited, 1.0),
     Construct("HAVING", 'SELECT g.intent FROM questions JOIN groups g USING (id) GROUP BY g.intent HAVING "the customers have lost a card, '

@@ -173,20 +173,21 @@ class Local:
                 if answer.value:
                     found.append(label)
             return Answer(found)
-        rule = "root ::= " + " | ".join(literal(option) for option in options)
+        shown = [choice.shown(question)[option] for option in options]
+        rule = "root ::= " + " | ".join(literal(line) for line in shown)
         one = {"grammar": rule, "logprobs": True, "top_logprobs": 40}
         reply = ask(make, max_tokens=1, **one)
         begun = _text(reply)
-        fitting = [option for option in options if begun and option.startswith(begun)]
+        fitting = [n for n, line in enumerate(shown) if begun and line.startswith(begun)]
         if len(fitting) != 1:
-            reply = ask(make, max_tokens=max(8, max(len(option) for option in options)), **one)
-            fitting = [option for option in options if option == _text(reply).strip()]
+            reply = ask(make, max_tokens=max(8, max(len(line) for line in shown)), **one)
+            fitting = [n for n, line in enumerate(shown) if line == _text(reply).strip()]
         if not fitting:
             return Answer(problem=Problem("wrong_type", "the reply is none of the labels", _text(reply)))
-        masses = label_masses(_top(reply), options, _tokens(reply))
+        masses = label_masses(_top(reply), shown, _tokens(reply))
         total = sum(masses)
         shares = tuple(mass / total for mass in masses) if total > 0 else None
-        return Answer(fitting[0], shares[options.index(fitting[0])] if shares else math.nan, shares)
+        return Answer(options[fitting[0]], shares[fitting[0]] if shares else math.nan, shares)
 
     def _score(self, ask: Callable[..., dict[str, Any]], question: Score) -> Answer:
         reply = ask(lambda r: score.alone(question, r), max_tokens=1, logprobs=True, top_logprobs=40)
