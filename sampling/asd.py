@@ -347,8 +347,8 @@ class AsdSampler(Draws):
         value, variance = float(moments.totals[0]), float(moments.covariance[0, 0])
         if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):
             size = int(inside.sum())
-            # within a group few cells say something of the spread
-            freedom = math.inf if domain is None else max(moments.freedom, len(seen) - 1)
+            # within a group few cells, and few rows, say something of the spread
+            freedom = math.inf if domain is None else min(moments.freedom, max(len(seen) - 1, 1))
             each = np.ones(len(seen))
             event = moments.event(float(size))
             return share_interval(
@@ -396,8 +396,11 @@ class AsdSampler(Draws):
             return self._early_ratio(y, x, inside, weights)
         moments = self._moments([(y, weights), (x, None)], inside, complete)
         top, bottom = float(moments.totals[0]), float(moments.totals[1])
+        # a mean of stored values lies among them
+        stored = weights is not None and is_binary(x)
+        least, most = _ends(weights[inside]) if stored and weights is not None else (-math.inf, math.inf)
         if bottom <= 0:
-            return math.nan, -math.inf, math.inf
+            return math.nan, least, most
         ratio = top / bottom
         c = moments.covariance
         within = inside[self.told]
@@ -413,7 +416,7 @@ class AsdSampler(Draws):
         by_cells, by_rows = moments_freedom(moments.freedom), float(max(counted_rows - 1, 1))
         freedom = max(by_cells, by_rows) if domain is None else min(by_cells, by_rows)
         low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom)
-        return ratio, low, high
+        return ratio, min(max(low, least), ratio), max(min(high, most), ratio)
 
     # before the first wave is complete: the rows told so far with their chances of being drawn
 
@@ -454,10 +457,14 @@ class AsdSampler(Draws):
     def _early_ratio(self, y: Floats, x: Floats, inside: Flags, weights: Floats | None) -> Three:
         stands = self._chances() * inside[self.told]
         bottom = float((stands * x).sum())
-        if bottom == 0:
-            return math.nan, -math.inf, math.inf
-        ratio = float((stands * y).sum()) / bottom
-        return ratio, -math.inf, math.inf
+        stored = weights is not None and is_binary(x)
+        least, most = _ends(weights[inside]) if stored and weights is not None else (-math.inf, math.inf)
+        return (float((stands * y).sum()) / bottom if bottom else math.nan), least, most
+
+
+def _ends(values: Floats) -> tuple[float, float]:
+    """The least and the greatest of some values; open where there are none."""
+    return (float(values.min()), float(values.max())) if len(values) else (-math.inf, math.inf)
 
 
 def moments_freedom(freedom: float) -> float:

@@ -114,7 +114,7 @@ def _case(case: Case, seeds: int, budget: int, confidence: float, method: str) -
             groups=case.groups,
         )
         for name, found, truth in statistics(case, told(sampler, case.truth)):
-            held.setdefault(name, []).append(_judged(found, truth))
+            held.setdefault(name, []).append(judged(found, truth))
     return [_row("coverage", case.name, name, outcomes, confidence) for name, outcomes in held.items()]
 
 
@@ -132,14 +132,14 @@ def groups(seeds: int, *, budget: int = 128, confidence: float = 0.95) -> list[R
             )
             told(sampler, classes.astype(np.float64))
             for g, found in enumerate(sampler.counts(len(names))):
-                outcomes[g].append(_judged(found, float(truth[g])))
+                outcomes[g].append(judged(found, float(truth[g])))
         for g in np.argsort(-truth):
             part = f"{names[g][:16]} {truth[g] / len(classes):.3f}"
             out.append(_row("groups", f"{data[:8]} {part}", "COUNT of a group", outcomes[g], confidence))
     return out
 
 
-def _judged(found: Estimate, truth: float) -> tuple[bool, float, float]:
+def judged(found: Estimate, truth: float) -> tuple[bool, float, float]:
     """Whether the interval holds the truth, its width and the error, both relative to the truth."""
     assert found.low is not None and found.high is not None
     slack = 1e-9 * max(1.0, abs(truth))

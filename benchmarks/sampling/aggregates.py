@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from uql.benchmarks.datasets.labelled import Predicate, labels, predicates
-from uql.benchmarks.sampling.worlds import CLUSTERINGS, features, samplers, strata, told, world
+from uql.benchmarks.sampling.worlds import CLUSTERINGS, World, features, samplers, strata, told, world
 from uql.sampling.base import Estimate
 from uql.sampling.groupby import GroupBySampler
 from uql.sampling.stratified import StratifiedSampler
@@ -23,8 +22,8 @@ EACH = {"abcd_acct": 0.60, "air_book": 0.60, "air_cancel": 0.60, "bk_cheque": 0.
 
 
 def rms(errors: Sequence[float]) -> float:
-    """Root mean square."""
-    return float(np.sqrt(np.mean(np.square(errors))))
+    """Root mean square, of those that are there."""
+    return float(np.sqrt(np.nanmean(np.square(errors))))
 
 
 def geometric(ratios: Sequence[float]) -> float:
@@ -54,33 +53,58 @@ class CountRow:
     width: float
 
 
+@dataclass(frozen=True, slots=True)
+class CountTrial:
+    """COUNT over one predicate with one seed: errors relative to the truth, and the ends of ASD's interval likewise."""
+
+    predicate: str
+    budget: int
+    seed: int
+    share: float
+    uqe: float
+    uniform: float
+    asd: float
+    low: float
+    high: float
+
+
+def count_trials(w: World, budget: int, seeds: Iterable[int]) -> Iterator[CountTrial]:
+    """A trial for every seed."""
+    total = float(w.truth.sum())
+    for seed in seeds:
+        errors = {}
+        low = high = np.nan
+        for name, sampler in samplers(w, budget, (seed,), ("asd", "uqe", "uniform")):
+            found = sampler.estimate()
+            errors[name] = (found.value or 0.0) / total - 1
+            if name == "asd" and found.low is not None and found.high is not None:
+                low, high = found.low / total - 1, found.high / total - 1
+        yield CountTrial(w.predicate.name, budget, seed, total / w.n, low=low, high=high, **errors)
+
+
+def count_row(trials: Sequence[CountTrial]) -> CountRow:
+    """What the trials of one predicate and budget come to."""
+    base, first = rms([t.uqe for t in trials]), trials[0]
+    return CountRow(
+        first.predicate,
+        first.budget,
+        len(trials),
+        first.share,
+        base,
+        rms([t.uniform for t in trials]) / base,
+        rms([t.asd for t in trials]) / base,
+        float(np.mean([t.asd for t in trials])),
+        float(np.mean([t.low <= 1e-9 and t.high >= -1e-9 for t in trials])),
+        float(np.mean([t.high - t.low for t in trials])),
+    )
+
+
 def count_rows(
     seeds: int, *, budget: int = 128, examples: bool = True, chosen: Sequence[Predicate] | None = None
 ) -> Iterator[CountRow]:
     """A row for each predicate, all of them where none are chosen."""
     for predicate in predicates() if chosen is None else chosen:
-        w = world(predicate, examples)
-        total = float(w.truth.sum())
-        errors, covered, widths = defaultdict(list), [], []
-        for name, sampler in samplers(w, budget, seeds, ("asd", "uqe", "uniform")):
-            found = sampler.estimate()
-            errors[name].append((found.value or 0.0) / total - 1)
-            if name == "asd" and found.low is not None and found.high is not None:
-                covered.append(holds(found, total))
-                widths.append((found.high - found.low) / total)
-        base = rms(errors["uqe"])
-        yield CountRow(
-            predicate.name,
-            budget,
-            seeds,
-            total / w.n,
-            base,
-            rms(errors["uniform"]) / base,
-            rms(errors["asd"]) / base,
-            float(np.mean(errors["asd"])),
-            float(np.mean(covered)),
-            float(np.mean(widths)),
-        )
+        yield count_row(list(count_trials(world(predicate, examples), budget, range(seeds))))
 
 
 def count_table(chosen: Sequence[Predicate], budget: int, seeds: int, examples: bool) -> None:
@@ -121,37 +145,60 @@ class SumRow:
     avg_open: float
 
 
+@dataclass(frozen=True, slots=True)
+class SumTrial:
+    """SUM and AVG of the texts' lengths over one predicate with one seed: relative errors, NaN where there is no AVG."""
+
+    predicate: str
+    budget: int
+    seed: int
+    asd_sum: float
+    asd_avg: float
+    uqe_sum: float
+    uqe_avg: float
+    held_sum: bool
+    held_avg: bool
+    open_avg: bool
+
+
+def sum_trials(w: World, budget: int, seeds: Iterable[int]) -> Iterator[SumTrial]:
+    """A trial for every seed."""
+    total = float((w.lengths * w.truth).sum())
+    mean = total / float(w.truth.sum())
+    for seed in seeds:
+        errors, held, opened = {}, {}, False
+        for name, sampler in samplers(w, budget, (seed,), ("asd", "uqe"), size=True):
+            y = w.lengths[sampler.told] * sampler.answers
+            added, average = sampler.total(y, weights=w.lengths), sampler.ratio(y, sampler.answers, weights=w.lengths)
+            errors[f"{name}_sum"] = (added.value or 0.0) / total - 1
+            errors[f"{name}_avg"] = float("nan") if average.value is None else average.value / mean - 1
+            if name == "asd":
+                held = {"held_sum": holds(added, total), "held_avg": holds(average, mean)}
+                opened = bool(average.low == -np.inf)
+        yield SumTrial(w.predicate.name, budget, seed, open_avg=opened, **errors, **held)
+
+
+def sum_row(trials: Sequence[SumTrial]) -> SumRow:
+    """What the trials of one predicate come to."""
+    return SumRow(
+        trials[0].predicate,
+        trials[0].budget,
+        len(trials),
+        rms([t.asd_sum for t in trials]) / rms([t.uqe_sum for t in trials]),
+        rms([t.asd_avg for t in trials]) / rms([t.uqe_avg for t in trials]),
+        float(np.mean([t.held_sum for t in trials])),
+        float(np.mean([t.held_avg for t in trials])),
+        float(np.mean([t.open_avg for t in trials])),
+    )
+
+
 def sum_rows(
     seeds: int, *, budget: int = 128, examples: bool = True, chosen: Sequence[Predicate] | None = None
 ) -> Iterator[SumRow]:
     """A row for each of the seven predicates of the target among those chosen; the column is the texts' lengths."""
     for predicate in predicates() if chosen is None else chosen:
-        if predicate.name not in SUMS:
-            continue
-        w = world(predicate, examples)
-        total = float((w.lengths * w.truth).sum())
-        mean = total / float(w.truth.sum())
-        errors, cover, opened = defaultdict(list), defaultdict(list), 0
-        for name, sampler in samplers(w, budget, seeds, ("asd", "uqe"), size=True):
-            y = w.lengths[sampler.told] * sampler.answers
-            added, average = sampler.total(y, weights=w.lengths), sampler.ratio(y, sampler.answers, weights=w.lengths)
-            errors[name, "sum"].append((added.value or 0.0) / total - 1)
-            if average.value is not None:
-                errors[name, "avg"].append(average.value / mean - 1)
-            if name == "asd":
-                cover["sum"].append(holds(added, total))
-                cover["avg"].append(holds(average, mean))
-                opened += average.low == -np.inf
-        yield SumRow(
-            predicate.name,
-            budget,
-            seeds,
-            rms(errors["asd", "sum"]) / rms(errors["uqe", "sum"]),
-            rms(errors["asd", "avg"]) / rms(errors["uqe", "avg"]),
-            float(np.mean(cover["sum"])),
-            float(np.mean(cover["avg"])),
-            opened / seeds,
-        )
+        if predicate.name in SUMS:
+            yield sum_row(list(sum_trials(world(predicate, examples), budget, range(seeds))))
 
 
 def sum_table(chosen: Sequence[Predicate], budget: int, seeds: int, examples: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -69,10 +69,10 @@ def told(sampler: AggregateSampler, truth: Floats) -> AggregateSampler:
 
 
 def samplers(
-    w: World, budget: int, seeds: int, methods: tuple[str, ...], size: bool = False
+    w: World, budget: int, seeds: Iterable[int], methods: tuple[str, ...], size: bool = False
 ) -> Iterator[tuple[str, AggregateSampler]]:
     """For every seed, each method's sampler at the end of its sample."""
-    for seed in range(seeds):
+    for seed in seeds:
         for name in methods:
             rng = np.random.default_rng(seed)
             made: AggregateSampler
