@@ -149,7 +149,7 @@ def _with_costs(block: Block, known: Known, terms: Terms) -> Block:
 
 
 def _weight(stage: Stage, known: Known, unit: Unit) -> float:
-    tokens = request_tokens(stage, known.chars.get(stage.shown, 0.0))
+    tokens = request_tokens(stage, known.chars.get(stage.shown, 0.0), known.prompt)
     return tokens * unit.input + answer_tokens(stage, known) * unit.output
 
 

@@ -25,7 +25,8 @@ from uql.compiler.virtual import Kind, VirtualColumn
 CHARS_PER_TOKEN = 4.0
 MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
-SHARED_TOKENS = 100  # of a request for several rows, without the rows and the questions
+FENCED_TOKENS = 100  # the same to a model elsewhere, which is told what is data and in which form to answer
+SHARED_TOKENS = 60  # more in a request for several rows
 ROW_TOKENS, ROW_ANSWER_TOKENS = (
     12,
     4,
@@ -205,6 +206,7 @@ class Known:
     copies: Mapping[Reads, float] = field(default_factory=dict)  # rows that show these columns alike, on the average
     output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
     alone: frozenset[Column] = frozenset()  # columns whose rows share no request: media, long texts
+    prompt: float = PROMPT_TOKENS  # tokens of a request to this model, without the row and the questions
     guided: bool = False  # a search has features of the rows to learn from
     pair_rows: float | None = None  # distinct rows of both sides of pairs
     budget: int | None = (
@@ -338,7 +340,7 @@ def block_quote(block: Block, known: Known) -> Quote:
     tokens_in, tokens_out, shared = NOTHING, NOTHING, NOTHING
     for stage, count in calls.by_stage.items():
         shared += count.times(1 - 1 / stage.rows)
-        tokens_in += count.times(request_tokens(stage, known.chars.get(stage.shown, 0.0)))
+        tokens_in += count.times(request_tokens(stage, known.chars.get(stage.shown, 0.0), known.prompt))
         tokens_out += count.times(answer_tokens(stage, known))
     mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
     tokens_in += calls.taxonomies.times(PROMPT_TOKENS + TAXONOMY_ROWS * mean)
@@ -350,12 +352,12 @@ def block_quote(block: Block, known: Known) -> Quote:
     return Quote(calls.total, tokens_in, tokens_out, every=calls.total, shared=shared)
 
 
-def request_tokens(stage: Stage, chars: float) -> float:
-    """Input tokens of one row of a stage."""
+def request_tokens(stage: Stage, chars: float, prompt: float = PROMPT_TOKENS) -> float:
+    """Input tokens of one row of a stage. `prompt`: of a request, without the row and the questions."""
     asked = sum(len(c.text) + sum(map(len, c.labels)) for c in (*stage.columns, *stage.riders)) / CHARS_PER_TOKEN
     if stage.rows > 1:
-        return (SHARED_TOKENS + asked) / stage.rows + ROW_TOKENS + chars / CHARS_PER_TOKEN
-    return PROMPT_TOKENS + asked + chars / CHARS_PER_TOKEN
+        return (prompt + SHARED_TOKENS + asked) / stage.rows + ROW_TOKENS + chars / CHARS_PER_TOKEN
+    return prompt + asked + chars / CHARS_PER_TOKEN
 
 
 def answer_tokens(stage: Stage, known: Known) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.cost import Unit
+from uql.compiler.cost import PROMPT_TOKENS, Unit
 from uql.compiler.formula import Formula, Masks
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column, Expr
@@ -110,6 +110,7 @@ class Context:
     cascade: Cascade | None = None  # a small and a large model for conditions
     unit: Unit = field(default_factory=Unit)  # what a token costs, by which plans are compared
     rows_at_once: int = 1  # that a request to this model may hold
+    prompt: float = PROMPT_TOKENS  # tokens of a request to it, without the row and the questions
     features: RowFeatures | None = None  # None: samples and searches go without
     draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
 

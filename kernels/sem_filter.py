@@ -64,7 +64,7 @@ async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relatio
         for turn in turns:
             wanted = _open(formula, stages[turn], masks)
             if by_row is not None:
-                wanted &= by_row[:, step] == turn
+                wanted = np.logical_and(wanted, by_row[:, step] == turn)
             if wanted.any():
                 await relation.ask(stages[turn], rids[wanted], ctx)
                 _read(formula, masks, rids, relation, ctx)
@@ -80,7 +80,7 @@ def _learns(stages: tuple[Stage, ...], ctx: Context) -> bool:
 def _open(formula: Formula, stage: Stage, masks: Masks) -> NDArray[np.bool_]:
     """(n,) the rows whose fate still depends on what this stage asks."""
     own = [j for j, leaf in enumerate(formula.leaves) if any(c in stage.columns for c in leaf.columns)]
-    still: NDArray[np.bool_] = formula.relevant(masks)[own].any(axis=0)
+    still: NDArray[np.bool_] = np.logical_or.reduce(formula.relevant(masks)[own], axis=0)
     return still
 
 

@@ -479,7 +479,7 @@ class Connection:
         from uql.kernels.base import Context
         from uql.kernels.duck import Duck
         from uql.llm.gate import Gate
-        from uql.pricing import cascade_of, rows_of, unit_of
+        from uql.pricing import cascade_of, prompt_of, rows_of, unit_of
         from uql.statistics import Statistics
 
         self._emit(PlanEvent(calls, settings.max_cost))
@@ -518,6 +518,7 @@ class Connection:
                 memory=memory,
                 unit=unit,
                 rows_at_once=rows_at_once,
+                prompt=prompt_of(self._model, settings),
                 on_estimate=self._estimated,
                 features=self._vectors.of(settings, self._database()) if semantic else None,
                 draws=gate.draws,

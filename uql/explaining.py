@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from uql.compiler.bound import BoundItem, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.choice import Alternative, choose
-from uql.compiler.cost import Known, Pace, Quote, Range, Unit, calls_of, quote, rows_out
+from uql.compiler.cost import PROMPT_TOKENS, Known, Pace, Quote, Range, Unit, calls_of, quote, rows_out
 from uql.compiler.explain import Explained, explained
 from uql.compiler.formula import Masks, conjunction, conjuncts
 from uql.compiler.fusions import apart
@@ -58,6 +58,7 @@ class Knowledge:
     pace: Pace = field(default_factory=Pace)
     budget: int | None = None
     rows_at_once: int = 1  # that a request to the model may hold
+    prompt: float = PROMPT_TOKENS  # of a request to the model, without the row and the questions
     models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
     _found: dict[int, tuple[Block, Known]] = field(
@@ -95,6 +96,7 @@ class Knowledge:
             pair_rows=self._pair_rows(block),
             budget=self.budget,
             alone=alone(fields),
+            prompt=self.prompt,
         )
 
     def _guided(self, block: Block, rows: Range) -> bool:

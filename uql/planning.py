@@ -99,6 +99,7 @@ def known_of(block: Block, written: Block, relation: Relation, ctx: Context) -> 
         output=ctx.memory.output_tokens() if ctx.memory is not None else {},
         budget=ctx.calls_left,
         alone=alone(relation.fields),
+        prompt=ctx.prompt,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from uql.compiler.cost import Pace, Range, Unit
+from uql.compiler.cost import FENCED_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
 from uql.llm.prices import own_price, price_of
 from uql.llm.providers.base import Price
 
@@ -52,6 +52,12 @@ def small_share(settings: Settings, given: Mapping[str, Provider]) -> float:
     if small is None or large is None or not large.input:
         return 0.0
     return unit_of(small).input / unit_of(large).input if small.input else 0.0
+
+
+def prompt_of(model: Provider | None, settings: Settings) -> int:
+    """Tokens of a request to this model, without the row and the questions."""
+    local = model.is_local if model is not None else (settings.model or "").partition(":")[0] in ("local", "oracle")
+    return PROMPT_TOKENS if local or not (model or settings.model) else FENCED_TOKENS
 
 
 def rows_of(model: Provider | None, settings: Settings) -> int:

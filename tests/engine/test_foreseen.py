@@ -1,0 +1,109 @@
+"""Orders row by row where embeddings tell which answers are likely, and the price of a search that learns."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+
+import numpy as np
+import pytest
+from row_model import RowModel
+
+import uql
+from uql.compiler.formula import FALSE, OPEN, TRUE
+from uql.kernels import foreseen
+from uql.kernels.foreseen import Foreseen
+from uql.llm.providers.base import Answer, Capabilities, Limits
+from uql.llm.questions import Predicate
+
+SUBJECTS = ("goal match striker league keeper", "vote party minister law parliament", "chip software phone browser")
+ROWS = 900
+OR = 'SELECT id FROM news WHERE "it is about 0" OR "it is about 1" OR "it is about 2" ORDER BY id'
+
+
+def coin(text: str) -> float:
+    return int.from_bytes(blake2b(text.encode(), digest_size=4).digest(), "big") / 2**32
+
+
+class Reader(RowModel):
+    """Says yes to the subject of a row; with `blind`, what it says has nothing to do with the text."""
+
+    limits, capabilities = Limits(concurrency=64), Capabilities(probabilities=True)
+
+    def __init__(self, blind: bool = False):
+        self.blind = blind
+
+    def _one(self, question, row):
+        if not isinstance(question, Predicate):
+            return Answer({"yes": [], "no": []})
+        text, n = row.cells[0].value, question.text[-1]
+        yes = coin(question.text + text) < 0.3 if self.blind else any(w in text for w in SUBJECTS[int(n)].split())
+        return Answer(yes, float(yes))
+
+
+def news(blind: bool, disabled: str = "", ledger: str = ":memory:") -> uql.Connection:
+    con = uql.connect(model=Reader(blind), ledger=ledger, disabled_rules=",".join(["predicates_together", disabled]))
+    rng = np.random.default_rng(0)
+    others = [f"w{i}" for i in range(60)]
+    rows = []
+    for i in range(ROWS):
+        subject = rng.choice([*SUBJECTS, ""]).split()
+        words = [*rng.choice(others, 8).tolist(), *(rng.choice(subject, 4).tolist() if subject else [])]
+        rows.append((i, " ".join(rng.permutation(words).tolist())))
+    con.sql("SELECT * FROM (VALUES " + ", ".join(f"({i}, '{t}')" for i, t in rows) + ") v(id, text)").create("news")
+    con.uql('SELECT COUNT(*) FROM news WHERE "it is about 9" WITH (budget = 40, examples = off)' if blind else
+            'SELECT COUNT(*) FROM news WHERE "a story about 2" WITH (budget = 40, examples = off)').fetchall()  # fmt: skip
+    return con
+
+
+def calls(blind: bool, disabled: str = "") -> tuple[int, list[tuple]]:
+    with news(blind, disabled) as con:
+        result = con.uql(f"{OR} WITH (budget = 'all')")
+        rows = result.fetchall()
+        return result.cost.calls, rows
+
+
+def test_rows_are_asked_first_what_their_embeddings_make_likely() -> None:
+    by_rows, found = calls(False)
+    by_one, wanted = calls(False, "order_by_embeddings")
+    assert found == wanted
+    assert by_rows < 0.9 * by_one
+
+
+def test_nothing_is_lost_where_embeddings_tell_nothing() -> None:
+    by_rows, found = calls(True)
+    by_one, wanted = calls(True, "order_by_embeddings")
+    assert found == wanted
+    assert by_rows <= 1.01 * by_one
+
+
+def test_what_the_ledger_knows_decides_rows_whatever_the_order_now(tmp_path) -> None:
+    with news(False, ledger=str(tmp_path / "ledger.sqlite")) as con:
+        first = con.uql(f"{OR} WITH (budget = 'all')")
+        rows = first.fetchall()
+        again = con.uql(f"{OR} WITH (budget = 'all')")
+        assert again.fetchall() == rows and again.cost.calls == 0
+
+
+def test_weights_follow_the_tilt_and_what_is_known() -> None:
+    combinations = np.array([[False, False], [True, False], [False, True], [True, True]])
+    tilt = np.array([[2.0, 0.0], [0.0, 0.0]], dtype=np.float32)
+    made = Foreseen(10, tilt, combinations, np.full(4, 0.25))
+    masks = np.array([[OPEN, TRUE], [OPEN, FALSE]], dtype=np.uint8)
+    weights = foreseen._weights(made, np.array([0, 1]), masks)
+    assert weights[0, 1] / weights[0, 0] == pytest.approx(np.exp(2.0))
+    assert weights[1].tolist() == [0.0, 0.25, 0.0, 0.0]
+
+
+def test_a_search_that_learns_is_priced_below_chance_and_near_what_it_asks() -> None:
+    """One row in four is about the subject; 40 of them are wanted: chance would ask 160."""
+    query = 'SELECT id FROM news WHERE "it is about 1" LIMIT 40'
+    with news(False) as con:
+        shown = con.uql(f"EXPLAIN SAMPLE 32 (FORMAT json) {query} WITH (examples = off)").fetchall()
+    price = json.loads("\n".join(row[0] for row in shown))["price"]["calls"]
+    with news(False) as con:
+        result = con.uql(f"{query} WITH (examples = off)")
+        assert len(result.fetchall()) == 40
+        made = result.cost.calls
+    assert price["expected"] < 110
+    assert price["low"] <= made <= price["high"] or abs(price["expected"] - made) <= 0.25 * made

@@ -1,0 +1,91 @@
+"""Rows that share requests, from a query to its cost: the same rows, as many calls, fewer requests and tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+import uql
+from uql.benchmarks.optimizer.hashed import Hashed
+from uql.compiler.cost import Pace, Range
+
+QUERY = 'SELECT id, "the name" USING (text) AS n FROM t WHERE "it is rare" USING (text)'
+GROUPS = 'SELECT g, COUNT(*) AS n FROM t GROUP BY "the topic" USING (text) AS g ORDER BY g'
+
+
+class Elsewhere(Hashed):
+    is_local = False
+
+
+def connected(text: str = "a few words", rows: int = 200, **settings) -> uql.Connection:
+    con = uql.connect(model=Elsewhere({"rare": 0.1}), budget="all", **{"ledger": ":memory:", **settings})
+    con.sql(f"SELECT i AS id, 'Note ' || i || ': {text}' AS text FROM range({rows}) r(i)").create("t")
+    return con
+
+
+@pytest.mark.parametrize("query", [QUERY, GROUPS])
+def test_the_answer_is_the_same_with_fewer_requests_and_tokens(query: str, tmp_path) -> None:
+    ledger = str(tmp_path / "ledger.sqlite")
+    with connected() as alone, connected(rows_per_request=8, ledger=ledger) as shared:
+        one, eight = alone.uql(query), shared.uql(query)
+        assert one.fetchall() == eight.fetchall()
+        assert eight.cost.calls == one.cost.calls
+        assert eight.cost.requests < 0.25 * one.cost.requests
+        assert eight.cost.input_tokens < 0.7 * one.cost.input_tokens
+        events = shared.uql("SELECT COUNT(*), SUM(requests) FROM uql_calls() WHERE kind = 'call'").fetchall()
+        assert events == [(eight.cost.calls, eight.cost.requests)]
+
+
+def test_by_default_each_row_has_its_request() -> None:
+    with connected() as con:
+        result = con.uql(QUERY)
+        result.fetchall()
+        assert result.cost.requests == result.cost.calls
+
+
+def test_explain_says_how_many_rows_share_a_request_and_what_one_a_row_would_cost() -> None:
+    with connected(rows_per_request=8) as con:
+        shown = con.uql(QUERY).explain()
+        assert "8 rows a request" in shown and " requests\n" in shown
+        assert "rows_per_request = 8" in shown.partition("Alternatives:")[2]
+        predicted = con.uql(QUERY).quote()
+        result = con.uql(QUERY)
+        result.fetchall()
+        assert predicted.requests.low <= result.cost.requests <= predicted.requests.high
+
+
+def test_where_the_engine_chooses_short_rows_share_requests_and_long_ones_do_not() -> None:
+    with connected(rows_per_request="auto") as short, connected("many words " * 60, rows_per_request="auto") as long:
+        assert "8 rows a request" in short.uql(GROUPS).explain().partition("Alternatives:")[0]
+        shown = long.uql(GROUPS).explain()
+        assert "rows a request" not in shown.partition("Alternatives:")[0]
+        assert "less than the 20% for which rows share requests" in shown
+
+
+def test_the_setting_can_be_switched_off_as_a_rule_and_is_checked() -> None:
+    with connected(rows_per_request=8, disabled_rules="rows_together") as con:
+        assert "rows a request" not in con.uql(QUERY).explain()
+        with pytest.raises(uql.errors.ConfigError, match="whole number from 1"):
+            con.uql(f"{QUERY} WITH (rows_per_request = 0)")
+
+
+def test_a_text_with_a_hole_is_asked_of_each_row_alone() -> None:
+    with connected(rows_per_request=8) as con:
+        result = con.uql('SELECT id FROM t WHERE "note {id} is rare" USING (text)')
+        result.fetchall()
+        assert result.cost.requests == result.cost.calls == 200
+
+
+def test_why_finds_the_answer_of_a_row_that_shared_its_request() -> None:
+    with connected(rows_per_request=8) as con:
+        result = con.uql(QUERY)
+        result.fetchall()
+        evidence = result.why(0).evidence[0]
+        assert evidence.ledger_id and evidence.value is True and "row=1" in evidence.prompt
+
+
+def test_seconds_count_requests_and_what_each_further_row_takes() -> None:
+    alone = Pace(1, Range.exactly(1.0)).seconds(Range.exactly(80), Range.exactly(0))
+    shared = Pace(1, Range.exactly(1.0)).seconds(Range.exactly(10), Range.exactly(0), Range.exactly(80))
+    assert alone.expected == 80 and 10 < shared.expected < 40
+    limited = Pace(100, Range.exactly(0.1), requests_per_minute=60)
+    assert limited.seconds(Range.exactly(10), Range.exactly(0), Range.exactly(80)).expected == 10
