@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from uql.benchmarks.nl import ehrxqa, handwritten, report, routing, systems
+from uql.benchmarks.nl import ehrxqa, fixed, handwritten, report, routing, systems
 from uql.benchmarks.nl.suites import SUITES
 
 WHAT = ("plans", "ehrxqa", "routing", "ask", "report")
@@ -36,6 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--system", action="append", choices=systems.SYSTEMS, help="several times for several; dag by default"
     )
     parser.add_argument("--limit", type=int, help="questions a suite at most, evenly spread")
+    parser.add_argument("--fixed", action="store_true", help="only the 40 fixed questions (fixed.py)")
     parser.add_argument("--router", type=Path, help="of `uql router train`, for stat_router and ml_router")
     parser.add_argument("--rows", type=Path, default=Path("nl-rows.jsonl"), help="where the rows of ask are kept")
     given = parser.parse_args(arguments)
@@ -81,7 +82,7 @@ def _ask(given: argparse.Namespace, shared: Path) -> int:
         from uql.nl.routers import load_router
 
         router = load_router(given.router)
-    for suite in given.suites or list(SUITES):
+    for suite in given.suites or (list(fixed.CHECKED) if given.fixed else list(SUITES)):
         for system in given.system or ["dag"]:
             why = systems.reason(suite, system, given.model)
             if not why and system in systems.ROUTERS and router is None:
@@ -96,11 +97,15 @@ def _ask(given: argparse.Namespace, shared: Path) -> int:
                 system=system,
                 model=given.model,
                 limit=given.limit,
+                only=fixed.questions(suite) if given.fixed else (),
                 router=router,
                 done=known,
                 tell=_told(given.rows),
             )
-    print(report.tables(systems.read(given.rows), given.model))
+    rows = systems.read(given.rows)
+    if given.fixed:
+        print(report.planning(rows))
+    print(report.tables(rows, given.model))
     return 0
 
 

@@ -62,21 +62,21 @@ def run(suite: str, shared: Path, *, only: Collection[str] | None = None) -> lis
     wanted = [fixture for fixture in plans.read(suite) if only is None or fixture.id in only]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        open_worlds: dict[bool, uql.Connection] = {}
+        open_worlds: dict[str, uql.Connection] = {}
         for fixture in wanted:
-            few = suite == "rotowire" and "m2ex" in fixture.id
-            if few not in open_worlds:
-                open_worlds[few] = _connection(suite, shared, Path(folder), few)
-            rows.append(_row(fixture, open_worlds[few], known[fixture.id], *judged[fixture.id]))
+            place = worlds.place_of(suite, fixture.id)
+            if place not in open_worlds:
+                open_worlds[place] = _connection(suite, shared, Path(folder), place)
+            rows.append(_row(fixture, open_worlds[place], known[fixture.id], *judged[fixture.id]))
         for con in open_worlds.values():
             con.close()
     return rows
 
 
-def _connection(suite: str, shared: Path, folder: Path, few: bool) -> uql.Connection:
-    work = folder / ("few" if few else "all")
+def _connection(suite: str, shared: Path, folder: Path, place: str) -> uql.Connection:
+    work = folder / place
     work.mkdir()
-    world = worlds.rotowire(shared, work, few=True) if few else worlds.WORLDS[suite](shared, work)
+    world = worlds.world(suite, place, shared, work)
     con = uql.connect(model=f"oracle:{world.oracle}", ledger=":memory:", budget="all")
     world.fill(con)
     return con

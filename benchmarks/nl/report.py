@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from statistics import mean, median
 
+from uql.benchmarks.nl import fixed
 from uql.benchmarks.nl.metrics import KINDS
 from uql.benchmarks.nl.suites import SUITES
 from uql.benchmarks.nl.systems import ABLATIONS, BASELINES, MODES, ROUTERS, Row, by_system, reason
@@ -71,6 +72,21 @@ def _effort(held: Sequence[Row]) -> tuple[str, str, str]:
         f"{mean(r.attempts for r in held):.2f}",
         f"{median(r.seconds for r in held):.1f}",
     )
+
+
+def planning(rows: Sequence[Row]) -> str:
+    """Valid plans and right answers on the fixed questions: those the planner was made on, and those it was not."""
+    lines = ["The 40 fixed questions: valid plans before any data call, right answers"]
+    lines.append(_line("system", "questions", ("n", "valid plan", "right", "tries", "median s")))
+    for system, held in by_system(rows):
+        own = [r for r in held if r.question in fixed.questions(r.suite)]
+        for name, developed in (("read while it was made", True), ("not read before", False)):
+            part = [r for r in own if fixed.is_developed(r.suite, r.question) is developed]
+            if part:
+                cells = (_share(_mean(r.valid for r in part)), _share(_mean(r.right for r in part)))
+                effort = (f"{mean(r.tries for r in part):.2f}", f"{median(r.seconds for r in part):.1f}")
+                lines.append(_line(system, name, (str(len(part)), *cells, *effort)))
+    return "\n".join(lines)
 
 
 def meta_engine_6(rows: Sequence[Row], model: str | None) -> str:

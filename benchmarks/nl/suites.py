@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import uql
 from uql.benchmarks.nl import ehrxqa, metrics, plans, worlds
+from uql.benchmarks.nl.reader import ABOUT, Reader
 from uql.benchmarks.nl.references import Reference, equal, key_of, references, within_labels
 from uql.nl.measures import coverage, exact, hit, token_f1
 
@@ -98,7 +99,6 @@ def _known(name: str) -> Callable[[Path], list[Asked]]:
         for r in known:
             if r.id not in needed or judged[r.id][1] == "no label":
                 continue
-            place = "few" if name == "rotowire" and "m2ex" in r.id else "all"
             found.append(
                 Asked(
                     r.id,
@@ -107,7 +107,7 @@ def _known(name: str) -> Callable[[Path], list[Asked]]:
                     r.output,
                     judged[r.id][0],
                     str(r.kind),
-                    place,
+                    worlds.place_of(name, r.id),
                     needed[r.id],
                     r.workflow,
                 )
@@ -119,8 +119,9 @@ def _known(name: str) -> Callable[[Path], list[Asked]]:
 
 def _with_reader(name: str) -> Callable[[str, Path, Path, Model], Connection]:
     def connection(place: str, shared: Path, work: Path, model: Model) -> Connection:
-        made = worlds.rotowire(shared, work, few=True) if place == "few" else worlds.WORLDS[name](shared, work)
-        con = uql.connect(model=f"oracle:{made.oracle}", ledger=":memory:", budget="all")
+        made = worlds.world(name, place, shared, work)
+        reader = Reader(made.oracle, ABOUT[name])
+        con = uql.connect(model=reader, ledger=":memory:", budget="all")
         made.fill(con)
         return con
 

@@ -43,6 +43,7 @@ class Row:
         tries: at a plan; attempts: operators and adapters tried; replans.
         steps, calls, tokens, seconds, usd: what it took.
         said: the answer, or why there is none.
+        plan: its statements.
     """
 
     suite: str
@@ -70,6 +71,7 @@ class Row:
     seconds: float
     usd: float | None
     said: str
+    plan: str = ""
 
 
 def reason(suite: str, system: str, model: str | Provider | None) -> str:
@@ -195,6 +197,9 @@ def _row(suite: str, asked: Asked, system: str, model: str, answer: Answer, tabl
         round(answer.seconds, 3),
         cost.usd,
         (answer.text or answer.cannot)[:200],
+        "; ".join(node.body for node in answer.plan.plan.nodes if node.body)[:1500]
+        if answer.plan.plan is not None
+        else "",
     )
 
 

@@ -222,6 +222,15 @@ def artwork(shared: Path, work: Path) -> World:
     return World("artwork", {"paintings": paintings}, oracle, comments)
 
 
+def artwork_full(shared: Path, work: Path) -> World:
+    """All 7,912 paintings without their images, for questions over their dates, movements and genres."""
+    seen = artwork(shared, work)
+    with duckdb.connect() as con:
+        paintings = table_of(con, f"SELECT * FROM '{shared}/artwork/paintings_full.parquet'")
+    comments = {name: words for name, words in seen.comments.items() if name != "paintings.image"}
+    return World("artwork-full", {"paintings": paintings}, seen.oracle, comments)
+
+
 def stand_in(name: str) -> bytes:
     """A PNG of 8 × 8 pixels whose colours are a hash of a name: one for each name, the same on every machine."""
     colours = hashlib.shake_256(name.encode()).digest(8 * 8 * 3)
@@ -238,3 +247,17 @@ WORLDS: dict[str, Callable[[Path, Path], World]] = {
     "countries_flags": countries_flags,
     "artwork": artwork,
 }
+
+
+def place_of(suite: str, question: str) -> str:
+    """Which tables of a suite a question is asked of: "all", "few" (the games of M²EX) or "full" (all paintings)."""
+    if suite == "rotowire" and "m2ex" in question:
+        return "few"
+    return "full" if question.startswith("artfull-") else "all"
+
+
+def world(suite: str, place: str, shared: Path, work: Path) -> World:
+    """The tables of a place of a suite."""
+    if place == "few":
+        return rotowire(shared, work, few=True)
+    return artwork_full(shared, work) if place == "full" else WORLDS[suite](shared, work)

@@ -197,11 +197,13 @@ def findings_text(findings: Sequence[Finding], hidden: frozenset[str]) -> str:
             sure = "" if output.sub.confidence is None else f" (confidence {output.sub.confidence:.2f})"
             lines.append(f"   answer: {output.sub.text}{sure}")
         elif output.table is not None:
-            rows = preview(output.table, rows=SHOWN_ROWS, hidden=hidden)
+            rows = preview(output.table, rows=SHOWN_ROWS, hidden=hidden | output.hidden)
             lines.append(
                 f"   {output.table.num_rows} rows: {json.dumps(rows, default=str, ensure_ascii=False)[:FINDING_CHARS]}"
             )
             lines += [f"   {said}" for said in intervals(output)]
+        elif output.hidden:
+            lines.append("   value: private, and not shown")
         else:
             lines.append(f"   value: {json.dumps(output.value, default=str, ensure_ascii=False)[:FINDING_CHARS]}")
         parts.append("\n".join(lines))

@@ -240,7 +240,9 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             matches += [(f.name, _cut(v)) for v in found][:NAMED]
             if len(rows) < SAMPLED:
                 inside = {w for v in values for w in _WORD.findall(v.lower())}
-                said[f.name] = tuple(w for w in _WORD.findall(question) if len(w) > 2 and w.lower() in inside)
+                said[f.name] = tuple(
+                    w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in _STOP and w.lower() in inside
+                )
         elif f.type == "VARCHAR[]":
             items = sorted({item.strip() for v in values for item in v.strip("[]").split(",")})
             matches += [(f.name, _cut(v)) for v in items if _named(v, question)][:NAMED]

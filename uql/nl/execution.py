@@ -45,6 +45,11 @@ class Output:
     fields: tuple[Field, ...] = ()
 
     @property
+    def hidden(self) -> frozenset[str]:
+        """Lower-case names of the columns that no model may see."""
+        return frozenset(f.name.lower() for f in self.fields if f.private)
+
+    @property
     def rows(self) -> int | None:
         return None if self.table is None else int(self.table.num_rows)
 

@@ -154,7 +154,7 @@ class Interleaved:
         for name in step.inputs:
             output = self.executor.outputs.get(name)
             if output is not None and output.table is not None:
-                rows = preview(output.table, rows=OBSERVED, hidden=self.hidden)
+                rows = preview(output.table, rows=OBSERVED, hidden=self.hidden | output.hidden)
                 lines.append(f"{name}: {json.dumps(rows, default=str, ensure_ascii=False)}")
         return "\n".join(lines) or "none"
 

@@ -31,6 +31,8 @@ _HAVING = re.compile(r"\b(more|less|fewer|at least|at most|over|under)\b.*\d")
 _MEASURED = re.compile(
     r"\b(highest|lowest|most|least|largest|smallest|fewest|maximum|minimum|average|mean|total)\s+(number|percentage|percent|amount|count|share)\b"
 )
+_COUNTED = re.compile(r"\b(most|fewest|least|number|many|more|less|fewer)\b")
+_ADDED = re.compile(r"\b(total|sum|average|mean|altogether)\b")
 _ROW = re.compile(r"\b(who|which|whose)\b|\bof the \w+ (that|with|who|which|whose)\b")
 _PARTS = ("year", "month", "century", "decade")
 SUPERLATIVES = frozenset(
@@ -48,7 +50,7 @@ class Narrow:
     """What a query may be.
 
     Attributes:
-        group: "must", "may", or "no": only to count, and then the first of them or those above a number.
+        group: "must", "may", "count" (only to count, and then the first of them or those above a number), or "no".
         keys: of a group at most.
         high, low: the greatest, the least of numbers may be asked for.
         late, early: of dates.
@@ -56,6 +58,9 @@ class Narrow:
         parts: of dates that may be named.
         ask: "must", "number": a number is read; "may".
         plot: a plot ends it.
+        added: sums or averages are asked for; best: the greatest or the least are; timed: by date or age.
+        values: "named": only values that the question names; "all".
+        which: it asks for rows: who, which.
         row: it asks which row has the greatest or least of what is read.
         numbers: it has one, that a condition may compare with.
     """
@@ -71,6 +76,11 @@ class Narrow:
     parts: tuple[str, ...] = _PARTS
     ask: str = "may"
     plot: bool = False
+    added: bool = True
+    best: bool = True
+    timed: bool = False
+    values: str = "all"
+    which: bool = False
     row: bool = False
     numbers: bool = True
 
@@ -103,6 +113,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     if unknown and reads:
         ask = "number" if _MEASURED.search(low) else "must"
     group = "must" if _GROUP.search(low) else "may" if plot or _GROUPS.search(low) or _HAVING.search(low) else "no"
+    group = "count" if group == "no" and ask == "may" and _COUNTED.search(low) else group
     dated = re.search(r"\b\d{4}\b", low) is not None
     parts = tuple(
         part
@@ -122,7 +133,12 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         parts,
         ask,
         plot,
-        ask == "number" and group == "no" and high != least and _ROW.search(low) is not None,
+        _ADDED.search(low) is not None,
+        superlative,
+        (early or late) and not (high or least),
+        "all" if unknown and not reads else "named",
+        _ROW.search(low) is not None,
+        ask == "number" and group not in ("must", "may") and high != least and _ROW.search(low) is not None,
         re.search(r"\d", question) is not None,
     )
 

@@ -168,41 +168,40 @@ def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
         asked = f'"ask(" {text} ")"'
         value = f'"ask_number(" {text} ")"'
     agg = rules.add(f"agg{n}", _any(_figures(plain, value, narrow, col)))
-    cond = rules.add(f"cond{n}", _any(_conditions(rules, path, asked, value, dated, narrow)))
+    conditions = (
+        _any(_conditions(rules, path, asked, value, dated, narrow)) or f'{_literal(plain[0].name)} " IS NOT NULL"'
+    )
+    cond = rules.add(f"cond{n}", conditions)
     where = rules.add(f"where{n}", f'"\\nWHERE " {cond} (" AND " {cond}){{0,3}}')
-    bodies = [_rows(path, plain, key, narrow), f'"\\nSELECT " {agg} (", " {agg}){{0,2}}', *_groups(agg, key, narrow)]
-    if narrow.group == "must":
-        bodies = bodies[2:]
+    bodies = _groups(agg, key, narrow)
+    if narrow.group != "must":
+        whole = (
+            [] if narrow.which and narrow.best and narrow.group == "no" else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
+        )
+        bodies = [_rows(plain, key, narrow), *whole, *bodies]
     free = f"{_literal('FROM ' + path.source)} {where}? ({_any(bodies)})"
     if narrow.ask == "may":
-        return rules.add(
-            f"way{n}", _with_asks(free, path, asked, value, key, plain, narrow, where) if path.reads else free
-        )
-    read = rules.add(
-        f"read{n}",
-        _any(
-            f'"{name}(" {value} ")"'
-            for name in (*narrow.aggregates(), *(("avg", "sum") if narrow.high and narrow.low else ()))
-        ),
-    )
+        return rules.add(f"way{n}", _with_asks(free, path, asked, value, key, narrow, where) if path.reads else free)
+    names = [*(narrow.aggregates() if narrow.best else ()), *(("avg", "sum") if narrow.added else ())]
+    read = rules.add(f"read{n}", _any(f'"{name}(" {value} ")"' for name in names or AGGREGATES[1:]))
     sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
     item = f'{value} " AS answer"' if narrow.ask == "number" else f'({asked} | {value}) " AS answer"'
     first = f'"\\nORDER BY answer" ({sort}) limit'
     rows = f'"\\nSELECT " ({key} ", "){{{int(narrow.row)},3}} {item} ' + (first if narrow.row else f"({first}?)?")
-    grouped = _groups(read, key, narrow) if narrow.group != "no" else []
-    whole = [] if narrow.row else [f'"\\nSELECT " {read}']
+    grouped = _groups(read, key, narrow) if narrow.group in ("must", "may") and names else []
+    whole = [] if narrow.row or not names else [f'"\\nSELECT " {read}']
     reading = grouped if narrow.group == "must" else [rows, *whole, *grouped]
     source = _literal("FROM " + path.source)
     if narrow.ask == "number":
-        plainly = rules.add(f"plainly{n}", _any(_conditions(rules, path, "", "", dated, narrow)))
-        return rules.add(f"way{n}", f'{source} ("\\nWHERE " {plainly} (" AND " {plainly}){{0,2}})? ({_any(reading)})')
+        held = _any(_conditions(rules, path, "", "", dated, narrow))
+        plainly = f'("\\nWHERE " ({held}) (" AND " ({held})){{0,2}})? ' if held else ""
+        return rules.add(f"way{n}", f"{source} {plainly}({_any(reading)})") if reading else ""
     told = f'"\\nWHERE " ({cond} " AND "){{0,2}} {asked} (" AND " {cond}){{0,2}}'
-    return rules.add(f"way{n}", f"{source} ({told} ({_any(bodies)}) | {where}? ({_any(reading)}))")
+    read_too = f" | {where}? ({_any(reading)})" if reading else ""
+    return rules.add(f"way{n}", f"{source} ({told} ({_any(bodies)}){read_too})")
 
 
-def _with_asks(
-    free: str, path: Path, asked: str, value: str, key: str, plain: Sequence[Column], narrow: Narrow, where: str
-) -> str:
+def _with_asks(free: str, path: Path, asked: str, value: str, key: str, narrow: Narrow, where: str) -> str:
     """Queries that may read, or not."""
     if narrow.group == "must":
         return free
@@ -212,14 +211,16 @@ def _with_asks(
     return f'{free} | {source} {where}? "\\nSELECT " ({key} ", "){{0,3}} {item} ("\\nORDER BY answer" ({sort}) limit?)?'
 
 
-def _rows(path: Path, plain: Sequence[Column], key: str, narrow: Narrow) -> str:
-    """SELECT of columns, sorted in the directions that the question leaves open."""
+def _rows(plain: Sequence[Column], key: str, narrow: Narrow) -> str:
+    """SELECT of columns, sorted in the directions that the question leaves open; where it asks for the first, no row without a sort."""
     sorts = [
         f"{_literal(c.name)} ({_any(_literal(way) for way in _ways(narrow, c.name, number=c.is_number, dated=_is_dated(c)))})"
-        for c in plain
+        for c in _compared(plain, narrow)
         if not c.is_boolean and not c.is_list
     ]
-    order = f'("\\nORDER BY " ({_any(sorts)}) limit?)?' if sorts else ""
+    first = f'"\\nORDER BY " ({_any(sorts)}) limit'
+    sorted_ = first if narrow.best and narrow.group == "no" else f"({first}?)?"
+    order = sorted_ if sorts else ""
     return f'"\\nSELECT " "DISTINCT "? {key} (", " {key}){{0,3}} {order}'
 
 
@@ -231,6 +232,8 @@ def _groups(agg: str, key: str, narrow: Narrow) -> list[str]:
     having = f'"\\nHAVING " {agg} cmp number'
     order = f'"\\nORDER BY " ({agg} ({sort}) | {key} (" DESC" | " ASC")) limit?'
     if narrow.group == "no":
+        return []
+    if narrow.group == "count":
         count = '"count(*)"'
         return [
             f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nORDER BY " {count} ({sort}) limit',
@@ -243,14 +246,23 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str) -> I
     """count, sum, avg, min and max of what they make sense of."""
     yield f'"count(*)" | "count(DISTINCT " {col} ")"'
     added = [_literal(c.name) for c in plain if c.is_number and not _is_key(c)]
-    if added or value:
+    if narrow.added and (added or value):
         yield f'("sum(" | "avg(") ({_any([*added, *([value] if value else [])])}) ")"'
-    for c in plain:
+    for c in _compared(plain, narrow):
         if (c.is_number and not _is_key(c)) or c.dated:
             names = narrow.aggregates(dated=_is_dated(c), aged=_is_age(c))
             yield f"({_any(_literal(name + '(') for name in names)}) {_literal(c.name + ')')}"
-    if value:
+    if value and narrow.best and not narrow.timed:
         yield f'({_any(_literal(name + "(") for name in narrow.aggregates())}) {value} ")"'
+
+
+def _compared(plain: Sequence[Column], narrow: Narrow) -> list[Column]:
+    """The columns by which rows may be sorted: of dates or ages where the oldest are asked for, of numbers where the greatest."""
+    times = [c for c in plain if _is_dated(c) or _is_age(c)]
+    if narrow.timed and times:
+        return times
+    numbers = [c for c in plain if c.is_number and not _is_key(c)]
+    return numbers if narrow.best and not narrow.timed and numbers else list(plain)
 
 
 def _ways(narrow: Narrow, name: str, *, number: bool = False, dated: bool = False) -> list[str]:
@@ -301,16 +313,16 @@ def _conditions(
         elif c.field.type.startswith(_TIME) and narrow.numbers:
             yield f"{name} cmp day"
         elif c.is_text:
-            yield from _texts(rules, c, name)
+            yield from _texts(rules, c, name, narrow)
 
 
-def _texts(rules: _Rules, c: Column, name: str) -> Iterator[str]:
+def _texts(rules: _Rules, c: Column, name: str, narrow: Narrow) -> Iterator[str]:
     """Conditions on a column of words: its values where they are few, else what stands in the question and in a value."""
-    values = [v for v in c.values if _safe(v)]
+    values = [v for v in (c.values if narrow.values == "all" else c.matches) if _safe(v)]
     if c.parted and values:
         yield f'{name} " LIKE " {rules.shared(_any(_literal(f"{chr(39)}%{v}%{chr(39)}") for v in values))}'
         return
-    if values:
+    if values and c.values:
         yield f'{name} (" = " | " <> ") {rules.shared(_any(_literal(f"{chr(39)}{v}{chr(39)}") for v in values))}'
         return
     known = [_literal(f"'{v}'") for v in c.matches if _safe(v)]
@@ -318,7 +330,7 @@ def _texts(rules: _Rules, c: Column, name: str) -> Iterator[str]:
         yield f'{name} " = " ({_any(known)})'
     if c.words is None:
         yield f'{name} (" = " free | " LIKE " part)'
-    elif c.words and not known:
+    elif c.words and not known and not c.values:
         word = rules.shared(_any(map(_literal, dict.fromkeys(c.words))))
         yield f'{name} " LIKE \'%" {word} (" " {word}){{0,3}} "%\'"'
 

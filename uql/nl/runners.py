@@ -12,6 +12,7 @@ from uql.errors import QuestionError, UQLError
 from uql.nl.context import AskContext
 from uql.nl.dag import Node, NodeKind
 from uql.nl.execution import Output, fields_of
+from uql.nl.lineage import marked
 from uql.schema import Field
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ async def run_node(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -
             tables = [*ctx.sources, *node.inputs]
             outcome = await ctx.uql(node.body, tables=tables, to=node.name)
             table = ctx.table(node.name)
-            return Output(table, outcome=outcome, fields=fields_of(table, _known(node, outputs, ctx)))
+            return Output(table, outcome=outcome, fields=_fields(node, table, outputs, ctx))
         case NodeKind.SQL:
             table = await ctx.sql(node.body, tables=[*ctx.sources, *node.inputs], to=node.name)
-            return Output(table, fields=fields_of(table, _known(node, outputs, ctx)))
+            return Output(table, fields=_fields(node, table, outputs, ctx))
         case NodeKind.PYTHON:
             return await _python(node, outputs, ctx)
         case NodeKind.PLOT:
@@ -51,9 +52,21 @@ async def _python(node: Node, outputs: Mapping[str, Output], ctx: AskContext) ->
         given[name] = ctx.table(name) if made is None or made.table is not None else made.value
     done = await asyncio.to_thread(run_python, node.body, given)
     if done.table is None:
-        return Output(value=done.value)
+        private = any(f.private for name in node.inputs if name in outputs for f in outputs[name].fields)
+        return Output(value=done.value, fields=(Field("value", "JSON", private=True),) if private else ())
     ctx.put(node.name, done.table)
-    return Output(done.table, done.value, fields=fields_of(done.table, {}))
+    return Output(done.table, done.value, fields=_fields(node, done.table, outputs, ctx))
+
+
+def _fields(node: Node, table: pa.Table, outputs: Mapping[str, Output], ctx: AskContext) -> tuple[Field, ...]:
+    """The columns of a node's rows: what holds images or private values says so."""
+    read = [f for name in node.inputs if name in outputs for f in outputs[name].fields]
+    if node.kind is NodeKind.UQL or node.kind is NodeKind.SQL:
+        low = node.body.lower()
+        read += [f for source in ctx.sources.values() if source.name.lower() in low for f in source.fields]
+    made = marked(node, fields_of(table, _known(node, outputs, ctx)), read)
+    ctx.workspace.hide(node.name, [f.name for f in made if f.private])
+    return made
 
 
 def _known(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> dict[str, Field]:

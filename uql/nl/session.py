@@ -125,6 +125,22 @@ class Session:
         answer.seconds = time.monotonic() - began
         return answer
 
+    async def judge(self, question: str, said: str, reference: str) -> float:
+        """Semantic Hit of an answer, the model being the judge where the words do not settle it; one call at most.
+
+        Where the model gives no usable reply, or the budget is spent, the words alone judge.
+        """
+        from uql.nl.measures import semantic_hit
+
+        run = Run(uuid.uuid4().hex[:12], self._settings.seed, f"judge: {question}")
+        async with Gate.open(self._settings, run=run, model=self._model, calls=1) as gate:
+            gate.subscribe(self._emit)
+            with Workspace(self._read, {}, self._settings) as workspace:
+                try:
+                    return await semantic_hit(AskContext(question, {}, gate, workspace), question, said, reference)
+                except (BudgetError, QuestionError):
+                    return await semantic_hit(None, question, said, reference)
+
     def _options(self, options: Mapping[str, Any]) -> tuple[Options, Settings]:
         known = [f.name for f in fields(Options)]
         for name in options:

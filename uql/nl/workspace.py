@@ -163,6 +163,12 @@ class Workspace:
             raise DataError(f"{name} has {table.num_rows:,} rows; at most {MOST_ROWS:,} are kept", code="UQL505")
         self._create(name, table)
 
+    def hide(self, name: str, columns: Collection[str]) -> None:
+        """Says of columns of a kept result that they are private, so that no model is shown them."""
+        with self._using:
+            for column in columns:
+                self._duck.execute(f"COMMENT ON COLUMN {_quote(name)}.{_quote(column)} IS 'private'")
+
     def drop(self, names: Collection[str]) -> None:
         """Forgets results of nodes."""
         for name in names:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from uql.errors import DataError
 from uql.nl.dag import Node, NodeKind, Operator, Plan
-from uql.nl.measures import coverage, hit, semantic_hit, token_f1
+from uql.nl.measures import coverage, hit, token_f1
 from uql.nl.routers.traces import MODALITIES, Trace, modality_of
 
 if TYPE_CHECKING:
@@ -105,8 +104,19 @@ def _traces(con: Connection, one: Training, adapters: Mapping[str, Adapter]) -> 
             token_f1(said, one.answer) if said else 0.0,
             hit(said, one.answer) if said else 0.0,
             coverage(said, one.answer) if said else 0.0,
-            asyncio.run(semantic_hit(None, one.subquery, said, one.answer)),
+            _judged(con, one, said),
             answer.cost.calls,
             answer.seconds,
             said,
         )
+
+
+def _judged(con: Connection, one: Training, said: str) -> float:
+    """Semantic Hit; the connection's model is the judge, where the words do not settle it."""
+    from uql.nl.session import Session
+    from uql.running import finished
+
+    if not said:
+        return 0.0
+    session = Session(con, con._settings, con._model, con._emit)
+    return finished(session.judge(one.subquery, said, one.answer))

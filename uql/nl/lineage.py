@@ -1,0 +1,127 @@
+"""Which columns of a result hold what a private column held, whatever a query calls them.
+
+A result column is private where its expression, or that of a sub-query it comes from, names a private column; a count of one is not. What
+cannot be followed is taken for private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from uql.compiler.parser import parse
+from uql.compiler.syntax import Call, Name, Quoted, Select, SelectItem, Star
+from uql.compiler.syntax import Node as Tree
+from uql.errors import UQLError
+from uql.nl.dag import Node, NodeKind
+from uql.nl.guard import below
+from uql.schema import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def marked(node: Node, fields: Sequence[Field], read: Sequence[Field]) -> tuple[Field, ...]:
+    """The columns of a node's result, those that hold private values marked so.
+
+    Args:
+        read: columns of all that the node may read.
+    """
+    private = {f.name.lower() for f in read if f.private}
+    if not private:
+        return tuple(fields)
+    held = _private_names(node, [f.name for f in fields], private)
+    return tuple(replace(f, private=True) if f.name.lower() in held else f for f in fields)
+
+
+def _private_names(node: Node, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
+    """The lower-case names of the result's columns that are private."""
+    every = frozenset(name.lower() for name in columns)
+    if node.kind is NodeKind.UQL:
+        try:
+            tree = parse(node.body)
+        except UQLError:
+            return every
+        return _of_uql(tree, columns, private)
+    if node.kind is NodeKind.SQL:
+        try:
+            statement = sqlglot.parse_one(node.body, read="duckdb")
+        except SqlglotError:
+            return every
+        return _of_sql(statement, columns, private)
+    return every
+
+
+# -------------------------------------------------------------------------------------------------------------------- UQL
+def _of_uql(tree: Tree, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
+    known = {name.lower() for name in private}
+    selects = [node for node in _all(tree) if isinstance(node, Select)]
+    size = -1
+    while len(known) != size:
+        size = len(known)
+        for select in selects:
+            known |= {item.alias.lower() for item in select.items if item.alias and _names_uql(item.expr, known)}
+    top = tree if isinstance(tree, Select) else None
+    items = top.items if top is not None and not any(isinstance(i.expr, Star) for i in top.items) else ()
+    found = {name.lower() for name in columns if name.lower() in known}
+    if len(items) <= len(columns):
+        found |= {columns[i].lower() for i, item in enumerate(items) if _names_uql(item.expr, known)}
+        found -= {columns[i].lower() for i, item in enumerate(items) if _is_clean(item, known)}
+    return frozenset(found)
+
+
+def _is_clean(item: SelectItem, known: Collection[str]) -> bool:
+    """A public value under a private column's name: only where the item is a plain count."""
+    return isinstance(item.expr, Call) and item.expr.name.lower() == "count" and not _names_uql(item.expr, known)
+
+
+def _names_uql(tree: Tree, known: Collection[str]) -> bool:
+    if isinstance(tree, Call) and tree.name.lower() == "count" and tree.over is None:
+        return False
+    if isinstance(tree, Name):
+        return tree.parts[-1].lower() in known
+    if isinstance(tree, Star):
+        return True
+    if isinstance(tree, Quoted):
+        return any(
+            "{" + name + "}" in tree.text.lower() or "." + name + "}" in tree.text.lower() for name in known
+        ) or (not tree.forced and tree.text.lower() in known)
+    return any(_names_uql(part, known) for part in below(tree))
+
+
+def _all(tree: Tree) -> Iterator[Tree]:
+    yield tree
+    for part in below(tree):
+        yield from _all(part)
+
+
+# -------------------------------------------------------------------------------------------------------------------- SQL
+def _of_sql(statement: exp.Expression, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
+    known = {name.lower() for name in private}
+    size = -1
+    while len(known) != size:
+        size = len(known)
+        for select in statement.find_all(exp.Select):
+            known |= {
+                item.alias.lower()
+                for item in select.expressions
+                if isinstance(item, exp.Alias) and _names_sql(item.this, known)
+            }
+    items = statement.expressions if isinstance(statement, exp.Select) else []
+    found = {name.lower() for name in columns if name.lower() in known}
+    if len(items) == len(columns) and not any(item.is_star for item in items):
+        found |= {columns[i].lower() for i, item in enumerate(items) if _names_sql(item, known)}
+    return frozenset(found)
+
+
+def _names_sql(item: exp.Expression, known: Collection[str]) -> bool:
+    if isinstance(item, exp.Count):
+        return False
+    if isinstance(item, exp.Column):
+        return item.name.lower() in known
+    return any(_names_sql(part, known) for part in item.iter_expressions())
