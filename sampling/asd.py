@@ -272,14 +272,14 @@ class AsdSampler(Draws):
         """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it."""
         if weights is not None:
             truth = (np.where(weights[self.told] != 0, y, self.answers) != 0).astype(np.float64)
-            fits = self._fitted(truth, "share", complete)
-            ps = [fit.predict(self.features) for fit in fits]
+            ps = surrogate.predictions(self._fitted(truth, "share", complete), self.features)
             return [(weights * p, weights**2 * p * (1 - p)) for p in ps]
         if is_binary(y):
-            ps = [fit.predict(self.features) for fit in self._fitted(y, "share", complete)]
+            ps = surrogate.predictions(self._fitted(y, "share", complete), self.features)
             return [(p, p * (1 - p)) for p in ps]
         fits = self._fitted(y, "number", complete)
-        return [(fit.predict(self.features), np.full(self.n_rows, fit.noise)) for fit in fits]
+        means = surrogate.predictions(fits, self.features)
+        return [(mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True)]
 
     def _moments(self, variables: list[tuple[Floats, Floats | None]], inside: Flags, complete: list[int]) -> Moments:
         """Totals over the rows `inside` (N,) of one variable, or of two with x the second; each is (y, weights)."""
