@@ -165,6 +165,15 @@ class World:
 
     def kinds(self, grouping: Grouping) -> list[str]:
         """(N,) the labels' kind of each row."""
+        if grouping.name not in self._groups:
+            self._groups[grouping.name] = self._kinds(grouping)
+        return self._groups[grouping.name]
+
+    @cached_property
+    def _groups(self) -> dict[str, list[str]]:
+        return {}
+
+    def _kinds(self, grouping: Grouping) -> list[str]:
         with duckdb.connect() as con:
             con.sql(f"SELECT * FROM '{self.labels}'").create("labels")
             held = dict(con.execute(grouping.truth_sql).fetchall())
