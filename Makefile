@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
-.PHONY: help install model test test-all test-oldest check demo lint types generated startup bench-offline clean
+.PHONY: help install model test test-all test-oldest check demo lint types generated startup bench-offline bench-long clean
 
 help:
 	@echo 'make demo      fetch a local model and ask real questions of real text'
@@ -15,6 +15,7 @@ help:
 	@echo 'make test-oldest  a part of the tests on the oldest DuckDB that is supported'
 	@echo 'make check     what CI runs: test, demo, test-oldest'
 	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes docs/benchmarks.md'
+	@echo 'make bench-long  all of the benchmarks with labels as the model; writes docs/benchmarks-long.md'
 	@echo 'make clean     remove what the build made; .venv and the model stay'
 
 install: $(STAMP)
@@ -73,6 +74,10 @@ startup: $(STAMP)
 # Needs the labelled data: $UQL_DATA, default ../shared/data.
 bench-offline: $(STAMP)
 	$(BIN)/python -m uql.benchmarks.offline
+
+# 200 seeds, 1,000 trials: about a day; it goes on where it was stopped.
+bench-long: $(STAMP)
+	$(BIN)/python -m uql.benchmarks.long
 
 check:
 	.ci/run

@@ -13,27 +13,30 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from uql.benchmarks.peers.environments import RESULTS as PEERS_RESULTS
 from uql.benchmarks.runner import report
-from uql.benchmarks.runner.records import Record, read
+from uql.benchmarks.runner.records import read
 
 QUESTIONS = (
     "imdb,abcd_account_access,abcd_flow,airdialogue_book,airdialogue_cancel,airdialogue_outcome,clevr_few_objects"
 )
+SEEDS = 5
 STEPS = (  # suite, arguments; every one with labels as the model
-    ("uqe", ("--models", "labels", "--rows", "1500", "--seeds", "5", "--queries", QUESTIONS)),
+    ("uqe", ("--models", "labels", "--rows", "1500", "--seeds", str(SEEDS), "--queries", QUESTIONS, "--jobs", "2")),
     ("sembench", ("--models", "labels,labels-10", "--seeds", "1")),
-    ("speed", ("--reduced",)),
+    ("speed", ("--reduced",)),  # alone: the other processor is for the system
     ("optimizer", ("--reduced",)),
-    ("sampling", ("--reduced",)),
+    ("sampling", ("--reduced", "--jobs", "2")),
 )
+LONG = "benchmarks-long.md"
 PREFACE = """`make bench-offline` made this page. It is the short form: tables of at most 1,500 rows and few seeds, with labels as the \
 model, so it shows what the engine does with right (or partly wrong) answers and says nothing of any real model. {seeds} seeds tell \
-apart errors that differ by a factor of two, not by a tenth: ratios of errors need 200 (`uql bench run uqe`), coverage of intervals 1,000 \
-(`uql bench run guarantees`). Seconds are those of a machine that may have had other work. How each number is made stands in the README \
-of its suite's folder in `benchmarks/`; `uql bench run SUITE` is the long form.
+apart errors that differ by a factor of two, not by a tenth; ratios of errors need 200, coverage of intervals and guarantees 1,000: \
+those are in [the long form]({long}). Seconds are those of a machine that may have had other work. How each number is made stands in \
+the README of its suite's folder in `benchmarks/`.
 
 {took}"""
 
@@ -45,35 +48,53 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     shutil.rmtree(given.results, ignore_errors=True)
     given.results.mkdir(parents=True)
-    began, files = time.monotonic(), []
+    began, files, times = time.monotonic(), [], []
     for suite, words in STEPS:
-        file = given.results / f"{suite}.jsonl"
-        work = ("--work", str(given.results / "work"))
-        command = [sys.executable, "-m", "uql.cli", "bench", "run", suite, "--offline", "-o", str(file), *work, *words]
-        done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "2"})
-        if done.returncode:
-            return done.returncode
+        file, step = given.results / f"{suite}.jsonl", time.monotonic()
+        code = run(suite, words, file, given.results / "work")
+        if code:
+            return code
+        times.append(f"{suite} {time.monotonic() - step:.0f} s")
         files.append(file)
     minutes = (time.monotonic() - began) / 60
     used = os.times()
     busy = (used.children_user + used.children_system) / 60
-    took = f"The run took {minutes:.1f} minutes, with {busy:.1f} minutes of processor time."
+    took = f"The run took {minutes:.1f} minutes on {os.cpu_count()} processors ({', '.join(times)}), {busy:.1f} of a processor."
     given.page.write_text(page(files, took), encoding="utf-8")
     print(f"{minutes:.1f} minutes: {given.page}", file=sys.stderr)
     return 0
 
 
-def page(files: list[Path], took: str) -> str:
+def run(suite: str, words: Sequence[str], file: Path, work: Path) -> int:
+    """One suite in a process of its own; its exit code."""
+    command = [
+        sys.executable,
+        "-m",
+        "uql.cli",
+        "bench",
+        "run",
+        suite,
+        "--offline",
+        "-o",
+        str(file),
+        "--work",
+        str(work),
+    ]
+    return subprocess.run([*command, *words]).returncode
+
+
+def page(files: Sequence[Path], took: str) -> str:
     """The page of some results files, with the kept results of other engines behind them."""
-    records: list[Record] = read(files)
-    seeds = max(r.seed for r in records) + 1
-    text = report.markdown(records, "Benchmarks")
+    text = report.markdown(read(files), "Benchmarks")
     head, _, body = text.partition("\n\n")
-    parts = [head, PREFACE.format(seeds=seeds, took=took), body.rstrip("\n")]
+    parts = [head, PREFACE.format(seeds=SEEDS, long=LONG, took=took), body.rstrip("\n")]
     if PEERS_RESULTS.exists():
-        kept = read(PEERS_RESULTS)
-        parts.append("\n\n".join(report.suite_sections(kept)))
+        parts.append(KEPT)
+        parts.append("\n\n".join(report.suite_sections(read(PEERS_RESULTS))))
     return "\n\n".join(parts) + "\n"
+
+
+KEPT = "What follows is kept from `uql bench run peers` (benchmarks/peers/results.jsonl); all above is from one run."
 
 
 if __name__ == "__main__":

@@ -1,0 +1,68 @@
+"""The long form: `make bench-long` runs it, going on where an earlier run stopped, and writes docs/benchmarks-long.md.
+
+    python -m uql.benchmarks.long [--results build/bench-long] [--page docs/benchmarks-long.md] [--only-page]
+
+200 seeds of every system with each label table, 1,000 trials of each guarantee, stages to a million rows: about a day on two
+processors. With --only-page nothing is run: the page says of each table how many seeds it has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+from uql.benchmarks.offline import run
+from uql.benchmarks.runner import report
+from uql.benchmarks.runner.records import read
+
+STEPS = (
+    ("uqe", ("--models", "labels", "--jobs", "2")),
+    ("uqe", ("--models", "labels-5,labels-10", "--jobs", "2")),
+    ("speed", ()),
+)
+TRIALS = "trials.jsonl"  # of uql.benchmarks.sampling.long
+PREFACE = """`make bench-long` made this page; [the short form](benchmarks.md) is re-made in ten minutes. The model is a label \
+table that is right (`labels`) or errs on 5 or 10 % of the rows: nothing here says how well a real model judges. Every table says how \
+many seeds its cells have: below 200 it is a first look. How each number is made stands in the README of its suite's folder in \
+`benchmarks/`."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=Path("build/bench-long"))
+    parser.add_argument("--page", type=Path, default=Path("docs/benchmarks-long.md"))
+    parser.add_argument("--only-page", action="store_true")
+    given = parser.parse_args(arguments)
+    given.results.mkdir(parents=True, exist_ok=True)
+    if not given.only_page:
+        for suite, words in STEPS:
+            code = run(suite, (*words, "--resume"), given.results / f"{suite}.jsonl", given.results / "work")
+            if code:
+                return code
+        trials = [sys.executable, "-m", "uql.benchmarks.sampling.long", "--out", str(given.results / TRIALS)]
+        code = subprocess.run([*trials, "--seeds", "1000", "--jobs", "2"]).returncode
+        if code:
+            return code
+    given.page.write_text(page(given.results), encoding="utf-8")
+    return 0
+
+
+def page(results: Path) -> str:
+    """The page of what a folder of results holds."""
+    files = [
+        file for suite in dict.fromkeys(suite for suite, _ in STEPS) if (file := results / f"{suite}.jsonl").exists()
+    ]
+    text = report.markdown(read(files), "Benchmarks, the long form")
+    head, _, body = text.partition("\n\n")
+    parts = [head, PREFACE, body.rstrip("\n")]
+    if (results / TRIALS).exists():
+        command = [sys.executable, "-m", "uql.benchmarks.sampling.long", "--out", str(results / TRIALS), "--page"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        parts.append(f"## Samples and guarantees, trial by trial\n\n{said.strip()}")
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
