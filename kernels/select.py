@@ -310,6 +310,7 @@ def retrieval(
         limit=limit,
         known=as_known(known),
         has_examples=guided.has_examples,
+        explore=ctx.settings.explore or 0.0,
     )
 
 

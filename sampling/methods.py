@@ -59,6 +59,7 @@ class MakeRetrieval(Protocol):
     Args:
         limit: stop when so many matching rows are known.
         has_examples: whether the prior comes from example rows.
+        explore: of 'uqe': the chance that a row is a random one.
     """
 
     def __call__(
@@ -72,6 +73,7 @@ class MakeRetrieval(Protocol):
         limit: int | None = None,
         known: Known | None = None,
         has_examples: bool = False,
+        explore: float = 0.0,
     ) -> RetrievalSampler: ...
 
 
@@ -113,6 +115,7 @@ class Hunt:
     limit: int | None = None
     known: Known | None = None
     has_examples: bool = False
+    explore: float = 0.0
 
     @property
     def matrix(self) -> Matrix:
@@ -177,7 +180,7 @@ def _learned(h: Hunt) -> RetrievalSampler:
 def _uqe_search(h: Hunt) -> RetrievalSampler:
     from uql.sampling.uqe import UqeSearch
 
-    return UqeSearch(h.n_rows, h.budget, features=h.matrix, **h.common)
+    return UqeSearch(h.n_rows, h.budget, features=h.matrix, epsilon=h.explore, **h.common)
 
 
 def _random_search(h: Hunt) -> RetrievalSampler:

@@ -15,7 +15,7 @@ import duckdb
 from uql.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
 from uql.foresight import Foresight, limit_of
 from uql.progress import watching
-from uql.running import AnnounceEvent, DoneEvent, EstimateEvent, PlanEvent, finished
+from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, PlanEvent, finished
 from uql.runs import Before, Said, find, named
 from uql.settings import Settings
 from uql.sources.frames import visible
@@ -67,7 +67,7 @@ class Connection:
         self._gates: list[Gate] = []  # of the queries that run now
         self._foresight = Foresight(self._catalog.cursor, model, self._models)
         self._lock = threading.RLock()
-        self._vectors = Vectors(self._announced)
+        self._vectors = Vectors(self._announced, self._embedded)
         self._told: set[tuple[str, tuple[str, ...]]] = set()  # what was said to leave this machine
         self._said = Said()  # the statement that is read now
         self.last_run = ""  # id of the latest run, with which `resume` continues it
@@ -448,6 +448,9 @@ class Connection:
 
     def _estimated(self, name: str, estimate: Estimate) -> None:
         self._emit(EstimateEvent(name, estimate))
+
+    def _embedded(self, done: int, rows: int) -> None:
+        self._emit(EmbeddedEvent(done, rows))
 
     def _announced(self, model: str, columns: tuple[str, ...], rows: int | None) -> None:
         """Rows are about to leave this machine: said by the progress that is shown, else by the log, once for each model and columns."""

@@ -53,6 +53,7 @@ class Counts:
     usd_cap: float | None = None
     seconds: float = 0.0  # since the statement began
     estimates: dict[str, Estimate] = field(default_factory=dict)
+    embedded: tuple[int, int] | None = None  # rows that have a vector, of those that need one; None: not at it
 
     def add(self, event: EventLike) -> None:
         match event.kind:
@@ -69,12 +70,17 @@ class Counts:
             case "plan":
                 self.cap = getattr(event, "budget", None)
                 self.usd_cap = getattr(event, "max_cost", None)
+            case "embedded":
+                done, rows = getattr(event, "done", 0), getattr(event, "rows", 0)
+                self.embedded = (done, rows) if done < rows else None
             case "estimate":
                 self.estimates[getattr(event, "column", "")] = event.estimate  # type: ignore[attr-defined]
 
     def line(self) -> str:
         """Calls of the cap, rows a second, what the ledger spared, what failed, money, time left."""
         parts = [f"{self.calls:,} of {self.cap:,} calls" if self.cap is not None else f"{self.calls:,} calls"]
+        if self.embedded is not None:
+            parts.append("vectors of {:,} of {:,} rows".format(*self.embedded))
         rate = self.calls / self.seconds if self.seconds > 0 else 0.0
         if rate:
             parts.append(f"{rate:.1f} rows/s" if rate < 100 else f"{rate:,.0f} rows/s")

@@ -35,6 +35,15 @@ class EstimateEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddedEvent:
+    """So many of the rows that have no vector yet have one, by which samples are drawn."""
+
+    done: int
+    rows: int
+    kind: str = "embedded"
+
+
+@dataclass(frozen=True, slots=True)
 class AnnounceEvent:
     """Rows are about to leave this machine for the first time in a run: where to, which columns, how many rows at most."""
 

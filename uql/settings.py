@@ -38,6 +38,7 @@ class Settings:
     on_error: Literal["null", "raise", "drop"] = "null"  # a row without an answer: NULL, an error, or left out
     method: str | None = None  # sampler by name; None: the engine's choice
     strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
+    explore: float | None = None  # of searches by the method 'uqe': share of the rows that are drawn at random
     examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own
     audit: str | None = None  # a table of rows that a person judged: counts, sums, means and shares are corrected by the errors on them
     soft: bool = False  # count by the model's probabilities, where `uql calibrate` or judged rows show that they are chances
@@ -101,7 +102,7 @@ def meanings() -> dict[str, str]:
 
 MOST_ROWS = 64  # that share a request
 _WHOLE = {"seed", "concurrency", "max_tokens"}
-_SHARE = {"accuracy", "confidence", "recall", "precision"}
+_SHARE = {"accuracy", "confidence", "recall", "precision", "explore"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
 _BOOL = {"exact", "hedge", "soft", "describe", "progress", "offline", "urls"}
 _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}

@@ -22,10 +22,13 @@ class Vectors:
 
     Args:
         announced: called with the embedder, what is sent, and the number of texts before texts leave this machine.
+        embedded: called with (texts done, texts to embed).
     """
 
-    def __init__(self, announced: Callable[[str, tuple[str, ...], int | None], None]) -> None:
-        self._announced = announced
+    def __init__(
+        self, announced: Callable[[str, tuple[str, ...], int | None], None], embedded: Callable[[int, int], None]
+    ) -> None:
+        self._announced, self._embedded = announced, embedded
         self._stores: dict[tuple[str, bool, str | None], FeatureStore] = {}
 
     def of(self, settings: Settings, database: str | None) -> RowFeatures:
@@ -37,7 +40,8 @@ class Vectors:
         key = (named, settings.offline, database)
         if key not in self._stores:
             embedder = None if named == "static" else self._open(named, settings)
-            self._stores[key] = FeatureStore(Path(f"{database}{FOLDER}") if database else None, embedder)
+            folder = Path(f"{database}{FOLDER}") if database else None
+            self._stores[key] = FeatureStore(folder, embedder, self._embedded)
         return RowFeatures(self._stores[key])
 
     def _open(self, named: str, settings: Settings) -> RemoteEmbedder:

@@ -88,3 +88,23 @@ def test_small_concrete_groups_are_exact_beside_estimated_ones(large):
     (truth,) = large.truth(f"SELECT COUNT(*) FROM r WHERE {where}")[0]
     assert found["few"].exact and found["few"].value == truth
     assert not found["many"].exact
+
+
+def test_a_listener_hears_of_rows_that_get_their_vectors_and_of_none_the_second_time(large):
+    con, heard = large.connect(budget=100, examples=False), []
+    con.on_event(lambda event: heard.append(event) if event.kind == "embedded" else None)
+    query = f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE}"
+    con.uql(query).fetchall()
+    assert heard and heard[-1].done == heard[-1].rows > 0
+    before = len(heard)
+    con.uql(query).fetchall()
+    assert len(heard) == before
+
+
+def test_a_search_by_the_papers_method_may_explore(large):
+    found = {}
+    for explore in ("", ", explore = 0.9"):
+        con = large.connect(budget=120, examples=False)
+        result = con.uql(f"SELECT id FROM reviews WHERE {POSITIVE} WITH (method = 'uqe'{explore})")
+        found[explore] = len(result.fetchall())
+    assert found[", explore = 0.9"] < found[""]

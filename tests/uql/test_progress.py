@@ -12,7 +12,7 @@ from hash_model import HashModel
 
 import uql
 from uql.cells import JupyterBlock
-from uql.progress import Progress, watching
+from uql.progress import Counts, Progress, watching
 from uql.sampling.base import Estimate
 
 
@@ -177,3 +177,13 @@ def test_rows_that_leave_the_machine_are_said_once_by_the_progress_else_by_the_l
             con.uql(query).fetchall()
             stop()
         assert stream.getvalue() == f"note: {said}\n" and len(caplog.records) == 1
+
+
+def test_rows_that_get_their_vectors_are_counted_until_all_have_one():
+    from uql.running import EmbeddedEvent
+
+    counts = Counts()
+    counts.add(EmbeddedEvent(8192, 400_000))
+    assert "vectors of 8,192 of 400,000 rows" in counts.line()
+    counts.add(EmbeddedEvent(400_000, 400_000))
+    assert "vectors" not in counts.line()
