@@ -125,9 +125,10 @@ class Reader(Oracle):
     def _first(self, one: About, row: Row) -> Any:
         known = {column.lower() for column in self._rows.columns}
         cells = tuple(cell for cell in row.cells if cell.name.lower() in known)
+        holes = tuple((name, value) for name, value in row.holes if name.rpartition(".")[2].lower() in known)
         for text in one.texts:
             try:
-                value = self.truth(text, replace(row, cells=cells))[0]
+                value = self.truth(text, replace(row, cells=cells, holes=holes))[0]
             except (DataError, ConfigError):  # another row, or several that differ: the labels do not say
                 continue
             if value is not None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -14,6 +16,7 @@ from uql.llm.gate import Gate
 from uql.llm.providers.base import Answer, Request
 from uql.llm.providers.scripted import Scripted
 from uql.nl import workspace
+from uql.nl.apart import apart
 from uql.nl.context import AskContext, Source
 from uql.nl.dag import Node, NodeKind, SubAnswer
 from uql.nl.execution import EMPTY, Output, problem_of
@@ -164,3 +167,48 @@ def test_a_step_counts_its_own_calls_and_keeps_to_its_share() -> None:
                 return await steps(AskContext("q", sources, gate, space))
 
     assert asyncio.run(run()) == ("A", 1, 1, 2, 0, 8)
+
+
+class _Asked:
+    """As a gate: it says in which thread it was asked."""
+
+    calls_left = 7
+
+    async def ask(self) -> int:
+        await asyncio.sleep(0.3)
+        return threading.get_ident()
+
+
+def test_duckdb_at_work_in_one_node_does_not_hold_up_another() -> None:
+    """Three statements of which each holds its thread, and asks: together they take as long as one, and ask in the caller's loop."""
+
+    async def work(gate: Gate) -> tuple[int, int | None]:
+        time.sleep(0.4)  # as DuckDB does: the loop of this thread does not turn
+        return await cast(Any, gate).ask(), gate.calls_left
+
+    async def run() -> tuple[float, list[tuple[int, int | None]]]:
+        began = time.monotonic()
+        found = await asyncio.gather(*(apart(work, cast(Gate, _Asked())) for _ in range(3)))
+        return time.monotonic() - began, found
+
+    wall_s, found = asyncio.run(run())
+    assert found == [(threading.get_ident(), 7)] * 3
+    assert wall_s < 1.4  # one after another: 2.1
+
+
+def test_a_statement_in_a_thread_ends_when_nobody_waits_for_it() -> None:
+    ended: list[str] = []
+
+    async def work(gate: Gate) -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append("ended")
+
+    async def run() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(apart(work, cast(Gate, _Asked())), 0.3)
+
+    began = time.monotonic()
+    asyncio.run(run())
+    assert ended == ["ended"] and time.monotonic() - began < 10

@@ -1,0 +1,186 @@
+"""Queries in lines: what a question leaves open, the grammar that holds a model to it, and the plans that are made of the lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import duckdb
+import pytest
+
+from uql.catalog import Catalog
+from uql.errors import QuestionError
+from uql.nl import forms
+from uql.nl.checks import Checked, check_plan
+from uql.nl.discover import Scope, discover
+from uql.nl.likeness import left_out, nearest
+from uql.nl.narrowing import Narrow, narrowed, unknown_words
+from uql.nl.prompts.queries import EXAMPLES, hinted
+from uql.nl.query_grammar import grammar, paths
+from uql.nl.query_reading import nodes_of, read
+from uql.settings import Settings
+
+
+def scope_of(question: str = "") -> Scope:
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE farms (id INTEGER, name VARCHAR, county VARCHAR, crops VARCHAR, opened DATE, acres DOUBLE, phone VARCHAR)"
+    )
+    con.execute(
+        "INSERT INTO farms SELECT i, 'Farm ' || i, ['Devon', 'Kent'][1 + i % 2], ['oats', 'rye', 'oats rye', 'rye, oats'][1 + i % 4], "
+        "DATE '1900-01-01' + INTERVAL (i) YEAR, i * 10, '0' || i FROM range(40) t(i)"
+    )
+    con.execute("COMMENT ON COLUMN farms.phone IS 'private'")
+    con.execute("CREATE TABLE notes (farm_id INTEGER, note VARCHAR)")
+    con.execute(
+        "INSERT INTO notes SELECT i % 40, 'The inspector walked over the fields for a whole long morning ' || i FROM range(80) t(i)"
+    )
+    return discover(question, Catalog(con), None)
+
+
+def near(word: str, others: Sequence[str]) -> list[float]:
+    """Words are alike when they begin alike."""
+    return [float(word[:4] == other[:4]) for other in others]
+
+
+def checked(text: str, question: str = "") -> Checked:
+    scope = scope_of(question)
+    reply = nodes_of(text, scope, question)
+    plan = forms.from_json(reply, {name: source.fields for name, source in scope.sources.items()})
+    return check_plan(plan, scope.sources, Settings())
+
+
+BOTH = "FROM farms JOIN notes ON notes.farm_id = farms.id"
+QUERIES = [
+    "FROM farms\nSELECT count(*)",
+    "FROM farms\nWHERE county = 'Kent' AND year(opened) > 1910\nSELECT name\nORDER BY acres DESC\nLIMIT 1",
+    "FROM farms\nGROUP BY county\nSELECT name, max(opened)",
+    "FROM farms\nGROUP BY county, century(opened)\nSELECT count(*), avg(acres)\nHAVING count(*) > 2\nORDER BY avg(acres) ASC\nLIMIT 3",
+    "FROM farms\nGROUP BY decade(opened)\nSELECT sum(acres)\nPLOT line",
+    "FROM farms\nSELECT DISTINCT county, month(opened)\nORDER BY county ASC",
+    f"{BOTH}\nWHERE ask('the note is about sheep') AND county = 'Devon'\nSELECT farms.name\nORDER BY acres DESC\nLIMIT 1",
+    f"{BOTH}\nSELECT name, ask_number('the number of sheep of {{name}}') AS answer\nORDER BY answer DESC\nLIMIT 1",
+    f"{BOTH}\nGROUP BY county\nSELECT max(ask_number('the number of sheep'))\nPLOT bar",
+    f"{BOTH}\nWHERE ask_number('the number of sheep') >= 3\nGROUP BY county\nSELECT count(DISTINCT name)\nORDER BY count(DISTINCT name) DESC\nLIMIT 1",
+    "FROM notes\nSELECT ask('the name of the inspector') AS answer",
+]
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_queries_in_lines_become_plans_that_pass_every_check(text: str) -> None:
+    made = checked(text.replace("farms.name", "name"))
+    assert made.problems == ()
+    assert made.plan.nodes[-1].inputs
+
+
+def test_a_plain_column_beside_the_greatest_is_that_of_its_row() -> None:
+    made = checked("FROM farms\nGROUP BY county\nSELECT name, max(acres)")
+    bodies = [node.body for node in made.plan.nodes]
+    assert "PARTITION BY county ORDER BY acres DESC" in bodies[1]
+    assert [f.name for f in made.fields["step2"] or ()] == ["county", "name", "acres"]
+
+
+def test_a_question_for_a_row_names_it_where_the_query_forgot() -> None:
+    made = checked("FROM farms\nGROUP BY county\nSELECT max(acres)", "Which farm is the largest of each county?")
+    assert [f.name for f in made.fields["step2"] or ()] == ["county", "name", "acres"]
+    made = checked("FROM farms\nSELECT acres\nORDER BY acres DESC\nLIMIT 1", "What is the largest farm?")
+    assert [f.name for f in made.fields["step2"] or ()] == ["acres", "name"]
+
+
+def test_a_table_of_which_nothing_is_named_is_left_out_unless_rows_are_counted() -> None:
+    assert "notes" not in checked(f"{BOTH}\nSELECT name").plan.nodes[0].body
+    assert "notes" in checked(f"{BOTH}\nGROUP BY name\nSELECT count(*)").plan.nodes[0].body
+
+
+def test_years_of_texts_that_begin_as_dates_are_read_from_them() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE finds (what VARCHAR, dated VARCHAR)")
+    con.execute("INSERT INTO finds VALUES ('pot', '-0044-03-15'), ('coin', '1066-10-14'), ('ring', '1500-01-01')")
+    reply = nodes_of("FROM finds\nSELECT what, century(dated), year(dated)", discover("", Catalog(con), None))
+    rows = con.execute(reply["nodes"][0]["uql"]).fetchall()
+    assert rows == [("pot", 0, -44), ("coin", 11, 1066), ("ring", 15, 1500)]
+
+
+def test_what_is_no_query_over_the_scope_is_an_error() -> None:
+    for text in ("SELECT 1", "FROM nowhere\nSELECT count(*)", "FROM farms"):
+        with pytest.raises(QuestionError):
+            read(text, scope_of())
+
+
+# ------------------------------------------------------------------------------------------------------------ the grammar
+def test_the_grammar_holds_names_and_values_of_the_scope_and_no_private_column() -> None:
+    question = "How many farms of Kent grow oats?"
+    text = grammar(scope_of(question), question, Narrow())
+    assert '"county" (" = " | " <> ")' in text and "\"'Kent'\"" in text
+    assert '"crops" " LIKE "' in text  # some values are two others put together
+    assert "phone" not in text
+    assert '"FROM farms JOIN notes ON notes.farm_id = farms.id"' in text
+
+
+QUESTIONS = [
+    "Who has the oldest farm per county?",
+    "Which farm has the most sheep?",
+    "Plot the number of farms of each county that have sheep.",
+    "How many farms are there?",
+    "What is the highest number of sheep in a note of Kent after 1910?",
+    "Show all counties with more than 3 farms.",
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_rule_of_a_grammar_is_there_and_says_something(question: str) -> None:
+    scope = scope_of(question)
+    text = grammar(scope, question, narrowed(question, scope, near, plot=question.startswith("Plot")))
+    rules = dict(line.split(" ::= ", 1) for line in text.splitlines())
+    for body in rules.values():
+        bare = re.sub(r'"(\\.|[^"\\])*"', "L", body).strip()
+        assert bare and not re.search(r"\(\s*[|)]|\|\s*[|)]|^\||\|$", bare), body
+        names = re.sub(r"L|\[[^]]*\]|\{[^}]*\}", " ", bare)
+        assert set(re.findall(r"[a-z]+\d*", names)) <= set(rules)
+
+
+def test_paths_are_the_tables_and_their_joins() -> None:
+    assert [path.source for path in paths(scope_of())] == [
+        *sorted(scope_of().sources, key=list(scope_of().sources).index),
+        next(path.source for path in paths(scope_of()) if len(path.tables) == 2),
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------- the question
+def test_the_words_of_a_question_narrow_its_query() -> None:
+    def of(question: str) -> Narrow:
+        return narrowed(question, scope_of(question), near, plot=False)
+
+    assert of("Who has the oldest farm per county?").group == "must"
+    assert of("Who has the oldest farm?").aggregates(dated=True) == ("min",)
+    assert of("Who has the newest farm?").aggregates(dated=True) == ("max",)
+    assert of("Which farm has the smallest acres?").aggregates() == ("min",)
+    assert of("Which farm has the smallest acres?").group == "no"
+    assert of("Which county has the most farms?").group == "count"
+    assert of("Which farms have sheep?").ask == "must"
+    assert of("Which farm has the highest number of sheep?").ask == "number"
+    assert of("Which farms are in the county of Kent?").ask == "may"
+
+
+def test_a_word_near_to_no_name_is_to_be_read() -> None:
+    question = "Which farms of Kent have sheep?"
+    assert unknown_words(question, scope_of(question), near) == ["sheep"]
+    assert unknown_words(question, scope_of(question), None) == []
+
+
+def test_what_a_plan_has_nothing_of_is_found() -> None:
+    scope = scope_of("Which farms of Kent keep sheep?")
+    assert left_out("Which farms of Kent keep sheep?", ["SELECT name FROM farms"], scope) == ["keep", "kent", "sheep"]
+    whole = ["SELECT name FROM farms WHERE county = 'Kent' AND PROMPT \"they keep sheep\""]
+    assert left_out("Which farms of Kent keep sheep?", whole, scope) == []
+
+
+def test_oldest_and_youngest_are_said_in_dates_or_ages() -> None:
+    assert hinted("the youngest of them", aged=False) == "the youngest (latest date) of them"
+    assert hinted("the youngest of them", aged=True) == "the youngest (lowest age) of them"
+
+
+def test_examples_of_the_same_shape_are_nearest_and_all_of_them_can_be_read() -> None:
+    found = nearest("Plot the number of farms that show sheep for each county.", scope_of(), None, most=2)
+    assert "PLOT" in found[-1].query and "GROUP BY" in found[-1].query
+    assert all(example.query.startswith("FROM ") and "\nSELECT " in example.query for example in EXAMPLES)
