@@ -109,8 +109,8 @@ _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient",
 _REQUIRED = {
     "hedge",
     "accuracy", "models",
-    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "soft", "describe", "examples", "disabled_rules", "offline", "endpoints",
-    "prices", "plugins",
+    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline", "endpoints",
+    "prices", "plugins", "soft",
     "urls", "rows_per_request",
 }  # fmt: skip
 
