@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
+from uql.kernels import contrast
 from uql.kernels.base import Context, Relation, Rids, RowError
 from uql.kernels.duck import quote
 from uql.kernels.labels import one_line
@@ -60,7 +61,8 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
 
     Tried where the distinct pairs do not fit in the budget and the distinct rows do, or `method = 'attribute'` asks for it. The result
     is then not exact, and a note gives the agreement measured. Pairs asked outright keep their own answers; those with a row that has
-    none of the values are asked outright too, or are unknown where the budget does not reach them.
+    none of the values are asked outright too, or are unknown where the budget does not reach them. Where the answers to pairs do not
+    agree with the attribute, but the model's log-odds rank pairs as it does, it leans to one answer: then the attribute decides them all.
     """
     wanted = ctx.settings.method == METHOD
     if not column.is_pair_condition or not relation.n:
@@ -78,32 +80,55 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     asked = _Asked(proposal, sides, ctx, relation.source)
     drawn = np.sort(ctx.rng.choice(relation.n, min(RANDOM_PAIRS, relation.n), replace=False)).astype(np.int64)
     agreed, n = await _agreement(column, asked, drawn, relation, ctx)
+    ranked = None
     if n == 0 or agreed < LEAST_AGREEMENT * n:
-        ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {agreed} of {n} random pairs agree')
-        return False
+        ranked = await _ranked(column, asked, relation, ctx)
+        if ranked is None or ranked < LEAST_AGREEMENT:
+            ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {agreed} of {n} random pairs agree')
+            return False
     said = await asked.pairs(np.arange(relation.n, dtype=np.int64))
     yes = np.flatnonzero((said == 1) & ~relation.asked[column.id])
     confirmed, m = 0, 0
-    if len(yes):
+    if len(yes) and ranked is None:
         some = np.sort(ctx.rng.choice(yes, min(FOUND_PAIRS, len(yes)), replace=False)).astype(np.int64)
         confirmed, m = await _agreement(column, asked, some, relation, ctx)
         if confirmed < LEAST_AGREEMENT * m:
             ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {confirmed} of {m} pairs found hold')
             return False
-    fill = (said >= 0) & ~relation.asked[column.id]
+    fill = (said >= 0) & (~relation.asked[column.id] | (ranked is not None))
     relation.values[column.id][fill] = (said[fill] == 1).astype(object)
     relation.asked[column.id] |= fill
     ctx.exact = ctx.exact and not fill.any()
     await _ask_or_leave(column, np.flatnonzero(~relation.asked[column.id]).astype(np.int64), relation, ctx)
     if fill.any():
         level = ctx.settings.confidence
-        low, high = clopper_pearson(agreed, n, level)
+        low, high = clopper_pearson(agreed, n, level) if n else (0.0, 1.0)
         ctx.notes.append(
             f'"{column.text}" was decided from "{proposal.text}" of each row: {agreed} of {n} random pairs asked outright agree '
             f"({level:.0%}: {low:.1%}–{high:.1%})"
             + (f", {confirmed} of {m} pairs that match were confirmed" if m else "")
+            + (
+                ""
+                if ranked is None
+                else f"; the model leans one way for pairs, but ranks them alike (AUC {ranked:.2f})"
+            )
         )
     return True
+
+
+async def _ranked(column: VirtualColumn, asked: _Asked, relation: Relation, ctx: Context) -> float | None:
+    """How well the model's own log-odds rank a block of pairs as the attribute does; None where that cannot be told."""
+    first, second = (side.codes for side in asked.sides)
+    some = contrast.block(first, second, ctx.rng)
+    texts = {side.rows[c] for side in asked.sides for c in side.codes[some]}
+    missing = sum(row not in asked.values and not row.is_null for row in texts)
+    if len(some) < contrast.LEAST_PAIRS or not ctx.fits(missing + len(some)):
+        return None
+    said = await asked.pairs(some)
+    await relation.ask(Stage((column,)), some, ctx)
+    p = relation.probabilities[column.id][some].astype(np.float64)
+    told = (said >= 0) & ~np.isnan(p)
+    return contrast.rank_agreement(p[told], first[some][told], second[some][told], said[told] == 1)
 
 
 async def _ask_or_leave(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -132,11 +157,8 @@ class _Side:
 
     @classmethod
     def of(cls, column: VirtualColumn, table: str, relation: Relation) -> _Side:
-        part = replace(
-            column,
-            reads=tuple(c for c in column.reads if c.table == table),
-            holes=tuple(c for c in column.holes if c.table == table),
-        )
+        own = tuple(dict.fromkeys(c for c in _columns(column) if c.table == table))
+        part = replace(column, reads=own, holes=())  # the attribute's question has no holes: the values are shown
         shown = ", ".join(quote(c.label) for c in _columns(part))
         found = relation.duck.arrow(
             f"SELECT dense_rank() OVER (ORDER BY {shown}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
