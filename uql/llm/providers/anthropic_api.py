@@ -156,7 +156,7 @@ def message(reply: dict[str, Any]) -> Said:
     cached = (used.get("cache_creation_input_tokens") or 0) + (used.get("cache_read_input_tokens") or 0)
     text = "".join(block["text"] for block in reply["content"] if block["type"] == "text")
     stop = reply.get("stop_reason")
-    finish = {"max_tokens": "length", "model_context_window_exceeded": "too_long"}.get(stop, "stop")
+    finish = {"max_tokens": "length", "model_context_window_exceeded": "too_long"}.get(str(stop), "stop")
     declined = (text or stop) if stop == "refusal" else None
     return Said(text, finish, [], declined, used["input_tokens"] + cached, used["output_tokens"])
 

@@ -37,7 +37,7 @@ def _plain(held: Any) -> Any:
         return [_plain(item) for item in held]
     if not isinstance(held, dict):
         return held
-    made = {}
+    made: dict[str, Any] = {}
     for key, value in held.items():
         if key in ("properties", "$defs"):
             made[key] = {name: _plain(part) for name, part in value.items()}
