@@ -186,3 +186,24 @@ def test_a_store_makes_a_table_once():
     assert embedder.seen == []
     matrix, prior = store.query(TEXTS, "t", "a card was stolen")
     assert len(matrix) == len(prior) == len(TEXTS)
+
+
+@pytest.mark.slow
+def test_features_of_many_rows_need_little_memory_beside_themselves():
+    import tracemalloc
+
+    class Wide:
+        name = "wide-256"
+
+        def embed(self, texts):
+            rng = np.random.default_rng(len(texts))
+            return rng.standard_normal((len(texts), 256), dtype=np.float32) / 16
+
+    n = 60_000  # more than an LSA is fitted on
+    texts = [f"w{i % 97} w{i % 89} w{i % 83} row{i}" for i in range(n)]
+    tracemalloc.start()
+    found = table_features(texts, embedder=Wide())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.matrix.shape == (n, 192)
+    assert peak * 400_000 / n < 1.35 * 2**30  # of 400,000 rows; the fit and the slices do not grow with them

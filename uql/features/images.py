@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from uql.features.cache import Half, Progress, VectorCache, distinct
 from uql.features.embedder import Embedder, ImageEmbedder, Matrix, unit_rows
-from uql.features.table import Block, TableFeatures, folder_name
+from uql.features.table import Block, TableFeatures, folder_name, stacked
 
 SIDE = 96  # pixels a side to which every picture is scaled
 CELL = 12  # pixels a side of a cell of gradients
@@ -181,12 +181,11 @@ def _stacked(vectors: list[Half], used: ImageEmbedder, embedder: Embedder | None
     rows = np.arange(len(every), dtype=np.int64)
     if isinstance(used, Multimodal) and embedder is not None:
         block = Block.of(embedder, every, rows)
-        return TableFeatures(block.reduced(), (block,))
+        return TableFeatures(stacked((block,), len(rows)), (block,))
     # what varies little, as colours on a grey ground, counts as much as edges: each part is scaled by its spread
     colours, edges = every[:, : ImageDescriptors.colours], every[:, ImageDescriptors.colours :]
-    reduced = [Block.of(NO_TEXTS, np.ascontiguousarray(part), rows).reduced() for part in (colours, edges)]
-    kept = [part for part in reduced if part.shape[1]] or [reduced[0]]
-    return TableFeatures(np.ascontiguousarray(np.concatenate(kept, axis=1) / np.float32(np.sqrt(len(kept)))), ())
+    blocks = [Block.of(NO_TEXTS, np.ascontiguousarray(part), rows) for part in (colours, edges)]
+    return TableFeatures(stacked(blocks, len(rows)), ())
 
 
 class _NoTexts:

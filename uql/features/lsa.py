@@ -81,13 +81,11 @@ class Lsa:
             return np.zeros((len(texts), 0), np.float32)
         if self._counter is None:
             self._counter = _counter(self._terms, 0)
-        parts = [
-            self._project(
-                _weighted(self._counter.transform([(t or "")[:LONGEST] for t in texts[i : i + 8192]]), self._idf)
-            )
-            for i in range(0, len(texts), 8192)
-        ]
-        return np.concatenate(parts) if parts else np.zeros((0, self.dimensions), np.float32)
+        out = np.empty((len(texts), self.dimensions), np.float32)
+        for i in range(0, len(texts), 8192):
+            counts = self._counter.transform([(t or "")[:LONGEST] for t in texts[i : i + 8192]])
+            out[i : i + 8192] = self._project(_weighted(counts, self._idf))
+        return out
 
     def _project(self, weighted: Any) -> Matrix:
         return unit_rows(np.ascontiguousarray(weighted @ self._components.T, np.float32))

@@ -47,27 +47,24 @@ class Block:
             rows = slice(start, min(start + SLICE, len(self.index)))
             yield rows, self.vectors[self.index[rows]].astype(np.float32) - self.mean
 
-    def reduced(self, components: int = COMPONENTS) -> Matrix:
-        """(N, c) at most `components` principal components, not whitened, with a mean squared row norm of 1."""
+    def axes(self, components: int = COMPONENTS) -> Matrix:
+        """(e, c) what a row less the mean is multiplied with: at most `components` principal components, not whitened, for
+        a mean squared row norm of 1."""
         n, e = len(self.index), self.vectors.shape[1]
         covariance = np.zeros((e, e))
         for _, part in self.slices():
             covariance += part.T @ part
         keep = min(components, n - 1, e)
         if keep < 1:
-            return np.zeros((n, 0), np.float32)
+            return np.zeros((e, 0), np.float32)
         with threadpool_limits(1):  # two spinning threads make a small problem a hundred times slower on a busy machine
             values, axes = np.linalg.eigh(covariance)
         order = np.argsort(values)[::-1][:keep]
         order = order[values[order] > max(1e-6 * values[-1], 1e-6)]
         if len(order) == 0:
-            return np.zeros((n, 0), np.float32)
+            return np.zeros((e, 0), np.float32)
         scale = np.sqrt(values[order].sum() / n)
-        turn = np.ascontiguousarray(axes[:, order] / scale, np.float32)
-        out = np.empty((n, len(order)), np.float32)
-        for rows, part in self.slices():
-            out[rows] = part @ turn
-        return out
+        return np.ascontiguousarray(axes[:, order] / scale, np.float32)
 
     def cosines(self, texts: Sequence[str]) -> Matrix:
         """(N, len(texts)) cosines of every row with each text, the table's mean taken away from both."""
@@ -132,13 +129,21 @@ def table_features(
         lsa, vectors = _lsa(once, hashes[first], folder, progress if main is None else None)
         if vectors.shape[1]:
             blocks.append(Block.of(lsa, vectors, index))
-    reduced = [part for part in (block.reduced() for block in blocks) if part.shape[1]]
-    note = WITHOUT_STATIC if main is None else ""
-    if not reduced:
-        return TableFeatures(np.zeros((len(texts), 0), np.float32), tuple(blocks), note)
-    matrix = np.concatenate(reduced, axis=1) if len(reduced) > 1 else reduced[0]
-    matrix /= np.float32(np.sqrt(len(reduced)))
-    return TableFeatures(np.ascontiguousarray(matrix), tuple(blocks), note)
+    return TableFeatures(stacked(blocks, len(texts)), tuple(blocks), WITHOUT_STATIC if main is None else "")
+
+
+def stacked(blocks: Sequence[Block], n_rows: int) -> Matrix:
+    """(N, d) the principal components of all blocks side by side, each block of equal weight, filled in some rows at a
+    time: beside the result and the vectors little memory is used."""
+    turned = [(block, axes) for block, axes in ((block, block.axes()) for block in blocks) if axes.shape[1]]
+    out = np.empty((n_rows, sum(axes.shape[1] for _, axes in turned)), np.float32)
+    at = 0
+    for block, axes in turned:
+        turn = axes / np.float32(np.sqrt(len(turned)))
+        for rows, part in block.slices():
+            out[rows, at : at + turn.shape[1]] = part @ turn
+        at += turn.shape[1]
+    return out
 
 
 def kept(cache_dir: Path | None, key: str) -> bool:
