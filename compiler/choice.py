@@ -221,7 +221,8 @@ def _why(priced: tuple[Block, Quote], chosen: tuple[Block, Quote], terms: Terms)
     """Why a way was not taken, beside the one that was."""
     quote, least = priced[1], chosen[1]
     if quote is least:
-        return "chosen: the cheapest"
+        said = _shares(chosen[0]) and not terms.rows_by_price
+        return "chosen: the cheapest" + (f" with rows_per_request = {terms.rows}" if said else "")
     if _shares(chosen[0]) and not _shares(priced[0]) and not terms.rows_by_price:
         return f"rows_per_request = {terms.rows}"
     fits = _fits(*chosen, terms)

@@ -44,6 +44,12 @@ class Step:
     inputs: tuple[Step, ...] = ()
     asks: tuple[str, ...] = ()  # the texts of its questions
     measured: int | None = None  # rows asked by a run
+    within: float = 1.0  # share of the calls that the budget is expected to allow
+
+    @property
+    def predicted(self) -> float:
+        """Calls expected of a run, within its budget."""
+        return self.calls.expected * self.within if self.calls is not None else 0.0
 
     @property
     def line(self) -> str:
@@ -53,8 +59,9 @@ class Step:
         if self.calls is not None:
             notes.append(f"{number(self.calls)} calls")
         if self.measured is not None and self.calls is not None:
-            error = q_error(self.calls.expected, self.measured)
-            notes.append(f"measured {self.measured:,}, q-error {error:.2f}")
+            if self.within < 1:
+                notes.append(f"{self.predicted:,.0f} within the budget")
+            notes.append(f"measured {self.measured:,}, q-error {q_error(self.predicted, self.measured):.2f}")
         head = f"{self.operator} {self.what}".rstrip()
         return f"{head}  [{'; '.join(notes)}]" if notes else head
 
@@ -133,11 +140,14 @@ def q_error(predicted: float, measured: float) -> float:
     return max(a / b, b / a)
 
 
-def with_measured(step: Step, asked: Mapping[str, int]) -> Step:
-    """The steps with the rows that a run asked of each, found by the first of its questions."""
-    inputs = tuple(with_measured(below, asked) for below in step.inputs)
+def with_measured(step: Step, asked: Mapping[str, int], within: float = 1.0) -> Step:
+    """The steps with the rows that a run asked of each, found by the first of its questions.
+
+    `within`: share of all calls that the budget is expected to allow.
+    """
+    inputs = tuple(with_measured(below, asked, within) for below in step.inputs)
     found = max((asked.get(text, 0) for text in step.asks), default=None) if step.calls is not None else None
-    return replace(step, inputs=inputs, measured=found)
+    return replace(step, inputs=inputs, measured=found, within=within)
 
 
 def alternative_line(found: Alternative) -> str:

@@ -43,7 +43,9 @@ class Sampled:
 def written(found: Explained, format: str, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
     """An explanation in one of the formats text, json and mermaid."""
     if measured is not None and measured.asked:
-        found = replace(found, step=with_measured(found.step, measured.asked))
+        quote = found.quote
+        within = min(1.0, quote.calls.expected / quote.every.expected) if quote.every.expected else 1.0
+        found = replace(found, step=with_measured(found.step, measured.asked, within))
     if format == "json":
         return json.dumps(as_json(found, measured, sampled), ensure_ascii=False, indent=2)
     if format == "mermaid":
@@ -138,7 +140,7 @@ def _step(step: Step) -> dict[str, Any]:
         "reads": list(step.reads),
         "calls": _range(step.calls) if step.calls is not None else None,
         **(
-            {"measured": step.measured, "q_error": round(q_error(step.calls.expected, step.measured), 4)}
+            {"measured": step.measured, "q_error": round(q_error(step.predicted, step.measured), 4)}
             if step.measured is not None and step.calls is not None
             else {}
         ),

@@ -54,10 +54,10 @@ class Truth:
 async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Truth:
     """Evaluates the formula on these rows, stage after stage; a row that is decided is asked nothing more."""
     masks = _start(formula, rids, relation, ctx)
-    if _learns(stages, ctx):
-        await _take_known(stages, rids, relation, ctx)
-        _read(formula, masks, rids, relation, ctx)
     common = order_now(formula, stages, relation, ctx)
+    if _learns(stages, ctx):
+        await _note_ledger(stages, relation, ctx)
+        await _take_known(formula, [stages[i] for i in common], masks, rids, relation, ctx)
     by_row = foreseen.orders(formula, stages, common, rids, masks, relation, ctx)
     for step, i in enumerate(common):
         turns = (i,) if by_row is None else tuple(np.unique(by_row[:, step]).tolist())
@@ -84,21 +84,28 @@ def _open(formula: Formula, stage: Stage, masks: Masks) -> NDArray[np.bool_]:
     return still
 
 
-async def _take_known(stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Takes what the ledger knows of these rows from earlier queries, whatever the order now: what was paid for may decide a row.
-
-    Not what this run itself wrote down: of those rows the relation knows.
-    """
+async def _note_ledger(stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> None:
+    """Notes which questions were asked before this run, before it asks them itself."""
     for column in (c for stage in stages for c in stage.columns):
         if column.id not in relation.in_ledger:
             relation.in_ledger[column.id] = await ctx.gate.asked([relation.question(column)])
+
+
+async def _take_known(
+    formula: Formula, stages: Sequence[Stage], masks: Masks, rids: Rids, relation: Relation, ctx: Context
+) -> None:
+    """Takes what the ledger knows of these rows from earlier queries, stage after stage: what was paid for may decide a row though its
+    questions were asked in another order then."""
     for stage in stages:
-        if any(relation.in_ledger[column.id] for column in stage.columns):
-            for column in stage.columns:
-                relation.know(column)
-            unasked = np.logical_or.reduce([~relation.asked[c.id][rids] for c in stage.columns])
-            if unasked.any():
-                await relation.recall(stage, rids[unasked], ctx)
+        if not any(relation.in_ledger[column.id] for column in stage.columns):
+            continue
+        for column in stage.columns:
+            relation.know(column)
+        unasked = np.logical_or.reduce([~relation.asked[c.id][rids] for c in stage.columns])
+        wanted = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))
+        if len(wanted):
+            await relation.recall(stage, rids[wanted], ctx)
+            _read(formula, masks, rids, relation, ctx)
 
 
 def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> Sequence[int]:
@@ -146,7 +153,7 @@ async def answers(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relat
     """(leaves, n) the answers to every question of the formula about these rows, whether or not they are needed."""
     masks = _start(formula, rids, relation, ctx)
     if _learns(stages, ctx):
-        await _take_known(stages, rids, relation, ctx)
+        await _note_ledger(stages, relation, ctx)
     for stage in stages:
         await relation.ask(stage, rids, ctx)
     _read(formula, masks, rids, relation, ctx)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
-from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request, RowsReply, RowsRequest
 from uql.llm.questions import Choice, Compare, Extract, Predicate, Question, Row, Score, Write
 
 GROUPS = ["apples", "pears", "plums"]
@@ -23,7 +23,7 @@ class HashModel:
     name = "hash"
     is_local = True
     limits = Limits(concurrency=64)
-    capabilities = Capabilities(probabilities=True)
+    capabilities = Capabilities(probabilities=True, rows=8)
 
     def __init__(
         self,
@@ -45,6 +45,10 @@ class HashModel:
         self.calls += 1
         self.asked.append(tuple(q.text for q in request.questions))
         return Reply(tuple(self._answer(q, request.row) for q in request.questions), 50, len(request.questions))
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        replies = [await self.answer(part) for part in request.alone()]
+        return RowsReply(tuple(r.answers for r in replies), 30 * len(replies), sum(r.output_tokens for r in replies))
 
     def _answer(self, question: Question, row: Row) -> Answer:
         if self.answers is not None and not isinstance(question, Write):
