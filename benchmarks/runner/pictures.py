@@ -49,10 +49,21 @@ def pareto(points: Sequence[Point], lower_is_better: bool) -> list[Point]:
     return found
 
 
-def by_system(points: Sequence[Point]) -> list[Point]:
-    """The mean over queries for each system and model."""
-    found: dict[tuple[str, str], list[Point]] = {}
+def shared(points: Sequence[Point]) -> list[Point]:
+    """The points on queries that all systems have; systems that have fewer than half of the queries are left out."""
+    queries: dict[str, set[tuple[str, str]]] = {}
     for point in points:
+        queries.setdefault(point["system"], set()).add((point["query"], point["model"]))
+    most = max((len(held) for held in queries.values()), default=0)
+    wide = {system: held for system, held in queries.items() if 2 * len(held) >= most}
+    common = set.intersection(*wide.values()) if wide else set()
+    return [p for p in points if p["system"] in wide and (p["query"], p["model"]) in common]
+
+
+def by_system(points: Sequence[Point]) -> list[Point]:
+    """The mean over shared queries for each system and model."""
+    found: dict[tuple[str, str], list[Point]] = {}
+    for point in shared(points):
         found.setdefault((point["system"], point["model"]), []).append(point)
     return [
         {
@@ -73,7 +84,7 @@ def front(points: Sequence[Point], title: str, measure: str) -> dict[str, Any]:
     y = {"field": "quality", "type": "quantitative", "title": measure, "scale": {"zero": False}}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "title": title,
+        "title": f"{title}, mean over {len({p['query'] for p in shared(points)})} queries",
         "width": 480,
         "height": 260,
         "datasets": {"means": means, "best": best},

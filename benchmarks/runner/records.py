@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from uql.errors import DataError
 
@@ -145,11 +145,24 @@ def write(path: Path, record: Record) -> None:
     line = {k: v for k, v in asdict(record).items() if v not in ("", {}, None) or k in ALWAYS}
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
-        if file.tell():  # a line that a killed run left half written must not swallow this one
+        if file.tell():
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
-                file.write(b"\n")
+                _end_line(file)
         file.write(json.dumps(line, ensure_ascii=False, default=str, allow_nan=False).encode() + b"\n")
+
+
+def _end_line(file: BinaryIO) -> None:
+    """Ends the last line of a file; one that a killed run left half written is taken away: it would be none for ever."""
+    file.seek(0)
+    held = file.read()
+    start = held.rfind(b"\n") + 1
+    try:
+        json.loads(held[start:])
+    except ValueError:
+        file.truncate(start)
+    else:
+        file.write(b"\n")
 
 
 def finite(numbers: Mapping[str, float]) -> dict[str, float]:

@@ -28,7 +28,18 @@ def test_a_line_that_a_killed_run_left_half_written_is_forgotten_and_does_not_sw
         file.write(b'{"suite": "s", "ta')
     assert read(path) == [RECORD]
     write(path, replace(RECORD, seed=4))
-    with pytest.raises(DataError, match="line 2") as error:
+    assert [r.seed for r in read(path)] == [RECORD.seed, 4]
+    with path.open("rb+") as file:  # a whole line without its end stays
+        file.truncate(path.stat().st_size - 1)
+    write(path, replace(RECORD, seed=5))
+    assert [r.seed for r in read(path)] == [RECORD.seed, 4, 5]
+
+
+def test_a_line_that_is_no_result_is_an_error_with_its_number(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"suite": "s", "ta\n')
+    write(path, RECORD)
+    with pytest.raises(DataError, match="line 1") as error:
         read(path)
     assert error.value.code == "UQL501"
 

@@ -73,8 +73,11 @@ def test_a_killed_run_keeps_what_was_done(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         executed(suite(task(run=run)), path)
     assert [r.seed for r in read(path)] == [0]
+    with path.open("a") as file:
+        file.write('{"suite": "made", "ta')  # a line cut off
     (tmp_path / "again").touch()
     assert executed(suite(task(run=run)), path, resume=True).runs == 2
+    assert [r.seed for r in read(path)] == [0, 1, 2]
 
 
 def test_max_cost_stops_before_the_next_run(tmp_path):
@@ -176,4 +179,7 @@ def test_pictures_show_each_system_and_the_differences_to_ours(tmp_path):
     points = pictures.points_of(records, "F1")
     assert pictures.differences_of(points)[0]["difference"] == pytest.approx(-0.25)
     assert [svg[:4] for svg in pictures.of(records)] == ["<svg", "<svg"]
+    narrow = [{**points[0], "query": q} for q in ("q2", "q3", "q4")] + [{**points[0], "system": "third", "query": "q4"}]
+    assert {p["query"] for p in pictures.shared([*points, *narrow])} == {"q1", "q2", "q3", "q4"}
+    assert {p["system"] for p in pictures.shared([*points, *narrow])} == {"uql"}
     assert len(cells(records)) == 2
