@@ -12,11 +12,12 @@ import sys
 
 from uql.benchmarks.datasets.labelled import predicates
 from uql.benchmarks.sampling.aggregates import HARD, count_table, group_table, sum_table
+from uql.benchmarks.sampling.expected import expected_table
 from uql.benchmarks.sampling.noise import noise_table
 from uql.benchmarks.sampling.searches import guarantee_table, retrieval_table, speed_table
 from uql.benchmarks.sampling.soft import soft_table
 
-TABLES = ("count", "sum", "group", "retrieval", "guarantees", "noise", "soft", "speed")
+TABLES = ("expected", "count", "sum", "group", "retrieval", "guarantees", "noise", "soft", "speed")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,8 +42,12 @@ def main(arguments: list[str] | None = None) -> int:
         given.predicate = ["air_book", "air_cancel", "abcd_acct", "bk_cheque"]
     chosen = [p for p in known if not given.predicate or p.name in given.predicate]
     tables, examples = given.only or TABLES, given.examples == "on"
+    budgets = given.budget or ([128] if given.quick else [128, 256, 512])
+    if "expected" in tables:
+        for budget in budgets:
+            expected_table(chosen, budget, max(2, seeds // 40), examples)
     if "count" in tables:
-        for budget in given.budget or ([128] if given.quick else [128, 256, 512]):
+        for budget in budgets:
             count_table(chosen, budget, seeds, examples)
     if "sum" in tables:
         sum_table(chosen, 128, seeds, examples)
