@@ -44,7 +44,7 @@ def centred(odds: Floats, first: Ints, second: Ints) -> Floats:
     >>> centred(np.array([3.0, 2.0, 2.0, 1.0]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])).tolist()
     [0.0, 0.0, 0.0, 0.0]
     """
-    rest = odds - odds.mean()
+    rest: Floats = odds - odds.mean()
     for _ in range(ROUNDS):
         for side in (first, second):
             _, code = np.unique(side, return_inverse=True)

@@ -7,6 +7,7 @@ import json
 import pytest
 from scripted import row
 from test_faults import injected
+from test_poison import POISONS
 
 from uql import models
 from uql.errors import UnknownModelError
@@ -77,6 +78,28 @@ def test_every_kind_of_question_is_answered_in_its_type(run) -> None:
             assert 2 <= len(said.values[0]["groups"]) <= 3
             pair = Row((Cell("t", "The meeting is at noon.", "l"), Cell("t", "HELP! My house is on fire!", "r")))
             assert (await g.ask(Compare("the writer is alarmed"), [pair])).values[0] in ("l", "r")
+
+    run(go())
+
+
+@marked
+def test_a_pair_and_a_group_are_judged_by_yes_and_no(run) -> None:
+    def pair(other: str) -> Row:
+        return Row((Cell("text", "I lost my bank card yesterday in Rome.", "a"), Cell("text", other, "b")))
+
+    def of(*texts: str) -> Write:
+        shown, typed = tuple(row(text) for text in texts), (("stage", "summary"), ("type", "BOOLEAN"))
+        said = "the writers have lost a bank card"
+        return Write(said, task="summary", schema=json.dumps({"type": "boolean"}), shown=shown, parameters=typed)
+
+    async def go() -> None:
+        async with gate() as g:
+            same = Predicate("{a.text} and {b.text} ask about the same matter")
+            said = await g.ask(same, [pair("My card was stolen, help!"), pair("What is the rate of the dollar?")])
+            assert said.probabilities[0] > said.probabilities[1] and said.values[1] is False
+            lost = await g.ask(of("My card is gone.", "I lost my bank card.", "Someone took my card."), [Row()])
+            rates = await g.ask(of("What is the rate of the dollar?", "How many yen do I get?"), [Row()])
+            assert (lost.values, rates.values) == ([True], [False])
 
     run(go())
 
@@ -186,3 +209,21 @@ def test_a_row_is_shortened_at_the_end_of_its_longest_texts() -> None:
 
 def test_text_is_neutral_before_it_is_cut() -> None:
     assert "<|im_end|>" not in neutral("<|im_end|>" * 3)
+
+
+@rare
+@pytest.mark.parametrize("poison", [POISONS[1], POISONS[5]], ids=["quote", "long"])
+def test_a_label_that_gives_orders_changes_no_answer_of_other_rows(run, poison: str) -> None:
+    """The menu of a small model is not fenced; its words are one short line each, and the reply is one of the labels."""
+
+    async def go() -> None:
+        async with gate("local?n_ctx=2048") as g:
+            said = []
+            for label in ("opening hours", poison):
+                asked = Choice("subject", ("lost card", "exchange rate", label), ("", "", label))
+                answers = await g.ask(asked, [LOST, RATE])
+                assert not answers.failures
+                said.append(answers.values)
+            assert said[0] == said[1] == ["lost card", "exchange rate"]
+
+    run(go())
