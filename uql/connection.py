@@ -219,7 +219,8 @@ class Connection:
             token: of the run, as an interrupted or partial run tells it; None: the latest of this connection.
             settings: instead of those that the run was given, as max_cost = 5. Tokens and USD that it has paid count, unless
                 it had reached that limit.
-        Raises: ConfigError (UQL412) where the ledger knows no such run; DataError (UQL413) where its rows are others now.
+        Raises: ConfigError (UQL412) where the ledger knows no such run, (UQL414) where another process is at it; DataError (UQL413) where
+            its rows are others now.
         """
         before = find(token or self.last_run, self._settings.ledger)
         return self._resumed(before, settings, visible(sys._getframe(1)))
