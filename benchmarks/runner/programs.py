@@ -41,6 +41,7 @@ PROGRAMS = (
         "sampling",
         "errors of COUNT, SUM, AVG, GROUP BY and searches against UQE's algorithms, per predicate",
         (
+            Part("expected", _SAMPLING, ("--only", "expected"), ("--only", "expected", "--quick")),
             Part("count", _SAMPLING, ("--only", "count"), ("--only", "count", "--quick")),
             Part("sum", _SAMPLING, ("--only", "sum"), ("--only", "sum", "--quick")),
             Part("group", _SAMPLING, ("--only", "group")),
