@@ -281,6 +281,10 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
         below = [_ask(s, asked) for s in (*part.stages, *part.values)] + below
         notes = (f"{number(pairs[part])} pairs from DuckDB", "its answers are one value a row")
         inner.append(Step("SubQuery", show(ScalarQuery(part.part))[1:-1], notes, inputs=tuple(below)))
+    for run in block.repeated:
+        once = f"run once for each value of {', '.join(c.label for c in run.columns)}"
+        below_run = (steps(run.plan, knowledge, beyond),)
+        inner.append(Step("SubQuery", show(ScalarQuery(run.part))[1:-1], (once,), inputs=below_run))
     inner += [Step("SubQuery", inputs=(steps(plan, knowledge, beyond),)) for _, plan in block.nested]
     where = f" WHERE {show(block.pushed)}" if block.pushed is not None else ""
     rows = f"{number(known.rows)} rows"

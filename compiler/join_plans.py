@@ -6,24 +6,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from uql.compiler.bound import Bound, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource
+from uql.compiler.bound import (
+    Bound,
+    BoundDerived,
+    BoundItem,
+    BoundJoin,
+    BoundQuery,
+    BoundSelect,
+    BoundSource,
+    BoundUnion,
+)
 from uql.compiler.formula import Formula, conjunction, conjuncts
 from uql.compiler.joins import LEFT_KEPT, RIGHT_KEPT, asks, inner_terms, without_semantic_on
 from uql.compiler.logical import LogicalPlan, Scan, SemJoin
-from uql.compiler.physical import Correlated, OuterJoin, PhysicalPlan, stages
+from uql.compiler.physical import Correlated, OuterJoin, PerValue, PhysicalPlan, stages
 from uql.compiler.shown import describe_source, show
 from uql.compiler.subqueries import (
+    aliases,
     derived,
     expressions,
+    field_of,
     in_expressions,
     is_semantic_query,
     outer_columns,
     visible_aliases,
 )
-from uql.compiler.syntax import Exists, Expr, InQuery, Number
+from uql.compiler.syntax import Column, Exists, Expr, Number, ScalarQuery
 from uql.compiler.virtual import Kind
-from uql.compiler.walk import columns, is_semantic, virtuals, walk
-from uql.errors import PlanError
+from uql.compiler.walk import columns, is_semantic, rewrite, virtuals, walk
 
 Planner = Callable[[BoundQuery], PhysicalPlan]
 
@@ -104,38 +114,99 @@ def describe_join(side: BoundSource | OuterJoin | None) -> str:
 
 
 # ------------------------------------------------------------------------------------------------- correlated sub-queries
-def correlated(query: BoundSelect, plan: Planner) -> tuple[Correlated, ...]:
+def correlated(query: BoundSelect, plan: Planner) -> tuple[tuple[Correlated, ...], tuple[PerValue, ...]]:
     """The sub-queries in a block's expressions that hold quoted texts and read columns of the block, each once.
 
-    Raises: PlanError (UQL303) on one whose answers cannot be had from pairs of rows.
+    Those whose answers are had from pairs of rows, and those that are run for each value.
     """
-    found: dict[Bound, Correlated] = {}
+    pairs: dict[Bound, Correlated] = {}
+    runs: dict[Bound, PerValue] = {}
     for expr in expressions(query):
         for node in walk(expr):
             part = getattr(node, "query", None)
             if not isinstance(part, Bound) or not part.correlated or not is_semantic_query(part.query):
                 continue
-            if isinstance(node, InQuery) and is_semantic(node.operand):
-                raise _refused(
-                    part, "a quoted text before IN takes no sub-query that reads columns of the query around it"
-                )
-            if part not in found:
-                found[part] = _correlated(part, isinstance(node, Exists), plan)
-    return tuple(found.values())
+            if part not in pairs and part not in runs:
+                found = _correlated(part, isinstance(node, Exists), plan)
+                if found is not None:
+                    pairs[part] = found
+                else:
+                    runs[part] = _per_value(part, query, plan)
+    return tuple(pairs.values()), tuple(runs.values())
 
 
-def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated:
+def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
+    own = set(visible_aliases(query.source))
+    read = tuple(dict.fromkeys(c for c in outer_columns(part.query) if c.table in own))
+    source, _ = without_semantic_on(query.source)
+    assert source is not None
+    rows: dict[str, BoundSource] = {}
+    for alias in dict.fromkeys(c.table for c in read):
+        fields = tuple(field_of(source, c) for c in read if c.table == alias)
+        items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(_of(read, alias), fields, strict=True))
+        rows[alias] = BoundDerived(BoundSelect(items, source, distinct=True), alias, fields)
+    return PerValue(part, read, plan(with_rows(part.query, rows)))
+
+
+def _of(read: tuple[Column, ...], alias: str) -> tuple[Column, ...]:
+    return tuple(c for c in read if c.table == alias)
+
+
+def with_rows(query: BoundQuery, rows: Mapping[str, BoundSource]) -> BoundQuery:
+    """A sub-query that reads no column around it any more: in each of its blocks that does, the rows stand in FROM.
+
+    Args:
+        rows: by alias, what the columns of this alias are read from: one row each, so that the sub-query's rows stay as many.
+    """
+    if isinstance(query, BoundUnion):
+        return replace(query, left=with_rows(query.left, rows), right=with_rows(query.right, rows))
+    assert isinstance(query, BoundSelect)
+    exprs = list(expressions(query))
+    read = [*columns(*exprs), *(c for inner in in_expressions(*exprs) for c in outer_columns(inner.query))]
+    inside = {part.alias: with_rows(part.query, rows) for part in derived(query.source)}
+    source = _with_derived(query.source, inside)
+    missing = {c.table for c in read} & set(rows) - set(aliases(query.source))
+    for alias in sorted(missing):
+        source = rows[alias] if source is None else BoundJoin("CROSS", source, rows[alias])
+    query = replace(query, source=source)
+    if not query.aggregated or not missing:
+        return query
+
+    def value(node: Any) -> Any:  # of a group: all its rows have the one row beside them
+        if not isinstance(node, Column) or node.table not in missing:
+            return node
+        item = BoundItem(node, node.name, field_of(rows[node.table], node).type)
+        return ScalarQuery(Bound(BoundSelect((item,), rows[node.table])))
+
+    def changed(expr: Expr | None) -> Any:
+        return None if expr is None else rewrite(expr, value)
+
+    return replace(
+        query,
+        items=tuple(replace(i, expr=changed(i.expr)) for i in query.items),
+        having=changed(query.having),
+        qualify=changed(query.qualify),
+        order_by=tuple(replace(k, expr=changed(k.expr)) for k in query.order_by),
+    )
+
+
+def _with_derived(source: BoundSource | None, inside: Mapping[str, BoundQuery]) -> BoundSource | None:
+    if isinstance(source, BoundJoin):
+        left, right = _with_derived(source.left, inside), _with_derived(source.right, inside)
+        assert left is not None and right is not None
+        return replace(source, left=left, right=right)
+    return replace(source, query=inside[source.alias]) if isinstance(source, BoundDerived) else source
+
+
+def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated | None:
+    """The sub-query as a filter over pairs of rows; None where it is more than that."""
     query = part.query
-    if not isinstance(query, BoundSelect) or query.source is None:
-        raise _refused(part, "a UNION with a quoted text in it cannot read columns of the query around it")
+    if not isinstance(query, BoundSelect) or query.source is None or asks(query.source):
+        return None
     if any(is_semantic_query(inner.query) for inner in in_expressions(*expressions(query))):
-        raise _refused(
-            part, "a sub-query that reads columns of the query around it cannot hold another with a quoted text"
-        )
-    if asks(query.source):
-        raise _refused(
-            part, "a sub-query that reads columns of the query around it cannot hold an outer join on a quoted text"
-        )
+        return None
+    if any(True for inner in derived(query.source) for _ in outer_columns(inner.query)):
+        return None
     source, terms = without_semantic_on(query.source)
     assert source is not None
     terms += conjuncts(query.where)
@@ -151,7 +222,7 @@ def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated:
     asked = virtuals(condition)
     wanted = tuple(c for c in virtuals(*after) if c not in asked)
     if any(c.kind in (Kind.GROUP, Kind.SUMMARY) for c in wanted):
-        raise _refused(part, "a sub-query that reads columns of the query around it cannot ask about whole groups")
+        return None
     parts = (*after, *terms)
     needed = dict.fromkeys(columns(*parts))
     for inner in in_expressions(*parts):
@@ -167,14 +238,4 @@ def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated:
         stages(asked),
         stages(wanted),
         tuple(needed),
-    )
-
-
-def _refused(part: Bound, why: str) -> PlanError:
-    return PlanError(
-        why,
-        code="UQL303",
-        start=part.span.start,
-        end=part.span.end,
-        help="write it as a JOIN, or take the outer column out of the sub-query",
     )

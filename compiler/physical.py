@@ -107,6 +107,18 @@ class Correlated:
 
 
 @dataclass(frozen=True, slots=True)
+class PerValue:
+    """A sub-query with quoted texts that reads columns of the block around it and is more than a filter over pairs of rows.
+
+    It is run once for each distinct row of these columns, with that row beside its FROM clause.
+    """
+
+    part: Bound  # as it stands in the expressions of the block
+    columns: tuple[Column, ...]  # of the block around it, that it reads
+    plan: PhysicalPlan  # over all these rows at once: what EXPLAIN shows and prices
+
+
+@dataclass(frozen=True, slots=True)
 class Block(PhysicalPlan):
     """One SELECT."""
 
@@ -137,6 +149,7 @@ class Block(PhysicalPlan):
     returned_only: bool = False  # summaries of the groups that LIMIT returns only
     qualify: Expr | None = None  # keeps rows, or groups, after windows are computed
     sets: tuple[tuple[int, ...], ...] = ()  # of the keys' places: GROUPING SETS
+    repeated: tuple[PerValue, ...] = ()  # semantic sub-queries that are run for each value of this block
 
     @property
     def riders(self) -> frozenset[int]:
@@ -163,7 +176,7 @@ class Block(PhysicalPlan):
 def inner_plans(block: Block) -> tuple[PhysicalPlan, ...]:
     """The plans of the queries in a block that are run before it."""
     parts = (*block.derived, *(own for part in block.correlated for own in part.derived))
-    return (*(plan for _, plan in parts), *(plan for _, plan in block.nested))
+    return (*(plan for _, plan in parts), *(plan for _, plan in block.nested), *(part.plan for part in block.repeated))
 
 
 def asked_joins(block: Block) -> tuple[OuterJoin | Correlated, ...]:

@@ -120,6 +120,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
     def inner(below: BoundQuery) -> PhysicalPlan:
         return plan(below, disabled_rules)
 
+    pairs, repeated = correlated(query, inner)
     whole = join_plan(node)
     outer_join = whole if isinstance(whole, OuterJoin) else None
     source = whole if isinstance(whole, BoundSource) else None
@@ -159,7 +160,8 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
         scores=scores,
         summarised=summarised,
         returned_only=returned_only,
-        correlated=correlated(query, inner),
+        correlated=pairs,
+        repeated=repeated,
         qualify=query.qualify,
         sets=query.sets,
     )

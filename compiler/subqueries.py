@@ -17,6 +17,7 @@ from uql.compiler.bound import (
 )
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.walk import columns, walk
+from uql.schema import Field
 
 
 def expressions(query: BoundSelect) -> Iterator[Expr]:
@@ -52,6 +53,20 @@ def derived(source: BoundSource | None) -> Iterator[BoundDerived]:
     elif isinstance(source, BoundJoin):
         yield from derived(source.left)
         yield from derived(source.right)
+
+
+def field_of(source: BoundSource, column: Column) -> Field:
+    """What is known of a column of a FROM clause; of one that is not in it, that it is a text."""
+    found: Field | None = None
+    match source:
+        case BoundTable(table=table, alias=column.table):
+            found = table.field(column.name)
+        case BoundDerived(alias=column.table, fields=fields):
+            found = next((f for f in fields if f.name == column.name), None)
+        case BoundJoin():
+            side = source.left if column.table in set(aliases(source.left)) else source.right
+            return field_of(side, column)
+    return found or Field(column.name, "VARCHAR")
 
 
 def aliases(source: BoundSource | None) -> Iterator[str]:
@@ -96,6 +111,7 @@ def outer_columns(query: BoundQuery) -> Iterator[Column]:
     if isinstance(query, BoundSelect):
         parts = list(expressions(query))
         inside = [*columns(*parts), *(c for part in in_expressions(*parts) for c in outer_columns(part.query))]
+        inside += [c for part in derived(query.source) for c in outer_columns(part.query)]
         yield from (c for c in inside if c.table and c.table not in hidden)
 
 

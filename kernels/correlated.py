@@ -1,40 +1,50 @@
 """Sub-queries with quoted texts that read columns of the query around them: EXISTS, IN and values, one for each row.
 
 The sub-query's rows are paired with the rows around it by its concrete terms, the pairs are asked, and those that pass are a table.
-Over this table the sub-query holds nothing semantic any more: DuckDB answers it for every row, with the meaning it has in SQL.
+Over this table the sub-query holds nothing semantic any more: DuckDB answers it for every row, with the meaning it has in SQL. One that
+is more than a filter over pairs (a UNION, texts said of groups, outer joins on texts, sub-queries in it) is run for each value around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import fields as fields_of_node
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from uql.compiler.bound import Bound, BoundItem, BoundSelect, BoundTable
-from uql.compiler.join_plans import aliases_in
-from uql.compiler.physical import Correlated
+from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundTable
+from uql.compiler.join_plans import aliases_in, with_rows
+from uql.compiler.physical import Correlated, PerValue
 from uql.compiler.sql import expression, flat_column, flat_virtual, query_sql, render
 from uql.compiler.syntax import (
     Binary,
+    Call,
+    Case,
     Column,
     Exists,
     Expr,
     InQuery,
     Node,
+    Null,
     Number,
     Quantified,
     Query,
     ScalarQuery,
     Unary,
+    When,
 )
-from uql.compiler.walk import rewrite, walk
+from uql.compiler.walk import is_semantic, rewrite, walk
+from uql.errors import BudgetError
 from uql.kernels.base import Context, Relation, need
 from uql.kernels.duck import quote, sub_query
+from uql.kernels.finish import castable
 from uql.kernels.sem_join import ask_pairs
 from uql.schema import Field, Table
 
+MOST_RUNS = 2_000  # of a sub-query that is run for each value
 ROW, LEFT = "__row", "__l"  # the row around the sub-query, and the same among its pairs
 
 
@@ -53,17 +63,135 @@ async def answered(
     Raises: BudgetError (UQL401) where the pairs do not fit.
     """
     passing, unknown = await _pairs(part, outer, fields, ctx)
-    found: dict[Expr, Expr] = {}
+    return _valued(_Answers(part.part, part.query, passing, unknown), exprs, outer, ctx)
+
+
+async def run_for_each(
+    part: PerValue,
+    exprs: Sequence[Expr],
+    outer: Relation,
+    run: Callable[[BoundQuery], Awaitable[pa.Table]],
+    ctx: Context,
+) -> tuple[str, dict[Expr, Expr]]:
+    """The same for a sub-query that is run once for each distinct row of the columns that it reads.
+
+    Args:
+        run: answers a query.
+    Raises: BudgetError (UQL401) where there are more than MOST_RUNS such rows.
+    """
+    read = ", ".join(quote(c.label) for c in part.columns)
+    values, n = ctx.duck.create(f"SELECT {read} FROM {quote(outer.name)} GROUP BY ALL ORDER BY min(rowid)")
+    if n > MOST_RUNS:
+        raise BudgetError(
+            f"a sub-query would be run for each of {n:,} values of {', '.join(c.label for c in part.columns)}, {MOST_RUNS:,} at most",
+            start=part.part.span.start,
+            end=part.part.span.end,
+            help="write it as a JOIN, or leave fewer rows by plain conditions",
+        )
+    tables: list[pa.Table] = []
+    before = len(ctx.notes)
+    for k in range(n):
+        rows: dict[str, BoundSource] = {}
+        for alias in dict.fromkeys(c.table for c in part.columns):
+            own = [c for c in part.columns if c.table == alias]
+            named = ", ".join(f"{quote(c.label)} AS {quote(c.name)}" for c in own)
+            shown = tuple(replace(outer.fields[c], name=c.name) for c in own)
+            one = f"(SELECT {named} FROM {quote(values)} WHERE rowid = {k})"
+            rows[alias] = BoundTable(Table(alias, one, shown, 1), alias)
+        found = await run(with_rows(part.part.query, rows))
+        found = found.rename_columns([f"c{i}" for i in range(found.num_columns)])
+        tables.append(found.append_column("__k", pa.array([k] * found.num_rows, type=pa.int64())))
+    ctx.notes[before:] = dict.fromkeys(ctx.notes[before:])
+    items = part.part.query.items
+    listed = ", ".join(
+        f"CAST(NULL AS {item.type}) AS c{i}" if castable(item.type) else f"NULL AS c{i}" for i, item in enumerate(items)
+    )
+    results = pa.concat_tables(tables, promote_options="permissive") if tables else None
+    same = " AND ".join(f"v.{quote(c.label)} IS NOT DISTINCT FROM o.{quote(c.label)}" for c in part.columns)
+    cast = ", ".join(
+        f"CAST(c{i} AS {item.type}) AS c{i}" if castable(item.type) else f"c{i}" for i, item in enumerate(items)
+    )
+    source = f"(SELECT {cast}, __k, row_number() OVER () AS __p FROM __results)"
+    sql = (
+        f"SELECT o.rowid AS {LEFT}, {', '.join(f'r.c{i}' for i in range(len(items)))} FROM {quote(outer.name)} AS o "
+        f"JOIN {quote(values)} AS v ON {same} JOIN {source} AS r ON r.__k = v.rowid ORDER BY o.rowid, r.__p"
+    )
+    if results is None:
+        passing, _ = ctx.duck.create(f"SELECT CAST(0 AS BIGINT) AS {LEFT}, {listed} WHERE false")
+    else:
+        passing, _ = ctx.duck.create(sql, {"__results": results})
+    query = BoundSelect(tuple(BoundItem(Column("", f"c{i}"), f"c{i}", item.type) for i, item in enumerate(items)))
+    return _valued(_Answers(part.part, query, passing, None), exprs, outer, ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """A sub-query over the table of what was found for it: LEFT is the row around it."""
+
+    part: Bound
+    query: BoundSelect
+    passing: str
+    unknown: str | None  # the table of rows for which a pair is unknown
+
+
+def _valued(found: _Answers, exprs: Sequence[Expr], outer: Relation, ctx: Context) -> tuple[str, dict[Expr, Expr]]:
+    """The candidate rows with the sub-query's values, and what stands for it. One behind a quoted text stays a sub-query."""
+    swap: dict[Expr, Expr] = {}
     columns: list[str] = []
-    for node in dict.fromkeys(n for e in exprs for n in walk(e) if getattr(n, "query", None) == part.part):
+    suffix = found.passing.removeprefix("__uql_")
+    for node in dict.fromkeys(n for e in exprs for n in walk(e) if getattr(n, "query", None) == found.part):
         assert isinstance(node, Exists | InQuery | Quantified | ScalarQuery)
-        name = f"__sub{len(columns)}_{passing.removeprefix('__uql_')}"
-        columns.append(f"{_value(node, part, passing, unknown)} AS {quote(name)}")
+        if is_semantic(getattr(node, "operand", None)):
+            swap[node] = _later(node, found, f"__row_{suffix}", outer, ctx)
+            continue
+        name = f"__sub{len(columns)}_{suffix}"
+        columns.append(f"{_value(node, found)} AS {quote(name)}")
         value: Expr = Column("", name)
-        found[node] = Unary("NOT", value) if isinstance(node, InQuery) and node.negated else value
+        swap[node] = Unary("NOT", value) if isinstance(node, InQuery) and node.negated else value
     rows = f"(SELECT rowid AS {ROW}, * FROM {quote(outer.name)})"
+    columns.append(f"{ROW} AS {quote(f'__row_{suffix}')}")
     made, _ = ctx.duck.create(f"SELECT * EXCLUDE ({ROW}), {', '.join(columns)} FROM {rows} AS __t ORDER BY {ROW}")
-    return made, found
+    return made, swap
+
+
+def _later(node: Any, found: _Answers, row: str, outer: Relation, ctx: Context) -> Expr:
+    """The same node over a table of the sub-query's rows: its operand is known when the model has answered."""
+    over = _over(found.query, found.passing, Binary("=", Column("", LEFT), Column("", ROW)))
+    inner = render(query_sql(over, flat_column, flat_virtual))
+    rows = f"(SELECT rowid AS {ROW} FROM {quote(outer.name)})"
+    names = ", ".join(f"c{i}" for i in range(len(found.query.items)))
+    table, _ = ctx.duck.create(f"SELECT __t.{ROW} AS {LEFT}, q.* FROM {rows} AS __t, LATERAL ({inner}) AS q({names})")
+    items = tuple(BoundItem(Column("", f"c{i}"), f"c{i}", item.type) for i, item in enumerate(found.query.items))
+    same = Binary("=", Column("", LEFT), Column("", row))
+    value: Expr = replace(node, query=Bound(_over(BoundSelect(items), table, same)))
+    if found.unknown is None:
+        return value
+    one = BoundItem(Number("1"), "one", "INTEGER")
+    open_ = Exists(Bound(_over(BoundSelect((one,)), found.unknown, same)))
+    return Case(None, (When(open_, Null()),), value)
+
+
+def replaced_in_groups(expr: Any, found: dict[Expr, Expr], keys: Sequence[Expr], aggregates: frozenset[str]) -> Any:
+    """The same for an expression over groups: a value that all rows of a group share stands as that of any of them."""
+    if expr is None:
+        return None
+    if expr in keys or (isinstance(expr, Call) and expr.over is None and expr.name in aggregates):
+        return replaced(expr, found)
+    if expr in found:
+        return rewrite(found[expr], lambda n: Call("any_value", (n,)) if isinstance(n, Column) and not n.table else n)
+    changes: dict[str, Any] = {}
+    for f in fields_of_node(expr):
+        value = getattr(expr, f.name)
+        if isinstance(value, tuple):
+            changes[f.name] = tuple(
+                replaced_in_groups(v, found, keys, aggregates)
+                if isinstance(v, Node) and not isinstance(v, Query)
+                else v
+                for v in value
+            )
+        elif isinstance(value, Node) and not isinstance(value, Query):
+            changes[f.name] = replaced_in_groups(value, found, keys, aggregates)
+    return replace(expr, **changes) if changes else expr
 
 
 def replaced(expr: Any, found: dict[Expr, Expr]) -> Any:
@@ -76,7 +204,7 @@ def replaced(expr: Any, found: dict[Expr, Expr]) -> Any:
     )
 
 
-def holds(expr: Node, part: Correlated) -> bool:
+def holds(expr: Node, part: Correlated | PerValue) -> bool:
     """Does the sub-query stand in this expression?"""
     return any(getattr(node, "query", None) == part.part for node in walk(expr))
 
@@ -119,27 +247,23 @@ async def _pairs(
     return found, unknown
 
 
-def _value(
-    node: Exists | InQuery | Quantified | ScalarQuery, part: Correlated, passing: str, unknown: str | None
-) -> str:
+def _value(node: Exists | InQuery | Quantified | ScalarQuery, found: _Answers) -> str:
     """SQL of the sub-query's value for one row; of IN without its NOT."""
     same = Binary("=", Column("", LEFT), Column("", ROW))
-    over = Bound(_over(part.query, passing, same))
+    over = _over(found.query, found.passing, same)
 
     def inner(query: Query) -> Any:
-        return query_sql(over.query, flat_column, flat_virtual) if query == part.part else sub_query(query)
+        return query_sql(over, flat_column, flat_virtual) if query == found.part else sub_query(query)
 
     plain = InQuery(node.operand, node.query) if isinstance(node, InQuery) else node
     value = render(expression(plain, flat_column, flat_virtual, inner))
-    if unknown is None:
+    if found.unknown is None:
         return f"({value})"
-    open_ = f"EXISTS (SELECT 1 FROM {quote(unknown)} AS __u WHERE __u.{LEFT} = {ROW})"
+    open_ = f"EXISTS (SELECT 1 FROM {quote(found.unknown)} AS __u WHERE __u.{LEFT} = {ROW})"
     if isinstance(node, Quantified | ScalarQuery):
         return f"CASE WHEN {open_} THEN NULL ELSE ({value}) END"
     return f"CASE WHEN ({value}) THEN true WHEN {open_} THEN NULL ELSE ({value}) END"
 
 
 def _over(query: BoundSelect, passing: str, same: Expr) -> BoundSelect:
-    from dataclasses import replace
-
     return replace(query, source=BoundTable(Table("__p", quote(passing), ()), "__p"), where=same)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from uql import concrete
+from uql.compiler import planner
 from uql.compiler.bound import (
     Bound,
     BoundItem,
@@ -21,7 +22,7 @@ from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import sources_of, with_sources
 from uql.compiler.orders import learned
-from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
+from uql.compiler.physical import Block, Correlated, Goal, PerValue, PhysicalPlan, SqlQuery, UnionPlan
 from uql.compiler.planner import condition_name, term_name
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import derived
@@ -140,15 +141,23 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation]:
     """The block with all queries in it answered, and its candidate rows with the labels they are put to."""
     block = await _run_inner(block, ctx)
     terms = conjuncts(block.pushed)
-    later = [t for t in terms if any(correlated.holds(t, part) for part in block.correlated)]
+    parts: list[Correlated | PerValue] = [*block.correlated, *block.repeated]
+    later = [t for t in terms if any(correlated.holds(t, part) for part in parts)]
     pushed = conjunction([t for t in terms if t not in later])
     relation = await _candidates(replace(block, pushed=pushed), ctx)
-    for part in block.correlated:
+
+    async def run(query: BoundQuery) -> pa.Table:
+        return (await execute(planner.plan(query, ctx.settings.disabled_rules), ctx)).table
+
+    for part in parts:
         exprs = [e for e in _expressions(block) if e is not None] + later
-        fields = {**relation.fields, **_fields(part.source)}
-        name, found = await correlated.answered(part, exprs, relation, fields, ctx)
+        if isinstance(part, PerValue):
+            name, found = await correlated.run_for_each(part, exprs, relation, run, ctx)
+        else:
+            fields = {**relation.fields, **_fields(part.source)}
+            name, found = await correlated.answered(part, exprs, relation, fields, ctx)
         relation = Relation(ctx.duck, name, relation.n, relation.fields, relation.source)
-        block = _with_expressions(block, lambda e, found=found: correlated.replaced(e, found))  # type: ignore[misc]
+        block = _without_part(block, found, ctx)
         later = [correlated.replaced(t, found) for t in later]
     condition = conjunction(later)
     if condition is not None:
@@ -156,7 +165,20 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation]:
         name, n = ctx.duck.create(f"SELECT * FROM {quote(relation.name)} WHERE {where} ORDER BY rowid")
         relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
     sem_classify.label_queries(_virtuals(block), relation, ctx)
-    return replace(block, correlated=()), relation
+    return replace(block, correlated=(), repeated=()), relation
+
+
+def _without_part(block: Block, found: dict[Expr, Expr], ctx: Context) -> Block:
+    """The block with the columns that stand for a sub-query in its expressions over rows, and over groups."""
+    keys = [key.expr for key in block.keys]
+
+    def of_rows(expr: Any) -> Any:
+        return correlated.replaced(expr, found)
+
+    def of_groups(expr: Any) -> Any:
+        return correlated.replaced_in_groups(expr, found, keys, ctx.duck.aggregates)
+
+    return _with_expressions(block, of_rows, of_groups if block.aggregated else of_rows)
 
 
 def _expressions(block: Block) -> list[Expr | None]:
@@ -166,18 +188,21 @@ def _expressions(block: Block) -> list[Expr | None]:
     return [*leaves, *items, *(key.expr for key in block.order_by), block.having, block.qualify]
 
 
-def _with_expressions(block: Block, change: Callable[[Any], Any]) -> Block:
-    formula = block.formula
+def _with_expressions(
+    block: Block, change: Callable[[Any], Any], of_groups: Callable[[Any], Any] | None = None
+) -> Block:
+    """The block with its expressions changed, those over groups by `of_groups`."""
+    formula, last = block.formula, of_groups or change
     if formula is not None:
         formula = Formula(tuple(replace(leaf, expr=change(leaf.expr)) for leaf in formula.leaves), formula.program)
     return replace(
         block,
         formula=formula,
-        items=tuple(replace(i, expr=change(i.expr)) for i in block.items),
+        items=tuple(replace(i, expr=last(i.expr)) for i in block.items),
         keys=tuple(replace(k, expr=change(k.expr)) for k in block.keys),
-        having=change(block.having),
-        qualify=change(block.qualify),
-        order_by=tuple(replace(k, expr=change(k.expr)) for k in block.order_by),
+        having=last(block.having),
+        qualify=last(block.qualify),
+        order_by=tuple(replace(k, expr=last(k.expr)) for k in block.order_by),
     )
 
 

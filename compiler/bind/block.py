@@ -241,7 +241,8 @@ class _Block:
         return Bound(bound, correlated, span=query.span)
 
     def _derived(self, derived: Derived) -> tuple[BoundQuery, tuple[Field, ...]]:
-        bound, _ = self.blocks.query(derived.query, None, self.commons)
+        bound, correlated = self.blocks.query(derived.query, self.scope.outer, self.commons)
+        self.scope.correlated = self.scope.correlated or correlated
         return bound, self.blocks.fields(bound)
 
     # ------------------------------------------------------------------------------------------------------- clauses

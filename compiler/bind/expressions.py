@@ -88,6 +88,7 @@ PASSED_ON = frozenset(
 )
 CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or", "count_if", "countif"))
 NOW = frozenset(("current_date", "current_timestamp", "current_time", "localtime", "localtimestamp"))
+FEW_WORDS = 3  # of a label; a longer text on the right of = was perhaps meant for the model
 LONG_CHAIN = 16  # terms of AND or OR: longer chains are balanced
 ORDERINGS = ("<", "<=", ">", ">=")
 
@@ -332,10 +333,30 @@ class Expressions:
             right = self.bind(expr.right, clause, self._against(left, ordering))
             return replace(expr, left=left, right=right)
         right = self.bind(expr.right, clause, NUMBER if ordering else ANY)
+        self._check_string(expr)
         want = self._against(right, ordering)
         if isinstance(right, String) and not ordering:
             want = Want(Place.COMPARE, "VARCHAR", (right.value,))
         return replace(expr, left=self.bind(expr.left, clause, want), right=right)
+
+    def _check_string(self, expr: Binary) -> None:
+        """A free text on the right of a comparison is a string: said where it was surely meant for the model."""
+        text, left = expr.right, expr.left
+        if not isinstance(text, String) or not text.double or not any(c.isalpha() for c in text.value):
+            return
+        if isinstance(left, Number) or (isinstance(left, Name) and self._is_number(left)):
+            turned = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(expr.op, expr.op)
+            raise self.error(
+                f'"{text.value}" is a string on the right of {expr.op}, and what it is compared with is a number',
+                "UQL206",
+                text,
+                help=f'write PROMPT "{text.value[:40]}" to ask the model, or put the text on the left, with {turned}',
+            )
+        if isinstance(left, Quoted) and len(text.value.split()) > FEW_WORDS:
+            self.statement.warn(
+                f'UQL102: "{text.value}" is read as a string here, one label of "{left.text}"; '
+                f'PROMPT "{text.value[:40]}" asks the model'
+            )
 
     def _arithmetic(self, expr: Binary, clause: Clause) -> Expr:
         chain: list[Binary] = []
@@ -455,6 +476,11 @@ class Expressions:
         """x.f(y) is f(x, y) where x is a column."""
         *parts, name = call.name.split(".")
         if not parts or (self.scope.find(parts, call.span) is None and parts[0] not in self._items):
+            if not all(part.isidentifier() for part in parts):
+                text, written = parts[0][:40], f'{name}("{parts[0][:40]}")'
+                raise self.error(
+                    f'"{text}" is no table or column', "UQL212", call, help=f"a text stands inside: {written}"
+                )
             return call
         return replace(call, name=name, args=(Name(tuple(parts), span=call.span), *call.args))
 

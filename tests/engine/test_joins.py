@@ -6,7 +6,7 @@ import pytest
 from row_model import RowModel
 
 import uql
-from uql.errors import BudgetError, PlanError
+from uql.errors import BudgetError
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem
 from uql.llm.questions import Write
 
@@ -137,17 +137,26 @@ def test_rows_with_an_unanswered_pair_are_returned_neither_by_exists_nor_by_not_
     assert any("1 of 3 pairs gave no answer" in note for note in there.notes)
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        'SELECT a.id FROM reviews AS a WHERE EXISTS (SELECT b.film FROM reviews AS b WHERE b.id = a.id GROUP BY b.film, "the topic")',
-        'SELECT a.id FROM reviews AS a WHERE "the reviewer\'s name" IN (SELECT b.film FROM reviews AS b WHERE b.id = a.id AND "the review is a joke")',
-    ],
-)
-def test_what_pairs_cannot_answer_is_refused_at_planning(con, query):
-    with pytest.raises(PlanError) as error:
+def test_a_sub_query_that_is_more_than_pairs_is_run_for_each_value_around_it(con, world):
+    query = (
+        "SELECT f.film FROM films AS f WHERE EXISTS (SELECT b.stars FROM reviews AS b WHERE b.film = f.film AND b.text IS NOT NULL "
+        'GROUP BY b.stars HAVING COUNT(*) FILTER (WHERE "the review is positive") > 3) ORDER BY 1'
+    )
+    assert con.uql(query).fetchall() == world.truth(
+        "SELECT f.film FROM films AS f WHERE EXISTS (SELECT b.stars FROM r AS b WHERE b.film = f.film AND b.text IS NOT NULL "
+        "GROUP BY b.stars HAVING COUNT(*) FILTER (WHERE b.sentiment = 'pos') > 3) ORDER BY 1"
+    )
+
+
+def test_a_sub_query_is_not_run_for_more_values_than_the_limit(con, monkeypatch):
+    monkeypatch.setattr("uql.kernels.correlated.MOST_RUNS", 2)
+    query = (
+        'SELECT f.film FROM films AS f WHERE EXISTS (SELECT 1 FROM reviews AS b WHERE b.film = f.film AND "the review is a joke" '
+        "UNION SELECT 1 FROM reviews AS c WHERE c.film = f.film AND c.stars = 9)"
+    )
+    with pytest.raises(BudgetError) as error:
         con.uql(query).fetchall()
-    assert error.value.code == "UQL303"
+    assert error.value.code == "UQL401"
     assert error.value.help
 
 

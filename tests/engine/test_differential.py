@@ -1,0 +1,88 @@
+"""Statements of every construct, with every row asked: their rows are those of DuckDB's SQL over the labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from labels import Labels, both, plain
+
+from uql.errors import UQLError
+
+FOLDER = Path(__file__).parents[1] / "golden" / "differential"
+STATEMENTS = [
+    (file.stem, line)
+    for file in sorted(FOLDER.glob("*.sql"))
+    for line in file.read_text(encoding="utf-8").splitlines()
+    if line.strip() and not line.startswith("--")
+]
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    return Labels(tmp_path_factory.mktemp("labels"))
+
+
+@pytest.fixture(scope="module")
+def con(labels):
+    return labels.uql(budget="all")
+
+
+@pytest.fixture(scope="module")
+def sql(labels):
+    return labels.sql()
+
+
+@pytest.mark.parametrize(
+    ("kind", "statement"), STATEMENTS, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(STATEMENTS)]
+)
+def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
+    asked, over_labels, ordered = both(statement)
+    want = [plain(row) for row in sql.execute(over_labels).fetchall()]
+    result = con.uql(asked)
+    found = [plain(row) for row in result.fetchall()]
+    if not ordered:
+        found, want = sorted(found, key=repr), sorted(want, key=repr)
+    assert found == want, asked
+    assert result.exact
+    assert not result.errors
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "help"),
+    [
+        ("SELECT r.id, l.n FROM reviews r, LATERAL (SELECT r.id + 1 AS n) l WHERE <pos>", "UQL100", "SELECT"),
+        ("WITH RECURSIVE t(n) AS (SELECT 1) SELECT n FROM t WHERE <pos>", "UQL100", "make a table"),
+        ("PIVOT (SELECT film, stars FROM reviews WHERE <pos>) ON film USING count(*)", "UQL100", "store the answers"),
+        ("SELECT id FROM reviews WHERE <pos> FETCH FIRST 3 ROWS ONLY", "UQL100", "LIMIT"),
+        ("SELECT id FROM reviews WHERE :p AND <pos>", "UQL100", "$name"),
+        ("SELECT id FROM reviews WHERE 5 < <rating>", "UQL206", "PROMPT"),
+        ("SELECT id FROM reviews WHERE stars < <rating>", "UQL206", "on the left"),
+        ("SELECT count(*) OVER w FROM reviews WHERE <pos>", "UQL100", "WINDOW w AS"),
+        ("SELECT id FROM reviews WHERE <name>.upper() = 'ADA'", "UQL212", "upper("),
+        ("SELECT film, count(*) FROM reviews WHERE <pos> GROUP BY ROLLUP (film) WITH (budget = 5)", "UQL401", "budget"),
+        ("SELECT id FROM reviews a JOIN films f USING (film) USING SAMPLE 3 WHERE <pos>", "UQL106", "TABLESAMPLE"),
+        ("SELECT id FROM reviews NATURAL JOIN (SELECT 1 AS k) WHERE <pos>", "UQL212", None),
+        ("SELECT COLUMNS('zz') FROM reviews WHERE <pos>", "UQL212", None),
+        ("SELECT id FROM reviews WHERE <pos> INTERSECT SELECT id, film FROM reviews", "UQL211", None),
+    ],
+)
+def test_what_cannot_be_asked_says_what_to_write_instead(con, statement, code, help):
+    with pytest.raises(UQLError) as error:
+        con.uql(both(statement)[0]).fetchall()
+    assert error.value.code == code
+    assert help is None or help in (error.value.help or "")
+
+
+def test_a_long_text_behind_an_equals_sign_is_said_to_be_a_string(con):
+    result = con.uql(both("SELECT id FROM reviews WHERE <pos> = <joke>")[0])
+    assert result.fetchall() == []
+    assert any("UQL102" in warning and "PROMPT" in warning for warning in result.warnings)
+
+
+@pytest.mark.parametrize("rows", ["10%", "12 ROWS", "reservoir(5 ROWS)", "bernoulli(50%) REPEATABLE (3)"])
+def test_a_sampled_table_gives_some_of_its_rows_and_is_asked_about_no_others(con, rows):
+    inside = con.uql(f'SELECT id, "the review is positive"::BOOLEAN AS p FROM reviews TABLESAMPLE {rows}').fetchall()
+    assert len(inside) < 44
+    truth = dict(con.uql('SELECT id, "the review is positive"::BOOLEAN AS p FROM reviews').fetchall())
+    assert all(truth[i] == p for i, p in inside)

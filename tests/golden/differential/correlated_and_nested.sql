@@ -1,0 +1,26 @@
+!SELECT film FROM films f WHERE f.film IN (SELECT r.film FROM reviews r WHERE r.stars > f.letters - 3 AND <joke r.text>) ORDER BY 1
+!SELECT film FROM films f WHERE f.film NOT IN (SELECT r.film FROM reviews r WHERE r.film = f.film AND <joke r.text>) ORDER BY 1
+!SELECT r.id FROM reviews r WHERE <name r.text> IN (SELECT 'Ada' FROM films f WHERE f.film = r.film) ORDER BY 1
+!SELECT r.id FROM reviews r WHERE <topic r.text> IN (SELECT CASE WHEN f.letters = 5 THEN 'plot' ELSE 'music' END FROM films f WHERE f.film = r.film) ORDER BY 1
+!SELECT film, (SELECT count(*) FROM (SELECT * FROM reviews WHERE <pos>) p WHERE p.film = f.film) AS n FROM films f ORDER BY 1
+!SELECT film FROM films f WHERE EXISTS (SELECT 1 FROM reviews r WHERE r.film = f.film AND <joke r.text> UNION ALL SELECT 1 FROM reviews r WHERE r.film = f.film AND r.stars = 5) ORDER BY 1
+!SELECT film FROM films f WHERE EXISTS (SELECT 1 FROM reviews r WHERE r.film = f.film AND <joke r.text> INTERSECT SELECT 1 FROM reviews r WHERE r.film = f.film AND r.stars = 3) ORDER BY 1
+!SELECT film, (SELECT count(*) FROM (SELECT id FROM reviews r WHERE r.film = f.film AND <pos r.text> UNION SELECT id FROM reviews r WHERE r.film = f.film AND <joke r.text>)) AS n FROM films f ORDER BY 1
+!SELECT film FROM films f WHERE EXISTS (SELECT 1 FROM reviews a WHERE a.film = f.film AND <joke a.text> AND EXISTS (SELECT 1 FROM reviews b WHERE b.film = a.film AND b.id <> a.id AND <pos b.text>)) ORDER BY 1
+!SELECT film FROM films f WHERE EXISTS (SELECT 1 FROM reviews a WHERE a.film = f.film AND <joke a.text> AND a.id IN (SELECT id FROM reviews b WHERE <pos b.text>)) ORDER BY 1
+!SELECT film, (SELECT count(b.id) FROM reviews a LEFT JOIN reviews b ON a.id + 1 = b.id AND <pos b.text> WHERE a.film = f.film) AS n FROM films f ORDER BY 1
+!SELECT film, (SELECT count(*) FROM reviews a ANTI JOIN reviews b ON a.id + 1 = b.id AND <pos b.text> WHERE a.film = f.film) AS n FROM films f ORDER BY 1
+!SELECT film, (SELECT t FROM (SELECT <topic r.text> AS t, count(*) AS n FROM reviews r WHERE r.film = f.film AND r.text IS NOT NULL GROUP BY t ORDER BY n DESC, t LIMIT 1)) AS t FROM films f ORDER BY 1
+!SELECT film, (SELECT max(n) FROM (SELECT count(*) AS n FROM reviews r WHERE r.film = f.film GROUP BY <topic r.text>::ENUM('plot','acting','music'))) AS t FROM films f ORDER BY 1
+!SELECT count(*) FROM reviews WHERE <topic> IN (SELECT CASE film WHEN 'Alien' THEN 'plot' ELSE 'music' END FROM films)
+!SELECT id FROM reviews WHERE <topic> NOT IN (SELECT 'plot' UNION ALL SELECT 'music') ORDER BY 1
+!SELECT id, <topic> IN (SELECT 'plot') AS k FROM reviews ORDER BY 1 ### SELECT id, CASE WHEN <topic> = 'plot' THEN 'plot' WHEN <topic> IS NOT NULL THEN 'none of these' END AS k FROM reviews ORDER BY 1
+!SELECT id FROM reviews WHERE <rating> IN (SELECT stars FROM reviews WHERE stars IS NOT NULL) ORDER BY 1
+!SELECT id FROM reviews WHERE <rating> > (SELECT avg(<rating>) FROM reviews) ORDER BY 1
+!SELECT id FROM reviews a WHERE <rating a.text> > (SELECT avg(<rating b.text>) FROM reviews b WHERE b.film = a.film) ORDER BY 1
+!SELECT a.id FROM reviews a WHERE EXISTS (SELECT 1 FROM reviews b WHERE b.film = a.film AND b.id > a.id AND b.id < a.id + 9 AND <agree a.text b.text>) AND a.id < 15 ORDER BY 1
+!SELECT id FROM reviews WHERE EXISTS (SELECT 1 FROM films WHERE films.film = reviews.film AND letters > 5) AND <pos> ORDER BY 1
+!SELECT id, EXISTS (SELECT 1 FROM reviews b WHERE b.id = a.id + 1 AND <joke b.text>) AS e FROM reviews a WHERE <pos a.text> ORDER BY 1
+!SELECT film, count(*) AS n FROM reviews r WHERE EXISTS (SELECT 1 FROM reviews b WHERE b.film = r.film AND b.id = r.id - 1 AND <pos b.text>) GROUP BY film ORDER BY 1
+!SELECT film FROM films f ORDER BY (SELECT count(*) FROM reviews r WHERE r.film = f.film AND <pos r.text>) DESC, film
+!SELECT film FROM films f GROUP BY film HAVING (SELECT count(*) FROM reviews r WHERE r.film = f.film AND <pos r.text>) > 5 ORDER BY 1

@@ -1,0 +1,12 @@
+!SELECT id FROM reviews WHERE text IS NOT NULL AND id < 10 ORDER BY <anger> DESC, id LIMIT 4
+!SELECT id FROM reviews WHERE text IS NOT NULL AND id < 10 ORDER BY film, <anger>, id
+!SELECT id FROM reviews WHERE id < 10 ORDER BY <anger> DESC NULLS FIRST, id ### SELECT id FROM reviews WHERE id < 10 ORDER BY <anger> DESC NULLS FIRST, id
+!SELECT id FROM reviews ORDER BY <pos>, id ### SELECT id FROM reviews ORDER BY <pos> NULLS LAST, id
+!SELECT id, <topic> AS t FROM reviews WHERE t = 'plot' ORDER BY t, id LIMIT 3 OFFSET 1
+!SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT 0
+!SELECT id FROM reviews WHERE <pos> ORDER BY id OFFSET 12
+!SELECT id FROM reviews WHERE <pos> ORDER BY id DESC LIMIT 3
+!SELECT id FROM reviews WHERE <pos> ORDER BY -id LIMIT 3
+!SELECT id FROM reviews WHERE <pos> ORDER BY stars DESC NULLS LAST, id ASC LIMIT 5
+!SELECT id, film FROM reviews WHERE <pos> ORDER BY ALL DESC LIMIT 4
+!SELECT film, id FROM reviews WHERE <pos> ORDER BY ALL LIMIT 4
