@@ -59,6 +59,7 @@ class Narrow:
         ask: "must", "number": a number is read; "may".
         plot: a plot ends it.
         added: sums or averages are asked for; best: the greatest or the least are; timed: by date or age.
+        read: words of which one stands in what is read.
         values: "named": only values that the question names; "all".
         which: it asks for rows: who, which.
         row: it asks which row has the greatest or least of what is read.
@@ -79,6 +80,7 @@ class Narrow:
     added: bool = True
     best: bool = True
     timed: bool = False
+    read: tuple[str, ...] = ()
     values: str = "all"
     which: bool = False
     row: bool = False
@@ -136,6 +138,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         _ADDED.search(low) is not None,
         superlative,
         (early or late) and not (high or least),
+        tuple(w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in unknown) if reads else (),
         "all" if unknown and not reads else "named",
         _ROW.search(low) is not None,
         ask == "number" and group not in ("must", "may") and high != least and _ROW.search(low) is not None,

@@ -164,7 +164,10 @@ def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
         texts = [c for c in plain if c.is_text]
         holes = [_literal("{" + c.name + "}") for c in [c for c in texts if CALLED.search(c.name.lower())] or texts]
         piece = rules.add(f"piece{n}", _any(["word", *holes]))
-        text = rules.add(f"text{n}", f'"\'" {piece} (" " {piece}){{1,16}} "\'"')
+        some = f'{piece} (" " {piece}){{1,16}}'
+        if narrow.read:  # it is about what no column holds
+            some = f'({piece} " "){{0,12}} ({_any(map(_literal, narrow.read))}) (" " {piece}){{0,12}}'
+        text = rules.add(f"text{n}", f'"\'" {some} "\'"')
         asked = f'"ask(" {text} ")"'
         value = f'"ask_number(" {text} ")"'
     agg = rules.add(f"agg{n}", _any(_figures(plain, value, narrow, col)))

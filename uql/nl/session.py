@@ -342,7 +342,8 @@ class _Asking:
             return True
         gate = self.ctx.gate
         price = self.ctx.workspace.model.price if self.ctx.workspace.model is not None else None
-        found = price_of(plan, self.ctx.workspace, list(self.ctx.sources), price, gate.calls_left)
+        recorded = getattr(self.options.router, "calls_of", None)
+        found = price_of(plan, self.ctx.workspace, self.ctx.sources, price, gate.calls_left, recorded)
         if found.usd_most is not None and found.usd_most <= (over or 0.0):
             return True
         view = PlanView(plan, {}, self.made.plan.operators)

@@ -15,7 +15,7 @@ from uql.nl.routers.traces import Trace
 
 @dataclass(frozen=True, slots=True)
 class StatRouter:
-    """Mean quality of each adapter, by operator.
+    """Mean quality of each adapter, by operator, and the calls that it made: their mean and the most.
 
     >>> router = StatRouter({"TextAnalytics": {"uql": 0.4, "single_model": 0.7}})
     >>> router.rank("Who won?", Operator.TEXT, ["uql", "single_model", "new"])
@@ -23,16 +23,25 @@ class StatRouter:
     """
 
     means: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    calls: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
 
     @classmethod
     def fit(cls, traces: Iterable[Trace]) -> StatRouter:
         """Means over traces."""
-        found: dict[str, dict[str, list[float]]] = {}
+        found: dict[str, dict[str, list[Trace]]] = {}
         for trace in traces:
-            found.setdefault(trace.operator, {}).setdefault(trace.adapter, []).append(trace.quality)
-        return cls(
-            {op: {name: sum(v) / len(v) for name, v in sorted(held.items())} for op, held in sorted(found.items())}
-        )
+            found.setdefault(trace.operator, {}).setdefault(trace.adapter, []).append(trace)
+        means: dict[str, dict[str, float]] = {}
+        calls: dict[str, dict[str, tuple[float, float]]] = {}
+        for op, by_name in sorted(found.items()):
+            means[op] = {name: sum(t.quality for t in v) / len(v) for name, v in sorted(by_name.items())}
+            counts = {name: [float(t.calls) for t in v] for name, v in sorted(by_name.items())}
+            calls[op] = {name: (sum(n) / len(n), max(n)) for name, n in counts.items()}
+        return cls(means, calls)
+
+    def calls_of(self, operator: Operator, adapter: str) -> tuple[float, float] | None:
+        """The calls of an adapter on an operator's traces, mean and most; None: none was recorded."""
+        return self.calls.get(operator.value, {}).get(adapter)
 
     def rank(self, subquery: str, operator: Operator, adapters: Sequence[str]) -> list[str]:
         """The adapters, the best first; those without traces last, in the order given."""
@@ -41,7 +50,8 @@ class StatRouter:
 
     def save(self, path: str | Path) -> None:
         """Writes JSON."""
-        Path(path).write_text(json.dumps({"kind": "stat", "means": self.means}, indent=1), encoding="utf-8")
+        held = {"kind": "stat", "means": self.means, "calls": self.calls}
+        Path(path).write_text(json.dumps(held, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, held: Mapping[str, Any]) -> StatRouter:
@@ -49,4 +59,8 @@ class StatRouter:
         means = held.get("means")
         if not isinstance(means, dict):
             raise DataError("the router's file has no means", code="UQL514")
-        return cls({op: {name: float(v) for name, v in of.items()} for op, of in means.items()})
+        calls = held.get("calls") or {}
+        return cls(
+            {op: {name: float(v) for name, v in of.items()} for op, of in means.items()},
+            {op: {name: (float(v[0]), float(v[1])) for name, v in of.items()} for op, of in calls.items()},
+        )
