@@ -11,14 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from uql.compiler.cost import Known, Quote, Unit, answer_tokens, block_quote, model_answers, request_tokens
-from uql.compiler.fusions import FUSIONS, apart
+from uql.compiler.fusions import FUSIONS, Fusion, apart
 from uql.compiler.fusions.group_with_where import group_with_where
 from uql.compiler.fusions.predicates_together import predicates_together
 from uql.compiler.fusions.rows_together import rows_together
 from uql.compiler.fusions.select_with_where import select_with_where
 from uql.compiler.orders import best, cost_of
 from uql.compiler.physical import Block, Goal, Stage
+from uql.compiler.valid import check_physical
 from uql.compiler.virtual import VirtualColumn
+from uql.errors import PlanError
 
 RIDING = (group_with_where, select_with_where)
 KEPT = 3  # ways to ask WHERE that go on to the fusions after it
@@ -59,9 +61,14 @@ class Choice:
 
 
 def choose(block: Block, known: Known, terms: Terms) -> Choice:
-    """The cheapest way to run a block, and the others."""
+    """The cheapest way to run a block, and the others. Raises PlanError (UQL399) naming the fusion that made an invalid block."""
     priced = _priced(block, known, terms)
     priced.sort(key=lambda p: _key(p[0], p[1], terms))
+    try:
+        check_physical(priced[0][0], "the choice")
+    except PlanError:
+        _priced(block, known, terms, checked=True)
+        raise
     return Choice(priced[0][0], _listed(priced, known, terms))
 
 
@@ -86,16 +93,24 @@ def _shape(block: Block) -> tuple[object, ...]:
 
 
 # --------------------------------------------------------------------------------------------------------- enumeration
-def _priced(block: Block, known: Known, terms: Terms) -> list[tuple[Block, Quote]]:
+def _priced(block: Block, known: Known, terms: Terms, *, checked: bool = False) -> list[tuple[Block, Quote]]:
+    """All ways with their prices. `checked`: each is looked at as soon as a fusion has made it."""
+
+    def made(fusion: Fusion, way: Block) -> list[Block]:
+        found = list(fusion(way))
+        for block in found if checked else ():
+            check_physical(block, fusion.__name__)
+        return found
+
     ways = [apart(block)]
     for fusion in FUSIONS:
         if fusion.__name__ in terms.disabled:
             continue
         if fusion in RIDING:
             base = _fused(ways)
-            ways += [ordered(found, known, terms) for way in base for found in fusion(way)]
+            ways += [ordered(found, known, terms) for way in base for found in made(fusion, way)]
             continue
-        more = [found for way in ways for found in fusion(way)]
+        more = [found for way in ways for found in made(fusion, way)]
         ways += more
         if fusion is predicates_together:
             ways = _cheapest([ordered(way, known, terms) for way in ways], known, terms)

@@ -268,6 +268,10 @@ PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]
             "one request shows two sets of columns",
             lambda b: all(c.reads == stage.reads for stage in _stages(b) for c in stage.columns),
         ),
+        (
+            "rows share a request whose question is another one for each",
+            lambda b: all(s.rows == 1 or not any(c.holes for c in (*s.columns, *s.riders)) for s in _stages(b)),
+        ),
         ("a text is asked twice", lambda b: len({c.id for c in _asked(b)}) == len(_asked(b))),
         (
             "the WHERE asks other texts than it holds",

@@ -224,3 +224,30 @@ def test_eight_semantic_nodes_are_planned_in_a_moment():
     with eight_columns() as con:
         for name, text in eight_nodes().items():
             assert planned_in_ms(con, text, 3) < 200, name
+
+
+def test_a_fusion_that_makes_an_invalid_block_is_named(con, monkeypatch: pytest.MonkeyPatch) -> None:
+    from uql.compiler import choice
+    from uql.errors import PlanError
+
+    def forgetful(block: Block):
+        yield replace(block, filter_stages=block.filter_stages[:1])  # cheaper, and asks too little
+
+    monkeypatch.setattr(choice, "FUSIONS", (*FUSIONS, forgetful))
+    with pytest.raises(PlanError, match="forgetful made a plan that is not valid: Block: the WHERE asks other texts"):
+        chosen(con, 'SELECT id FROM t WHERE "one" USING (a) AND "two" USING (b)')
+
+
+def test_rows_share_requests_where_it_is_legal_and_saves_enough(con) -> None:
+    from uql.compiler.fusions.rows_together import rows_together
+
+    block = block_of(con, 'SELECT id, "the name" USING (a) AS n FROM t WHERE "one {b}" USING (a) AND "two" USING (a)')
+    (found,) = rows_together(apart(block), 8, frozenset())
+    assert [s.rows for s in (*found.filter_stages, *found.row_stages, *found.late_stages)] == [1, 8, 8]
+    assert not list(rows_together(apart(block), 8, frozenset({Column("t", "a")})))
+    assert not list(rows_together(apart(block), 1, frozenset()))
+    two = block_of(con, TWO)
+    by_price = Terms(Unit(), rows=8, rows_by_price=True)
+    short, long = (choose(two, known_of(two, chars=c, prompt=100), by_price).block for c in (40, 4000))
+    assert short.filter_stages[0].rows == 8 and long.filter_stages[0].rows == 1
+    assert choose(two, known_of(two, chars=4000), Terms(Unit(), rows=8)).block.filter_stages[0].rows == 8
