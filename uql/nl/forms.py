@@ -16,6 +16,7 @@ from uql.errors import QuestionError, UQLError
 from uql.nl.clauses import statement
 from uql.nl.dag import Node, NodeKind, Operator, Plan
 from uql.nl.guard import below
+from uql.nl.holes import completed
 from uql.schema import Field
 
 ANSWER = "answer"  # name of the node that ends a plan
@@ -39,6 +40,8 @@ def from_json(
     known = dict(tables)
     for n, item in enumerate(said["nodes"], 1 + len(kept)):
         node = node_of(item, n, known)
+        if node.kind is NodeKind.UQL:
+            node = replace(node, body=completed(node.body, known))
         if node.kind in SELECTS and shapes is not None:
             fields = shapes(node.name, node.body)
             if fields is not None:
