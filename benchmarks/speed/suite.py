@@ -19,18 +19,19 @@ from uql.benchmarks.speed.stages import STAGES, Stage
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 REPEATS, ENOUGH_S = 5, 3.0  # timings of a stage; fewer where they take longer than this together
+WARMED = 100_000  # rows; beyond, a run takes so long that what the first one does besides is nothing
 STORED = Path(__file__).parent / "last_release.json"  # {"release": …, "seconds": {"stage, rows": …}}
 
 
 def tasks(choice: Choice) -> Iterator[Task]:
-    """A task for each stage and number of rows; the short form stops at 100,000."""
-    most = choice.rows or (100_000 if choice.reduced else SIZES[-1])
+    """A task for each stage and number of rows."""
     for stage in STAGES:
+        limit = stage.reduced if choice.reduced else stage.most
         for size in SIZES:
             query = f"{stage.name}, {size:,}"
-            if size <= most and choice.wants("uql", stage.name):
-                if size > stage.most:
-                    reason = f"not run beyond {stage.most:,} rows"
+            if size <= (choice.rows or SIZES[-1]) and choice.wants("uql", stage.name):
+                if size > limit:
+                    reason = f"not run beyond {limit:,} rows" + (" in the short form" if choice.reduced else "")
                     yield Task("speed", "uql", query, "none", settings={"rows": size}, seeds=1, reason=reason)
                 else:
                     yield Task(
@@ -44,10 +45,11 @@ def measure(stage: Stage, rows: int, seed: int = 0) -> Measured:
     Memory is what Python and NumPy allocate at the most, from a run of its own: tracing makes a run slower.
     """
     timed = stage.prepare(rows)
-    timed()  # imports, caches
+    if rows <= WARMED:
+        timed()  # imports, caches
     times: list[float] = []
     clock: list[float] = []
-    while len(times) < REPEATS and (len(times) < 2 or sum(times) < ENOUGH_S):
+    while len(times) < REPEATS and sum(times) < ENOUGH_S:
         began, busy = time.perf_counter(), time.process_time()
         timed()
         clock.append(time.perf_counter() - began)
@@ -94,18 +96,21 @@ def tables(records: Sequence[Record]) -> list[Table]:
         reasons += [f"{stage.name} at {size:,} rows: {s.reason}" for size, s in own.items() if s.reason]
         shown = [_cell(ran.get(size)) for size in SIZES]
         slope = exponent([(size, s.seconds) for size, s in ran.items()])
+        held_mb = [(size, s.mean("memory_mb")) for size, s in ran.items()]
+        growth = exponent(held_mb) if max(mb for _, mb in held_mb) >= 1 else math.nan
         change = [s.seconds / before[key] for size, s in ran.items() if (key := f"{stage.name}, {size:,}") in before]
         ratios += change
         ratio = f"{math.exp(sum(map(math.log, change)) / len(change)):.2f}" if change else "–"
-        rows.append((stage.name, *shown, number(slope, 2), ratio))
+        rows.append((stage.name, *shown, number(slope, 2), number(growth, 2), ratio))
     notes = (
         *(f"{stage.name}: {stage.what}" for stage in STAGES),
         "processor time, median of up to five runs; in brackets the memory that a run adds at the most",
-        "exponent: of time against rows, fitted to the logarithms; it says most where times are well above a millisecond",
+        "exponents: of time and of memory against rows, fitted to the logarithms; they say most where times are well above a "
+        "millisecond, and stand for memory only from 1 MB on",
         f"ratio: geometric mean of time over that of {release}, which was measured on another day and perhaps another machine",
         *reasons,
     )
-    head = ("stage", *(f"{size:,} rows" for size in SIZES), "exponent", f"ratio to {release}")
+    head = ("stage", *(f"{size:,} rows" for size in SIZES), "exponent of time", "of memory", f"ratio to {release}")
     return [Table("Time and memory of the stages", head, tuple(rows), notes)] if rows else []
 
 

@@ -64,7 +64,7 @@ def test_times_are_kept_and_compared_with_those_of_the_last_release(tmp_path, mo
     (table,) = speed.tables(after)
     assert table.head[-1] == "ratio to 9.9"
     assert table.rows[0][0] == "gate"
-    assert table.rows[0][-2:] == ("1.00", "2.00")
+    assert table.rows[0][-3:] == ("1.00", "0.00", "2.00"), "time, memory, ratio"
 
 
 def test_the_command_line_compares_and_says_why_it_cannot(tmp_path, capsys):
