@@ -1,7 +1,7 @@
 """Is it so? The row first and the question after it, as measured best for small models.
 
 A pair is shown to a small model as text A and text B, and the question names them so: shown as two named lines of one text, it takes
-nearly every pair for a match (of 24 pairs of bank questions a quarter match; it said so of 92 %, and of 38 % in this form).
+nearly every pair for a match (a quarter of the pairs of bank questions match: it said so of 92 % of 64, and in this form of 38 % of 24).
 """
 
 from __future__ import annotations
