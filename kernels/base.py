@@ -48,6 +48,8 @@ class Asker(Protocol):
     @property
     def tokens_left(self) -> int | None: ...
 
+    async def provider(self) -> Any: ...
+
     async def ask(
         self,
         questions: Sequence[Question],
@@ -145,6 +147,10 @@ class Context:
         `together` rows share one request.
         """
         return await self.gate.ask(questions, rows, source=source, together=together)
+
+    async def describes(self) -> bool:
+        """Are groups named with a description? Small local models do worse with one."""
+        return bool((await self.gate.provider()).capabilities.descriptions)
 
     async def write(self, question: Write, *, source: str = "", optional: bool = False) -> Any:
         """The reply to one request about many rows, or None where none could be had; the failure is in `errors`.

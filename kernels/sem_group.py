@@ -12,21 +12,26 @@ from uql.compiler.physical import Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.errors import BudgetError, ModelReplyError
 from uql.kernels.base import Context, Relation, Rids
-from uql.kernels.labels import one_line, stem
+from uql.kernels.labels import MOST_CHARS, one_line, stem
 from uql.kernels.merge import duplicates
 from uql.llm.questions import NONE, Write
 
 SHOWN = 24  # rows shown to the taxonomy request
 MOST_GROUPS = 20
+TOKENS_DESCRIBED = 40  # of a description and what JSON needs around it
 ROUNDS = 12  # of naming groups for rows that fit none
 LARGE_SHARE = 0.05  # of the rows, in no group: then the result says so
 OPEN_SHARE = 0.02  # of the rows, in no group: then more groups are named
 _FILLER = {"other", "others", "none", "none of these", "misc", "miscellaneous", "unknown", "n/a"}
 
 
-def schema_of(least: int, most: int) -> str:
-    """The JSON schema of a taxonomy: group names."""
-    name = {"type": "string", "minLength": 1, "maxLength": 40}
+def schema_of(least: int, most: int, described: bool = False) -> str:
+    """The JSON schema of a taxonomy: group names, with a line on each where they are to be described."""
+    name: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 40}
+    if described:
+        about = {"type": "string", "maxLength": MOST_CHARS}
+        properties = {"name": name, "description": about}
+        name = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     return json.dumps({"type": "array", "items": name, "minItems": least, "maxItems": most})
 
 
@@ -53,6 +58,15 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
             help="use another model, or give the labels: … GROUP BY \"the text\"::ENUM('a', 'b')",
         )
     relation.labels[column.id], relation.descriptions[column.id] = labels, descriptions
+    _note_groups(column, relation, ctx)
+
+
+def _note_groups(column: VirtualColumn, relation: Relation, ctx: Context) -> None:
+    """What was understood by each group, where the model said it."""
+    pairs = zip(relation.labels[column.id], relation.descriptions[column.id], strict=True)
+    said = [f"{name} ({about})" for name, about in pairs if about]
+    if said:
+        ctx.note_once(f'groups of "{column.text}": ', "; ".join(said))
 
 
 async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -75,6 +89,7 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
             break
         relation.labels[column.id] = (*known, *(n for n, _ in new))
         relation.descriptions[column.id] = (*relation.descriptions[column.id], *(d for _, d in new))
+        _note_groups(column, relation, ctx)
         relation.asked[column.id][none] = False
         await relation.ask(Stage((column,)), none, ctx)
     left = int(_in_none(column, rids, relation).sum())
@@ -117,14 +132,15 @@ async def _named(
     parameters = [("groups", str(least) if least == most else f"{least} to {most}")]
     if known:
         parameters.append(("known", "; ".join(known)))
+    described = await ctx.describes()
     reply = await ctx.write(
         Write(
             column.text,
             task="taxonomy",
-            schema=schema_of(least, most),
+            schema=schema_of(least, most, described),
             shown=shown,
             parameters=tuple(parameters),
-            max_tokens=300,
+            max_tokens=300 + (TOKENS_DESCRIBED * most if described else 0),
         ),
         source=relation.source,
     )
@@ -160,6 +176,7 @@ def read_groups(reply: Any, most: int) -> tuple[tuple[str, ...], tuple[str, ...]
         clean = one_line(name)
         key = stem(clean)
         if clean and clean.casefold() not in _FILLER and key not in groups:
-            groups[key] = (clean, one_line(about) if isinstance(about, str) else "")
+            line = one_line(about) if isinstance(about, str) else ""
+            groups[key] = (clean, line if stem(line) != key else "")
     chosen = list(groups.values())[:most]
     return tuple(n for n, _ in chosen), tuple(d for _, d in chosen)

@@ -174,3 +174,34 @@ def test_several_keys_with_into_and_many_keep_their_own_groups(con, world):
     assert found.fetchall() == world.truth(
         f"SELECT about, s, COUNT(*) FROM ({SUBJECTS}) GROUP BY about, s ORDER BY ALL"
     )
+
+
+class Describing(RowModel):
+    """Names two groups with a line on each, and notes what a row is then put to."""
+
+    def __init__(self, descriptions: bool) -> None:
+        self.capabilities = Capabilities(probabilities=True, schema=True, descriptions=descriptions)
+        self.schemas: list[str] = []
+        self.menus: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+
+    def _one(self, question, row):
+        if isinstance(question, Write):
+            self.schemas.append(question.schema or "")
+            lines = [("Fees", "what a thing costs\nand why"), ("Cards", "cards"), ("Trips", "x" * 200)]
+            return Answer([{"name": name, "description": about} for name, about in lines])
+        self.menus.append((question.labels, question.descriptions))
+        return Answer("Fees")
+
+
+@pytest.mark.parametrize("descriptions", [True, False])
+def test_groups_are_described_to_models_that_gain_by_it(descriptions):
+    model = Describing(descriptions)
+    con = uql.connect(model=model, ledger=":memory:", budget="all")
+    con.sql("SELECT 'a text about money number ' || i AS text FROM range(5) t(i)").create("t")
+    result = con.uql('SELECT kind, COUNT(*) AS n FROM t GROUP BY "what it is about" AS kind')
+    assert result.fetchall() == [("Fees", 5)]
+    assert all(('"description"' in schema) == descriptions for schema in model.schemas)
+    labels, told = model.menus[0]
+    assert labels == ("Fees", "Cards", "Trips")
+    assert told == ("what a thing costs and why", "", "x" * 80)  # one line, no echo of the name, 80 characters
+    assert any("Fees (what a thing costs and why)" in note for note in result.notes)

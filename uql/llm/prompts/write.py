@@ -10,7 +10,7 @@ from uql.llm.prompts.rows import Prompt, fenced, filled, lines, quoted
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import Row, Write
 
-VERSION = "write-4"
+VERSION = "write-5"
 LISTED = 600  # characters of a row in a list of rows
 
 
@@ -42,10 +42,13 @@ def _taxonomy(question: Write, row: Row, rows: str) -> Prompt:
     known = given.get("known")
     names = ", ".join(map(quoted, known.split("; "))) if known else ""
     more = f" Groups that exist already, to be kept: {names}." if known else ""
+    described = '"description"' in (question.schema or "")
+    what = f"{wanted} groups: the name of each, and in one line of at most 80 characters what belongs in it"
     return Prompt(
         "You name groups. A good list covers all the texts, has no two groups that overlap, and names each by what sets it "
         "apart, in two to four words.",
-        f"{rows}\n\nThe texts above are to be grouped by: {filled(question, row)}.{more} Write {wanted} group names.",
+        f"{rows}\n\nThe texts above are to be grouped by: {filled(question, row)}.{more} "
+        f"Write {what if described else f'{wanted} group names'}.",
     )
 
 

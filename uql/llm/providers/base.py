@@ -141,6 +141,7 @@ class Capabilities:
     images: bool | None = None
     audio: bool | None = None
     context: int | None = None  # tokens
+    descriptions: bool = True  # does it tell labels apart better with a description of each? Small models do not
     rows: int = (
         1  # that a request may hold where the engine chooses (rows_per_request = 'auto'); 1: each is asked alone
     )

@@ -108,7 +108,8 @@ class Compatible:
 
     @property
     def capabilities(self) -> Capabilities:
-        return _probed.get((self.url, self.model), Capabilities())
+        held = _probed.get((self.url, self.model), Capabilities())
+        return replace(held, descriptions=False) if self.is_local else held
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/chat-1/t0"

@@ -80,7 +80,9 @@ class Local:
     def __init__(self, path: Path, *, n_ctx: int = 4096, threads: int = 0) -> None:
         self.path, self.n_ctx, self.threads = path, max(512, n_ctx), threads
         self.name = f"local:{path.stem}"
-        self.capabilities = Capabilities(probabilities=True, schema=True, images=False, audio=False, context=self.n_ctx)
+        self.capabilities = Capabilities(
+            probabilities=True, schema=True, images=False, audio=False, context=self.n_ctx, descriptions=False
+        )
 
     def version(self, question: Question) -> str:
         return f"{_MODULES[type(question)].VERSION}/{ROWS}/local-1/ctx{self.n_ctx}"
