@@ -28,6 +28,7 @@ Sender = Callable[[Row], Awaitable[Any]]
 TARGET = 0.8
 SO = Predicate("it is so")
 IN_FLIGHT = 32
+TIMEOUT_S = 120.0  # of both, to connect too: a busy machine is no fault
 TURNS = 7
 CHAT = {
     "id": "c", "object": "chat.completion", "created": 1, "model": "m",
@@ -84,7 +85,7 @@ def openai_sender(url: str) -> tuple[Sender, Callable[[], Awaitable[None]]]:
     """The gate's own request through the SDK's own client and method, as its documentation shows it; and the client's end."""
     import openai
 
-    client = openai.AsyncOpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0)
+    client = openai.AsyncOpenAI(api_key="k", base_url=f"{url}/v1", max_retries=0, timeout=TIMEOUT_S)
     schema: Any = {
         "type": "json_schema",
         "json_schema": {"name": "answers", "schema": fused.schema((SO,)), "strict": True},
@@ -112,7 +113,7 @@ def anthropic_sender(url: str) -> tuple[Sender, Callable[[], Awaitable[None]]]:
     """The same of the other SDK."""
     import anthropic
 
-    client = anthropic.AsyncAnthropic(api_key="k", base_url=url, max_retries=0)
+    client = anthropic.AsyncAnthropic(api_key="k", base_url=url, max_retries=0, timeout=TIMEOUT_S)
     config: Any = {"format": {"type": "json_schema", "schema": fused.schema((SO,))}}
 
     async def send(row: Row) -> Any:
