@@ -89,3 +89,4 @@ FIGURE_4 = (
     "airdialogue_no_reservation",
 )
 FIGURE_5 = ("airdialogue_cancel", "airdialogue_no_flight", "clevr_few_objects", "clevr_many_spheres")
+FOUND, TRUE = "found: ", "labels: "  # begin the names under which a run of GROUP BY keeps its groups

@@ -16,6 +16,7 @@ from uql.benchmarks.uqe.data import CONDITIONS, GROUPINGS, SOURCES
 from uql.benchmarks.uqe.tasks import BUDGETS
 
 ABSENT = "not at hand"
+MOST_GROUPS = 8  # listed of one question
 SOURCE_OF = {question.name: question.source for question in (*CONDITIONS, *GROUPINGS)}
 MODEL = "the paper's models were claude-3-haiku (UDF, UQE; gpt-4o for pictures) and gpt-4-turbo (long context)"
 
@@ -152,7 +153,31 @@ def _table_3(records: Sequence[Record]) -> list[Table]:
         "a label table names the groups that it sees by their labels: what is measured is which groups are seen and how they are counted",
         "long-context is a perfect reader's; abcd_flow and sgd_intent are not in the paper",
     )
-    return _beside(records, "Table 3: GROUP BY", paper.GROUP, ("long context", "UQE"), 4, 1.0, notes)
+    made = _beside(records, "Table 3: GROUP BY", paper.GROUP, ("long context", "UQE"), 4, 1.0, notes)
+    return made + _groups(records)
+
+
+def _groups(records: Sequence[Record]) -> list[Table]:
+    """The listing of the paper's appendix C.4, of groups: those that seed 0 found, beside the labels' ones."""
+    rows = []
+    for r in records:
+        if (r.system, r.seed, r.model) != ("uql", 0, "labels") or r.reason:
+            continue
+        sides = [
+            {name.removeprefix(start): n for name, n in r.numbers.items() if name.startswith(start)}
+            for start in (paper.TRUE, paper.FOUND)
+        ]
+        names = sorted(sides[0] | sides[1], key=lambda name: -sides[0].get(name, 0.0))
+        for name in names[:MOST_GROUPS]:
+            rows.append((r.query, name, *(number(side.get(name, float("nan")), 0) for side in sides)))
+        if len(names) > MOST_GROUPS:
+            rows.append((r.query, f"and {len(names) - MOST_GROUPS} more", "", ""))
+    notes = ("the paper's listings of rows found are not repeated: most of these data may not be passed on",)
+    return (
+        [Table("Groups found with 128 calls, seed 0", ("question", "group", "labels", "uql"), tuple(rows), notes)]
+        if rows
+        else []
+    )
 
 
 def _table_4(records: Sequence[Record]) -> list[Table]:

@@ -350,8 +350,10 @@ def group_with_engine(grouping: Grouping, model: str, choice: Choice, budget: in
     held = world(grouping.source, choice)
     result, seconds, _ = engine.ask(grouping.source, model, choice, grouping.query, seed=seed, budget=budget)
     found = {str(kind): float(n) for kind, n in result.fetchall() if kind is not None and n is not None}
-    distance = emd(found, _true_groups(held, grouping))
-    return _of_engine(result.cost, found, distance, "EMD", seconds, {"groups": len(found)})
+    truth = _true_groups(held, grouping)
+    numbers = {"groups": float(len(found)), **{f"{paper.FOUND}{kind}": n for kind, n in found.items()}}
+    numbers |= {f"{paper.TRUE}{kind}": n for kind, n in truth.items()}
+    return _of_engine(result.cost, found, emd(found, truth), "EMD", seconds, numbers)
 
 
 def _true_groups(held: World, grouping: Grouping) -> dict[str, float]:
