@@ -53,7 +53,7 @@ def _private_names(node: Node, columns: Sequence[str], private: Collection[str])
             statement = sqlglot.parse_one(node.body, read="duckdb")
         except SqlglotError:
             return every
-        return _of_sql(statement, columns, private)
+        return _of_sql(statement, columns, private) if isinstance(statement, exp.Expression) else every
     return every
 
 

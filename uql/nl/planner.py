@@ -19,6 +19,7 @@ from uql.nl.context import AskContext, Source
 from uql.nl.dag import Node, NodeKind, Plan
 from uql.nl.discover import Scope, schema_text, tokens_of
 from uql.nl.examples import examples_text
+from uql.nl.holes import completed
 from uql.nl.likeness import left_out, nearest
 from uql.nl.narrowing import Narrow, narrowed
 from uql.nl.prompts import planner as words
@@ -138,6 +139,8 @@ class Planner:
         else:
             body = reply["body"]
             body = forms.statement_of(body) if node.kind is NodeKind.UQL else body
+        if node.kind is NodeKind.UQL:
+            body = completed(body, tables)
         made = Node(
             node.name, node.kind, body, node.inputs, node.columns, node.may_be_empty, description=node.description
         )

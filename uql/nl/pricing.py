@@ -71,16 +71,15 @@ def price_of(
     per_call = price.usd(*CALL_TOKENS) if price is not None else 0.0
     for node in plan.nodes:
         rows[node.name] = rows_at_most(node, {**{name: s.row_count for name, s in sources.items()}, **rows})
-        found: tuple[float, float, float | None] | None = (0.0, 0.0, 0.0)
+        found: tuple[float, float, float | None] = (0.0, 0.0, 0.0)
         if node.kind is NodeKind.ADAPTER:
             expected, highest, known = _adapter(node, sources, recorded)
             found = expected, highest, None
             unknown += [] if known else [node.name]
         elif node.kind is NodeKind.UQL:
-            found = _quoted(node, workspace, list(sources))
-            if found is None:
-                found, guessed = _dependent(node, rows, sources)
-                unknown += [node.name] if guessed else []
+            quoted = _quoted(node, workspace, list(sources))
+            found, guessed = (quoted, False) if quoted is not None else _dependent(node, rows, sources)
+            unknown += [node.name] if guessed else []
         expected, highest, money = found
         calls, most = calls + expected, most + highest
         usd, usd_most = usd + (money if money is not None else expected * per_call), usd_most + highest * per_call

@@ -12,6 +12,7 @@ from uql.nl.context import AskContext, Source
 from uql.nl.dag import Operator, SubAnswer
 from uql.nl.discover import Scope, schema_text
 from uql.nl.forms import statement_of
+from uql.nl.holes import completed
 from uql.nl.planner import columns_of
 from uql.nl.prompts import obj, text
 from uql.nl.prompts.planner import SQL
@@ -66,8 +67,8 @@ class Uql:
         shape = clauses.schema(list(sources), columns_of(fields)) if held else obj({"sql": text(1500)})
         reply: Any = await ctx.ask(prompt, shape, system=SQL, task="uql", max_tokens=700)
         if "from" in reply:
-            return clauses.statement(reply, fields)
-        return statement_of(str(reply.get("sql", "")))
+            return completed(clauses.statement(reply, fields), fields)
+        return completed(statement_of(str(reply.get("sql", ""))), fields)
 
 
 def _tables(statement: str, allowed: Sequence[str]) -> list[str]:
