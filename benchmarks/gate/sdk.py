@@ -55,7 +55,7 @@ def serve(port: int) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
         await send({"type": "http.response.body", "body": replies[scope["path"]]})
 
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off")
+    uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical", lifespan="off", timeout_keep_alive=600)
 
 
 async def bare(count: int, send: Sender) -> float:
