@@ -14,7 +14,7 @@ from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundS
 from uql.compiler.formula import Formula
 from uql.compiler.syntax import Column, Expr, OrderKey
 from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import needs_every_row
+from uql.compiler.walk import has_window, needs_every_row
 
 
 class Goal(StrEnum):
@@ -160,6 +160,12 @@ class Block(PhysicalPlan):
         """What is still to be asked of a row that has passed: the stages without what rode along with its WHERE."""
         rest = (replace(s, columns=tuple(c for c in s.columns if c.id not in self.riders)) for s in wanted)
         return tuple(stage for stage in rest if stage.columns)
+
+    @property
+    def has_window(self) -> bool:
+        """Does a row returned depend on the others that pass?"""
+        exprs = (*(i.expr for i in self.items), *(k.expr for k in self.order_by))
+        return self.qualify is not None or has_window(*exprs)
 
     @property
     def needs_every_row(self) -> bool:

@@ -94,10 +94,15 @@ def columns(*nodes: Expr | None) -> tuple[Column, ...]:
     return tuple(seen)
 
 
+def has_window(*nodes: Expr | None) -> bool:
+    """Does an expression look at other rows?"""
+    return any(isinstance(part, Call) and part.over is not None for node in nodes for part in walk(node))
+
+
 def needs_every_row(*nodes: Expr | None) -> bool:
     """Does an expression look at other rows (a window) or give several rows for one (unnest)? Then LIMIT comes after it."""
     calls = (part for node in nodes for part in walk(node) if isinstance(part, Call))
-    return any(call.over is not None or call.name in ROWS_FROM_ONE for call in calls)
+    return has_window(*nodes) or any(call.name in ROWS_FROM_ONE for call in calls)
 
 
 def is_semantic(node: Expr | None) -> bool:

@@ -113,6 +113,12 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     if relation.calls(block.filter_stages) + relation.calls(block.left_over(block.row_stages)) <= (ctx.calls_left or 0):
         truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)
+    if block.has_window:
+        raise BudgetError(
+            f"a window or QUALIFY looks at every row that passes: {n * (per_row + per_passing):,} calls, and the budget leaves "
+            f"{left:,}; nothing was sent",
+            help=f"WITH (budget = {n * (per_row + per_passing)}) or WITH (budget = 'all'), or fewer rows by plain conditions",
+        )
     if per_passing and any(is_semantic(k.expr) for k in block.order_by):
         raise BudgetError(
             f"ORDER BY a quoted text needs the value of each of {n:,} rows, and the budget leaves {left:,} calls; "

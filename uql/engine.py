@@ -78,7 +78,9 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
             both = f"SELECT {listed}, min(__s) AS __s, min(__p) AS __p FROM ({both}) GROUP BY {listed}"
     else:  # the n-th of equal rows on the left has its partner in the n-th on the right; without ALL any is one
         if plan.op == "EXCEPT" and not ctx.exact:
-            ctx.notes.append("EXCEPT takes out the rows that its second query found")
+            ctx.notes.append(
+                "EXCEPT took out the rows that its second query found: others may stand here that it would take out"
+            )
         counted = [
             f"SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY __p) AS __k FROM "
             f"(SELECT {columns}, 0 AS __s, row_number() OVER () AS __p FROM {side})"

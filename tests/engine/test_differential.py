@@ -61,6 +61,12 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
         ("SELECT count(*) OVER w FROM reviews WHERE <pos>", "UQL100", "WINDOW w AS"),
         ("SELECT id FROM reviews WHERE <name>.upper() = 'ADA'", "UQL212", "upper("),
         ("SELECT film, count(*) FROM reviews WHERE <pos> GROUP BY ROLLUP (film) WITH (budget = 5)", "UQL401", "budget"),
+        (
+            "SELECT id FROM reviews WHERE <pos> QUALIFY row_number() OVER (ORDER BY id) < 3 WITH (budget = 5)",
+            "UQL401",
+            "budget",
+        ),
+        ("SELECT id, count(*) OVER () FROM reviews WHERE <pos> WITH (budget = 5)", "UQL401", "budget"),
         ("SELECT id FROM reviews a JOIN films f USING (film) USING SAMPLE 3 WHERE <pos>", "UQL106", "TABLESAMPLE"),
         ("SELECT id FROM reviews NATURAL JOIN (SELECT 1 AS k) WHERE <pos>", "UQL212", None),
         ("SELECT COLUMNS('zz') FROM reviews WHERE <pos>", "UQL212", None),
@@ -86,3 +92,29 @@ def test_a_sampled_table_gives_some_of_its_rows_and_is_asked_about_no_others(con
     assert len(inside) < 44
     truth = dict(con.uql('SELECT id, "the review is positive"::BOOLEAN AS p FROM reviews').fetchall())
     assert all(truth[i] == p for i, p in inside)
+
+
+@pytest.mark.parametrize(
+    ("stored", "select"),
+    [
+        ("CREATE OR REPLACE TABLE kept AS {}", "FROM reviews WHERE <pos> AND id < 30"),
+        ("{} TO kept", "SELECT id, <topic> AS t FROM reviews WHERE <pos> QUALIFY row_number() OVER (ORDER BY id) < 4"),
+        ("{} TO kept", "SELECT id FROM reviews WHERE <pos> EXCEPT SELECT id FROM reviews WHERE <joke>"),
+    ],
+)
+def test_what_is_stored_are_the_rows_of_the_query(labels, sql, stored, select):
+    con = labels.uql(budget="all")
+    con.uql(stored.format(both(select)[0])).fetchall()
+    found = sorted([plain(row) for row in con.uql("FROM kept").fetchall()], key=repr)
+    assert found == sorted([plain(row) for row in sql.execute(both(select)[1]).fetchall()], key=repr)
+
+
+def test_parameters_stand_wherever_constants_and_texts_may(con, sql):
+    import uql
+
+    query = "SELECT id FROM reviews WHERE $said AND stars IN ($stars) AND list_contains($films, film) QUALIFY row_number() OVER (ORDER BY id) <= $n"
+    values = {"said": uql.sem("the review is positive"), "stars": [1, 2, 3], "films": ["Alien", "Brazil"], "n": 3}
+    over_labels = both(
+        "SELECT id FROM reviews WHERE <pos> AND stars IN (1, 2, 3) AND film IN ('Alien', 'Brazil') ORDER BY id LIMIT 3"
+    )[1]
+    assert con.uql(query, **values).fetchall() == sql.execute(over_labels).fetchall()
