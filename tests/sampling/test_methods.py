@@ -267,3 +267,28 @@ def test_clusters_that_stand_apart_are_counted():
     assert len(np.unique(found)) == 6 and len(set(zip(found.tolist(), place.tolist(), strict=True))) == 6
     assert len(np.unique(best_clusters(features, 8))) == 2  # eight draws allow no more
     assert separation(features, place) > separation(features, np.zeros(900, np.int64)) == 0.0
+
+
+def test_what_waves_count_for_adds_up_to_one_and_follows_the_chance_of_being_drawn():
+    world = World.of(3000, 0.04)
+    rng = np.random.default_rng(3)
+    sampler = AsdSampler(3000, 128, rng=rng, features=world.features, prior=world.prior)
+    ask_all(sampler, world.truth)
+    complete = sampler._complete()
+    shares = np.array(sampler._shares(complete))
+    assert len(complete) == 4 and shares.sum(axis=0) == pytest.approx(np.ones(3000))
+    chances = np.array([sampler._waves[t].chances for t in complete])
+    assert ((chances > 0) & (chances <= 1)).all()
+    assert (shares.argmax(axis=0) == chances.argmax(axis=0)).all()
+    for t in complete:  # a row drawn was drawn with the chance of its cell
+        wave = sampler._waves[t]
+        assert chances[t][wave.pairs] == pytest.approx(np.repeat(2 / wave.cells.sizes, 2).reshape(-1, 2))
+
+
+def test_the_unbiased_variant_weighs_waves_by_their_draws_alone():
+    world = World.of(3000, 0.04)
+    sampler = AsdSampler(
+        3000, 128, rng=np.random.default_rng(3), features=world.features, prior=world.prior, past_only=True
+    )
+    ask_all(sampler, world.truth)
+    assert np.array(sampler._shares(sampler._complete())) == pytest.approx(np.full((4, 3000), 0.25))
