@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from uql.benchmarks.runner.records import Record
 from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.uqe import paper
 from uql.benchmarks.uqe.data import CONDITIONS, GROUPINGS, SOURCES, World
@@ -103,6 +104,39 @@ def test_the_earth_movers_distance_is_none_for_the_truth_and_grows_with_what_is_
     assert emd({"book": 3, "cancel": 1}, truth) == pytest.approx(0)
     assert emd({}, truth) == 1.0
     assert 0 < emd({"book": 4, "cancel": 4}, truth) < emd({"cancel": 4}, truth)
+
+
+def counted(system, query, qualities, model="labels"):
+    return [
+        Record("uqe", "table 1", system, query, model, seed, quality=q, measure="relative error")
+        for seed, q in enumerate(qualities)
+    ]
+
+
+def test_a_cell_says_how_many_seeds_it_has_and_means_are_over_the_questions_of_all():
+    records = [
+        *counted("uql", "imdb_positive", [0.1, 0.1]),
+        *counted("uql", "airdialogue_book", [0.3, 0.3, 0.3]),
+        *counted("uniform", "imdb_positive", [0.5, 0.5]),
+        *counted("uniform", "airdialogue_book", [0.1, 0.1]),
+        *counted("uniform", "airdialogue_cancel", [0.9, 0.9]),
+        *counted("count-each", "imdb_positive", [0.2, 0.2]),
+    ]
+    made, *_ = SUITE.tables(records)
+    rows = {row[0]: row[1:4] for row in made.rows}
+    assert rows["imdb_positive"] == ("10.00", "50.00", "20.00")
+    assert rows["airdialogue_book"] == ("30.00 (3)", "10.00", "–")
+    assert rows["mean of 2 questions"] == ("20.00", "30.00", "–")
+    assert made.notes[0].startswith("2 seeds, in brackets where there are others")
+
+
+def test_the_groups_of_seed_0_stand_beside_the_labels():
+    numbers = {"groups": 2.0, "found: book": 210.0, "labels: book": 200.0, "labels: cancel": 5.0}
+    record = Record(
+        "uqe", "table 3", "uql", "airdialogue_outcome", "labels", 0, quality=0.1, measure="EMD", numbers=numbers
+    )
+    *_, listed = SUITE.tables([record])
+    assert listed.rows == (("airdialogue_outcome", "book", "200", "210"), ("airdialogue_outcome", "cancel", "5", "–"))
 
 
 def world(n=600):
