@@ -23,6 +23,7 @@ STEPS = (
     ("speed", ()),
 )
 TRIALS = "trials.jsonl"  # of uql.benchmarks.sampling.long
+KEPT = Path(__file__).parent / "sampling" / "results.md"
 PREFACE = """`make bench-long` made this page; [the short form](benchmarks.md) is re-made in ten minutes. The model is a label \
 table that is right (`labels`) or errs on 5 or 10 % of the rows: nothing here says how well a real model judges. Every table says how \
 many seeds its cells have: below 200 it is a first look. How each number is made stands in the README of its suite's folder in \
@@ -41,8 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
             code = run(suite, (*words, "--resume"), given.results / f"{suite}.jsonl", given.results / "work")
             if code:
                 return code
-        trials = [sys.executable, "-m", "uql.benchmarks.sampling.long", "--out", str(given.results / TRIALS)]
-        code = subprocess.run([*trials, "--seeds", "1000", "--jobs", "2"]).returncode
+        command = [sys.executable, "-m", "uql.benchmarks.sampling.long", "--out", str(given.results / TRIALS)]
+        code = subprocess.run([*command, "--seeds", "1000", "--jobs", "2"]).returncode
         if code:
             return code
     given.page.write_text(page(given.results), encoding="utf-8")
@@ -57,11 +58,21 @@ def page(results: Path) -> str:
     text = report.markdown(read(files), "Benchmarks, the long form")
     head, _, body = text.partition("\n\n")
     parts = [head, PREFACE, body.rstrip("\n")]
-    if (results / TRIALS).exists():
-        command = [sys.executable, "-m", "uql.benchmarks.sampling.long", "--out", str(results / TRIALS), "--page"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        parts.append(f"## Samples and guarantees, trial by trial\n\n{said.strip()}")
+    said = trials(results / TRIALS)
+    if said:
+        parts.append(f"## Samples and guarantees, trial by trial\n\n{said}")
     return "\n\n".join(parts) + "\n"
+
+
+def trials(file: Path) -> str:
+    """What the trials of samples and guarantees say; where none were run here, the page of the last ones that is kept."""
+    if file.exists():
+        command = [sys.executable, "-m", "uql.benchmarks.sampling.long", "--out", str(file), "--page"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    if not KEPT.exists():
+        return ""
+    head, _, body = KEPT.read_text(encoding="utf-8").strip().partition("\n")
+    return f"Kept from an earlier run (benchmarks/sampling/results.md).\n\n{body.strip() if head.startswith('# ') else head + body}"
 
 
 if __name__ == "__main__":
