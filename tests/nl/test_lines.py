@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from random import Random
 
 import duckdb
 import pytest
+from nl.derive import drawn
 
 from uql.catalog import Catalog
 from uql.errors import QuestionError
@@ -184,3 +186,20 @@ def test_examples_of_the_same_shape_are_nearest_and_all_of_them_can_be_read() ->
     found = nearest("Plot the number of farms that show sheep for each county.", scope_of(), None, most=2)
     assert "PLOT" in found[-1].query and "GROUP BY" in found[-1].query
     assert all(example.query.startswith("FROM ") and "\nSELECT " in example.query for example in EXAMPLES)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_whatever_a_grammar_lets_a_model_write_is_a_valid_plan(question: str) -> None:
+    """Texts by chance, as from a model that knows nothing: what is under the grammar parses, binds and types."""
+    scope = scope_of(question)
+    text = grammar(scope, question, narrowed(question, scope, near, plot=question.startswith("Plot")))
+    random = Random(7)
+    wrong = []
+    for _ in range(15):
+        lines = drawn(text, random)
+        try:
+            found = checked(lines, question).problems
+        except QuestionError as error:
+            found = (error,)
+        wrong += [f"{lines}: {found}"] if found else []
+    assert not wrong, wrong[0]

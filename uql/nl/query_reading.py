@@ -187,6 +187,8 @@ class _Reading:
         if bare and len(figures) == 1 and _agg(figures[0]) in ("min", "max"):
             return self._of_the_best(keys, bare, figures[0])
         keys += bare
+        if lines.order and not _agg(lines.order) and lines.order not in keys:
+            lines.order = keys[0] if keys else ""  # groups are sorted by what they have
         pairs = [(item, self._name(item)) for item in [*keys, *figures]]
         if lines.order and lines.order not in dict(pairs):
             pairs.append((lines.order, self._name(lines.order)))
