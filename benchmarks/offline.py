@@ -91,9 +91,12 @@ def page(files: Sequence[Path], took: str) -> str:
     if PEERS_RESULTS.exists():
         parts.append(KEPT)
         parts.append("\n\n".join(report.suite_sections(read(PEERS_RESULTS))))
+    if SAMPLING_RESULTS.exists():
+        parts.append(SAMPLING_RESULTS.read_text(encoding="utf-8").rstrip("\n"))
     return "\n\n".join(parts) + "\n"
 
 
+SAMPLING_RESULTS = Path(__file__).parent / "sampling" / "results.md"
 KEPT = "What follows is kept from `uql bench run peers` (benchmarks/peers/results.jsonl); all above is from one run."
 
 

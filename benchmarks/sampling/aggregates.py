@@ -166,16 +166,28 @@ def sum_trials(w: World, budget: int, seeds: Iterable[int]) -> Iterator[SumTrial
     total = float((w.lengths * w.truth).sum())
     mean = total / float(w.truth.sum())
     for seed in seeds:
-        errors, held, opened = {}, {}, False
+        errors: dict[str, float] = {}
+        held_sum = held_avg = opened = False
         for name, sampler in samplers(w, budget, (seed,), ("asd", "uqe"), size=True):
             y = w.lengths[sampler.told] * sampler.answers
             added, average = sampler.total(y, weights=w.lengths), sampler.ratio(y, sampler.answers, weights=w.lengths)
             errors[f"{name}_sum"] = (added.value or 0.0) / total - 1
             errors[f"{name}_avg"] = float("nan") if average.value is None else average.value / mean - 1
             if name == "asd":
-                held = {"held_sum": holds(added, total), "held_avg": holds(average, mean)}
+                held_sum, held_avg = holds(added, total), holds(average, mean)
                 opened = bool(average.low == -np.inf)
-        yield SumTrial(w.predicate.name, budget, seed, open_avg=opened, **errors, **held)
+        yield SumTrial(
+            w.predicate.name,
+            budget,
+            seed,
+            errors["asd_sum"],
+            errors["asd_avg"],
+            errors["uqe_sum"],
+            errors["uqe_avg"],
+            held_sum,
+            held_avg,
+            opened,
+        )
 
 
 def sum_row(trials: Sequence[SumTrial]) -> SumRow:

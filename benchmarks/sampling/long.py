@@ -21,7 +21,7 @@ import numpy as np
 from uql.benchmarks.datasets.labelled import predicates
 from uql.benchmarks.guarantees import coverage, promises
 from uql.benchmarks.guarantees.bounds import covers, keeps
-from uql.benchmarks.guarantees.proxies import KINDS, SHARES, proxied
+from uql.benchmarks.guarantees.proxies import KINDS, SHARES, Proxied, proxied
 from uql.benchmarks.sampling.aggregates import (
     HARD,
     SUMS,
@@ -103,7 +103,7 @@ def work(unit: Unit) -> list[dict[str, Any]]:
     tables: Iterable[tuple[Any, np.random.Generator]]
     if unit.name in promises.REAL:
         w = _world(unit.name)
-        made = promises.Proxied(w.matrix, w.prior, w.truth)
+        made = Proxied(w.matrix, w.prior, w.truth)
         tables = ((made, np.random.default_rng(seed)) for seed in unit.seeds)
     else:
         kind, share = unit.name.split()
