@@ -232,7 +232,8 @@ def _groups(agg: str, key: str, narrow: Narrow) -> list[str]:
     keys = f'"\\nGROUP BY " {key}' + (f' (", " {key})?' if narrow.keys > 1 else "")
     select = f'"\\nSELECT " ({key} ", "){{0,3}} {agg}' + (f' (", " {agg})?' if narrow.keys > 1 else "")
     sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
-    having = f'"\\nHAVING " {agg} cmp number'
+    counted = f'{agg} | "count(*)"' if narrow.added else '"count(*)"'
+    having = f'"\\nHAVING " ({counted}) cmp number'
     order = f'"\\nORDER BY " ({agg} ({sort}) | {key} (" DESC" | " ASC")) limit?'
     if narrow.group == "no":
         return []
