@@ -155,9 +155,20 @@ class _Feed:
             return "NAME" if self.shift(self.stack, "NAME") else kind
         if self.shift(self.stack, "NAME") is None:
             return kind
+        if kind == "SIDE" and self.tokens[self.at + 1].type == "LPAREN":  # both(x)
+            return "NAME"
+        if kind in ("ALL", "ANY", "ARRAY") and not self._opens_a_query():  # all(x), any(x), array(x): functions
+            return "NAME"
         if kind == "WITH" and not self._names_a_table():  # as in (with IS NULL)
             return "NAME"
         return kind if self._follows(stack) else "NAME"
+
+    def _opens_a_query(self) -> bool:
+        """Does a parenthesis behind the word, if there is one, hold a query?"""
+        ahead = [token.type for token in self.tokens[self.at + 1 : self.at + 1 + MAX_DEPTH]]
+        if ahead[:1] != ["LPAREN"]:
+            return True
+        return next((kind for kind in ahead if kind != "LPAREN"), "") in ("SELECT", "FROM", "WITH")
 
     def _names_a_table(self) -> bool:
         """Does WITH open options, `WITH (`, or a table, `WITH name AS` or `WITH name (`?"""

@@ -95,7 +95,7 @@ def _name(node: ast.Name) -> str:
 
 
 def _single(name: str) -> str:
-    if name.lower() == "distinct":
+    if name.lower() in ("all", "distinct"):
         return f"({name})"  # after SELECT or ( it would be the keyword
     return name if _PLAIN.match(name) and name.upper() not in RESERVED else quote_text(name)
 
@@ -202,7 +202,7 @@ def _call(node: ast.Call) -> str:
         text += f" OVER ({_window(node.over)})"
     if node.name == "row" and len(node.args) > 1:
         text = text.removeprefix("row")
-    return f"({text})" if name == "distinct" else text
+    return f"({text})" if name in ("all", "distinct") else text
 
 
 def _arguments(node: ast.Call) -> str:
