@@ -60,7 +60,7 @@ def page(results: Path) -> str:
     parts = [head, PREFACE, body.rstrip("\n")]
     said = trials(results / TRIALS)
     if said:
-        parts.append(f"## Samples and guarantees, trial by trial\n\n{said}")
+        parts.append(said)
     return "\n\n".join(parts) + "\n"
 
 
@@ -68,11 +68,9 @@ def trials(file: Path) -> str:
     """What the trials of samples and guarantees say; where none were run here, the page of the last ones that is kept."""
     if file.exists():
         command = [sys.executable, "-m", "uql.benchmarks.sampling.long", "--out", str(file), "--page"]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    if not KEPT.exists():
-        return ""
-    head, _, body = KEPT.read_text(encoding="utf-8").strip().partition("\n")
-    return f"Kept from an earlier run (benchmarks/sampling/results.md).\n\n{body.strip() if head.startswith('# ') else head + body}"
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return f"## Sampling: the long form\n\n{said}"
+    return KEPT.read_text(encoding="utf-8").strip() if KEPT.exists() else ""
 
 
 if __name__ == "__main__":
