@@ -23,7 +23,6 @@ STEPS = (
     ("speed", ()),
 )
 TRIALS = "trials.jsonl"  # of uql.benchmarks.sampling.long
-KEPT = Path(__file__).parent / "sampling" / "results.md"
 PREFACE = """`make bench-long` made this page; [the short form](benchmarks.md) is re-made in ten minutes. The model is a label \
 table that is right (`labels`) or errs on 5 or 10 % of the rows: nothing here says how well a real model judges. Every table says how \
 many seeds its cells have: below 200 it is a first look. How each number is made stands in the README of its suite's folder in \
@@ -65,12 +64,12 @@ def page(results: Path) -> str:
 
 
 def trials(file: Path) -> str:
-    """What the trials of samples and guarantees say; where none were run here, the page of the last ones that is kept."""
+    """What the trials of samples and guarantees say; empty where none were run here: the short page has the last ones."""
     if file.exists():
         command = [sys.executable, "-m", "uql.benchmarks.sampling.long", "--out", str(file), "--page"]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
         return f"## Sampling: the long form\n\n{said}"
-    return KEPT.read_text(encoding="utf-8").strip() if KEPT.exists() else ""
+    return ""
 
 
 if __name__ == "__main__":
