@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from threadpoolctl import threadpool_limits
+
 from uql.benchmarks.runner.records import Measured, Record
 from uql.benchmarks.runner.suite import Choice, Suite, Table, Task
 from uql.benchmarks.runner.summary import Summary, cells, number
@@ -45,20 +47,21 @@ def measure(stage: Stage, rows: int, seed: int = 0) -> Measured:
     Memory is what Python and NumPy allocate at the most, from a run of its own: tracing makes a run slower.
     """
     timed = stage.prepare(rows)
-    if rows <= WARMED:
-        timed()  # imports, caches
     times: list[float] = []
     clock: list[float] = []
-    while len(times) < REPEATS and sum(times) < ENOUGH_S:
-        began, busy = time.perf_counter(), time.process_time()
+    with threadpool_limits(1):  # of several threads the processor time is the sum, and depends on the machine
+        if rows <= WARMED:
+            timed()  # imports, caches
+        while len(times) < REPEATS and sum(times) < ENOUGH_S:
+            began, busy = time.perf_counter(), time.process_time()
+            timed()
+            clock.append(time.perf_counter() - began)
+            times.append(time.process_time() - busy)
+        gc.collect()
+        tracemalloc.start()
         timed()
-        clock.append(time.perf_counter() - began)
-        times.append(time.process_time() - busy)
-    gc.collect()
-    tracemalloc.start()
-    timed()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
     numbers = {"clock": median(clock), "memory_mb": peak / 2**20, "rows": float(rows)}
     return Measured(None, None, "", seconds=median(times), numbers=numbers)
 
@@ -104,7 +107,7 @@ def tables(records: Sequence[Record]) -> list[Table]:
         rows.append((stage.name, *shown, number(slope, 2), number(growth, 2), ratio))
     notes = (
         *(f"{stage.name}: {stage.what}" for stage in STAGES),
-        "processor time, median of up to five runs; in brackets the memory that a run adds at the most",
+        "processor time of one thread, median of up to five runs; in brackets the memory that a run adds at the most",
         "exponents: of time and of memory against rows, fitted to the logarithms; they say most where times are well above a "
         "millisecond, and stand for memory only from 1 MB on",
         f"ratio: geometric mean of time over that of {release}, which was measured on another day and perhaps another machine",
