@@ -155,13 +155,19 @@ class _Feed:
             return "NAME" if self.shift(self.stack, "NAME") else kind
         if self.shift(self.stack, "NAME") is None:
             return kind
-        if kind == "SIDE" and self.tokens[self.at + 1].type == "LPAREN":  # both(x)
+        if self._calls(kind):  # both(x), and offset(x) behind a comma
             return "NAME"
         if kind in ("ALL", "ANY", "ARRAY") and not self._opens_a_query():  # all(x), any(x), array(x): functions
             return "NAME"
         if kind == "WITH" and not self._names_a_table():  # as in (with IS NULL)
             return "NAME"
         return kind if self._follows(stack) else "NAME"
+
+    def _calls(self, kind: str) -> bool:
+        """Is the word a function's name, where it might also open a clause behind the comma that ends a list?"""
+        opened = [token.type for token in self.tokens[self.at + 1 : self.at + 2]] == ["LPAREN"]
+        listed = self.at > 0 and self.tokens[self.at - 1].type == "COMMA"
+        return opened and (kind == "SIDE" or (kind == "OFFSET" and listed))
 
     def _opens_a_query(self) -> bool:
         """Does a parenthesis behind the word, if there is one, hold a query?"""

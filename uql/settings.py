@@ -42,7 +42,7 @@ class Settings:
     examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own
     audit: str | None = None  # a table of rows that a person judged: counts, sums, means and shares are corrected by the errors on them
     soft: bool = False  # count by the model's probabilities, where `uql calibrate` or judged rows show that they are chances
-    describe: bool = True  # let the model describe columns that have no comment, once
+    describe: bool = False  # let a model choose the columns that a text reads: refused, the reading rule and USING (…) say them
     concurrency: int | None = None  # requests in flight; None: the provider's own
     rows_per_request: Rows = (
         1  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
@@ -164,6 +164,8 @@ def _checked(name: str, value: Any) -> Any:
         flag = _flag(value)
         if flag is None:
             raise bad("true or false")
+        if name == "describe" and flag:
+            raise bad("off: a text reads what the reading rule says; USING (a, b) behind it or {a} in it name other columns")
         return flag
     if name == "examples":
         flag = _flag(value)

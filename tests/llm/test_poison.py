@@ -63,7 +63,7 @@ def notes(rows: int = 12) -> str:
 def run(statement: str, tables: dict[str, str], held: str, **settings: Any) -> tuple[list[tuple[Any, ...]], Gullible]:
     """The rows of a statement and the model, over tables of which some hold `held` for the parameter $held."""
     model = Gullible()
-    with uql.connect(model=model, ledger=":memory:", budget="all", describe=False, **settings) as con:
+    with uql.connect(model=model, ledger=":memory:", budget="all", **settings) as con:
         con.on_event(lambda event: None)
         for name, query in tables.items():
             con._catalog.cursor.execute(f"CREATE TABLE {name} AS {query}", {"held": held} if "$held" in query else None)

@@ -203,3 +203,9 @@ def test_no_statement_names_plug_ins_servers_or_prices(name: str) -> None:
         for statement in (f"SET uql.{name} = 'x'", f"SELECT 1 WITH ({name} = 'x')"):
             with pytest.raises(ConfigError):
                 con.uql(statement)
+
+
+def test_no_model_chooses_what_a_text_reads() -> None:
+    assert Settings().with_values(describe="off").describe is False
+    with pytest.raises(ConfigError, match="describe"):
+        Settings().with_values(describe="on")
