@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -166,9 +166,10 @@ def _select(
         own["source"] = _sampled(p, own.get("source"), sample, clauses)
     windows = dict(own.pop("windows", ()))
     select = ast.Select(tuple(items), distinct=distinct, distinct_on=tuple(distinct_on), ctes=ctes, span=place, **own)
-    named = [node for clause in (items, clauses) for node in _named_windows(clause)]
+    named = list(_named_windows((tuple(items), tuple(clauses))))
     if not windows and not named:
         return select
+    p.lexer.check_depth(select)
     for node in named:
         if node.name.lower() not in windows:
             known = ", ".join(windows) or "none"
@@ -178,18 +179,19 @@ def _select(
     return settled
 
 
-def _named_windows(value: Any) -> Iterator[ast.Window]:
-    """The windows that stand by name, sub-queries not entered: those have their own."""
-    if isinstance(value, ast.Window) and value.name:
-        yield value
-    if isinstance(value, tuple):
-        for item in value:
-            yield from _named_windows(item)
-    elif isinstance(value, Clause):
-        yield from _named_windows(value.value) if value.kind != "WINDOW" else ()
-    elif isinstance(value, ast.Node) and not isinstance(value, Query | ast.Source):
-        for f in fields(value):
-            yield from _named_windows(getattr(value, f.name))
+def _named_windows(clauses: Iterable[Any]) -> Iterator[ast.Window]:
+    """The windows that stand by name, sub-queries not entered: those have their own. Without recursion."""
+    stack = list(clauses)[::-1]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, ast.Window) and value.name:
+            yield value
+        if isinstance(value, tuple):
+            stack += value[::-1]
+        elif isinstance(value, Clause):
+            stack += [value.value] if value.kind != "WINDOW" else []
+        elif isinstance(value, ast.Node) and not isinstance(value, Query | ast.Source):
+            stack += [getattr(value, f.name) for f in fields(value)][::-1]
 
 
 def _with_windows(value: Any, windows: dict[str, ast.Window]) -> Any:

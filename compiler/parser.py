@@ -208,6 +208,10 @@ class _Feed:
             states = states[: len(states) - rule.len]
             states.append(goto[states[-1]][rule.name])
 
+    def check_depth(self, node: Node) -> None:
+        """Raises UQL103 for what is nested too deep, before a production descends into it."""
+        _check_depth(node, self.text)
+
     # ------------------------------------------------------------------------------------------------------------ errors
     def expected(self, stack: list[int]) -> frozenset[str]:
         """The kinds of token that may stand after this stack."""

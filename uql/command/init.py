@@ -16,7 +16,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _EXAMPLES = {
     "model": '"local"', "embedder": '"openai:text-embedding-3-small"', "budget": "256", "error": "0.1", "recall": "0.9",
     "precision": "0.9", "max_cost": "1.0", "max_seconds": "300", "max_tokens": "1000000", "method": '"uniform"',
-    "strata": '"auto"', "explore": "0.1", "audit": '"judged_rows"', "folder": '"."', "concurrency": "8", "ledger": '"ledger.sqlite"', "progress": "true",
+    "strata": '"auto"', "explore": "0.1", "audit": '"judged_rows"', "folder": '"."',
+    "concurrency": "8", "ledger": '"ledger.sqlite"', "progress": "true",
 }  # fmt: skip
 _TABLES = ("endpoints", "prices")
 
