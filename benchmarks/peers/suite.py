@@ -32,6 +32,8 @@ NOTES = (
     "rows beyond a question's LIMIT are left out; which answers of labels-10 are wrong depends on how a row is shown: not the same for all",
     "one request of thalamusdb's join shows up to ten rows a side: it is as many calls as it holds pairs",
     "uql asks with its own budget (128 or 256 calls), uql-exact asks every row; peers ask what they ask",
+    "–: not run; of the movie questions q5 to q7 lotus and palimpzest ask each of 65,536 pairs one by one",
+    "thalamusdb-default ends at its own limits, 1,000 requests or 600 seconds, which movie q7 reaches",
 )
 SETTINGS = (
     "recommended: lotus with 64 requests at a time and temperature 0, palimpzest without critics and mixtures, thalamusdb without "
