@@ -35,7 +35,8 @@ LONG = "benchmarks-long.md"
 PREFACE = """`make bench-offline` made this page. It is the short form: tables of at most 1,500 rows and few seeds, with labels as the \
 model, so it shows what the engine does with right (or partly wrong) answers and says nothing of any real model. {seeds} seeds tell \
 apart errors that differ by a factor of two, not by a tenth: ratios of errors need 200, which [the long form]({long}) has; coverage of \
-intervals and guarantees need 1,000: how far those got is kept at the end of this page. Seconds are those of a machine that may have had other work. How each number is made stands in \
+intervals and guarantees need 1,000: how far those got is kept at the end of this page. \
+Seconds are those of a machine that may have had other work. How each number is made stands in \
 the README of its suite's folder in `benchmarks/`.
 
 {took}"""
