@@ -131,8 +131,8 @@ def app(service: Service) -> Starlette:
             return JSONResponse({"error": fault}, status_code=400)
         stats.calls += judged
         stats.output_tokens += tokens(said)
-        error = service.oracle.error if held.get("logprobs") else None
-        return JSONResponse(_completion(held.get("model", ""), prompt, said, error))
+        errs = service.oracle.error if held.get("logprobs") else None
+        return JSONResponse(_completion(held.get("model", ""), prompt, said, errs))
 
     async def embeddings(request: HttpRequest) -> Response:
         held = await request.json()
