@@ -25,7 +25,8 @@ STEPS = (
 TRIALS = "trials.jsonl"  # of uql.benchmarks.sampling.long
 PREFACE = """`make bench-long` made this page; [the short form](benchmarks.md) is re-made in ten minutes. The model is a label \
 table that is right (`labels`) or errs on 5 or 10 % of the rows: nothing here says how well a real model judges. Every table says how \
-many seeds its cells have: below 200 it is a first look. How each number is made stands in the README of its suite's folder in \
+many seeds its cells have: below 200 it is a first look, and a model that is missing was not reached before the run was stopped. \
+How each number is made stands in the README of its suite's folder in \
 `benchmarks/`."""
 
 
