@@ -155,19 +155,18 @@ class _Feed:
             return "NAME" if self.shift(self.stack, "NAME") else kind
         if self.shift(self.stack, "NAME") is None:
             return kind
-        if self._calls(kind):  # both(x), and offset(x) behind a comma
+        following = [token.type for token in self.tokens[self.at + 1 : self.at + 3]]
+        if kind == "SIDE" and following[:1] == ["LPAREN"]:  # both(x)
+            return "NAME"
+        if kind == "OFFSET" and self.at and self.tokens[self.at - 1].type == "COMMA":  # a column or function of a list
             return "NAME"
         if kind in ("ALL", "ANY", "ARRAY") and not self._opens_a_query():  # all(x), any(x), array(x): functions
             return "NAME"
         if kind == "WITH" and not self._names_a_table():  # as in (with IS NULL)
             return "NAME"
+        if kind == "WITH" and following == ["IN", "LPAREN"]:  # as in (with IN (1, 2)); a table can be "in"
+            return "NAME"
         return kind if self._follows(stack) else "NAME"
-
-    def _calls(self, kind: str) -> bool:
-        """Is the word a function's name, where it might also open a clause behind the comma that ends a list?"""
-        opened = [token.type for token in self.tokens[self.at + 1 : self.at + 2]] == ["LPAREN"]
-        listed = self.at > 0 and self.tokens[self.at - 1].type == "COMMA"
-        return opened and (kind == "SIDE" or (kind == "OFFSET" and listed))
 
     def _opens_a_query(self) -> bool:
         """Does a parenthesis behind the word, if there is one, hold a query?"""
