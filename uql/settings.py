@@ -40,22 +40,12 @@ class Settings:
     strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
     explore: float | None = None  # of searches by the method 'uqe': share of the rows that are drawn at random
     examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own
-    audit: str | None = (
-        None  # a table of rows that a person judged: counts, sums, means and shares are corrected by the errors on them
-    )
-    soft: bool = (
-        False  # count by the model's probabilities, where `uql calibrate` or judged rows show that they are chances
-    )
-    describe: bool = (
-        False  # let a model choose the columns that a text reads: refused, the reading rule and USING (…) say them
-    )
+    audit: str | None = None  # a table of judged rows: estimates are corrected by the model's errors on them
+    soft: bool = False  # count by the model's probabilities, where judged rows show that they are chances
+    describe: bool = False  # a model chooses what texts read: refused, the reading rule and USING (…) say it
     concurrency: int | None = None  # requests in flight; None: the provider's own
-    rows_per_request: Rows = (
-        1  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
-    )
-    hedge: bool = (
-        False  # a request that takes far longer than most is sent a second time; the first reply counts, both are paid
-    )
+    rows_per_request: Rows = 1  # rows that share a request; 'auto': where it saves a fifth
+    hedge: bool = False  # a request far slower than most is sent again; the first reply counts, both are paid
     ledger: str | None = None  # path of the ledger, ":memory:" keeps nothing; None: in the user's data folder
     offline: bool = False  # answers of the ledger alone: a row that it does not have is an error
     quoted: Literal["guard", "lenient", "strict"] = "guard"  # how "…" is read
