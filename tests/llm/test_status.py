@@ -45,7 +45,7 @@ def test_an_estimate_that_used_its_whole_budget_is_done(tmp_path: Path) -> None:
     assert (result.partial, status) == (False, "done") and 50 <= calls <= 60 and not result.estimates["n"].exact
 
 
-@pytest.mark.parametrize("cap", ["max_cost = 0.002", "max_seconds = 0.3"])
+@pytest.mark.parametrize("cap", ["max_cost = 0.002", "max_seconds = 0.5, concurrency = 4"])
 def test_a_limit_that_is_reached_while_running_gives_what_is_finished_and_says_partial(
     tmp_path: Path, cap: str
 ) -> None:

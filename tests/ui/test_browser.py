@@ -111,7 +111,7 @@ def test_a_count_shows_its_interval_and_its_plan_the_calls(page: Any) -> None:
     run(page, 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good" WITH (budget = 60, seed = 3)')
     until(lambda: page.find_elements("css selector", "#grid .row:not(.head)"))
     assert any(sign in page.find_element("id", "grid").text for sign in ("±", "–"))
-    assert page.find_elements("css selector", "#estimates figure path")
+    until(lambda: page.find_elements("css selector", "#estimates figure path"))
     page.find_element("id", "tab-plan").click()
     assert "calls made" in page.find_element("id", "view-plan").text
 
