@@ -158,8 +158,14 @@ def test_a_wrong_verb_is_an_error_in_words(con: uql.Connection) -> None:
             'SELECT m, COUNT(*) AS n FROM reviews GROUP BY "the mood" AS m WITH (budget = 64)',
         ),
         (
-            lambda t: t.join("labels", "reviews.id = labels.id").where("sentiment = 'pos'").select("text").distinct(),
-            "SELECT DISTINCT text FROM reviews INNER JOIN labels ON reviews.id = labels.id WHERE sentiment = 'pos'",
+            lambda t: (
+                t.join("labels", "reviews.id = labels.id")
+                .where("sentiment = 'pos'")
+                .select("text")
+                .distinct()
+                .order_by("text")
+            ),
+            "SELECT DISTINCT text FROM reviews INNER JOIN labels ON reviews.id = labels.id WHERE sentiment = 'pos' ORDER BY text",
         ),
         (
             lambda t: t.order_by(uql.sem("how good it is")).limit(3, 1),
