@@ -86,7 +86,7 @@ def test_a_long_text_behind_an_equals_sign_is_said_to_be_a_string(con):
     assert any("UQL102" in warning and "PROMPT" in warning for warning in result.warnings)
 
 
-@pytest.mark.parametrize("rows", ["10%", "12 ROWS", "reservoir(5 ROWS)", "bernoulli(50%) REPEATABLE (3)"])
+@pytest.mark.parametrize("rows", ["10% (bernoulli)", "12 ROWS", "reservoir(5 ROWS)", "bernoulli(50%) REPEATABLE (3)"])
 def test_a_sampled_table_gives_some_of_its_rows_and_is_asked_about_no_others(con, rows):
     inside = con.uql(f'SELECT id, "the review is positive"::BOOLEAN AS p FROM reviews TABLESAMPLE {rows}').fetchall()
     assert len(inside) < 44
