@@ -111,12 +111,14 @@ class Limiter:
                 self._wake()
                 raise
         self.in_flight += 1
+        entered = False
         try:
             await self._rates(expected)
-        except BaseException:
-            self.in_flight -= 1
-            self._wake()
-            raise
+            entered = True
+        finally:
+            if not entered:
+                self.in_flight -= 1
+                self._wake()
 
     def _wake(self) -> None:
         free = max(1, int(self.window)) - self.in_flight
