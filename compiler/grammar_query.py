@@ -296,12 +296,17 @@ def p_clause_order(p: P) -> None:
 
 def p_clause_with(p: P) -> None:
     """clause : WITH LPAREN options RPAREN"""
+    p[0] = Clause("WITH", checked_options(p, p[3]), span(p))
+
+
+def checked_options(p: P, options: list[ast.Option]) -> tuple[ast.Option, ...]:
+    """The options of one WITH (…), each once."""
     seen: set[str] = set()
-    for option in p[3]:
+    for option in options:
         if option.name in seen:
             raise p.lexer.error_at(f"the option {option.name} is given twice", option.span, code="UQL104")
         seen.add(option.name)
-    p[0] = Clause("WITH", tuple(p[3]), span(p))
+    return tuple(options)
 
 
 def p_group_key_sets(p: P) -> None:

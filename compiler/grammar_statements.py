@@ -1,11 +1,13 @@
-"""The grammar of statements: queries, EXPLAIN, SET, CREATE TABLE … AS, INSERT, COPY."""
+"""The grammar of statements: queries, EXPLAIN, SET, CREATE TABLE … AS, INSERT, COPY, and those of semantic tables."""
 
 from __future__ import annotations
 
+from dataclasses import replace as replaced
 from typing import Any
 
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, append, lower, span, whole_number
+from uql.compiler.grammar_query import checked_options
 from uql.compiler.syntax import Query
 
 
@@ -15,7 +17,10 @@ def p_statement(p: P) -> None:
     | set
     | create
     | insert
-    | copy"""
+    | copy
+    | semantic_table
+    | refresh
+    | drop"""
     p[0] = p[1]
 
 
@@ -89,6 +94,46 @@ def p_made(p: P) -> None:
     | OR REPLACE TEMPORARY
     | TEMPORARY"""
     p[0] = (len(p) > 2, len(p) != 3)
+
+
+def p_semantic_table(p: P) -> None:
+    """semantic_table : CREATE SEMANTIC TABLE dotted AS query keyed
+    | CREATE SEMANTIC TABLE IF NOT EXISTS dotted AS query keyed"""
+    _semantic(p, replace=False)
+
+
+def p_semantic_table_replaced(p: P) -> None:
+    """semantic_table : CREATE OR REPLACE SEMANTIC TABLE dotted AS query keyed"""
+    _semantic(p, replace=True)
+
+
+def _semantic(p: P, replace: bool) -> None:
+    n = len(p)
+    key, options = p[n - 1]
+    query = _stored(p, p[n - 2])
+    if options and query.options:
+        raise p.lexer.error_at("WITH is given twice", p.lexer.last_word("WITH", span(p)), code="UQL104")
+    if options:
+        query = replaced(query, options=options)
+    guarded = p[n - 5].upper() == "EXISTS"
+    p[0] = ast.CreateSemanticTable(p[n - 4], query, key, replace, guarded, span=span(p))
+
+
+def p_keyed(p: P) -> None:
+    """keyed : KEY LPAREN identifiers RPAREN
+    | KEY LPAREN identifiers RPAREN WITH LPAREN options RPAREN"""
+    p[0] = (tuple(p[3]), checked_options(p, p[7]) if len(p) == 9 else ())
+
+
+def p_refresh(p: P) -> None:
+    """refresh : REFRESH dotted"""
+    p[0] = ast.Refresh(p[2], span=span(p))
+
+
+def p_drop(p: P) -> None:
+    """drop : DROP SEMANTIC TABLE dotted
+    | DROP SEMANTIC TABLE IF EXISTS dotted"""
+    p[0] = ast.DropSemanticTable(p[len(p) - 1], len(p) == 7, span=span(p))
 
 
 def p_insert(p: P) -> None:

@@ -465,6 +465,32 @@ class CreateTable(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class CreateSemanticTable(Node):
+    """CREATE [OR REPLACE] SEMANTIC TABLE [IF NOT EXISTS] name AS query KEY (columns)"""
+
+    name: tuple[str, ...]
+    query: Query
+    key: tuple[str, ...]
+    replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh(Node):
+    """REFRESH name: brings a semantic table up to date"""
+
+    name: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropSemanticTable(Node):
+    """DROP SEMANTIC TABLE [IF EXISTS] name"""
+
+    name: tuple[str, ...]
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Insert(Node):
     """INSERT INTO name [(columns)] query"""
 
@@ -482,4 +508,5 @@ class CopyQuery(Node):
     options: str = ""
 
 
-Statement = Query | Explain | SetOption | CreateTable | Insert | CopyQuery
+SemanticStatement = CreateSemanticTable | Refresh | DropSemanticTable
+Statement = Query | Explain | SetOption | CreateTable | Insert | CopyQuery | SemanticStatement

@@ -445,6 +445,20 @@ def _create(node: ast.CreateTable) -> str:
     return f"{' '.join(words)} {'.'.join(map(quote_name, node.name))} AS {_query(node.query)}"
 
 
+def _semantic(node: ast.CreateSemanticTable) -> str:
+    words = ["CREATE", *["OR REPLACE"] * node.replace, "SEMANTIC TABLE", *["IF NOT EXISTS"] * node.if_not_exists]
+    name = ".".join(map(quote_name, node.name))
+    return f"{' '.join(words)} {name} AS {_query(node.query)} KEY ({_names(node.key)})"
+
+
+def _refresh(node: ast.Refresh) -> str:
+    return f"REFRESH {'.'.join(map(quote_name, node.name))}"
+
+
+def _drop(node: ast.DropSemanticTable) -> str:
+    return f"DROP SEMANTIC TABLE {'IF EXISTS ' * node.if_exists}{'.'.join(map(quote_name, node.name))}"
+
+
 def _insert(node: ast.Insert) -> str:
     columns = f" ({_names(node.columns)})" if node.columns else ""
     return f"INSERT INTO {'.'.join(map(quote_name, node.name))}{columns} {_query(node.query)}"
@@ -473,6 +487,9 @@ _PARTS: dict[type[Node], Callable[[Any], str]] = {
     ast.Explain: _explain,
     ast.SetOption: _set,
     ast.CreateTable: _create,
+    ast.CreateSemanticTable: _semantic,
+    ast.Refresh: _refresh,
+    ast.DropSemanticTable: _drop,
     ast.Insert: _insert,
     ast.CopyQuery: _copy,
 }
