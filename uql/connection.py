@@ -528,6 +528,13 @@ class Connection:
                 draws=gate.draws,
                 cascade=cascade_of(settings, self._models) if semantic else None,
             )
+            if (
+                rows_at_once == 1
+                and isinstance(settings.rows_per_request, int)
+                and settings.rows_per_request > 1
+                and semantic
+            ):
+                ctx.notes.append(f"rows_per_request = {settings.rows_per_request}: {provider.name} is asked row by row")
             done = await work(ctx, gate)
             gate.unfinished = gate.unfinished or ctx.partial
             if ctx.cascade is not None:

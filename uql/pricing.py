@@ -61,17 +61,21 @@ def prompt_of(model: Provider | None, settings: Settings) -> int:
 
 
 def rows_of(model: Provider | None, settings: Settings) -> int:
-    """Rows that a request to this model may hold: as the settings say, or as many as the model is known for under 'auto'."""
+    """Rows that a request to this model may hold: as the settings say, or as many as the model is known for under 'auto'.
+
+    Always 1 of a model that takes no two rows at once, as those of this process.
+    """
     from uql.llm.providers.base import ROWS_AT_ONCE, RowsProvider
 
     wanted = settings.rows_per_request
-    if wanted == 1 or (model is not None and not isinstance(model, RowsProvider)):
+    vendor, _, name = (settings.model or "").partition(":")
+    alone = vendor.partition("?")[0] == "local" if model is None else not isinstance(model, RowsProvider)
+    if wanted == 1 or alone:
         return 1
     if wanted != "auto":
         return int(wanted)
     if model is not None:
         return model.capabilities.rows
-    vendor, _, name = (settings.model or "").partition(":")
     if vendor == "openai":
         from uql.llm.providers.openai_api import DECIDES
 

@@ -7,6 +7,8 @@ Predicate, Score and Compare are read from the log-probabilities of one token, C
 labels, Extract under one of the bare value, Write under a JSON schema. Each question about a row is a prompt of its own
 with the row first, so that the next question finds the row evaluated. The row is not fenced: the measured form has none, one
 prompt holds one row, and what may be answered is fixed by the reading; control tokens of the chat template are made harmless.
+Rows never share a prompt, whatever `rows_per_request` says: a small model's answers change with a row's neighbours (docs/models.md),
+and a prompt a row costs no more, as the instruction they share is evaluated once.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from urllib.parse import parse_qsl
 
 from uql import models
 from uql.errors import ConfigError
-from uql.llm.prompts import choice, compare, extract, predicate, score, several, write
+from uql.llm.prompts import choice, compare, extract, predicate, score, write
 from uql.llm.prompts.rows import VERSION as ROWS
 from uql.llm.prompts.rows import Prompt
 from uql.llm.providers.base import (
@@ -34,11 +36,8 @@ from uql.llm.providers.base import (
     Problem,
     Reply,
     Request,
-    RowsReply,
-    RowsRequest,
     Usage,
 )
-from uql.llm.providers.chat import rows_output_at_most
 from uql.llm.providers.direct import scored
 from uql.llm.providers.labels import label_masses, yes_no
 from uql.llm.providers.llama import Engine, engine
@@ -101,26 +100,7 @@ class Local:
         loaded = await engine(self.path, n_ctx=self.n_ctx, threads=self.threads)
         return await loaded.run(lambda: self._answer(loaded, request))
 
-    async def answer_rows(self, request: RowsRequest) -> RowsReply:
-        """Several rows in one prompt, fenced, under the schema of a list of answers; these have no probability."""
-        loaded = await engine(self.path, n_ctx=self.n_ctx, threads=self.threads)
-        return await loaded.run(lambda: self._answer_rows(loaded, request))
-
     # ------------------------------------------------------------------------------------------- in the engine's thread
-    def _answer_rows(self, loaded: Engine, request: RowsRequest) -> RowsReply:
-        usage = Usage(requests=1)
-        wanted = several.schema(request.questions, len(request.rows), counted=True)
-        body = {
-            "max_tokens": rows_output_at_most(request),
-            "response_format": {"type": "json_schema", "json_schema": {"name": "answers", "schema": wanted}},
-        }
-        words = several.prompt(request.questions, request.rows, request.seed)
-        reply = self._sent(loaded, words, usage, body)
-        if "error" in reply:
-            raise CallError("too_long", f"{len(request.rows)} rows do not fit the context of {self.n_ctx} tokens")
-        answers = several.answers(_text(reply), None, request.questions, request.rows)
-        return RowsReply(answers, usage.input_tokens, usage.output_tokens, 1)
-
     def _answer(self, loaded: Engine, request: Request) -> Reply:
         usage = Usage(requests=1)
         errors = request.errors or ("",) * len(request.questions)
