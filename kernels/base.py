@@ -192,6 +192,7 @@ class Relation:
         self.by_model: dict[
             int, NDArray[np.int8]
         ] = {}  # of a cascade: 1 where the small model answered, 2 where the large one did
+        self.stops = False  # at the k-th row that passes: how many rows will be asked is not known
         self.in_ledger: dict[int, bool] = {}  # by column: was its question ever asked, before the run asked it?
         self.judged: dict[Formula, Masks] = {}  # (leaves, N) the same by row
         self.foreseen: dict[Formula, Foreseen] = {}  # what embeddings tell of each row's answers

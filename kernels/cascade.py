@@ -61,11 +61,18 @@ class Cascade:
         return labelled_rows(self.accuracy, self.confidence)
 
     def takes(self, questions: Sequence[Question], relation: Relation, ctx: Context) -> bool:
-        """Are these conditions on so many rows that it pays to learn when the small model is sure, within the budget?"""
+        """Are these conditions on so many rows that it pays to learn when the small model is sure, within the budget?
+
+        Where LIMIT may stop at any row, only once as many rows have been asked as are needed to learn it.
+        """
         if not all(isinstance(q, Predicate) for q in questions) or relation.n < CANDIDATES * self.labelled:
             return False
-        begun = all(q in self.learned for q in questions)
-        return begun or ctx.fits(2 * (self.labelled + relation.n) * len(questions))
+        if all(q in self.learned for q in questions):
+            return True
+        asked = max((int(rows.sum()) for rows in relation.asked.values()), default=0)
+        if relation.stops and asked < self.labelled:
+            return False
+        return ctx.fits(2 * (self.labelled + relation.n) * len(questions))
 
     async def ask(
         self,

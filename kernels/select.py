@@ -131,6 +131,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Rids:
     """Rows up to the k-th that passes: in the order of ORDER BY, else as a search finds them."""
     assert block.formula is not None
+    relation.stops = True
     reserved = k * (len(block.left_over(block.late_stages)) + len(block.left_over(block.row_stages)))
     if reserved:
         need(ctx, reserved + len(block.filter_stages), f"the {k} rows of LIMIT with their values")

@@ -15,6 +15,7 @@ from uql.compiler.fusions import apart
 from uql.compiler.physical import (
     Block,
     Correlated,
+    Goal,
     OuterJoin,
     PhysicalPlan,
     SqlQuery,
@@ -309,11 +310,13 @@ def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tup
     if not settings.models or "cascade" in settings.disabled_rules or not isinstance(plan, Block):
         return alone, ()
     questions = [c for stage in plan.filter_stages for c in stage.columns]
-    calls = sum(r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter_stages)
-    rows = knowledge(plan).rows.expected
+    asked = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter_stages]
+    calls, rows = sum(asked), knowledge(plan).rows.expected
     each = labelled_rows(settings.accuracy, settings.confidence)
     fits = knowledge.budget is None or 2 * (rows + each) * len(questions) <= knowledge.budget
     if not questions or any(c.kind is not Kind.CONDITION for c in questions) or rows < CANDIDATES * each or not fits:
+        return alone, ()
+    if plan.goal is Goal.FIRST and max(asked) < each:  # LIMIT is expected to stop it before the small model is asked
         return alone, ()
     small, large = (price_known(knowledge.models.get(m), settings.with_values(model=m)) for m in settings.models)
     labelled = each * len(questions)

@@ -173,3 +173,19 @@ def test_a_higher_target_is_shown_by_more_labelled_rows() -> None:
         result.fetchall()
         assert large.calls < 0.5 * 3000, "128 rows could not have shown 98.5 %"
         assert any("small answered" in note for note in result.notes)
+
+
+def test_where_limit_stops_early_the_large_model_is_asked_alone() -> None:
+    small, large = Small(), Large()
+    with connected(small, large) as con:
+        found = con.uql(f"{QUERY} LIMIT 5")
+        assert len(found.fetchall()) == 5
+        assert small.calls == 0 and large.calls < 64
+        assert "where it is not sure" not in found.explain()
+
+
+def test_where_limit_stops_late_the_small_model_helps() -> None:
+    small, large = Small(), Large()
+    with connected(small, large) as con:
+        assert len(con.uql(f"{QUERY} LIMIT 450").fetchall()) == 450
+        assert small.calls > large.calls
