@@ -29,6 +29,7 @@ Predictions = Callable[[Indices], Floats]
 SHORTEST = 40  # rows of a wave, about, between the fewest and the most waves
 FEWEST_WAVES, MOST_WAVES = 4, 8
 LEARNED = 0.85  # of a later wave's mass that follows the surrogate; the rest is even
+MOST_KEPT = 2  # predictions kept between the aggregates of one query
 MANY_LABELS = 256  # above, a surrogate has as many directions as in a search
 
 
@@ -116,6 +117,8 @@ class AsdSampler(Draws):
         self._waiting = np.zeros(0, np.int64)
         self._design = np.ones(n_rows)
         self._fits: dict[tuple[str, bytes], list[Linear]] = {}
+        self._predicted: dict[tuple[str, bytes], list[Floats]] = {}
+        self._parts: dict[int, list[Floats]] = {}  # what each wave counts for, by their number
         self._stretch: Floats | None = None
         self._order: tuple[Indices, Floats] | None = self._group_order()
         if self.size is not None:
@@ -167,6 +170,8 @@ class AsdSampler(Draws):
         """As in `Draws.tell`."""
         super().tell(indices, answers, probabilities)
         self._fits.clear()
+        self._predicted.clear()
+        self._parts.clear()
 
     def _draw(self, k: int) -> Indices:
         """Rows of the current wave; none while answers of an earlier wave are outstanding."""
@@ -236,13 +241,15 @@ class AsdSampler(Draws):
         """
         if self.past_only:
             return self._by_draws(complete)
-        odds = []
-        power = min(1.0, FEWEST_WAVES / len(complete))
-        for t in complete:
-            chance = np.minimum(self._waves[t].chances, 1 - 1e-9)
-            odds.append((chance / (1 - chance)) ** power)
-        whole = np.sum(odds, axis=0)
-        return [part / whole for part in odds]
+        if len(complete) not in self._parts:
+            odds = []
+            power = min(1.0, FEWEST_WAVES / len(complete))
+            for t in complete:
+                chance = np.minimum(self._waves[t].chances, 1 - 1e-9)
+                odds.append((chance / (1 - chance)) ** power)
+            whole = np.sum(odds, axis=0)
+            self._parts[len(complete)] = [part / whole for part in odds]
+        return self._parts[len(complete)]
 
     def _by_draws(self, complete: list[int]) -> list[Floats]:
         drawn = [float(self._waves[t].pairs.size) for t in complete]
@@ -275,14 +282,22 @@ class AsdSampler(Draws):
         """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it."""
         if weights is not None:
             truth = (np.where(weights[self.told] != 0, y, self.answers) != 0).astype(np.float64)
-            ps = surrogate.predictions(self._fitted(truth, "share", complete), self.features)
+            ps = self._scored(truth, "share", complete)
             return [(weights * p, weights**2 * p * (1 - p)) for p in ps]
         if is_binary(y):
-            ps = surrogate.predictions(self._fitted(y, "share", complete), self.features)
-            return [(p, p * (1 - p)) for p in ps]
-        fits = self._fitted(y, "number", complete)
-        means = surrogate.predictions(fits, self.features)
+            return [(p, p * (1 - p)) for p in self._scored(y, "share", complete)]
+        means, fits = self._scored(y, "number", complete), self._fitted(y, "number", complete)
         return [(mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True)]
+
+    def _scored(self, y: Floats, kind: str, complete: list[int]) -> list[Floats]:
+        """For each complete wave, (N,) the prediction of y by `_fitted`; kept until the next answer, since the aggregates
+        of one query ask for the same."""
+        key = kind, y.tobytes()
+        if key not in self._predicted:
+            if len(self._predicted) >= MOST_KEPT:
+                self._predicted.clear()
+            self._predicted[key] = surrogate.predictions(self._fitted(y, kind, complete), self.features)
+        return self._predicted[key]
 
     def _moments(self, variables: list[tuple[Floats, Floats | None]], inside: Flags, complete: list[int]) -> Moments:
         """Totals over the rows `inside` (N,) of one variable, or of two with x the second; each is (y, weights)."""

@@ -94,14 +94,18 @@ class RecallSearch(LearnedSearch):
         if self.looks < LOOKS and len(self.told) >= self._next_look and not self._open.any():
             size = self._check_rows()
             if size:
-                free = np.flatnonzero(~self._asked)
-                self._queue = self.rng.choice(free, size, replace=False)
-                self._check = set(self._queue.tolist())
-                self._check_size, self._check_from, self._check_hits = size, len(free), 0
-                self.looks += 1
+                self._begin_check(size)
                 return self._choose(k)
         self.batch = max(8, len(self.told) // 32)
         return super()._choose(k)
+
+    def _begin_check(self, size: int) -> None:
+        """Draw that many of the rows not asked."""
+        free = np.flatnonzero(~self._asked)
+        self._queue = self.rng.choice(free, size, replace=False)
+        self._check = set(self._queue.tolist())
+        self._check_size, self._check_from, self._check_hits = size, len(free), 0
+        self.looks += 1
 
     def _check_rows(self) -> int:
         """Rows of a check to be made now; 0 if the search should go on, with the time of the next thought put off."""
@@ -113,14 +117,17 @@ class RecallSearch(LearnedSearch):
         p = surrogate.probability(self.features[rows], y, None, SEARCH_DIRECTIONS).predict(self.features)[~self._asked]
         gains = np.concatenate([[0.0], np.cumsum(np.sort(p)[::-1])])
         level = (1 - self.confidence) / 2 ** (self.looks + 1)
-        costs, now = [], 0
+        now = self._size_for(found, float(gains[-1]), free, level)
+        if not now:
+            return 0
         for part in AHEAD:
             more = int(part * free)
+            if more >= now:  # later checks cost more than one made now
+                return now
             size = self._size_for(found + float(gains[more]), float(gains[-1] - gains[more]), free - more, level)
-            costs.append(more + (free if size is None else size))
-            if more == 0:
-                now = size or 0
-        return now if costs[0] <= min(costs) else 0
+            if size is not None and more + size < now:
+                return 0
+        return now
 
     def _size_for(self, found: float, left: float, free: int, level: float) -> int | None:
         """Rows of a check that likely passes if `left` of `free` rows match and `found` were found; None if none

@@ -138,7 +138,7 @@ def fit_logistic(span: Span, y: Floats) -> Linear:
             p = sigmoid(x @ b)
             w = np.maximum(p * (1 - p), 1e-9)
             hessian = (x * w[:, None]).T @ x
-            hessian[np.diag_indices_from(hessian)] += diagonal
+            hessian.flat[:: len(b) + 1] += diagonal
             step = np.linalg.solve(hessian, x.T @ (y - p) - diagonal * b)
             largest = float(np.abs(step).max())
             b = b + step * min(1.0, 8.0 / max(largest, 1e-12))
@@ -148,7 +148,7 @@ def fit_logistic(span: Span, y: Floats) -> Linear:
         p = sigmoid(logit)
         w = np.maximum(p * (1 - p), 1e-9)
         hessian = (x * w[:, None]).T @ x
-        hessian[np.diag_indices_from(hessian)] += diagonal
+        hessian.flat[:: len(b) + 1] += diagonal
         h = np.einsum("ij,ij->i", x, np.linalg.solve(hessian, x.T).T)
         loo = logit + (p - y) * h / np.maximum(1 - w * h, 0.05)
         loss = float(np.logaddexp(0.0, np.where(y > 0.5, -loo, loo)).mean())

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import argparse
+import copy
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +26,9 @@ TARGETS = (0.8, 0.9, 0.95)
 DELTAS = (0.05, 0.2)
 REAL = ("air_cancel", "air_book", "abcd_acct", "abcd_manage", "bk_cheque")
 BATCH = 64
+FORKS = 10  # trials that share a table and the part of a run on which the promise does not depend
+Outcome = tuple[bool, float, float]  # held, share of the rows asked, what it bought
+Tables = Iterable[tuple[Proxied, tuple[int, ...]]]  # with the seed of the runs on each
 COST_ROWS, COST_SHARE, COST_TARGET = 20_000, 0.024, 0.6  # of the rows asked, for recall .9 at δ = .05
 
 
@@ -33,66 +38,141 @@ def asked_all(search: Search, table: Proxied, batch: int = BATCH) -> None:
         search.tell(rows, table.truth[rows])
 
 
-def recall_trial(table: Proxied, target: float, delta: float, rng: np.random.Generator) -> tuple[bool, float, float]:
-    """Whether the target holds, the share of the rows asked, and the recall reached."""
+class _ForkedRecall(RecallSearch):
+    """Copies itself just before its first check is drawn, once for each of `branches`."""
+
+    branches: Sequence[np.random.Generator] = ()
+    copies: tuple[RecallSearch, ...] = ()
+
+    def _begin_check(self, size: int) -> None:
+        if self.looks == 0:
+            self.copies = tuple(_copied(self, rng, self.features, self._prior, self._fixed) for rng in self.branches)
+            for each in self.copies:
+                RecallSearch._begin_check(each, size)
+        super()._begin_check(size)
+
+
+class _ForkedUnverified(UnverifiedSearch):
+    """Copies itself when it has learned, before the order of its tests is drawn, once for each of `branches`."""
+
+    branches: Sequence[np.random.Generator] = ()
+    copies: tuple[UnverifiedSearch, ...] = ()
+
+    def _learn(self) -> None:
+        super()._learn()
+        self.copies = tuple(_copied(self, rng, self.features, self._learner) for rng in self.branches)
+        for each in self.copies:
+            each._sequence = each.rng.permutation(len(each._sequence))
+
+
+S = TypeVar("S", bound=Search)
+
+
+def _copied(search: S, rng: np.random.Generator, *shared: object) -> S:
+    """A copy that draws from `rng`; what is `shared` is not written to."""
+    keep: dict[int, Any] = {id(part): part for part in shared}
+    keep[id(search.rng)] = rng
+    return copy.deepcopy(search, {**keep, id(search.branches): (), id(search.copies): ()})  # type: ignore[attr-defined]
+
+
+def _branches(seed: tuple[int, ...], forks: int) -> list[np.random.Generator]:
+    return [np.random.default_rng([*seed, fork]) for fork in range(1, forks)]
+
+
+def recall_trials(table: Proxied, target: float, delta: float, seed: tuple[int, ...], forks: int = 1) -> list[Outcome]:
+    """Whether the target holds, the share of the rows asked, and the recall reached, of `forks` runs.
+
+    They share the search up to the first check and draw their checks apart. A recall is promised whatever was searched
+    before, by the draw of the check: given the table and that search, the runs are independent and each may miss with δ.
+    """
     n = len(table.truth)
-    search = RecallSearch(
+    search = _ForkedRecall(
         n,
         n,
-        rng=rng,
+        rng=np.random.default_rng(seed),
         features=table.features,
         prior=table.prior,
         has_examples=True,
         recall=target,
         confidence=1 - delta,
     )
+    search.branches = _branches(seed, forks)
     asked_all(search, table)
-    reached = len(search.found()) / float(table.truth.sum())
-    return reached >= target - 1e-12, search.calls / n, reached
+    out = []
+    runs = (search, *search.copies)
+    for run in runs:
+        asked_all(run, table)
+        reached = len(run.found()) / float(table.truth.sum())
+        out.append((reached >= target - 1e-12, run.calls / n, reached))
+    return out * (forks // len(runs))  # without a check every row was asked, and all runs are alike
 
 
-def precision_trial(
-    table: Proxied, target: float, delta: float, rng: np.random.Generator, budget: int = BUDGET
-) -> tuple[bool, float, float]:
-    """Whether the accepted rows hold the target, the share of the rows asked, and F1 against all true rows."""
+def precision_trials(
+    table: Proxied, target: float, delta: float, seed: tuple[int, ...], forks: int = 1, budget: int = BUDGET
+) -> list[Outcome]:
+    """Whether the accepted rows hold the target, the share of the rows asked, and F1 against all true rows, of `forks` runs.
+
+    They share the half of the calls that learns and draw their tests apart: the precision is promised whatever was learned.
+    """
     n = len(table.truth)
-    search = UnverifiedSearch(
-        n, budget, rng=rng, features=table.features, prior=table.prior, precision=target, confidence=1 - delta
+    search = _ForkedUnverified(
+        n,
+        budget,
+        rng=np.random.default_rng(seed),
+        features=table.features,
+        prior=table.prior,
+        precision=target,
+        confidence=1 - delta,
     )
+    search.branches = _branches(seed, forks)
     asked_all(search, table, 16)
-    accepted, more, found = search.accepted, search.unverified(), search.found()
-    held = len(accepted) == 0 or float(table.truth[accepted].mean()) >= target - 1e-12
-    hits, returned = len(found) + float(table.truth[more].sum()), len(found) + len(more)
-    precision, recall = hits / max(returned, 1), hits / float(table.truth.sum())
-    return held, search.calls / n, 2 * precision * recall / max(precision + recall, 1e-12)
+    out = []
+    runs = (search, *search.copies)
+    for run in runs:
+        asked_all(run, table, 16)
+        accepted, more, found = run.accepted, run.unverified(), run.found()
+        held = len(accepted) == 0 or float(table.truth[accepted].mean()) >= target - 1e-12
+        hits, returned = len(found) + float(table.truth[more].sum()), len(found) + len(more)
+        precision, recall = hits / max(returned, 1), hits / float(table.truth.sum())
+        out.append((held, run.calls / n, 2 * precision * recall / max(precision + recall, 1e-12)))
+    return out * (forks // len(runs))
 
 
-def made_up(seeds: int, share: float, kind: str, n: int) -> Iterable[tuple[Proxied, np.random.Generator]]:
-    """A new table for every seed."""
-    for seed in range(seeds):
-        rng = np.random.default_rng([seed, n])
-        yield proxied(n, share, kind, rng), rng
+def made_up(firsts: Iterable[int], share: float, kind: str, n: int = ROWS) -> Tables:
+    """A new table for each number."""
+    for first in firsts:
+        yield proxied(n, share, kind, np.random.default_rng([first, n])), (first, n)
 
 
-def real(seeds: int, name: str) -> Iterable[tuple[Proxied, np.random.Generator]]:
-    """The same labelled table for every seed."""
+def real(firsts: Iterable[int], name: str, n: int = ROWS) -> Tables:
+    """For each number n random rows of a labelled table, in which at least one matches."""
     w = world(next(p for p in predicates() if p.name == name), True)
-    table = Proxied(w.matrix, w.prior, w.truth)
-    for seed in range(seeds):
-        yield table, np.random.default_rng(seed)
+    for first in firsts:
+        rng = np.random.default_rng([first, n])
+        rows = rng.permutation(w.n)[:n]
+        if not w.truth[rows].any():
+            rows[0] = rng.choice(np.flatnonzero(w.truth))
+        yield Proxied(np.ascontiguousarray(w.matrix[rows]), w.prior[rows], w.truth[rows]), (first, n)
 
 
-def trial_row(
-    what: str, cell: str, target: float, delta: float, tables: Iterable[tuple[Proxied, np.random.Generator]]
-) -> Row:
+def outcomes(what: str, target: float, delta: float, tables: Tables, forks: int) -> list[Outcome]:
+    """Of `forks` runs on each table."""
+    trials = recall_trials if what == "recall" else precision_trials
+    return [one for table, seed in tables for one in trials(table, target, delta, seed, forks)]
+
+
+def trial_row(what: str, cell: str, target: float, delta: float, tables: Tables, forks: int = FORKS) -> Row:
     """All trials of one cell."""
-    trial = recall_trial if what == "recall" else precision_trial
-    outcomes = [trial(table, target, delta, rng) for table, rng in tables]
-    held = sum(o[0] for o in outcomes)
-    n = len(outcomes)
+    each = outcomes(what, target, delta, tables, forks)
+    held, n = sum(o[0] for o in each), len(each)
     passed = keeps(n - held, n, delta)
-    cost, value = float(np.mean([o[1] for o in outcomes])), float(np.mean([o[2] for o in outcomes]))
+    cost, value = float(np.mean([o[1] for o in each])), float(np.mean([o[2] for o in each]))
     return Row(what, cell, f"{what} {target:g}", n, 1 - delta, held, passed, cost, value)
+
+
+def searched(seeds: int) -> range:
+    """The tables of that many trials, rounded up."""
+    return range(-(-seeds // FORKS))
 
 
 def rows(
@@ -127,14 +207,14 @@ def each_row(
                 for kind in kinds:
                     for share in shares:
                         cell = f"{kind} {share:.1%}"
-                        yield trial_row(what, cell, target, delta, made_up(seeds, share, kind, n))
+                        yield trial_row(what, cell, target, delta, made_up(searched(seeds), share, kind, n))
                 for name in REAL if data else ():
-                    yield trial_row(what, name, target, delta, real(seeds, name))
+                    yield trial_row(what, name, target, delta, real(searched(seeds), name, n))
 
 
 def cost_row(seeds: int) -> Row:
     """Recall .9 at δ = .05 over 20,000 rows, 2.4 % positive, calibrated: the share of the rows asked."""
-    tables = made_up(seeds, COST_SHARE, "calibrated", COST_ROWS)
+    tables = made_up(searched(seeds), COST_SHARE, "calibrated", COST_ROWS)
     return trial_row("recall", f"calibrated {COST_SHARE:.1%} of {COST_ROWS:,}", 0.9, 0.05, tables)
 
 

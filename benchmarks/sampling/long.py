@@ -21,7 +21,7 @@ import numpy as np
 from uql.benchmarks.datasets.labelled import predicates
 from uql.benchmarks.guarantees import coverage, promises
 from uql.benchmarks.guarantees.bounds import covers, keeps
-from uql.benchmarks.guarantees.proxies import KINDS, SHARES, Proxied, proxied
+from uql.benchmarks.guarantees.proxies import KINDS, SHARES
 from uql.benchmarks.sampling.aggregates import (
     HARD,
     SUMS,
@@ -99,23 +99,14 @@ def work(unit: Unit) -> list[dict[str, Any]]:
         return [asdict(trial) for trial in sum_trials(_world(unit.name), unit.budget, unit.seeds)]
     if unit.table == "coverage":
         return list(_coverage(unit))
-    trial = promises.recall_trial if unit.table == "recall" else promises.precision_trial
-    tables: Iterable[tuple[Any, np.random.Generator]]
+    first = range(unit.first // BLOCK, unit.first // BLOCK + 1)  # a table, and as many runs on it as a unit has seeds
     if unit.name in promises.REAL:
-        w = _world(unit.name)
-        made = Proxied(w.matrix, w.prior, w.truth)
-        tables = ((made, np.random.default_rng(seed)) for seed in unit.seeds)
+        tables = promises.real(first, unit.name)
     else:
         kind, share = unit.name.split()
-        tables = _made_up(kind, float(share), unit.seeds)
-    outcomes = [trial(table, unit.target, unit.delta, rng) for table, rng in tables]
+        tables = promises.made_up(first, float(share), kind)
+    outcomes = promises.outcomes(unit.table, unit.target, unit.delta, tables, BLOCK)
     return [{"held": bool(held), "cost": cost, "value": value} for held, cost, value in outcomes]
-
-
-def _made_up(kind: str, share: float, seeds: range) -> Iterator[tuple[Any, np.random.Generator]]:
-    for seed in seeds:
-        rng = np.random.default_rng([seed, promises.ROWS])
-        yield proxied(promises.ROWS, share, kind, rng), rng
 
 
 def _coverage(unit: Unit) -> Iterator[dict[str, Any]]:

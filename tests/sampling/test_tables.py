@@ -33,10 +33,25 @@ def test_coverage_has_a_row_for_every_number_of_a_case():
 @pytest.mark.parametrize("promise", ["recall", "precision"])
 def test_promises_have_a_row_for_every_cell(promise):
     found = promises.rows(
-        2, targets=(0.8,), deltas=(0.2,), shares=(0.1,), kinds=("calibrated",), promises=(promise,), n=600, data=False
+        20, targets=(0.8,), deltas=(0.2,), shares=(0.1,), kinds=("calibrated",), promises=(promise,), n=600, data=False
     )
     (row,) = found
-    assert row.seeds == 2 and row.nominal == pytest.approx(0.8) and 0 < row.cost <= 1
+    assert row.seeds == 20 and row.nominal == pytest.approx(0.8) and 0 < row.cost <= 1
+
+
+def test_runs_that_share_a_search_draw_their_checks_apart():
+    (table, seed) = next(iter(promises.made_up(range(1), 0.1, "useless", 600)))
+    runs = promises.recall_trials(table, 0.9, 0.05, seed, 10)
+    alone = promises.recall_trials(table, 0.9, 0.05, seed)
+    assert len(runs) == 10 and runs[0] == alone[0]
+    assert len({reached for _, _, reached in runs}) > 1  # which rows a check holds differs
+    tests = promises.precision_trials(table, 0.8, 0.2, seed, 10)
+    assert len(tests) == 10 and tests[0] == promises.precision_trials(table, 0.8, 0.2, seed)[0]
+
+
+def test_a_recall_of_nine_in_ten_of_rare_rows_asks_no_more_than_three_in_five():
+    row = promises.cost_row(40)
+    assert row.passed and row.seeds == 40 and row.cost <= promises.COST_TARGET and row.nominal == pytest.approx(0.95)
 
 
 def test_an_interval_from_moments_is_near_the_exact_one_of_a_binomial_count():
