@@ -194,6 +194,7 @@ class Relation:
         ] = {}  # of a cascade: 1 where the small model answered, 2 where the large one did
         self.stops = False  # at the k-th row that passes: how many rows will be asked is not known
         self.in_ledger: dict[int, bool] = {}  # by column: was its question ever asked, before the run asked it?
+        self.by_people: dict[int, NDArray[np.bool_]] = {}  # rows that a person answered in the model's place
         self.judged: dict[Formula, Masks] = {}  # (leaves, N) the same by row
         self.foreseen: dict[Formula, Foreseen] = {}  # what embeddings tell of each row's answers
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files could not be had, and why
@@ -366,6 +367,9 @@ class Relation:
         self.asked[column.id][rids] = asked
         self.probabilities[column.id][rids] = answers.probabilities
 
+        if answers.by_people:
+            mine = self.by_people.setdefault(column.id, np.zeros(self.n, dtype=bool))
+            mine[rids[sorted(answers.by_people)]] = True
     def _misfits(self, column: VirtualColumn, values: NDArray[np.object_]) -> list[int]:
         """Positions of the values that DuckDB cannot cast to the type of the column."""
         import pyarrow as pa

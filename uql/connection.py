@@ -383,7 +383,7 @@ class Connection:
                 model = await gate.provider()
                 check_media(bound.query, model.name, images=model.capabilities.images, audio=model.capabilities.audio)
             output = await execute(plan, ctx)
-            return output, ctx, await trace(output, ctx, gate) if bound.semantic else None
+            return output, ctx, await trace(output, ctx, gate, bound.query.items) if bound.semantic else None
 
         (output, ctx, found), gate = await self._in_context(
             bound.text, settings, limit_of(plan, settings), work, bound.semantic, shared, said

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from uql.compiler.syntax import Virtual
 from uql.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from uql.compiler.bound import BoundItem
     from uql.compiler.virtual import VirtualColumn
     from uql.kernels.base import Context, Relation
     from uql.kernels.finish import Output
@@ -43,6 +47,7 @@ class Evidence:
     output_tokens: int | None = None
     usd: float | None = None
     asked: bool = True  # False: the row was returned or counted without asking this
+    by_person: bool = False  # the answer is a person's; `raw` is what the model had said
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,9 @@ def told(part: Evidence, *, short: bool = False) -> str:
     lines += [f"  {name}: {printable(value)}" for name, value in part.shown]
     if short:
         return "\n".join(lines)
-    if part.asked:
+    if part.by_person:
+        lines.append("  answered by a person" + (", in the place of the model's answer" if part.raw else ""))
+    if part.asked and not (part.by_person and not part.raw):
         lines.append(f"  model: {part.model}")
     if part.input_tokens is not None:
         price = f", ${part.usd:.6f}" if part.usd else ""
@@ -91,9 +98,29 @@ def told(part: Evidence, *, short: bool = False) -> str:
         lines.append(f"  ledger: {part.ledger_id}")
     if part.raw:
         lines.append(f"  raw: {printable(part.raw[:500])}")
-    if part.prompt and part.asked:
+    if part.prompt and part.asked and not (part.by_person and not part.raw):
         lines += ["  prompt:", *(f"    {printable(line)}" for line in part.prompt.splitlines())]
     return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A person's answer in the place of a model's: later queries use it. `undo` takes it back."""
+
+    id: int  # of `FROM uql_corrections()`
+    row: int  # of the result
+    text: str  # the question
+    value: Any
+    before: Any  # what the query had used
+    ledger: str | None = field(repr=False)
+
+    def undo(self) -> None:
+        """Takes it back: what was in force before it is again. Raises DataError (UQL524) where that was done already."""
+        from uql.llm.ledger import Ledger
+        from uql.llm.people import withdraw
+
+        with Ledger(self.ledger) as ledger:
+            withdraw(ledger, self.id)
 
 
 @dataclass(slots=True)
@@ -109,6 +136,7 @@ class _Asked:
     by_model: NDArray[
         np.int8
     ]  # of a cascade: 1 where the small model answered, 2 where the large one did; 0: the run's model
+    by_people: NDArray[np.bool_]  # where a person did
 
 
 @dataclass(slots=True)
@@ -124,6 +152,9 @@ class Trace:
     columns: list[_Asked]
     failures: dict[tuple[int, str], tuple[str, str]]  # candidate row and text → what was said, and the raw reply
     cascade: tuple[Provider, ...] = ()  # its small and its large model
+    run: str = ""  # its id in the ledger
+    source: str = ""  # the table that the rows come from
+    named: dict[str, str] = field(default_factory=dict)  # output columns that are a quoted text, and that text
     held: dict[bytes, Answer] = field(default_factory=dict)  # of a ledger that keeps nothing, its answers
 
     def _model(self, part: _Asked, k: int) -> Provider:
@@ -147,6 +178,52 @@ class Trace:
             for n, part in enumerate(self.columns):
                 evidence.append(self._evidence(part, k, keys[n, k], found))
         return Why(i, tuple(evidence), len(wanted))
+
+    def correct(self, i: int, value: Any, column: str | None = None) -> Correction:
+        """Keeps a person's answer about output row `i`. Raises DataError (UQL515, UQL524), as `Result.correct` says."""
+        from uql.llm import people
+        from uql.llm.ledger import Ledger
+
+        if self.ledger == ":memory:":
+            raise DataError(
+                "the ledger keeps nothing, and a correction is kept in it",
+                code="UQL524",
+                help="open the connection with a ledger: connect(ledger = 'path'), or leave the setting out",
+            )
+        shown = self.why(i).evidence
+        k = self.behind[i][0] if self.behind[i] else -1
+        if len(self.behind[i]) != 1:
+            raise DataError(
+                f"row {i} stands for several rows, and a person answers about one",
+                code="UQL524",
+                help='correct a row of the table: SELECT id, "the text" AS answer FROM …',
+            )
+        n, part = self._about(column)
+        answer = people.read(part.question, value)
+        had = "" if shown[n].by_person else shown[n].raw
+        with Ledger(self.ledger) as ledger:
+            number = people.correct(
+                ledger, part.question, part.rows[0][k], answer,
+                before=had, model=shown[n].model, run=self.run, source=self.source,
+            )  # fmt: skip
+        return Correction(number, i, part.column.text, answer.value, part.values[k], self.ledger)
+
+    def _about(self, column: str | None) -> tuple[int, _Asked]:
+        """The quoted text that a correction is about, by its name in the output or its own words."""
+        from uql.llm.people import KINDS
+
+        wanted = self.named.get(column, column) if column is not None else None
+        parts = [(n, part) for n, part in enumerate(self.columns) if isinstance(part.question, KINDS)]
+        found = [(n, part) for n, part in parts if wanted is None or part.column.text == wanted]
+        if len(found) == 1:
+            return found[0]
+        names = {text: name for name, text in self.named.items()}
+        listed = ", ".join(names.get(part.column.text, f'"{part.column.text}"') for _, part in parts)
+        if column is None:
+            said = f"the row rests on {len(parts)} quoted texts" if parts else "no quoted text was asked of a row"
+        else:
+            said = f"no quoted text is called {column}"
+        raise DataError(said, code="UQL524", help=f"say which one: correct(i, value, column), of {listed or 'none'}")
 
     def _keys(self, part: _Asked, k: int) -> list[tuple[bytes, Row]]:
         from uql.llm.asked import question_key, row_key
@@ -187,6 +264,7 @@ class Trace:
             tokens_out,
             usd,
             bool(part.asked[k]) or bool(said),
+            bool(part.by_people[k]),
         )
 
 
@@ -215,8 +293,11 @@ def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared:
     return f"{prompt.system}\n{prompt.user}"
 
 
-async def trace(output: Output, ctx: Context, gate: Gate) -> Trace | None:
-    """What has to be kept of a run, read while its tables are there; None where no model was asked about its rows."""
+async def trace(output: Output, ctx: Context, gate: Gate, items: Sequence[BoundItem] = ()) -> Trace | None:
+    """What has to be kept of a run, read while its tables are there; None where no model was asked about its rows.
+
+    `items` are the columns of the output.
+    """
     relation = output.relation
     if relation is None:
         return None
@@ -242,9 +323,11 @@ async def trace(output: Output, ctx: Context, gate: Gate) -> Trace | None:
             relation.probabilities[column.id][wanted],
             [shown[together] for together in relation.shown_with[column.id]],
             relation.by_model.get(column.id, np.zeros(relation.n, dtype=np.int8))[wanted],
+            relation.by_people.get(column.id, np.zeros(relation.n, dtype=bool))[wanted],
         )
         for column in columns
     ]
+    named = {item.name: item.expr.column.text for item in items if isinstance(item.expr, Virtual)}
     provider = await gate.provider()
     two = (ctx.cascade.small, ctx.cascade.large) if ctx.cascade is not None and relation.by_model else ()
     cascade = tuple([await gate.provider(model) for model in two])
@@ -259,6 +342,9 @@ async def trace(output: Output, ctx: Context, gate: Gate) -> Trace | None:
         asked,
         failures,
         cascade,
+        gate.run.id,
+        relation.source,
+        named,
     )
     if gate.ledger.path == ":memory:":  # nothing else keeps its answers
         keys = [key for part in asked for k in range(len(rids)) for key, _ in made._keys(part, k)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.compiler.cost import Quote
-    from uql.evidence import Trace, Why
+    from uql.evidence import Correction, Trace, Why
     from uql.kernels.base import RowError
     from uql.llm.gate import Cost
     from uql.plots import Plot
@@ -348,6 +348,31 @@ class Result:
         if not 0 <= row < len(self):
             raise IndexError(f"there is no row {row}: the result has {len(self):,}")
         return Why(row, ())
+
+    def correct(self, row: int, value: Any, column: str | None = None) -> Correction:
+        """Keeps a person's answer about an output row: later queries take it in the place of any model's, without a call.
+
+        It belongs to the question and the content of the row. What the row rests on here stays as it was: run the query again. It
+        is listed by `FROM uql_corrections()` and `why`, and taken back by `.undo()` or `con.undo(id)`.
+
+        Args:
+            row: position in the output, from 0 on.
+            value: of the question's type: a bool for a condition, a label for a choice, None where the row does not say.
+            column: its name in the output, or the quoted text, where the row rests on several.
+        Raises: DataError (UQL524) where the value does not fit, the row stands for several, or the ledger ":memory:" keeps nothing;
+            (UQL515) where nothing is kept of the row.
+        """
+        from uql.errors import DataError
+
+        outcome = self.run()
+        if not isinstance(row, int) or not 0 <= row < len(self):
+            raise IndexError(f"there is no row {row}: the result has {len(self):,}")
+        if outcome.trace is None:
+            raise DataError("no model was asked about this row, so there is nothing to correct", code="UQL524")
+        made = outcome.trace.correct(row, value, column)
+        said = "answers were corrected since these rows were made: run the query again"
+        outcome.notes[:] = [note for note in outcome.notes if note != said] + [said]
+        return made
 
     def to_table(self, name: str) -> None:
         """The rows as a table of the database, as `TO name` stores them."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from uql.llm.run import Run
 
 OWN = {"ledger", "progress", "offline", "endpoints", "prices", "plugins"}  # settings of a sitting, not of a run
-TABLES = ("uql_runs", "uql_calls", "uql_errors")
+TABLES = ("uql_runs", "uql_calls", "uql_errors", "uql_corrections")
 _NAMED = re.compile(rf"\b({'|'.join(TABLES)})\b", re.IGNORECASE)
 
 
@@ -155,12 +155,12 @@ def named(text: str) -> tuple[str, ...]:
 
 def table(name: str, ledger: Ledger) -> pa.Table:
     """One of TABLES as it is now: the runs, newest first, with what they paid; a row for each call, answer of the ledger and row
-    given up; the rows given up alone. Times are UTC, `usd` is NULL where the price is unknown."""
+    given up; the rows given up alone; what people answered in the model's place. Times are UTC, `usd` is NULL where the price is unknown."""
     import pyarrow as pa
 
     when, whole, text = pa.timestamp("us", tz="UTC"), pa.int64(), pa.string()
-    types: dict[str, pa.DataType] = dict.fromkeys(("started", "finished", "at"), when)
-    types |= dict.fromkeys(("seed", "calls", "cached", "failed", "input_tokens", "output_tokens"), whole)
+    types: dict[str, pa.DataType] = dict.fromkeys(("started", "finished", "at", "undone"), when)
+    types |= dict.fromkeys(("id", "seed", "calls", "cached", "failed", "input_tokens", "output_tokens"), whole)
     types |= {"requests": whole, "attempt": whole, "usd": pa.float64(), "seconds": pa.float64()}
     columns, batches = ledger.table(name.removeprefix("uql_"))
     schema = pa.schema([(column, types.get(column, text)) for column in columns])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -23,6 +24,7 @@ from uql.llm.events import Event, Listener
 from uql.llm.lease import Lease
 from uql.llm.ledger import Ledger
 from uql.llm.limiter import Limiter
+from uql.llm.people import People, overruled
 from uql.llm.prompts import several
 from uql.llm.prompts.rows import label_of
 from uql.llm.providers import open_provider
@@ -72,6 +74,7 @@ class Gate(Sender):
         ] = {}  # by model and condition, as they are when it is opened
         self.calibrated = True
         self._audits: dict[str, dict[str, dict[str, float]]] = {}  # of probabilities, by model and condition
+        self.people = People(ledger.secret)  # who go before the model; those of the ledger once a model is open
         self._inflight: dict[bytes, asyncio.Future[Answer]] = {}
         self._active, self._since = 0, 0.0
         self._announced: set[str] = set()
@@ -218,6 +221,7 @@ class Gate(Sender):
             self._lease = Lease(self.ledger, run.id, self._taken_over)
             await asyncio.to_thread(self._lease.take)
         self._started = True
+        self.people = await asyncio.to_thread(People.of, self.ledger)
         note = partial(
             self.ledger.start_run,
             run.id,
@@ -294,21 +298,48 @@ class Gate(Sender):
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         heads, shared = _heads(provider, questions, together)
         await self.ledger.note([*heads, *shared])
+        said, left = await self._said(provider, questions, rows, source)
         ask_null = all(isinstance(q, Write) for q in questions)
-        for chunk in distinct(rows, heads, self.ledger, ask_null=ask_null, most=CHUNK, together=shared):
+        asked = [rows[i] for i in left] if len(left) < len(rows) else rows
+        for chunk in distinct(asked, heads, self.ledger, ask_null=ask_null, most=CHUNK, together=shared):
             await self._ask_chunk(questions, chunk, provider, source, together if shared else 1)
             for slot in chunk:
                 for j, answer in enumerate(slot.answers):
                     for i in slot.indices:
-                        found[j][i] = answer
-        return self._read(provider, questions, found)
+                        found[j][left[i]] = answer
+        return self._read(provider, questions, found, said)
+
+    async def _said(
+        self,
+        provider: Provider,
+        questions: Sequence[Question],
+        rows: Sequence[Row],
+        source: str = "",
+        until: float = math.inf,
+    ) -> tuple[list[dict[int, Answer]], Sequence[int]]:
+        """For each question what people answered, by position; and the positions of the rows that are left for the model."""
+        said = [self.people.answers(q, rows, until=until) for q in questions]
+        whole = set(said[0]).intersection(*said[1:])
+        if not whole:
+            return said, range(len(rows))
+        self.cost.cached += len(whole)
+        event = self._event("cached", provider, tuple(questions), source=source)
+        await self._record([], [event] * len(whole))
+        return said, [i for i in range(len(rows)) if i not in whole]
 
     def _read(
-        self, provider: Provider, questions: Sequence[Question], found: list[list[Answer | None]]
+        self,
+        provider: Provider,
+        questions: Sequence[Question],
+        found: list[list[Answer | None]],
+        said: Sequence[dict[int, Answer]],
     ) -> tuple[Answers, ...]:
-        """Answers in the form that kernels get, their probabilities calibrated where there is a calibration."""
+        """Answers in the form that kernels get: the model's calibrated where there is a calibration, those of people before it."""
         own = self._calibrations.get(provider.name, {}) if self.calibrated else {}
-        return tuple(applied(own, q, collected(q, column)) for q, column in zip(questions, found, strict=True))
+        return tuple(
+            overruled(q, applied(own, q, collected(q, column)), people)
+            for q, column, people in zip(questions, found, said, strict=True)
+        )
 
     async def audited(self, question: Question) -> tuple[str, dict[str, float] | None]:
         """The model's name, and what labelled rows said of its probabilities of a condition (`uql calibrate`), if any did."""
@@ -320,7 +351,7 @@ class Gate(Sender):
         """Whether any of these questions was ever asked of a row, so that the ledger may have answers."""
         provider = await self.provider(model)
         heads, shared = _heads(provider, questions, 2)
-        return await self.ledger.asked([*heads, *shared])
+        return any(self.people.knows(q) for q in questions) or await self.ledger.asked([*heads, *shared])
 
     async def known(
         self,
@@ -339,9 +370,13 @@ class Gate(Sender):
         heads, shared = _heads(provider, questions, together)
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         missing = Answer(problem=Problem("budget", "the ledger does not have it"))
+        until = self.run.started if self.run.resumed and self.run.started is not None else math.inf
+        said, left = await self._said(provider, questions, rows, until=until)
         if not await self.ledger.asked([*heads, *shared]):  # a new question: no row's key need be made
-            return self._read(provider, questions, [[None if r.is_null else missing for r in rows] for _ in questions])
-        for chunk in distinct(rows, heads, self.ledger, ask_null=False, most=CHUNK, together=shared):
+            found = [[None if r.is_null else missing for r in rows] for _ in questions]
+            return self._read(provider, questions, found, said)
+        asked = [rows[i] for i in left] if len(left) < len(rows) else rows
+        for chunk in distinct(asked, heads, self.ledger, ask_null=False, most=CHUNK, together=shared):
             held = await self.ledger.get(_all_keys(chunk))
             if self.run.resumed:
                 later = await self._later(list(held))
@@ -353,8 +388,8 @@ class Gate(Sender):
             for slot, row in zip(chunk, answers, strict=True):
                 for j, answer in enumerate(row):
                     for i in slot.indices:
-                        found[j][i] = answer or missing
-        return self._read(provider, questions, found)
+                        found[j][left[i]] = answer or missing
+        return self._read(provider, questions, found, said)
 
     async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
         """Of answers known: those paid for since the run began and not yet asked in this sitting, with their calls."""

@@ -29,6 +29,7 @@ from uql.llm.events import Event
 from uql.llm.providers.base import Answer
 from uql.llm.stored import (
     CALL_COLUMNS,
+    CORRECTION_COLUMNS,
     ERROR_COLUMNS,
     FORMAT,
     FROM_FORMAT_1,
@@ -414,10 +415,13 @@ class Ledger:
         ]
 
     def table(self, name: str) -> tuple[tuple[str, ...], Iterator[list[tuple[Any, ...]]]]:
-        """Columns and rows of "runs", "calls" or "errors", the rows 10,000 at a time."""
+        """Columns and rows of "runs", "calls", "errors" or "corrections", the rows 10,000 at a time."""
         columns: tuple[str, ...]
         if name == "runs":
             columns, sql, key = RUN_COLUMNS, RUNS, ""
+        elif name == "corrections":
+            columns, key = CORRECTION_COLUMNS, ""
+            sql = f"SELECT {', '.join(columns)} FROM corrections ORDER BY id"
         else:
             columns = CALL_COLUMNS if name == "calls" else ERROR_COLUMNS
             only = "" if name == "calls" else "kind = 'failed' AND "
@@ -485,7 +489,7 @@ class Ledger:
         """Forget answers: of one table, of one model, older than an age, or the oldest until the file fits a size.
 
         Conditions given together must all hold; with none of them nothing is forgotten. What failed replies said goes with
-        the answers of its table; what calls cost stays. Answers about rows of several tables (a join) go with each of them.
+        the answers of its table, and so do corrections; what calls cost stays. Answers about rows of several tables (a join) go with each of them.
         Returns how many answers went.
         """
 
@@ -506,6 +510,8 @@ class Ledger:
                 which = " AND ".join(where)
                 gone += self._db.execute(f"DELETE FROM answers WHERE {which}", values).rowcount
                 self._db.execute(f"UPDATE calls SET message = '' WHERE message <> '' AND {which}", values)
+                if source is not None and len(where) == 1:
+                    self._db.execute(f"DELETE FROM corrections WHERE {which}", values)
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self._db.execute("VACUUM")
             if max_bytes is not None:
@@ -519,7 +525,7 @@ class Ledger:
 
         def work() -> int:
             gone = self._db.execute("DELETE FROM answers").rowcount
-            for table in ("questions", "runs", "calls", "draws"):
+            for table in ("questions", "runs", "calls", "draws", "corrections"):
                 self._db.execute(f"DELETE FROM {table}")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.execute("VACUUM")

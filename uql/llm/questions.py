@@ -120,6 +120,7 @@ class Answers:
     ]  # (n,) P(yes) of a Predicate, else probability of the value where known, NaN elsewhere
     failures: tuple[Failure, ...] = ()
     distributions: NDArray[np.float64] | None = field(default=None)  # (n, labels[+ none]) of a Choice where known
+    by_people: frozenset[int] = frozenset()  # rows that a person answered in the model's place
 
     @property
     def failed(self) -> set[int]:

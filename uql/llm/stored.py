@@ -31,6 +31,11 @@ CREATE TABLE IF NOT EXISTS statistics (
 CREATE TABLE IF NOT EXISTS leases (
     run TEXT PRIMARY KEY, owner TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, at REAL NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS corrections (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL, head BLOB NOT NULL, at REAL NOT NULL, undone REAL,
+    kind TEXT NOT NULL, text TEXT NOT NULL, answer TEXT NOT NULL, before TEXT NOT NULL, model TEXT NOT NULL,
+    run TEXT NOT NULL, source TEXT NOT NULL
+);
 CREATE TABLE IF NOT EXISTS draws (
     run TEXT NOT NULL, step TEXT NOT NULL, n INTEGER NOT NULL, indices BLOB NOT NULL, PRIMARY KEY (run, step, n)
 ) WITHOUT ROWID;
@@ -47,6 +52,7 @@ CALL_COLUMNS = (
     "error", "message", "attempt", "source",
 )  # fmt: skip
 ERROR_COLUMNS = ("run", "at", "model", "question", "text", "error", "message", "attempt", "source")
+CORRECTION_COLUMNS = ("id", "at", "undone", "kind", "text", "answer", "before", "model", "run", "source")
 RUN_COLUMNS = (
     "run", "started", "finished", "statement", "model", "seed", "status", "calls", "cached", "failed", "input_tokens",
     "output_tokens", "usd",

@@ -53,6 +53,17 @@ def label_of(cell: Cell) -> str:
     return f"{cell.table}.{cell.name}" if cell.table else cell.name
 
 
+def holes_of(text: str) -> frozenset[str]:
+    """What stands in the holes of a text.
+
+    >>> sorted(holes_of("{city} and {t.name}, not {{braces}}"))
+    ['city', 't.name']
+    """
+    if "{" not in text:
+        return frozenset()
+    return frozenset(m.group(1).strip() for m in _HOLE.finditer(text) if m.group(1) is not None)
+
+
 def filled(question: Question, row: Row, names: Mapping[Cell, str] | None = None) -> str:
     """The question's text with its holes filled: a value in quotes, or the name of a cell that is shown.
 
