@@ -1,7 +1,8 @@
-"""`python -m uql.benchmarks.nl plans | ehrxqa | routing | ask | report`.
+"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | routing | ask | report`.
 
 `plans`: the plans written by hand with readers of the labels. `ehrxqa`: one statement a question over a hospital of 18 tables.
-`routing`: which modality. `ask SUITE --model M --system S`: questions answered by a system; rows go to a file and are not made twice.
+`discovery`: the tables and columns that a prompt shows, of those needed. `routing`: which modality.
+`ask SUITE --model M --system S`: questions answered by a system; rows go to a file and are not made twice.
 `report`: the papers' tables from it.
 """
 
@@ -14,10 +15,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from uql.benchmarks.nl import ehrxqa, fixed, handwritten, report, routing, systems
+from uql.benchmarks.nl import discovery, ehrxqa, fixed, handwritten, report, routing, systems
 from uql.benchmarks.nl.suites import SUITES
 
-WHAT = ("plans", "ehrxqa", "routing", "ask", "report")
+WHAT = ("plans", "ehrxqa", "discovery", "routing", "ask", "report")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,6 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, help="questions a suite at most, evenly spread")
     parser.add_argument("--fixed", action="store_true", help="only the 40 fixed questions (fixed.py)")
     parser.add_argument("--router", type=Path, help="of `uql router train`, for stat_router and ml_router")
+    parser.add_argument("--judge", help="model that judges Semantic Hit; without, it is not judged")
     parser.add_argument("--rows", type=Path, default=Path("nl-rows.jsonl"), help="where the rows of ask are kept")
     given = parser.parse_args(arguments)
     shared = given.data.resolve()
@@ -54,6 +56,10 @@ def main(arguments: list[str] | None = None) -> int:
         case "ehrxqa":
             with tempfile.TemporaryDirectory() as work:
                 print(ehrxqa.report(ehrxqa.run(shared, Path(work))))
+        case "discovery":
+            from uql.features.static import static_embedder
+
+            print(discovery.report(discovery.run(shared, static_embedder())))
         case "routing":
             from uql.nl.routers import embedder_of
 
@@ -85,7 +91,7 @@ def _ask(given: argparse.Namespace, shared: Path) -> int:
     for suite in given.suites or (list(fixed.CHECKED) if given.fixed else list(SUITES)):
         for system in given.system or ["dag"]:
             why = systems.reason(suite, system, given.model)
-            if not why and system in systems.ROUTERS and router is None:
+            if not why and systems.takes_router(system) and router is None:
                 why = "needs --router"
             if why:
                 print(f"{suite}, {system}: not run: {why}", flush=True)
@@ -99,6 +105,7 @@ def _ask(given: argparse.Namespace, shared: Path) -> int:
                 limit=given.limit,
                 only=fixed.questions(suite) if given.fixed else (),
                 router=router,
+                judge=given.judge,
                 done=known,
                 tell=_told(given.rows),
             )

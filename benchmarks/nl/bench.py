@@ -48,7 +48,7 @@ def _tasks(name: str, choice: Choice, own: Sequence[str]) -> Iterator[Task]:
     for system in systems.SYSTEMS:
         for model in models:
             why = systems.reason(name, system, None if is_simulated(model) else model)
-            if not why and system in systems.ROUTERS:
+            if not why and systems.takes_router(system):
                 why = "needs a router: python -m uql.benchmarks.nl ask --router"
             if why and choice.wants(system, ""):
                 yield Task("questions", system, "all", model, seeds=1, reason=why)
@@ -62,7 +62,7 @@ def _tasks(name: str, choice: Choice, own: Sequence[str]) -> Iterator[Task]:
 
 def _asks(name: str, system: str, model: str, asked: Asked, shared: Path) -> Callable[[int], Measured]:
     def run(seed: int) -> Measured:
-        (row,) = systems.run(name, shared, system=system, model=model, only=[asked.id])
+        (row,) = systems.run(name, shared, system=system, model=model, judge=model, only=[asked.id])
         numbers = {
             k: float(v)
             for k, v in asdict(row).items()

@@ -8,10 +8,11 @@ from statistics import mean, median
 from uql.benchmarks.nl import fixed
 from uql.benchmarks.nl.metrics import KINDS
 from uql.benchmarks.nl.suites import SUITES
-from uql.benchmarks.nl.systems import ABLATIONS, BASELINES, MODES, ROUTERS, Row, by_system, reason
+from uql.benchmarks.nl.systems import ABLATIONS, ALONE, BASELINES, CROSSED, MODES, ROUTERS, Row, by_system, reason
 
 Cell = float | None
 NONE = "–"
+QUALITY = ("F1", "Hit", "Semantic", "Coverage")  # Semantic Hit where a judge was given
 
 
 def tables(rows: Sequence[Row], model: str | None) -> str:
@@ -20,8 +21,8 @@ def tables(rows: Sequence[Row], model: str | None) -> str:
     parts = [
         meta_engine_2(rows, suites, model),
         _systems("Meta Engine, table 3: routers", ("meta", *ROUTERS), rows, suites, model),
-        _systems("Meta Engine, table 4: without a part", ("meta", *ABLATIONS), rows, suites, model),
-        _systems("Meta Engine, table 5: one adapter alone", ("uql_alone", *BASELINES), rows, suites, model),
+        _systems("Meta Engine, table 4: without a part", ("meta", *ABLATIONS, *CROSSED), rows, suites, model),
+        _systems("Meta Engine, table 5: one adapter alone", ALONE, rows, suites, model),
         meta_engine_6(rows, model),
         caesura_1(rows),
         caesura_2(rows),
@@ -34,7 +35,7 @@ def tables(rows: Sequence[Row], model: str | None) -> str:
 
 def meta_engine_2(rows: Sequence[Row], suites: Sequence[str], model: str | None) -> str:
     """Quality of every system on every suite."""
-    columns = ("n", "right", "EM", "F1", "Hit", "Coverage")
+    columns = ("n", "right", "EM", *QUALITY)
     lines = ["Meta Engine, table 2: quality", _line("suite", "system", columns)]
     missing: dict[str, list[str]] = {}
     for suite in suites:
@@ -42,7 +43,7 @@ def meta_engine_2(rows: Sequence[Row], suites: Sequence[str], model: str | None)
         for system in (*MODES, *BASELINES):
             held = [r for r in rows if r.suite == suite and r.system == system]
             if held:
-                shares = [_mean(getattr(r, name) for r in held) for name in ("right", "em", "f1", "hit", "coverage")]
+                shares = [_mean(r.right for r in held), _mean(r.em for r in held), *_quality(held)]
                 lines.append(_line(suite, system, (str(len(held)), *map(_share, shares))))
             else:
                 absent.setdefault(reason(suite, system, model) or "not run", []).append(system)
@@ -53,17 +54,22 @@ def meta_engine_2(rows: Sequence[Row], suites: Sequence[str], model: str | None)
 
 
 def _systems(title: str, systems: Sequence[str], rows: Sequence[Row], suites: Sequence[str], model: str | None) -> str:
-    lines = [title, _line("system", "", ("n", "right", "F1", "calls", "attempts", "s"))]
+    lines = [title, _line("system", "", ("n", "right", *QUALITY, "calls", "attempts", "s"))]
     missing: dict[str, list[str]] = {}
     for system in systems:
         held = [r for r in rows if r.system == system]
         if held:
-            cells = (_share(_mean(r.right for r in held)), _share(_mean(r.f1 for r in held)), *_effort(held))
+            cells = (_share(_mean(r.right for r in held)), *map(_share, _quality(held)), *_effort(held))
             lines.append(_line(system, "", (str(len(held)), *cells)))
         else:
             why = next((w for suite in suites if (w := reason(suite, system, model))), "not run")
             missing.setdefault(why, []).append(system)
     return "\n".join([*lines, *_reasons(missing)])
+
+
+def _quality(held: Sequence[Row]) -> list[Cell]:
+    """The means of QUALITY."""
+    return [_mean(getattr(r, name) for r in held) for name in ("f1", "hit", "semantic", "coverage")]
 
 
 def _effort(held: Sequence[Row]) -> tuple[str, str, str]:

@@ -75,6 +75,7 @@ class Suite:
         connection: (place, data folder, work folder, model) → a connection with the tables; the model reads texts and images where the
             suite has no reader of its own.
         judge: (answer, question) → its measures.
+        words: the reference of a question in words; "" where it has none.
         reader: who reads: "labels" or "model".
         absent: why nothing can be asked of it, only routed; "" where it can.
     """
@@ -84,6 +85,7 @@ class Suite:
     questions: Callable[[Path], list[Asked]]
     connection: Callable[[str, Path, Path, Model], Connection]
     judge: Callable[[Answer, Asked], Score]
+    words: Callable[[Asked], str] = field(default=lambda asked: reference_words(asked))
     reader: str = "model"
     absent: str = ""
     metrics: tuple[str, ...] = field(default=("right", "em", "f1", "hit", "coverage"))
@@ -197,6 +199,17 @@ def same(table: pa.Table, reference: Reference) -> bool:
             if Counter(zip(*chosen, strict=True)) == wanted:
                 return True
     return False
+
+
+def reference_words(asked: Asked) -> str:
+    """The reference of a question in words; "" of a chart."""
+    reference = asked.reference
+    if asked.kind == "chart":
+        return ""
+    if isinstance(reference, Reference):
+        return _words(reference.answer)
+    answer, scale = reference
+    return " ".join(filter(None, [", ".join(map(str, answer)) if isinstance(answer, list) else str(answer), scale]))
 
 
 def _words(answer: Any) -> str:
@@ -384,7 +397,7 @@ SUITES = {
             _known("rotowire"),
             _with_reader("rotowire"),
             judge_rows,
-            "labels",
+            reader="labels",
         ),
         Suite(
             "countries",
@@ -392,7 +405,7 @@ SUITES = {
             _known("countries_flags"),
             _with_reader("countries_flags"),
             judge_rows,
-            "labels",
+            reader="labels",
         ),
         Suite(
             "artwork",
@@ -400,7 +413,7 @@ SUITES = {
             _known("artwork"),
             _with_reader("artwork"),
             judge_rows,
-            "labels",
+            reader="labels",
         ),
         Suite("tatqa", "tables and paragraphs of financial reports", _tatqa, _tatqa_tables, judge_tatqa),
         Suite(
@@ -417,10 +430,12 @@ SUITES = {
             _sembench,
             _sembench_tables,
             judge_set,
-            "labels",
+            reader="labels",
             metrics=("right", "f1"),
         ),
-        Suite("ehrxqa", "a hospital of EHRXQA's shape, made here", _ehrxqa, _ehrxqa_tables, judge_rows, "labels"),
+        Suite(
+            "ehrxqa", "a hospital of EHRXQA's shape, made here", _ehrxqa, _ehrxqa_tables, judge_rows, reader="labels"
+        ),
         Suite("mmqa-routing", "MultiModalQA: which modality", _titles("mmqa"), _nothing, judge_rows, absent=_NO_PAGES),
         Suite("m2qa", "M2QA-Bench: which modality", _titles("m2qa_bench"), _nothing, judge_rows, absent=_NO_PAGES),
     )

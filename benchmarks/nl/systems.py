@@ -1,8 +1,8 @@
 """The systems that answer the questions of a suite, and what is told of each answer.
 
 `dag`, `meta`, `interleaved` are the three modes; the others are Meta Engine with one adapter alone (the baselines of the papers) and its
-ablations. All need a model that plans; the suite's own reader answers what is asked of texts and images, so that planning is measured apart
-from reading. `uql.benchmarks.nl.handwritten` measures what the language can express, without a model.
+ablations, each also with either router. All need a model that plans; the suite's own reader answers what is asked of texts and images,
+so that planning is measured apart from reading. `uql.benchmarks.nl.handwritten` measures what the language can express, without a model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,9 @@ BASELINES = ("single_model", "structgpt", "lotus", "dspy", "llamaindex")
 ABLATIONS = ("no_aggregator", "no_decomposer", "no_checker")
 MODES = ("dag", "meta", "interleaved")
 ROUTERS = ("stat_router", "ml_router")
-SYSTEMS = (*MODES, *ROUTERS, *ABLATIONS, "uql_alone", *BASELINES)
+CROSSED = tuple(f"{router}_{part}" for router in ROUTERS for part in ABLATIONS)  # a router, and a part left out
+ALONE = ("uql_alone", *BASELINES)  # one adapter leaves a router no choice
+SYSTEMS = (*MODES, *ROUTERS, *ABLATIONS, *CROSSED, *ALONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Row:
         modalities, output, workflow: of the question.
         valid: the plan is (DECISIONS.md §8); None: the system makes none.
         right, em, f1, hit, coverage, chart, series: measures, 0 to 1.
+        semantic: Semantic Hit, the judge being the model that plans; None: not judged.
         error: CAESURA's kind, where the answer is wrong.
         tries: at a plan; attempts: operators and adapters tried; replans.
         steps, calls, tokens, seconds, usd: what it took.
@@ -72,6 +75,7 @@ class Row:
     usd: float | None
     said: str
     plan: str = ""
+    semantic: float | None = None
 
 
 def reason(suite: str, system: str, model: str | Provider | None) -> str:
@@ -88,6 +92,10 @@ def reason(suite: str, system: str, model: str | Provider | None) -> str:
     return ""
 
 
+def takes_router(system: str) -> bool:
+    return system in (*ROUTERS, *CROSSED)
+
+
 def options_of(system: str, router: Any = None) -> dict[str, Any]:
     """The options of `ask` that make a system."""
     from uql.nl.adapters import in_process, open_adapter
@@ -97,8 +105,11 @@ def options_of(system: str, router: Any = None) -> dict[str, Any]:
     made: dict[str, Any] = {"mode": "meta", "adapters": in_process(), "aggregate": True}
     if system == "meta":
         return made
-    if system in ROUTERS:
-        return made | {"router": router}
+    if takes_router(system):
+        made["router"] = router
+        system = next((part for part in ABLATIONS if system.endswith(part)), "")
+        if not system:
+            return made
     if system == "no_decomposer":
         return made | {"decomposer": False}
     if system == "no_checker":
@@ -118,6 +129,7 @@ def run(
     limit: int | None = None,
     only: Sequence[str] = (),
     router: Any = None,
+    judge: str | Provider | None = None,
     done: Sequence[Row] = (),
     tell: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
@@ -128,6 +140,7 @@ def run(
         limit: questions at most, evenly spread over the suite.
         only: their ids instead.
         router: for the systems that take one.
+        judge: of Semantic Hit, a call where the words do not settle it; None: it is not judged.
         done: rows of an earlier run that are not made again.
         tell: is told each row as it is made.
     Raises: ValueError where the system cannot be run, with the reason.
@@ -157,9 +170,21 @@ def run(
                         _failed(suite, asked, system, called, str(error).splitlines()[0], time.perf_counter() - began)
                     )
                 else:
-                    rows.append(_row(suite, asked, system, called, answer, tables))
+                    row = _row(suite, asked, system, called, answer, tables)
+                    reference = found.words(asked)
+                    if judge is not None and reference:
+                        row = replace(row, semantic=_judged(judge, asked.words, answer.text, reference))
+                    rows.append(row)
             tell(rows[-1])
     return rows
+
+
+def _judged(judge: str | Provider, question: str, said: str, reference: str) -> float:
+    import uql
+    from uql.nl.routers.collect import semantic
+
+    with uql.connect(model=judge, ledger=":memory:") as con:
+        return semantic(con, question, said, reference)
 
 
 def _chosen(questions: list[Asked], limit: int | None, only: Sequence[str]) -> list[Asked]:

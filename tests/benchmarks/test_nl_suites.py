@@ -11,7 +11,7 @@ import pytest
 from llm.scripted import Scripted
 
 from uql.benchmarks.nl import __main__ as command
-from uql.benchmarks.nl import ehrxqa, report, routing, systems
+from uql.benchmarks.nl import discovery, ehrxqa, report, routing, systems
 from uql.benchmarks.nl.suites import SUITES, opened
 from uql.llm.providers.base import Answer, Request
 from uql.llm.questions import Write
@@ -88,6 +88,39 @@ def by_parts(request: Request, number: int) -> list[Answer]:
 def test_systems_with_adapters_are_judged_by_what_these_answer(system: str, right: float) -> None:
     (row,) = systems.run("artwork", SHARED, system=system, model=Scripted(by_parts), only=["art101-000"])
     assert (row.right, row.valid, row.attempts) == (right, None, 1), row.said
+
+
+def test_every_router_is_crossed_with_every_part_left_out() -> None:
+    assert len(systems.CROSSED) == len(systems.ROUTERS) * len(systems.ABLATIONS)
+    for system in (*systems.ROUTERS, *systems.CROSSED):
+        assert systems.options_of(system, router="r")["router"] == "r"
+    left_out = systems.options_of("ml_router_no_checker", router="r")
+    assert left_out["checker"] is False and "decomposer" not in left_out
+    assert systems.options_of("stat_router_no_aggregator", router="r")["aggregate"] is False
+
+
+def test_semantic_hit_is_judged_by_a_model_where_words_do_not_settle_it() -> None:
+    def replying(request: Request, number: int) -> list[Answer]:
+        if any(isinstance(q, Write) and q.task == "judge" for q in request.questions):
+            return [Answer({"same": True})]
+        return by_parts(request, number)
+
+    model = Scripted(replying)
+    (row,) = systems.run("artwork", SHARED, system="structgpt", model=model, judge=model, only=["art101-000"])
+    assert (row.hit, row.semantic) == (0.0, 1.0)
+    assert "Semantic" in report.tables([row], "scripted")
+
+
+def test_what_a_statement_needs_is_found_and_what_a_prompt_shows_of_it() -> None:
+    schema = {"patients": ["subject_id", "dob"], "stays": ["stay_id", "subject_id"]}
+    tables, columns = discovery.needed('SELECT max(p.dob) FROM patients p WHERE "a picture shows edema"', schema)
+    assert (tables, columns) == (frozenset({"patients"}), frozenset({("patients", "dob")}))
+    found = discovery.run(SHARED, None, nvbench=3, hospital=4)
+    assert len(found) == 7 * 3 and all(f.needed for f in found)
+    assert all(f.tokens <= 4_000 for f in found) and all(f.tokens <= 1_001 for f in found if f.prompt == "small")
+    whole = [f for f in found if f.prompt == "all"]
+    assert all(f.shown == 18 and f.tables == 1.0 for f in whole)
+    assert "columns recall" in discovery.report(found)
 
 
 def test_what_cannot_be_run_has_its_reason() -> None:

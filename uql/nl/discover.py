@@ -32,6 +32,7 @@ NAMED = 3  # values of a column that stand in the question
 LONGEST_VALUE = 40  # characters of an example
 FEW = 60  # values of a column that are all listed
 MAX_TABLES = 18
+MOST_JOINS = 12  # that are written one by one
 CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
 _WORD = re.compile(r"[^\W_]+")
 _BETWEEN = re.compile(r"\s*[,;/|&+]\s*|\s+and\s+|\s+")
@@ -139,7 +140,8 @@ def shortlist(scope: Scope, question: str, embedder: Embedder | None, *, tables:
 def schema_text(scope: Scope, *, tokens: int = 4_000) -> str:
     """The scope as a prompt shows it, within so many tokens.
 
-    Tables far from the question lose their examples first, then the columns that nothing points to, then stand with their name alone.
+    Tables far from the question lose their examples first, then the columns that nothing points to; the nearest keep theirs as long as
+    there is room.
     """
     levels = [2] * len(scope.sources)
     names = list(scope.sources)
@@ -172,11 +174,34 @@ def _written(scope: Scope, levels: Mapping[str, int]) -> str:
         elif fields:
             lines.append("  " + ", ".join(f"{f.name} {_type(f)}" for f in fields))
     if scope.links:
-        lines.append("Joins: " + "; ".join(str(link) for link in sorted(scope.links, key=str)))
+        lines.append("Joins: " + "; ".join(_joins(scope.links)))
     named = [f"{n}.{c} {_literal(v)}" for n, s in sorted(scope.sources.items()) for c, v in s.matches]
     if named:
         lines.append("Values in the question: " + ", ".join(named[:12]))
     return "\n".join(lines)
+
+
+def _joins(links: Sequence[Link]) -> list[str]:
+    """Each join; where there are many, those by one name together: "subject_id in admissions, patients, stays".
+
+    >>> a, b, c = (Column(table, "id") for table in "abc")
+    >>> _joins([Link(a, b)]), _joins([Link(a, b), Link(b, c)] * MOST_JOINS)
+    (['a.id = b.id'], ['id in a, b, c'])
+    """
+    if len(links) <= MOST_JOINS:
+        return [str(link) for link in sorted(links, key=str)]
+    alike: dict[str, list[set[str]]] = {}  # column name → tables that hang together by it
+    made: list[str] = []
+    for link in sorted(links, key=str):
+        if link.left.name.lower() != link.right.name.lower():
+            made.append(str(link))
+            continue
+        groups = alike.setdefault(link.left.name, [])
+        mine = {link.left.table, link.right.table}
+        met = [group for group in groups if group & mine]
+        alike[link.left.name] = [*(group for group in groups if not group & mine), mine.union(*met)]
+    together = [f"{name} in {', '.join(sorted(group))}" for name, groups in sorted(alike.items()) for group in groups]
+    return [*together, *made]
 
 
 def _column(source: Source, f: Field, relevant: bool) -> str:

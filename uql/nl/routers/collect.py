@@ -104,14 +104,14 @@ def _traces(con: Connection, one: Training, adapters: Mapping[str, Adapter]) -> 
             token_f1(said, one.answer) if said else 0.0,
             hit(said, one.answer) if said else 0.0,
             coverage(said, one.answer) if said else 0.0,
-            _judged(con, one, said),
+            semantic(con, one.subquery, said, one.answer),
             answer.cost.calls,
             answer.seconds,
             said,
         )
 
 
-def _judged(con: Connection, one: Training, said: str) -> float:
+def semantic(con: Connection, question: str, said: str, reference: str) -> float:
     """Semantic Hit; the connection's model is the judge, where the words do not settle it."""
     from uql.nl.session import Session
     from uql.running import finished
@@ -119,4 +119,4 @@ def _judged(con: Connection, one: Training, said: str) -> float:
     if not said:
         return 0.0
     session = Session(con, con._settings, con._model, con._emit)
-    return finished(session.judge(one.subquery, said, one.answer))
+    return finished(session.judge(question, said, reference))
