@@ -3,6 +3,10 @@
 n + m calls in place of n · m: the model names an attribute with its possible values and says which pairs of values match; every
 distinct row is classified once, and pairs are joined by value. Before anything relies on it, random pairs are asked outright and
 compared with what the attribute says; what was found is checked again on pairs that it says match.
+
+A small model cannot be the judge of that: what it says of two texts side by side is near chance. Where a condition says by its words
+that an attribute of both is the same or not (`stated`), such a model is asked for the attribute in place of the pairs, and what is
+checked is that the attribute has few values: from other rows the model must name the same ones, and nearly every row must have one.
 """
 
 from __future__ import annotations
@@ -16,11 +20,12 @@ from numpy.typing import NDArray
 
 from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column
-from uql.compiler.virtual import VirtualColumn
+from uql.compiler.virtual import Kind, VirtualColumn
 from uql.kernels import contrast
 from uql.kernels.base import Context, Relation, Rids, RowError
 from uql.kernels.duck import quote
-from uql.kernels.labels import one_line
+from uql.kernels.labels import one_line, stem
+from uql.kernels.stated import Stated, stated
 from uql.llm.questions import NONE, Choice, Row, Write
 from uql.sampling.intervals import clopper_pearson
 
@@ -32,6 +37,7 @@ LEAST_AGREEMENT = (
 )
 SHOWN = 8  # rows in the request that names the attribute
 MOST_VALUES = 12
+LEAST_WITH_VALUE = 0.8  # of the rows: where fewer have one of the values, they are not all there are
 SCHEMA = json.dumps(
     {
         "type": "object",
@@ -64,13 +70,16 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     none of the values are asked outright too, or are unknown where the budget does not reach them. Where the answers to pairs do not
     agree with the attribute, but the model's log-odds rank pairs as it does, it leans to one answer: then the attribute decides them all.
     """
-    wanted = ctx.settings.method == METHOD
-    if not column.is_pair_condition or not relation.n:
+    named = await _named(column, ctx)
+    sides_of = _sides_of(column, named is not None)
+    if not relation.n or sides_of is None:
         return False
-    if not wanted and ctx.fits(relation.calls((Stage((column,)),))):
+    if named is None and ctx.settings.method != METHOD and ctx.fits(relation.calls((Stage((column,)),))):
         return False
-    sides = tuple(_Side.of(column, table, relation) for table in dict.fromkeys(c.table for c in _columns(column)))
+    sides = (_Side.of(column, sides_of[0], relation), _Side.of(column, sides_of[1], relation))
     rows = set(sides[0].rows) | set(sides[1].rows)
+    if named is not None:
+        return await _by_its_words(column, named, sides, relation, ctx)
     check = min(RANDOM_PAIRS + FOUND_PAIRS, relation.n)
     if not ctx.fits(1 + len(rows) + check):
         return False
@@ -116,6 +125,78 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     return True
 
 
+async def preferred(column: VirtualColumn, ctx: Context) -> bool:
+    """Is an attribute tried before any pair is asked? Where the query says so, or the condition's words do to a small model."""
+    return ctx.settings.method == METHOD or await _named(column, ctx) is not None
+
+
+async def _named(column: VirtualColumn, ctx: Context) -> Stated | None:
+    """The comparison that the condition is by its words, where the model cannot weigh two texts; None where pairs are to be asked."""
+    found = stated(column.text) if column.kind is Kind.CONDITION else None
+    if found is None or ctx.settings.exact or ctx.settings.method not in (None, METHOD):
+        return None
+    return None if (await ctx.gate.provider()).capabilities.weighs_pairs else found
+
+
+async def _by_its_words(
+    column: VirtualColumn, named: Stated, sides: tuple[_Side, _Side], relation: Relation, ctx: Context
+) -> bool:
+    """Answers a condition that compares one attribute of two texts from that attribute; False where it has not few values."""
+    rows = list(dict.fromkeys(row for side in sides for row in side.rows if not row.is_null))
+    if len(rows) < 2 or not ctx.fits(2 + len(rows)):
+        return False
+    order = [rows[i] for i in ctx.rng.permutation(len(rows))]
+    first = await _propose_from(column, order[:SHOWN], relation.source, ctx)
+    if first is None:
+        return False
+    again = await _propose_from(column, order[SHOWN : 2 * SHOWN] or order[:SHOWN], relation.source, ctx)
+    values = _few(first, again)
+    if values is None:
+        ctx.notes.append(f'"{first.text}" of "{column.text}" has more values than were seen: pairs are asked outright')
+        return False
+    listed = {pair for pair in first.matches if set(pair) <= set(values)}
+    proposal = Proposal(first.text, values, named.matches(values, listed))
+    asked = _Asked(proposal, sides, ctx, relation.source)
+    said = await asked.pairs(np.arange(relation.n, dtype=np.int64))
+    told = [asked.values.get(row) for row in rows]
+    without = sum(value is None or value == NONE for value in told)
+    if len(rows) - without < LEAST_WITH_VALUE * len(rows):
+        ctx.notes.append(
+            f'"{column.text}": {without:,} of {len(rows):,} rows have none of the values of "{proposal.text}" '
+            f"({', '.join(values)}): pairs are asked outright"
+        )
+        return False
+    relation.know(column)
+    fill = (said >= 0) & ~relation.asked[column.id]
+    relation.values[column.id][fill] = (said[fill] == 1).astype(object)
+    relation.probabilities[column.id][fill] = asked.likely(np.flatnonzero(fill).astype(np.int64))
+    relation.asked[column.id] |= fill
+    ctx.exact = ctx.exact and not fill.any()
+    await _ask_or_leave(column, np.flatnonzero(~relation.asked[column.id]).astype(np.int64), relation, ctx)
+    ctx.notes.append(
+        f'"{column.text}" was decided from "{proposal.text}" ({", ".join(values)}) of each row, as it says: this model '
+        "is near chance where it has to weigh two texts"
+    )
+    return True
+
+
+def _few(first: Proposal, again: Proposal | None) -> tuple[str, ...] | None:
+    """The values of both proposals, where at least half of the ones named from other rows were known already; None else.
+
+    >>> def of(*values: str) -> Proposal:
+    ...     return Proposal("x", values, frozenset())
+    >>> _few(of("good", "bad"), of("Bad", "mixed")), _few(of("Ann", "Bo"), of("Cy", "Di", "Bo"))
+    (('good', 'bad', 'mixed'), None)
+    """
+    if again is None:
+        return None
+    known = {stem(value) for value in first.values}
+    new = [value for value in again.values if stem(value) not in known]
+    if 2 * len(new) > len(again.values):
+        return None
+    return (*first.values, *new)[:MOST_VALUES]
+
+
 async def _ranked(column: VirtualColumn, asked: _Asked, relation: Relation, ctx: Context) -> float | None:
     """How well the model's own log-odds rank a block of pairs as the attribute does; None where that cannot be told."""
     first, second = (side.codes for side in asked.sides)
@@ -148,6 +229,17 @@ def _columns(column: VirtualColumn) -> tuple[Column, ...]:
     return (*column.reads, *column.holes)
 
 
+def _sides_of(column: VirtualColumn, named: bool) -> tuple[tuple[Column, ...], tuple[Column, ...]] | None:
+    """The columns of both sides: those of two tables, or the two of one table that a comparison by its words names."""
+    own = tuple(dict.fromkeys(_columns(column)))
+    if column.is_pair_condition:
+        one, two = dict.fromkeys(c.table for c in own)
+        return tuple(c for c in own if c.table == one), tuple(c for c in own if c.table == two)
+    if not named or column.kind is not Kind.CONDITION or len(column.reads) != 2 or column.holes:
+        return None
+    return (own[0],), (own[1],)
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
     """The rows of one table among the pairs: each distinct one once, and which of them each pair holds."""
@@ -156,8 +248,7 @@ class _Side:
     rows: tuple[Row, ...]  # (distinct,)
 
     @classmethod
-    def of(cls, column: VirtualColumn, table: str, relation: Relation) -> _Side:
-        own = tuple(dict.fromkeys(c for c in _columns(column) if c.table == table))
+    def of(cls, column: VirtualColumn, own: tuple[Column, ...], relation: Relation) -> _Side:
         part = replace(column, reads=own, holes=())  # the attribute's question has no holes: the values are shown
         shown = ", ".join(quote(c.label) for c in _columns(part))
         found = relation.duck.arrow(
@@ -165,7 +256,12 @@ class _Side:
         )
         codes = np.asarray(found.column(0).to_numpy(), dtype=np.int64)
         _, first = np.unique(codes, return_index=True)
-        return cls(codes, tuple(relation.rows(first.astype(np.int64), [part])))
+        return cls(codes, tuple(map(_same_name, relation.rows(first.astype(np.int64), [part]))))
+
+
+def _same_name(row: Row) -> Row:
+    """A row of one text without its column's name, which the model is not shown: the same text of both sides is asked once."""
+    return replace(row, cells=(replace(row.cells[0], name="text"),)) if len(row.cells) == 1 else row
 
 
 class _Asked:
@@ -175,6 +271,7 @@ class _Asked:
         self.proposal, self.sides, self.ctx, self.source = proposal, sides, ctx, source
         self.question = Choice(proposal.text, proposal.values, none_of_these=True)
         self.values: dict[Row, str | None] = {}
+        self.shares: dict[Row, NDArray[np.float64]] = {}  # (values,) probability of each, where known
 
     async def pairs(self, rids: Rids) -> NDArray[np.int8]:
         """(n,) 1 where the attribute says that the condition holds, 0 where not, −1 where a row has no value."""
@@ -204,6 +301,17 @@ class _Asked:
             if failure.kind not in ("budget", "interrupted"):
                 self.ctx.errors.append(RowError(-1, self.question.text, failure.kind, failure.message, failure.raw))
         self.values.update(zip(rows, answers.values, strict=True))
+        if answers.distributions is not None:
+            self.shares.update(zip(rows, answers.distributions[:, : len(self.proposal.values)], strict=True))
+
+    def likely(self, rids: Rids) -> NDArray[np.float64]:
+        """(n,) the probability that the condition holds of these pairs, both values taken as independent; NaN where unknown."""
+        values = self.proposal.values
+        unknown = np.full(len(values), np.nan)
+        left, right = (np.array([self.shares.get(row, unknown) for row in side.rows]) for side in self.sides)
+        rule = np.array([[(one, two) in self.proposal.matches for two in values] for one in values], dtype=np.float64)
+        found: NDArray[np.float64] = (left @ rule @ right.T)[self.sides[0].codes[rids], self.sides[1].codes[rids]]
+        return found
 
 
 async def _agreement(
@@ -223,7 +331,11 @@ async def _propose(column: VirtualColumn, sides: tuple[_Side, ...], source: str,
     for side in sides:
         picked = ctx.rng.choice(len(side.rows), min(SHOWN // 2, len(side.rows)), replace=False)
         shown.update(dict.fromkeys(side.rows[i] for i in sorted(picked) if not side.rows[i].is_null))
-    question = Write(column.text, task="attribute", schema=SCHEMA, shown=tuple(shown), max_tokens=300)
+    return await _propose_from(column, list(shown), source, ctx)
+
+
+async def _propose_from(column: VirtualColumn, rows: list[Row], source: str, ctx: Context) -> Proposal | None:
+    question = Write(column.text, task="attribute", schema=SCHEMA, shown=tuple(rows), max_tokens=300)
     return read_proposal(await ctx.write(question, source=source, optional=True))
 
 

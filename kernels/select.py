@@ -13,7 +13,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.errors import BudgetError
 from uql.kernels import sem_filter, sem_order
-from uql.kernels.attribute import METHOD, by_attribute
+from uql.kernels.attribute import by_attribute, preferred
 from uql.kernels.base import Context, Relation, Rids, need
 from uql.kernels.finish import Output, rows, whole
 from uql.kernels.guide import Guide, guide
@@ -97,8 +97,8 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     if block.goal is Goal.FIRST and block.wanted is not None:
         return await _first(block, block.wanted, rids, relation, ctx)
     n = len(rids)
-    if ctx.settings.method == METHOD:
-        for column in (c for stage in block.filter_stages for c in stage.columns):
+    for column in (c for stage in block.filter_stages for c in stage.columns):
+        if await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
     left = ctx.calls_left
     if ctx.settings.recall is not None or ctx.settings.precision is not None:

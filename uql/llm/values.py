@@ -29,6 +29,7 @@ DATETIMES = {
     "TIMESTAMP_MS",
     "TIMESTAMP_NS",
 }
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}  # of a grammar's literals
 _TOKEN = re.compile(r"""\s*(?:"((?:[^"]|"")*)"|'((?:[^']|'')*)'|([A-Za-z_]\w*)|(\d+)|([(),\[\]]))""")
 _RANGE = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "INT": 31, "BIGINT": 63, "HUGEINT": 127}
 NULL_WORDS = {"", "null", "none", "n/a", "na", "unknown", "not stated", "not mentioned", "not specified", "nan"}
@@ -187,9 +188,18 @@ def json_schema(kind: Type, *, nullable: bool = True) -> dict[str, Any]:
 
 # --------------------------------------------------------------------------------------------------------------- grammar
 def literal(text: str) -> str:
-    """A text as a literal of a llama.cpp grammar."""
-    escaped = "".join({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(c, c) for c in text)
-    return f'"{escaped}"'
+    """A text as a literal of a llama.cpp grammar, whatever it holds: quotes and what is not printable are escaped.
+
+    >>> print(literal('say "yes"\\n'))
+    "say \\"yes\\"\\n"
+    """
+    return f'"{"".join(_escaped(c) for c in text)}"'
+
+
+def _escaped(c: str) -> str:
+    if c in _ESCAPES:
+        return _ESCAPES[c]
+    return c if c.isprintable() else f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}"
 
 
 def grammar(kind: Type) -> str | None:

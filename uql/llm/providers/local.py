@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -80,7 +80,13 @@ class Local:
         self.path, self.n_ctx, self.threads = path, max(512, n_ctx), threads
         self.name = f"local:{path.stem}"
         self.capabilities = Capabilities(
-            probabilities=True, schema=True, images=False, audio=False, context=self.n_ctx, descriptions=False
+            probabilities=True,
+            schema=True,
+            images=False,
+            audio=False,
+            context=self.n_ctx,
+            descriptions=False,
+            weighs_pairs=False,
         )
 
     def version(self, question: Question) -> str:
@@ -156,13 +162,12 @@ class Local:
                     found.append(label)
             return Answer(found)
         shown = [choice.shown(question)[option] for option in options]
-        rule = "root ::= " + " | ".join(literal(line) for line in shown)
-        one = {"grammar": rule, "logprobs": True, "top_logprobs": 40}
+        one = {"grammar": menu_grammar(shown), "logprobs": True, "top_logprobs": 40}
         reply = ask(make, max_tokens=1, **one)
         begun = _text(reply)
         fitting = [n for n, line in enumerate(shown) if begun and line.startswith(begun)]
         if len(fitting) != 1:
-            reply = ask(make, max_tokens=max(8, max(len(line) for line in shown)), **one)
+            reply = ask(make, max_tokens=tokens_of(shown), **one)
             fitting = [n for n, line in enumerate(shown) if line == _text(reply).strip()]
         if not fitting:
             return Answer(problem=Problem("wrong_type", "the reply is none of the labels", _text(reply)))
@@ -261,6 +266,20 @@ class Local:
         elif problem.get("type") != "exceed_context_size_error":
             raise CallError("server", str(problem.get("message", problem)))
         return reply
+
+
+def menu_grammar(lines: Sequence[str]) -> str:
+    """The grammar of a reply that is one of these lines.
+
+    >>> print(menu_grammar(["a card", "none of these"]))
+    root ::= "a card" | "none of these"
+    """
+    return "root ::= " + " | ".join(literal(line) for line in lines)
+
+
+def tokens_of(lines: Sequence[str]) -> int:
+    """Tokens that the longest of these lines may take: one a byte at most."""
+    return max(8, max(len(line.encode()) for line in lines))
 
 
 def _shortened(row: Row, most: int) -> tuple[Row, bool]:
