@@ -63,7 +63,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
                 return False
         return bool(group_codes)
 
-    chances = await soft(block, calls, relation, ctx)
+    chances = await soft(block, calls, _quotients(block, calls), relation, ctx)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
     sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size), reached)
@@ -265,12 +265,16 @@ def _estimated(
     for code, asked in parts:
         measure = _Measure(sampled, asked, weights, code, codes is not None, bool(block.keys), ctx.settings.confidence)
         for call in calls:
-            found = measure.call(call) if chances is None else chances.count(sampled, relation, codes, code)
+            found = measure.call(call)
+            if chances is not None:
+                found = chances.call(call, found, sampled, relation, codes, code)
             if correct is not None:
                 found = correct.call(call, found, measure.counted(call), code)
             groups.estimates[call].append(found)
         for quotient, (top, bottom) in quotients.items():
             share = measure.quotient(top, bottom)
+            if chances is not None:
+                share = chances.quotient(top, bottom, share, sampled, relation, codes, code)
             if correct is not None:
                 share = correct.quotient(top, bottom, share, measure.counted(bottom), code)
             groups.ratios[quotient].append(share)

@@ -104,7 +104,7 @@ class Correction:
         """Reads what each call adds up from DuckDB."""
         values = {}
         for call in calls:
-            values[call] = np.ones(relation.n) if is_semantic(call) else _values(call, relation, ctx)
+            values[call] = np.ones(relation.n) if is_semantic(call) else values_of(call, relation, ctx)
         return cls(audit, block.formula is not None, values, codes, relation.n)
 
     def call(self, call: Call, found: Estimate, count: Estimate, code: int) -> Estimate:
@@ -160,7 +160,7 @@ def _inverse(found: Estimate) -> Estimate:
     return replace(found, value=value, low=one(found.high), high=one(found.low))
 
 
-def _values(call: Call, relation: Relation, ctx: Context) -> Floats:
+def values_of(call: Call, relation: Relation, ctx: Context) -> Floats:
     """(N,) what each candidate row would add, NaN where NULL: 1 for COUNT of what is there, else the value."""
     value = "1" if not call.args or isinstance(call.args[0], Star) else ctx.duck.expression(call.args[0])
     if call.filter is not None:

@@ -19,7 +19,7 @@ import numpy as np
 from uql.sampling import intervals, surrogate
 from uql.sampling.base import Floats, Indices
 from uql.sampling.cells import Cells, balanced_tree, runs_of_equal_mass
-from uql.sampling.draws import Bounds, Draws, Flags, Three, is_binary
+from uql.sampling.draws import Bounds, Draws, Flags, Three, is_binary, is_share
 from uql.sampling.surrogate import Linear, Matrix
 from uql.sampling.uniform import FEW
 
@@ -281,13 +281,30 @@ class AsdSampler(Draws):
     def _predictions(self, y: Floats, weights: Floats | None, complete: list[int]) -> list[tuple[Floats, Floats]]:
         """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it."""
         if weights is not None:
-            truth = (np.where(weights[self.told] != 0, y, self.answers) != 0).astype(np.float64)
-            ps = self._scored(truth, "share", complete)
-            return [(weights * p, weights**2 * p * (1 - p)) for p in ps]
-        if is_binary(y):
-            return [(p, p * (1 - p)) for p in self._scored(y, "share", complete)]
+            each = weights[self.told]
+            some = each != 0
+            truth = np.where(some, y / np.where(some, each, 1.0), np.nan_to_num(self.answers))
+            ps = self._shares_of(truth, complete)
+            return [(weights * p, weights**2 * spread) for p, spread in ps]
+        if is_share(y):
+            return self._shares_of(y, complete)
         means, fits = self._scored(y, "number", complete), self._fitted(y, "number", complete)
         return [(mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True)]
+
+    def _shares_of(self, y: Floats, complete: list[int]) -> list[tuple[Floats, Floats]]:
+        """For each complete wave, (N,) the prediction of 0/1 answers or of chances, and the model's variance of it: p(1 − p),
+        for chances less by how much nearer they are to their predictions than 0 and 1 would be."""
+        y = np.clip(y, 0.0, 1.0)
+        ps = self._scored(y, "share", complete)
+        if is_binary(y):
+            return [(p, p * (1 - p)) for p in ps]
+        out = []
+        told = self.told
+        for p in ps:
+            at = p[told]
+            part = float(((y - at) ** 2).sum()) / max(float((at * (1 - at)).sum()), 1e-12)
+            out.append((p, min(part, 1.0) * p * (1 - p)))
+        return out
 
     def _scored(self, y: Floats, kind: str, complete: list[int]) -> list[Floats]:
         """For each complete wave, (N,) the prediction of y by `_fitted`; kept until the next answer, since the aggregates
@@ -363,7 +380,7 @@ class AsdSampler(Draws):
             return self._early_total(y, inside, weights, bounds)
         moments = self._moments([(y, weights)], inside, complete)
         value, variance = float(moments.totals[0]), float(moments.covariance[0, 0])
-        if weights is None and is_binary(y) and bounds in (None, (0.0, 1.0)):
+        if weights is None and (is_binary(y) if bounds is None else bounds == (0.0, 1.0) and is_share(y)):
             size = int(inside.sum())
             # within a group few cells, and few rows, say something of the spread
             freedom = math.inf if domain is None else min(moments.freedom, max(len(seen) - 1, 1))
@@ -415,7 +432,7 @@ class AsdSampler(Draws):
         moments = self._moments([(y, weights), (x, None)], inside, complete)
         top, bottom = float(moments.totals[0]), float(moments.totals[1])
         # a mean of stored values lies among them
-        stored = weights is not None and is_binary(x)
+        stored = weights is not None and is_share(x)
         least, most = _ends(weights[inside]) if stored and weights is not None else (-math.inf, math.inf)
         if bottom <= 0:
             return math.nan, least, most

@@ -30,6 +30,9 @@ class Estimate:
 class AggregateSampler(Protocol):
     """Chooses which of N rows to ask, for estimates of totals over all N. Every y and x is in the order of `told`."""
 
+    n_rows: int
+    groups: Indices | None  # (N,) the concrete group of each row
+
     @property
     def told(self) -> Indices:
         """(n,) the rows with an answer: the ones known before the query first, then those told, in order."""

@@ -22,6 +22,11 @@ def is_binary(y: Floats) -> bool:
     return bool(((y == 0.0) | (y == 1.0)).all())
 
 
+def is_share(y: Floats) -> bool:
+    """Whether every value lies between 0 and 1, both included."""
+    return bool(((y >= 0.0) & (y <= 1.0)).all())
+
+
 class Draws(ABC):
     """Bookkeeping of an aggregate sampler over N rows.
 

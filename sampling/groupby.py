@@ -3,9 +3,11 @@ any class."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uql.sampling import surrogate
 from uql.sampling.asd import AsdSampler, Plan
@@ -15,6 +17,7 @@ from uql.sampling.surrogate import DIRECTIONS, Matrix, Span
 
 MANY = 12  # classes; above, ridge regression on one-hot labels instead of a logistic model a class
 CANDIDATES = 4_000
+LEARNED = 0.7  # of a later wave's mass that follows the class chances; the rest is even
 
 
 def farthest_first(features: Matrix, k: int, rng: np.random.Generator, candidates: int = CANDIDATES) -> Indices:
@@ -46,53 +49,92 @@ def farthest_first(features: Matrix, k: int, rng: np.random.Generator, candidate
     return pool[np.array(chosen, np.int64)] if chosen else np.zeros(0, np.int64)
 
 
-def class_probabilities(rows: Matrix, classes: Indices, n_classes: int, design: Floats, features: Matrix) -> Matrix:
-    """(N, n_classes) float32, the chance of each class for every row of `features`, rows that sum to 1.
+@dataclass(frozen=True, slots=True)
+class ClassModel:
+    """The chances of each class, from labelled rows: a calibrated logistic model a class, or ridge regression on one-hot
+    labels for more than 12 classes.
 
-    One calibrated logistic model a class, or ridge regression on one-hot labels for more than 12 classes.
-
-    Args:
-        rows: (n, d) the labelled rows' features.
-        classes: (n,) in [0, n_classes).
-        n_classes: how many classes there are, seen or not.
-        design: (n,) inverse chances of being drawn, up to a factor.
-        features: (N, d).
+    Attributes:
+        weights: (d, K) float32, and `constants` (K,): `features @ weights + constants` is a class's score.
+        logistic: whether scores are log-odds, else chances as they are.
+        loo: (n, K) the leave-one-out chances of the labelled rows, rows that sum to 1.
+        never: (K,) classes without a labelled row: their chance is 0.
     """
-    out = np.zeros((len(features), n_classes), np.float32)
-    seen = np.unique(classes)
-    with surrogate.one_thread():
-        span = Span.of(rows, DIRECTIONS)
-        if n_classes <= MANY:
-            for c in seen:
+
+    weights: Matrix
+    constants: Floats
+    logistic: bool
+    loo: Matrix
+    never: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: Matrix, classes: Indices, n_classes: int, design: Floats) -> ClassModel:
+        """Fit.
+
+        Args:
+            rows: (n, d) the labelled rows' features.
+            classes: (n,) in [0, n_classes).
+            n_classes: how many classes there are, seen or not.
+            design: (n,) inverse chances of being drawn, up to a factor.
+        """
+        seen = np.unique(classes)
+        weights, constants = np.zeros((rows.shape[1], n_classes), np.float32), np.zeros(n_classes)
+        loo = np.zeros((len(rows), n_classes))
+        never = np.ones(n_classes, bool)
+        never[seen] = False
+        logistic = n_classes <= MANY
+        with surrogate.one_thread():
+            span = Span.of(rows, DIRECTIONS)
+            if not logistic:
+                weights[:, seen], constants[seen], loo[:, seen] = _one_hot_ridge(
+                    span, np.searchsorted(seen, classes), len(seen)
+                )
+            for c in seen if logistic else ():
                 y = (classes == c).astype(np.float64)
                 if y.all():
-                    out[:, c] = 1.0
+                    constants[c] = loo[:, c] = 30.0  # a chance of one
                     continue
-                out[:, c] = surrogate.calibrate(surrogate.fit_logistic(span, y), y, design).predict(features)
-        else:
-            weights, constants = _one_hot_ridge(span, np.searchsorted(seen, classes), len(seen))
-            out[:, seen] = np.clip(features @ weights + constants.astype(np.float32), 1e-4, 1.0)
-    total = out.sum(axis=1, keepdims=True)
-    out /= np.where(total > 0, total, 1.0)
-    return out
+                fit = surrogate.calibrate(surrogate.fit_logistic(span, y), y, design)
+                constants[c], loo[:, c] = fit.constant, fit.loo
+                if fit.weights is not None:
+                    weights[:, c] = fit.weights
+        model = cls(weights, constants, logistic, np.zeros((0, n_classes), np.float32), never)
+        return replace(model, loo=model._chances(loo.astype(np.float32)))
+
+    def chances(self, features: Matrix) -> Matrix:
+        """(N, K) float32, the chance of each class for every row of `features`, rows that sum to 1."""
+        return self._chances(features @ self.weights + self.constants.astype(np.float32))
+
+    def _chances(self, scores: Matrix) -> Matrix:
+        out: Matrix = 0.5 * (1 + np.tanh(0.5 * scores)) if self.logistic else np.clip(scores, 1e-4, 1.0)
+        out[:, self.never] = 0.0
+        total = out.sum(axis=1, keepdims=True)
+        out /= np.where(total > 0, total, 1.0)
+        return out
 
 
-def _one_hot_ridge(span: Span, classes: Indices, k: int) -> tuple[Matrix, Floats]:
-    """Weights (d, k) and constants (k,) of a ridge regression on one-hot labels; one penalty by leave-one-out error."""
+def class_probabilities(rows: Matrix, classes: Indices, n_classes: int, design: Floats, features: Matrix) -> Matrix:
+    """(N, n_classes) float32, the chance of each class for every row of `features`: `ClassModel.of(…).chances(features)`."""
+    return ClassModel.of(rows, classes, n_classes, design).chances(features)
+
+
+def _one_hot_ridge(span: Span, classes: Indices, k: int) -> tuple[Matrix, Floats, Floats]:
+    """Weights (d, k), constants (k,) and leave-one-out scores (n, k) of a ridge regression on one-hot labels; one penalty
+    by leave-one-out error."""
     y = np.eye(k)[classes]
     middle, offset = y.mean(axis=0), span.inside.mean(axis=0)
     u, s, vt = np.linalg.svd(span.inside - offset, full_matrices=False)
     uy = u.T @ (y - middle)
-    best: tuple[float, Floats] | None = None
+    best: tuple[float, Floats, Floats] | None = None
     for penalty in (10.0, 3.0, 1.0, 0.3, 0.1):
         shrink = s * s / (s * s + penalty)
         leverage = (u * u) @ shrink + 1 / len(y)
         residual = (y - middle - u @ (shrink[:, None] * uy)) / np.maximum(1 - leverage, 0.05)[:, None]
         error = float((residual**2).mean())
         if best is None or error < best[0]:
-            best = error, vt.T @ ((s / (s * s + penalty))[:, None] * uy)
+            best = error, vt.T @ ((s / (s * s + penalty))[:, None] * uy), y - residual
     assert best is not None
-    return span.weights(best[1]), middle - offset @ best[1]
+    return span.weights(best[1]), middle - offset @ best[1], best[2]
 
 
 class GroupBySampler(AsdSampler):
@@ -168,17 +210,19 @@ class GroupBySampler(AsdSampler):
         return Plan(balanced_tree(free, self.features, cells), None)
 
     def _later_cells(self, rows: Indices, y: Floats, free: Indices, cells: int) -> Plan:
-        p = self._class_chances(rows, y)[free].astype(np.float64)
-        best, top = p.argmax(axis=1), p.max(axis=1)
+        model = self._learned_classes(rows, y)
+        chances = model.chances(self._units)
+        chances[rows] = model.loo  # a row's own label says nothing of the chance that it would have had
+        best, top = chances.argmax(axis=1), chances.max(axis=1)
+        p = chances[free].astype(np.float64)
         u = np.sqrt(np.maximum(1 - (p * p).sum(axis=1), 1e-9))
-        return Plan(runs_of_equal_mass(free, top - 2.0 * best, 0.7 * u / u.sum() + 0.3 / len(free), cells), None)
+        key = (top - 2.0 * best).astype(np.float32).astype(np.float64)
+        return Plan(runs_of_equal_mass(free, key[free], LEARNED * u / u.sum() + (1 - LEARNED) / len(free), cells), key)
 
-    def _class_chances(self, rows: Indices, y: Floats) -> Matrix:
-        """(N, K + 1) chances of no class and of each class, from the labelled rows; rows without any class chance are
-        of none."""
-        return class_probabilities(
-            self._units[rows], y.astype(np.int64) + 1, int(y.max(initial=-1.0)) + 2, self._design[rows], self._units
-        )
+    def _learned_classes(self, rows: Indices, y: Floats) -> ClassModel:
+        """Of no class and of each class, from the labelled rows."""
+        classes = y.astype(np.int64) + 1
+        return ClassModel.of(self._units[rows], classes, int(y.max(initial=-1.0)) + 2, self._design[rows])
 
     def _novel(self, k: int) -> Indices:
         """k free rows with the lowest score of their best class, each pick keeping the next ones away from it."""
@@ -189,7 +233,7 @@ class GroupBySampler(AsdSampler):
             return np.zeros(0, np.int64)
         names, classes = np.unique(y, return_inverse=True)
         with surrogate.one_thread():
-            weights, constants = _one_hot_ridge(Span.of(self._units[rows], DIRECTIONS), classes, len(names))
+            weights, constants, _ = _one_hot_ridge(Span.of(self._units[rows], DIRECTIONS), classes, len(names))
         best = (self._units[free] @ weights + constants.astype(np.float32)).max(axis=1)
         pool = free[np.argpartition(best, min(20 * k, len(free) - 1))[: 20 * k]] if len(free) > 20 * k else free
         score = best[np.searchsorted(free, pool)].astype(np.float64)
@@ -205,10 +249,6 @@ class GroupBySampler(AsdSampler):
         return pool[np.array(chosen, np.int64)]
 
     # the estimate
-
-    def _shares(self, complete: list[int]) -> list[Floats]:
-        """By the waves' numbers of draws: nothing says what chance a labelled row would have had without its label."""
-        return self._by_draws(complete)
 
     def _predictions(self, y: Floats, weights: Floats | None, complete: list[int]) -> list[tuple[Floats, Floats]]:
         """As in ASD; for the indicator of a class, or of passing, from one model of all classes for each wave."""
@@ -233,7 +273,7 @@ class GroupBySampler(AsdSampler):
             use = ~np.isnan(answers) & ~own[told]
             padded = np.zeros((self.n_rows, self.n_classes + 1), np.float32)
             if use.any():
-                part = self._class_chances(told[use], answers[use])
+                part = self._learned_classes(told[use], answers[use]).chances(self._units)
                 padded[:, : part.shape[1]] = part
             self._by_wave[t] = padded
         return self._by_wave[t]

@@ -79,30 +79,105 @@ def calibration(probabilities: Floats, truth: Floats, confidence: float = 0.95) 
     return Calibration(m, float(gap.mean()), float(gap.std(ddof=1)) / math.sqrt(m), z, confidence)
 
 
-def soft_count(
-    sampler: AggregateSampler, probabilities: Floats, n_rows: int, found: Calibration, domain: int | None = None
+def soft_total(
+    sampler: AggregateSampler,
+    probabilities: Floats,
+    answers: Floats,
+    found: Calibration,
+    *,
+    weights: Floats | None = None,
+    domain: int | None = None,
 ) -> Estimate | None:
-    """The number of rows for which the truth is yes, from the probabilities of the rows told; None where they are not
-    calibrated, and yes and no must serve.
+    """The number of rows for which the truth is yes, or the sum of what they weigh, from the probabilities of the rows
+    told; None where they are not calibrated, and yes and no must serve.
 
-    The interval joins the sample's with that of the bias that the audit leaves open, and with how far the number of rows
-    may be from the sum of their chances.
+    The interval joins the sample's with that of the bias that the audit leaves open, and with how far the truth may be
+    from the sum of its chances. The value is the sum of chances, unless the plain count of yes and no is thought to err
+    less: by the variance of each, and by how far apart they are.
 
     Args:
         probabilities: (n,) of the rows told, in their order; NaN where there is none.
-        n_rows: N, or the rows of the group `domain`.
+        answers: (n,) their 1 and 0.
         found: of an audited sample.
-        domain: a group of the sampler's; it is taken to have the bias of all rows.
+        weights: (N,) what each row adds if the truth is yes; 1 where None.
+        domain: a group of the sampler's; it is taken to have the bias of all rows, as every weight is.
     """
     if not found.holds:
         return None
     p = np.asarray(probabilities, np.float64)
-    soft = sampler.total(p, (0.0, 1.0), domain=domain)
+    each = np.ones(len(p)) if weights is None else weights[sampler.told]
+    bounds = (0.0, 1.0) if weights is None else None
+    soft = sampler.total(each * p, bounds, weights=weights, domain=domain)
+    hard = sampler.total(each * answers, bounds, weights=weights, domain=domain)
     if soft.value is None or soft.low is None or soft.high is None:
         return None
-    known = p[~np.isnan(p)]
-    chance = math.sqrt(n_rows * float((known * (1 - known)).mean())) if len(known) else 0.0
-    open_ = math.hypot(n_rows * (found.high - found.low) / 2, intervals.normal_quantile(found.confidence) * chance)
+    part = _weights_of(sampler, weights, domain)
+    chance = math.sqrt(_doubt(p) * float((part**2).sum()))
+    bias = abs(float(part.sum())) * (found.high - found.low) / 2
+    open_ = math.hypot(bias, intervals.normal_quantile(found.confidence) * chance)
     low = soft.value - math.hypot(soft.value - soft.low, open_)
     high = soft.value + math.hypot(soft.high - soft.value, open_)
-    return replace(soft, low=max(low, 0.0), high=min(high, float(n_rows)), exact=False, method=f"{soft.method}, soft")
+    low, high = max(low, float(np.minimum(part, 0).sum())), min(high, float(np.maximum(part, 0).sum()))
+    value, how = soft.value, "soft"
+    if hard.value is not None and _error(hard) + max((hard.value - value) ** 2 - _error(soft), 0.0) < _error(soft):
+        value, how = min(max(hard.value, low), high), "yes and no"
+    return replace(soft, value=value, low=low, high=high, exact=False, method=f"{soft.method}, {how}")
+
+
+def soft_mean(
+    sampler: AggregateSampler,
+    probabilities: Floats,
+    found: Calibration,
+    weights: Floats,
+    counted: Floats,
+    *,
+    domain: int | None = None,
+) -> Estimate | None:
+    """The mean of `weights` over the rows for which the truth is yes: total(weights · p)/total(counted · p), with an interval
+    as in `soft_total`; None where the probabilities are not calibrated.
+
+    Args:
+        weights: (N,) the value of each row, 0 where it has none.
+        counted: (N,) 1 where a row has a value, else 0.
+        Others as in `soft_total`.
+    """
+    if not found.holds:
+        return None
+    p = np.asarray(probabilities, np.float64)
+    told = sampler.told
+    soft = sampler.ratio(weights[told] * p, counted[told] * p, weights=weights, domain=domain)
+    rows = sampler.total(counted[told] * p, (0.0, 1.0), domain=domain).value
+    if soft.value is None or soft.low is None or soft.high is None or not rows:
+        return soft
+    value, present = soft.value, _weights_of(sampler, counted, domain)
+    part = _weights_of(sampler, weights, domain)[present > 0]
+    least, most = float(part.min()), float(part.max())
+    chance = math.sqrt(_doubt(p) * float(((part - value) ** 2).sum())) / rows
+    bias = 0.0
+    for b in (found.low, found.high):
+        left = rows - b * len(part)
+        bias = max(bias, abs((value * rows - b * float(part.sum())) / left - value) if left > 0 else most - least)
+    open_ = math.hypot(bias, intervals.normal_quantile(found.confidence) * chance)
+    low = value - math.hypot(value - soft.low, open_)
+    high = value + math.hypot(soft.high - value, open_)
+    low, high = min(max(low, least), value), max(min(high, most), value)
+    return replace(soft, low=low, high=high, exact=False, method=f"{soft.method}, soft")
+
+
+def _weights_of(sampler: AggregateSampler, weights: Floats | None, domain: int | None) -> Floats:
+    """What each row of the group, or of all, weighs."""
+    whole = np.ones(sampler.n_rows) if weights is None else weights
+    return whole if domain is None or sampler.groups is None else whole[sampler.groups == domain]
+
+
+def _doubt(p: Floats) -> float:
+    """The mean variance of a row's truth given its chance."""
+    known = p[~np.isnan(p)]
+    return float((known * (1 - known)).mean()) if len(known) else 0.0
+
+
+def _error(found: Estimate) -> float:
+    """The variance that an interval speaks of."""
+    if found.low is None or found.high is None:
+        return math.inf
+    return ((found.high - found.low) / 2 / intervals.normal_quantile(found.confidence)) ** 2

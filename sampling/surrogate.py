@@ -121,7 +121,7 @@ def fit_logistic(span: Span, y: Floats) -> Linear:
 
     Args:
         span: of the n labelled rows, a row's squared norm about 1.
-        y: (n,) 0 or 1, both present.
+        y: (n,) 0 or 1, both present, or chances between them, not all alike.
     Returns: an uncalibrated score (log-odds), with approximate leave-one-out log-odds of the labelled rows.
     Source: Rad & Maleki (2020) for the leave-one-out approximation.
     """
@@ -151,7 +151,7 @@ def fit_logistic(span: Span, y: Floats) -> Linear:
         hessian.flat[:: len(b) + 1] += diagonal
         h = np.einsum("ij,ij->i", x, np.linalg.solve(hessian, x.T).T)
         loo = logit + (p - y) * h / np.maximum(1 - w * h, 0.05)
-        loss = float(np.logaddexp(0.0, np.where(y > 0.5, -loo, loo)).mean())
+        loss = float((np.logaddexp(0.0, loo) - y * loo).mean())
         if best is None or loss < best[0]:
             best = loss, b.copy(), loo
     assert best is not None
@@ -166,7 +166,7 @@ def calibrate(fit: Linear, y: Floats, design: Floats | None = None) -> Linear:
     """
     ones = float(y.sum())
     zeros = len(y) - ones
-    target = np.where(y > 0.5, (ones + 1) / (ones + 2), 1 / (zeros + 2))
+    target = y * (ones + 1) / (ones + 2) + (1 - y) / (zeros + 2)
     weight = np.ones(len(y)) if design is None else np.minimum(design / design.mean(), 8.0)
     a, c = 1.0, 0.0
     for _ in range(30):
@@ -200,19 +200,18 @@ def constant(score: float, n: int, *, logistic: bool) -> Linear:
 
 
 def probability(features: Matrix, y: Floats, design: Floats | None = None, directions: int = DIRECTIONS) -> Linear:
-    """The calibrated surrogate of a 0/1 answer; where all labels agree, their share.
+    """The calibrated surrogate of a 0/1 answer, or of a chance; where all labels agree, their share.
 
     Args:
         features: (n, d) float32, the labelled rows.
-        y: (n,) 0 or 1.
+        y: (n,) 0 or 1, or between them.
         design: (n,) inverse chances of being drawn, up to a factor.
         directions: of the rows' span that are kept.
     """
     n = len(y)
     if n == 0:
         return constant(0.0, 0, logistic=True)
-    ones = float(y.sum())
-    if ones in (0.0, float(n)) or features.shape[1] == 0:
+    if float(y.min()) == float(y.max()) or features.shape[1] == 0:
         weight = np.ones(n) if design is None else design
         share = min(max(float((weight * y).sum() / weight.sum()), 1e-9), 1 - 1e-9)
         return constant(float(np.log(share / (1 - share))), n, logistic=True)

@@ -12,7 +12,7 @@ from uql.benchmarks.sampling.aggregates import holds, rms
 from uql.benchmarks.sampling.worlds import told, world
 from uql.sampling import surrogate
 from uql.sampling.methods import AGGREGATE
-from uql.sampling.soft import calibration, soft_count
+from uql.sampling.soft import calibration, soft_total
 
 DOUBTED = ("abcd_acct", "air_book", "tw_neg")
 LABELLED = 600  # rows from which the simulated model's chances are fitted
@@ -63,7 +63,7 @@ def soft_rows(seeds: int, *, budget: int = 128, chosen: Sequence[Predicate] | No
                     (p > 0.5).astype(np.float64),
                 )
                 audited = rng.choice(w.n, AUDITED, replace=False)
-                found = soft_count(sampler, p[sampler.told], w.n, calibration(p[audited], truth[audited]))
+                found = soft_total(sampler, p[sampler.told], sampler.answers, calibration(p[audited], truth[audited]))
                 if found is None or found.value is None or found.low is None or found.high is None:
                     continue
                 hard.append((sampler.estimate().value or 0.0) / total - 1)

@@ -38,7 +38,14 @@ def connect(folder: Path, model: HashModel, **settings: object) -> uql.Connectio
     con = uql.connect(model=model, ledger=str(folder / "l.sqlite"), **{"budget": 300, "examples": False, **settings})
     rng = np.random.default_rng(1)
     rows = [(f"the row number {k} of the table", k % 2, bool(rng.random() < chance(k))) for k in range(4000)]
-    told = pa.table({"text": [r[0] for r in rows], "odd": [r[1] for r in rows], "label": [r[2] for r in rows]})
+    told = pa.table(
+        {
+            "text": [r[0] for r in rows],
+            "odd": [r[1] for r in rows],
+            "label": [r[2] for r in rows],
+            "rest": [k % 11 for k in range(4000)],
+        }
+    )
     con.register("told", told)
     con.sql("CREATE TABLE t AS SELECT * FROM told")
     con.register("drawn", told.take(rng.choice(4000, 350, replace=False)))
@@ -83,11 +90,32 @@ def test_probabilities_that_are_no_chances_are_refused_with_what_was_found(tmp_p
 
 
 @pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        (f"SELECT SUM(rest) AS n FROM t WHERE {EVEN}", "SELECT SUM(rest) FROM t WHERE label"),
+        (f"SELECT AVG(rest) AS n FROM t WHERE {EVEN}", "SELECT AVG(rest) FROM t WHERE label"),
+        (f"SELECT SUM(rest) / COUNT(*) AS n FROM t WHERE {EVEN}", "SELECT AVG(rest) FROM t WHERE label"),
+        (f"SELECT AVG(rest) AS n FROM t WHERE NOT {EVEN}", "SELECT AVG(rest) FROM t WHERE NOT label"),
+        (f"SELECT COUNT(*) FILTER (WHERE {EVEN}) AS n FROM t", "SELECT COUNT(*) FROM t WHERE label"),
+        (f"SELECT COUNT(*) FILTER (WHERE {EVEN}) / COUNT(*) AS n FROM t", "SELECT AVG(CAST(label AS INT)) FROM t"),
+        (f"SELECT AVG(CASE WHEN {EVEN} THEN 1 ELSE 0 END) AS n FROM t", "SELECT AVG(CAST(label AS INT)) FROM t"),
+    ],
+)
+def test_sums_means_and_shares_by_probabilities_are_near_the_truth(tmp_path, asked, wanted):
+    with connect(tmp_path, Doubting(), budget=800) as con:
+        found = con.uql(f"{asked} WITH (soft, audit = 'judged')").estimates["n"]
+        truth = float(con.sql(wanted).fetchall()[0][0])
+        assert "soft" in found.method and not found.exact and found.low <= truth <= found.high
+        assert found.value == pytest.approx(truth, rel=0.2) and found.high - found.low < truth
+
+
+@pytest.mark.parametrize(
     "query",
     [
-        f"SELECT AVG(odd) FROM t WHERE {EVEN}",
+        f"SELECT MAX(odd) FROM t WHERE {EVEN}",
+        f"SELECT SUM(odd) / SUM(rest) FROM t WHERE {EVEN}",
         f'SELECT COUNT(*) FROM t WHERE {EVEN} AND "it is old"',
-        f"SELECT COUNT(*) FILTER (WHERE {EVEN}) FROM t",
+        f'SELECT COUNT(*) FILTER (WHERE {EVEN}), COUNT(*) FILTER (WHERE "it is old") FROM t',
         f'SELECT "its kind" AS k, COUNT(*) FROM t WHERE {EVEN} GROUP BY k',
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 
 from uql.sampling.asd import AsdSampler
 from uql.sampling.checks import ask_all
-from uql.sampling.soft import calibration, soft_count
+from uql.sampling.soft import Calibration, calibration, soft_mean, soft_total
 
 
 def world(seed=0, n=4000):
@@ -45,7 +45,7 @@ def test_soft_counts_are_nearer_the_truth_than_counts_of_yes_and_no_and_cover():
         sampler = AsdSampler(len(p), 96, rng=rng, features=features, prior=features[:, 0].astype(float))
         ask_all(sampler, (p > 0.5).astype(float))
         audited = rng.choice(len(p), 150, replace=False)
-        soft = soft_count(sampler, p[sampler.told], len(p), calibration(p[audited], y[audited]))
+        soft = soft_total(sampler, p[sampler.told], sampler.answers, calibration(p[audited], y[audited]))
         if soft is None:
             continue
         held += soft.low <= total <= soft.high
@@ -56,10 +56,54 @@ def test_soft_counts_are_nearer_the_truth_than_counts_of_yes_and_no_and_cover():
     assert held / len(error["soft"]) >= 0.9
 
 
+def test_soft_sums_and_means_of_a_stored_column_are_near_the_truth_and_cover():
+    features, p, y = world()
+    value = np.exp(features[:, 0].astype(float) * 4)
+    total, mean = (value * y).sum(), (value * y).sum() / y.sum()
+    held, far = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        sampler = AsdSampler(len(p), 128, rng=rng, features=features, prior=features[:, 0].astype(float), size=value)
+        ask_all(sampler, (p > 0.5).astype(float))
+        audited = rng.choice(len(p), 200, replace=False)
+        checked = calibration(p[audited], y[audited])
+        told = sampler.told
+        added = soft_total(sampler, p[told], sampler.answers, checked, weights=value)
+        if added is None:
+            continue
+        average = soft_mean(sampler, p[told], checked, value, np.ones(len(p)))
+        held.append((added.low <= total <= added.high, average.low <= mean <= average.high))
+        far.append((added.value / total - 1, average.value / mean - 1))
+    hard = ((p > 0.5) * value).sum() / total - 1, ((p > 0.5) * value).sum() / (p > 0.5).sum() / mean - 1
+    assert len(held) >= 30 and np.mean(held, axis=0).min() >= 0.9
+    soft = np.sqrt(np.mean(np.square(far), axis=0))
+    assert soft[0] < abs(hard[0]) and soft[1] < 0.5 * abs(hard[1])
+
+
+def test_where_yes_and_no_are_thought_to_err_less_they_give_the_value():
+    features, _, _ = world()
+    n, noise = len(features), np.random.default_rng(3)
+    truth = (features[:, 0] > np.median(features[:, 0])).astype(float)  # a surrogate sees it
+    p = noise.uniform(0, 1, n)  # the same on average, with a spread that nothing tells
+    checked, plain = Calibration(500, 0.0, 0.001, 0.0), 0
+    for seed in range(12):
+        sampler = AsdSampler(
+            n, 128, rng=np.random.default_rng(seed), features=features, prior=features[:, 0].astype(float)
+        )
+        ask_all(sampler, truth)
+        found = soft_total(sampler, p[sampler.told], sampler.answers, checked)
+        if found.method == "asd, yes and no":
+            plain += 1
+            assert found.value == sampler.estimate().value
+        doubted = soft_total(sampler, 0.4 * p[sampler.told], sampler.answers, checked)  # far from the count of yes
+        assert doubted.method == "asd, soft" and doubted.low < 0.2 * n < doubted.high
+    assert plain >= 6
+
+
 def test_without_calibration_there_is_no_soft_count():
     features, p, y = world()
     sampler = AsdSampler(len(p), 64, rng=np.random.default_rng(0), features=features)
     ask_all(sampler, (p > 0.5).astype(float))
     few = calibration(p[:10], y[:10])
-    assert not few.holds and soft_count(sampler, p[sampler.told], len(p), few) is None
+    assert not few.holds and soft_total(sampler, p[sampler.told], sampler.answers, few) is None
     assert not calibration(p[:1], y[:1]).holds
