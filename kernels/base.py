@@ -115,6 +115,13 @@ class Context:
     prompt: float = PROMPT_TOKENS  # tokens of a request to it, without the row and the questions
     features: RowFeatures | None = None  # None: samples and searches go without
     draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
+    groups: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(
+        default_factory=dict
+    )  # names and descriptions of groups by their text: those found, and those of a semantic table, which stay
+    groups_stay: bool = False
+    stored: dict[tuple[int, tuple[str, ...]], tuple[PhysicalPlan, Table]] = field(
+        default_factory=dict
+    )  # sub-queries that were run, and their rows
 
     @property
     def calls_left(self) -> int | None:

@@ -42,6 +42,9 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
     """
     if column.id in relation.labels or not len(rids):
         return
+    if ctx.groups_stay and column.text in ctx.groups:
+        relation.labels[column.id], relation.descriptions[column.id] = ctx.groups[column.text]
+        return
     labels, descriptions = await _distinct(column, rids, (), relation, ctx)
     if not labels and not ctx.fits(1):
         raise BudgetError(
@@ -62,7 +65,8 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
 
 
 def _note_groups(column: VirtualColumn, relation: Relation, ctx: Context) -> None:
-    """What was understood by each group, where the model said it."""
+    """What was understood by each group, where the model said it; and the groups for those who keep them."""
+    ctx.groups[column.text] = (relation.labels[column.id], relation.descriptions[column.id])
     pairs = zip(relation.labels[column.id], relation.descriptions[column.id], strict=True)
     said = [f"{name} ({about})" for name, about in pairs if about]
     if said:
@@ -77,7 +81,8 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
     """
     if column.id not in relation.labels:
         return
-    for _ in range(ROUNDS if column.into is None else 0):
+    stay = column.into is not None or (ctx.groups_stay and column.text in ctx.groups)
+    for _ in range(0 if stay else ROUNDS):
         none = rids[_in_none(column, rids, relation)]
         if len(none) < max(2, OPEN_SHARE * len(rids)) or not ctx.fits(4 * (1 + len(none))):
             break

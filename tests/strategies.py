@@ -196,6 +196,10 @@ statements = st.one_of(
     st.builds(ast.Explain, whole_queries, st.just("SAMPLE"), st.integers(0, 999), _formats),
     st.builds(ast.SetOption, words, values),
     st.builds(ast.CreateTable, _table, _stored, st.booleans(), st.booleans(), st.booleans()),
+    st.builds(ast.CreateSemanticTable, _table, _stored, _tuple(names, 1), st.booleans(), st.just(False)),
+    st.builds(ast.CreateSemanticTable, _table, _stored, _tuple(names, 1), st.just(False), st.booleans()),
+    st.builds(ast.Refresh, _table),
+    st.builds(ast.DropSemanticTable, _table, st.booleans()),
     st.builds(ast.Insert, _table, _stored, _tuple(names)),
     st.builds(ast.CopyQuery, _stored, texts, st.sampled_from(["", "FORMAT parquet", "HEADER, DELIMITER ';'"])),
 )

@@ -87,6 +87,7 @@ class Catalog:
             " table_name FROM (SELECT database_name, schema_name, table_name, internal FROM duckdb_tables()"
             " UNION ALL SELECT database_name, schema_name, view_name, internal FROM duckdb_views())"
             " WHERE NOT internal AND NOT starts_with(table_name, '__uql_')"
+            " AND table_name <> 'uql_semantic_tables'"
         )
         return sorted({t if here or db == "temp" else f"{db}.{schema}.{t}" for here, db, schema, t in rows})
 

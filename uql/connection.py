@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 
-from uql.errors import BindError, ConfigError, DataError, UQLError, UQLSyntaxError
+from uql.errors import BindError, DataError, UQLError, UQLSyntaxError
 from uql.foresight import Foresight, limit_of
 from uql.progress import watching
 from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, PlanEvent, finished
 from uql.runs import Before, Said, find, named
 from uql.settings import Settings
 from uql.sources.frames import visible
-from uql.statements import duckdb_own, is_read_only, store, text_outcome, write
+from uql.statements import duckdb_own, is_read_only, set_option, store, write
 from uql.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
     from uql.nl.answer import Answer
     from uql.result import Outcome, Result
+    from uql.running import Watcher
     from uql.sampling.base import Estimate
     from uql.sources.media import Media
 
@@ -197,20 +198,25 @@ class Connection:
         Returns: the names of the tables: more than one for a SQLite database of several.
         Raises: DataError where there is nothing (UQL501), or nothing that can be read (UQL503 to UQL505).
         """
-        from uql.sources.folders import register_files
-        from uql.sources.frames import as_table
+        from uql.sources.folders import register
 
-        both = (self._duck, self._catalog.cursor)
         with self._lock:
-            try:
-                if isinstance(source, str | Path):
-                    return register_files(both, name, source, type)
-                table = as_table(name, source)
-                for connection in both:
-                    connection.register(name, table)
-            except duckdb.Error as error:
-                raise DataError(f"{name}: {str(error).strip().splitlines()[0]}", code="UQL503") from error
-        return (name,)
+            return register((self._duck, self._catalog.cursor), name, source, type)
+
+    def refresh(self, name: str) -> Result:
+        """REFRESH name: brings a semantic table up to date; one row of what was added, changed and removed."""
+        from uql.compiler.syntax import Refresh
+        from uql.compiler.unparse import unparse
+
+        return self._script(unparse(Refresh(tuple(name.split(".")))), {}, {})
+
+    def undo(self, correction: int) -> None:
+        """Takes back what `Result.correct` kept, by its number in `FROM uql_corrections()`. Raises DataError (UQL524)."""
+        from uql.llm.ledger import Ledger
+        from uql.llm.people import withdraw
+
+        with closing(Ledger(self._settings.ledger)) as ledger:
+            withdraw(ledger, correction)
 
     def resume(self, token: str | None = None, **settings: Any) -> Result:
         """Continues a run that was killed, interrupted, or stopped at a limit: the same rows are drawn, none is paid for twice.
@@ -280,10 +286,14 @@ class Connection:
     def _statement(
         self, piece: Statement, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
     ) -> Result:
-        from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, SetOption
+        from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, SemanticStatement, SetOption
 
+        if isinstance(piece, SemanticStatement):
+            from uql.semantic_tables import run
+
+            return run(self, piece, source, parameters, frames)
         if isinstance(piece, SetOption):
-            return self._set(piece.name, piece.value, source)
+            return set_option(self, piece, source)
         if isinstance(piece, Explain):
             from uql.explain_statement import explain
 
@@ -369,6 +379,7 @@ class Connection:
         settings: Settings,
         shared: Gate | None = None,
         said: Said | None = None,
+        watcher: Watcher | None = None,
     ) -> Outcome:
         from uql.compiler.media import check_media
         from uql.concrete import estimated_sources
@@ -382,7 +393,11 @@ class Connection:
             if bound.semantic:
                 model = await gate.provider()
                 check_media(bound.query, model.name, images=model.capabilities.images, audio=model.capabilities.audio)
+            if watcher is not None:
+                watcher.begins(ctx)
             output = await execute(plan, ctx)
+            if watcher is not None:
+                await watcher.ended(output, ctx)
             return output, ctx, await trace(output, ctx, gate, bound.query.items) if bound.semantic else None
 
         (output, ctx, found), gate = await self._in_context(
@@ -437,7 +452,11 @@ class Connection:
         return str(found) if found else None
 
     def _ledger_tables(self, text: str) -> None:
-        """Makes the tables of the ledger that the text names, as they are now."""
+        """Makes the tables of ours that the text names, as they are now."""
+        if "uql_tables" in text.lower():
+            from uql.semantic_store import listing
+
+            self._catalog.offer("uql_tables", listing(self._catalog.cursor))
         wanted = named(text)
         if wanted:
             from uql.llm.ledger import Ledger
@@ -562,26 +581,6 @@ class Connection:
         path = self._database()
         beside = Path(path).parent if path else Path.cwd()
         return Media(Path(settings.folder).expanduser() if settings.folder else beside, urls=settings.urls)
-
-    # -------------------------------------------------------------------------------------------- other statements
-    def _set(self, name: str, value: Any, source: str) -> Result:
-        from uql.compiler.cost import FREE
-        from uql.compiler.rules import known_names
-        from uql.result import Result
-
-        try:
-            if value is None:
-                self._settings = self._settings.with_values(**{name: getattr(Settings(), name, None)})
-            else:
-                changed = self._settings.with_values(**{name: value})
-                known_names(changed.disabled_rules)
-                self._settings = changed
-        except ConfigError as error:
-            place = source.lower().find(name.lower())
-            error.start, error.end = place, place + len(name)
-            raise error.at(source) from None
-        empty = text_outcome([], None)
-        return Result(lambda: empty, lambda: "SET", lambda: FREE, source, self._store(source))
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers

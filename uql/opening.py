@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def connect(
     path: str | Path | None = None,
     *,
+    read_only: bool = False,
     model: str | Provider | None = None,
     ledger: str | None = None,
     concurrency: int | None = None,
@@ -28,6 +29,7 @@ def connect(
 
     Args:
         path: the database file; None or ":memory:": one in memory.
+        read_only: nothing of the database is changed, and several processes may have it open; TO makes temporary tables.
         model: "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml", or a provider.
         ledger: path of the ledger of answers paid for; ":memory:" keeps nothing; None: the user's own.
         concurrency: requests in flight at most.
@@ -38,7 +40,7 @@ def connect(
     models = _models(settings)
     configured, given = _configured(model, ledger, concurrency, seed, settings)
     try:
-        connection = duckdb.connect(str(path) if path is not None else ":memory:")
+        connection = duckdb.connect(str(path) if path is not None else ":memory:", read_only=read_only)
     except (duckdb.Error, OSError) as error:
         raise DataError(
             f"the database {path} cannot be opened: {str(error).strip().splitlines()[0]}", code="UQL503"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import asyncio
 
+    from uql.kernels.base import Context
+    from uql.kernels.finish import Output
     from uql.result import Result
     from uql.sampling.base import Estimate
 
@@ -63,6 +65,14 @@ class DoneEvent:
     """A query has ended."""
 
     kind: str = "done"
+
+
+class Watcher(Protocol):
+    """Who looks at a run from inside, while its tables are there."""
+
+    def begins(self, ctx: Context) -> None: ...
+
+    async def ended(self, output: Output, ctx: Context) -> None: ...
 
 
 def finished(task: Coroutine[Any, Any, T]) -> T:

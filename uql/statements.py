@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.errors import BindError, DataError, UQLSyntaxError
+from uql.errors import BindError, ConfigError, DataError, UQLSyntaxError
+from uql.settings import Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.compiler.syntax import CopyQuery, CreateTable, Insert
+    from uql.compiler.syntax import CopyQuery, CreateTable, Insert, SetOption
+    from uql.connection import Connection
     from uql.result import Outcome, Result
 
 MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
@@ -53,7 +55,7 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
         "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
         [name, name],
     ).fetchall()
-    if found and not str(found[0][0] or "").startswith((MADE_BY_TO, ESTIMATED)):
+    if found and not _made_by_to(str(found[0][0] or "")):
         raise BindError(
             f"there is a table {name} already, and TO did not make it", code="UQL203", help="choose another name"
         ).at(text)
@@ -65,14 +67,21 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(said)}")
 
 
-def bounded(outcome: Outcome) -> pa.Table:
-    """The rows of an outcome, with x_low and x_high behind an estimated column x."""
+def _made_by_to(comment: str) -> bool:
+    from uql.catalog import ESTIMATED
+    from uql.semantic_store import MADE_ESTIMATED
+
+    return comment.startswith((MADE_BY_TO, ESTIMATED)) and not comment.startswith(MADE_ESTIMATED)
+
+
+def bounded(outcome: Outcome, always: frozenset[str] = frozenset()) -> pa.Table:
+    """The rows of an outcome, with x_low and x_high behind an estimated column x, and behind those of `always`."""
     import pyarrow as pa
 
     table = outcome.table
     for column, estimates in outcome.estimates.items():
         values = estimates if isinstance(estimates, list) else [estimates]
-        if all(e.exact for e in values):
+        if column not in always and all(e.exact for e in values):
             continue
         at = table.column_names.index(column) + 1
         low = pa.array([e.low for e in values], type=pa.float64())
@@ -97,6 +106,27 @@ def duckdb_own(
     from uql.result import Result
 
     if _has_free_text(source):
+def set_option(con: Connection, piece: SetOption, source: str) -> Result:
+    """SET uql.name = value and RESET uql.name. Raises: ConfigError (UQL105) at the place of the name."""
+    from uql.compiler.cost import FREE
+    from uql.compiler.rules import known_names
+    from uql.result import Result
+
+    name = piece.name
+    value = getattr(Settings(), name, None) if piece.value is None else piece.value
+    try:
+        known_names(con.configured.with_values(**{name: value}).disabled_rules)
+        con.use(**{name: value})
+    except ConfigError as error:
+        place = source.lower().find(name.lower())
+        error.start, error.end = place, place + len(name)
+        raise error.at(source) from None
+    empty = text_outcome([], None)
+    return Result(
+        lambda: empty, lambda: "SET", lambda: FREE, source, lambda to, done: store(con.catalog.cursor, to, done, source)
+    )
+
+
         raise error.at(source)
     try:
         relation = connection.sql(source, params=dict(parameters)) if parameters else connection.sql(source)

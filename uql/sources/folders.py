@@ -26,6 +26,25 @@ ENDINGS: dict[str, tuple[str, ...]] = {
 BATCH = 10_000  # rows of SQLite that are held at once
 
 
+def register(
+    connections: Sequence[duckdb.DuckDBPyConnection], name: str, source: object, type: str | None = None
+) -> tuple[str, ...]:
+    """Makes files or a data frame a table of the session, as `Connection.register` says."""
+    import duckdb
+
+    from uql.sources.frames import as_table
+
+    try:
+        if isinstance(source, str | Path):
+            return register_files(connections, name, source, type)
+        table = as_table(name, source)
+        for connection in connections:
+            connection.register(name, table)
+    except duckdb.Error as error:
+        raise DataError(f"{name}: {str(error).strip().splitlines()[0]}", code="UQL503") from error
+    return (name,)
+
+
 def register_files(
     connections: Sequence[duckdb.DuckDBPyConnection], name: str, path: str | Path, type: str | None = None
 ) -> tuple[str, ...]:
