@@ -177,7 +177,7 @@ def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
             return Step("DuckDB", "the whole query", ("no model is asked",))
         case UnionPlan():
             found = Step(
-                "UnionAll" if plan.all else "Union",
+                plan.op.capitalize() + ("All" if plan.all else ""),
                 inputs=(steps(plan.left, known, beyond), steps(plan.right, known, beyond)),
             )
             if plan.order_by:
@@ -273,7 +273,14 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
 
 
 def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> Step:
-    inner = [Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)) for alias, plan in block.derived]
+    inner: list[Step] = []
+    first: dict[int, str] = {}
+    for alias, plan in block.derived:
+        same = first.setdefault(id(plan), alias)
+        if same != alias:
+            inner.append(Step("Derived", alias, (f"the rows of {same}",)))
+        else:
+            inner.append(Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)))
     asked = calls_of(block, known).by_stage
     pairs = dict(zip(asked_joins(block), known.pairs, strict=True))
     for part in block.correlated:
@@ -309,7 +316,7 @@ def _join(
 
 
 def _ask(stage: Stage, asked: dict[Stage, Range]) -> Step:
-    return Step("Ask", texts(stage), _ways(stage), _reads(stage), asked.get(stage))
+    return Step("Ask", texts(stage), _ways(stage), _reads(stage), asked.get(stage), (), _asks(stage))
 
 
 def show_formula(block: Block) -> str:

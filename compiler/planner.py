@@ -34,6 +34,9 @@ from uql.compiler.valid import check_physical
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.compiler.walk import columns, virtuals
 
+Made = dict[
+    int, tuple[BoundQuery, PhysicalPlan]
+]  # plans by the identity of their queries, which are kept so that it stays theirs
 Rates = Mapping[str, tuple[int, int]]  # terms by `term_name`: answers seen, and how many of them are true
 
 
@@ -44,13 +47,24 @@ def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = ()) -> PhysicalPla
     Raises: PlanError (UQL3xx) where no legal plan exists; ConfigError (UQL105) for a rule that does not.
     """
     known_names(disabled_rules)
+    return _plan(query, disabled_rules, {})
+
+
+def _plan(query: BoundQuery, disabled_rules: tuple[str, ...], made: Made) -> PhysicalPlan:
+    """The plan of a query, the same object for the same query: what WITH names once is run once."""
+    if id(query) not in made:
+        made[id(query)] = query, _new_plan(query, disabled_rules, made)
+    return made[id(query)][1]
+
+
+def _new_plan(query: BoundQuery, disabled_rules: tuple[str, ...], made: Made) -> PhysicalPlan:
     if not is_semantic_query(query):
         return SqlQuery(query)
     if isinstance(query, BoundUnion):
-        left, right = plan(query.left, disabled_rules), plan(query.right, disabled_rules)
+        left, right = _plan(query.left, disabled_rules, made), _plan(query.right, disabled_rules, made)
         return UnionPlan(left, right, query.all, query.items, query.order_by, query.limit, query.offset, query.op)
     assert isinstance(query, BoundSelect)
-    block = _block(apply(build(query), disabled_rules), query, disabled_rules)
+    block = _block(apply(build(query), disabled_rules), query, disabled_rules, made)
     for stopping in where_with_limit(block):
         block = stopping
     check_physical(block, "planner")
@@ -78,7 +92,7 @@ def term_rates(block: Block, rates: Rates) -> tuple[float, ...] | None:
     return tuple((yes + 1) / (n + 2) for n, yes in (f for f in found if f is not None)) if None not in found else None
 
 
-def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]) -> Block:
+def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...], made: Made) -> Block:
     """Reads the chain of one SELECT from its outermost node down to its source."""
     pushed: list[Expr] = []
     formula: Formula | None = None
@@ -118,7 +132,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
     scores = tuple(c for c in virtuals(*(key.expr for key in query.order_by)) if c.kind is Kind.SCORE)
 
     def inner(below: BoundQuery) -> PhysicalPlan:
-        return plan(below, disabled_rules)
+        return _plan(below, disabled_rules, made)
 
     pairs, repeated = correlated(query, inner)
     whole = join_plan(node)

@@ -35,7 +35,7 @@ from uql.kernels.aggregate import Groups, aggregate
 from uql.kernels.base import Context, Memory, Relation
 from uql.kernels.duck import quote
 from uql.kernels.finish import Output, castable, groups, limit, order_by, rename, returned
-from uql.kernels.foretold import rows_until
+from uql.kernels.foretold import begun
 from uql.kernels.select import select
 from uql.planning import planned
 from uql.schema import Field, Table
@@ -213,8 +213,7 @@ async def _run_inner(block: Block, ctx: Context) -> Block:
     change: dict[str, BoundSource] = {}
     fields = {d.alias: d.fields for s in sources_of(block.outer_join or block.source) for d in derived(s)}
     for alias, plan in block.derived:
-        output = await execute(plan, ctx)
-        change[alias] = BoundTable(_stored(output.table, alias, ctx, fields[alias]), alias)
+        change[alias] = BoundTable(await _run_once(plan, alias, ctx, fields[alias]), alias)
     if change:
         block = replace(
             block,
@@ -226,7 +225,7 @@ async def _run_inner(block: Block, ctx: Context) -> Block:
         own: dict[str, BoundSource] = {}
         inside = {d.alias: d.fields for d in derived(paired.source)}
         for alias, plan in paired.derived:
-            own[alias] = BoundTable(_stored((await execute(plan, ctx)).table, alias, ctx, inside[alias]), alias)
+            own[alias] = BoundTable(await _run_once(plan, alias, ctx, inside[alias]), alias)
         pairs.append(replace(paired, source=with_sources(paired.source, own), derived=()))
     block = replace(block, derived=(), correlated=tuple(pairs))
     if not block.nested:
@@ -242,6 +241,14 @@ async def _run_inner(block: Block, ctx: Context) -> Block:
         return None if expr is None else with_queries(expr, swap)
 
     return _with_expressions(replace(block, nested=(), pushed=changed(block.pushed)), changed)
+
+
+async def _run_once(plan: PhysicalPlan, alias: str, ctx: Context, fields: tuple[Field, ...]) -> Table:
+    """The rows of a sub-query of FROM as a temporary table. One that stands in several places, as WITH names it, is run once."""
+    key = (id(plan), tuple(f.name for f in fields))
+    if key not in ctx.stored:
+        ctx.stored[key] = plan, _stored((await execute(plan, ctx)).table, alias, ctx, fields)
+    return replace(ctx.stored[key][1], name=alias)
 
 
 def _stored(table: pa.Table, alias: str, ctx: Context, fields: tuple[Field, ...] = ()) -> Table:
@@ -322,9 +329,9 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """Answers to every question of a WHERE for some random candidates: (leaves, m), and the bounds of the share that passes.
+    """Answers to every question of a WHERE for some candidates: (leaves, m), and the bounds of the share that passes.
 
-    `until`: rows that the search for the first rows of LIMIT will ask, where it learns.
+    They are random rows, or under LIMIT the first ones of the search; `until`: the rows that this search will ask in all.
     """
 
     answers: Masks
@@ -335,19 +342,24 @@ class Pilot:
 
 
 async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
-    """Pays for every question of the WHERE for n random candidate rows of a block, its inner queries run first.
+    """Pays for every question of the WHERE for n candidate rows of a block, its inner queries run first.
 
-    The answers are in the ledger: the query that follows does not pay for them again.
+    Random rows; where LIMIT stops the query, those that it would ask first. The answers are in the ledger: the query that follows
+    does not pay for them again.
     """
     from uql.sampling.intervals import clopper_pearson
 
     asked = block
     block, relation = await _prepared(block, ctx)
     assert block.formula is not None
-    rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
-    masks = await sem_filter.answers(block.formula, block.filter_stages, rids, relation, ctx)
-    reached = ~(masks == OPEN).any(axis=0)  # by the budget
-    masks, rids = masks[:, reached], rids[reached]
+    until = None
+    if block.goal is Goal.FIRST and block.wanted:
+        search = await begun(block.wanted, min(n, relation.n), block, relation, ctx)
+        masks, until = search.answers, search.until
+    else:
+        rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
+        masks = await sem_filter.answers(block.formula, block.filter_stages, rids, relation, ctx)
+    masks = masks[:, ~(masks == OPEN).any(axis=0)]  # as far as the budget reached
     rows = masks.shape[1]
     result = block.formula.evaluate(masks)
     passed = int((result == TRUE).sum())
@@ -356,8 +368,4 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
             ctx.memory.rates[term_name(asked, leaf)] = (rows, int((answered == TRUE).sum()))
         ctx.memory.keep(condition_name(asked), masks)
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
-    until = None
-    if block.goal is Goal.FIRST and block.wanted:
-        passes = np.where(result == TRUE, 1.0, np.where(result & TRUE == 0, 0.0, np.nan))
-        until = await rows_until(block.wanted, block, rids, passes, relation, ctx)
     return Pilot(masks, share, rows, passed, until)

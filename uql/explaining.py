@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from uql.compiler.bound import BoundItem, BoundJoin, BoundSelect, BoundSource, BoundTable
+from uql.compiler.bound import Bound, BoundItem, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.choice import Alternative, choose
 from uql.compiler.cost import PROMPT_TOKENS, Known, Pace, Quote, Range, Unit, calls_of, quote, rows_out
 from uql.compiler.explain import Explained, explained
@@ -26,7 +26,7 @@ from uql.compiler.physical import (
 from uql.compiler.planner import condition_name, term_rates
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
-from uql.compiler.syntax import Call, Column, Expr, Star
+from uql.compiler.syntax import Call, Column, Expr, InQuery, Star
 from uql.compiler.virtual import Kind
 from uql.engine import Pilot, fields_read
 from uql.kernels.cascade import CANDIDATES, labelled_rows
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 LEAST_UNSURE, UNSURE = 0.05, 0.3  # of the rows, of which a small model is not sure
 UNKNOWN_SHARE = 1 / 3  # of the rows that a condition keeps which cannot be looked at before the run
+UNKNOWN = Range(0.0, UNKNOWN_SHARE, 1.0)
 
 
 @dataclass(slots=True)
@@ -94,19 +95,23 @@ class Knowledge:
             copies=self._copies(block, rows),
             output=self.memory.output_tokens(),
             guided=self._guided(block, rows),
-            pair_rows=self._pair_rows(block),
+            examples=self._has_examples(rows),
+            pair_sides=self._pair_sides(block),
             budget=self.budget,
             alone=alone(fields),
             prompt=self.prompt,
         )
 
     def _guided(self, block: Block, rows: Range) -> bool:
-        """Has a search example rows to learn from?"""
-        asks = self.settings.examples is True and self.settings.method != "uniform"
-        enough = rows.expected >= FEWEST_ROWS and (self.budget is None or self.budget >= LEAST_BUDGET)
+        """Has a search features of the rows to learn from?"""
         fields = fields_read(block)
-        texts = any(c in fields and fields[c].type != "BLOB" for stage in block.filter_stages for c in stage.reads)
-        return asks and enough and texts
+        texts = any(c in fields and fields[c].type != "BLOB" for stage in block.filter_stages for c in stage.shown)
+        return texts and self.settings.method != "uniform" and rows.expected >= FEWEST_ROWS
+
+    def _has_examples(self, rows: Range) -> bool:
+        """Does a search ask for example rows first?"""
+        enough = rows.expected >= FEWEST_ROWS and (self.budget is None or self.budget >= LEAST_BUDGET)
+        return enough and self.settings.examples is True and self.settings.method != "uniform"
 
     def _remembered(self, block: Block) -> Masks | None:
         """Answers to a whole WHERE, from earlier queries that asked it."""
@@ -132,24 +137,25 @@ class Knowledge:
         said = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in shown)
         return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {said}") or 0)
 
-    def _pair_rows(self, block: Block) -> float | None:
-        """Distinct rows of both sides of a condition on pairs."""
+    def _pair_sides(self, block: Block) -> tuple[float, ...]:
+        """Distinct rows of each side of a condition on pairs; one table joined with itself is one side."""
         pairs = [c for stage in block.filter_stages for c in stage.columns if c.is_pair_condition]
         if not pairs or block.derived or block.outer_join is not None or block.correlated:
-            return None
+            return ()
         shown = (*pairs[0].reads, *pairs[0].holes)
         tables = dict.fromkeys(c.table for c in shown)
         plain = [t for t in conjuncts(block.pushed) if not list(in_expressions(t))]
         sides = [tuple(c for c in shown if c.table == table) for table in tables]
         columns = {tuple(c.name for c in side): side for side in sides}  # one table joined with itself is asked once
-        return sum(self._distinct(block, side, plain) for side in columns.values())
+        return tuple(self._distinct(block, side, plain) for side in columns.values())
 
     # -------------------------------------------------------------------------------------------------- numbers of rows
     def _rows(self, block: Block) -> tuple[Range, tuple[Range, ...]]:
         """The candidates of a block, and the pairs of each join that is asked."""
         derived = {alias: self._out(plan) for alias, plan in block.derived}
         plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
-        hidden = len(plain) < len(conjuncts(block.pushed))
+        later = [t for t in conjuncts(block.pushed) if t not in plain]
+        hidden = False
         pairs: tuple[Range, ...] = ()
         if block.outer_join is not None:
             rows, pairs = self._joined(block.outer_join, derived)
@@ -161,7 +167,23 @@ class Knowledge:
             hidden = hidden or block.pushed is not None
         for part in block.correlated:
             pairs = (*pairs, self._sub_pairs(block, part, rows, conjunction(plain)))
-        return (Range(0, rows.expected * UNKNOWN_SHARE, rows.high) if hidden else rows), pairs
+        for term in later:
+            rows = rows * (UNKNOWN if derived or block.outer_join is not None else self._kept(term, block, plain))
+        return (rows * UNKNOWN if hidden else rows), pairs
+
+    def _kept(self, term: Expr, block: Block, plain: list[Expr]) -> Range:
+        """The share of the candidates that a condition on a sub-query keeps, which has not been run."""
+        match term:
+            case InQuery(operand=Column() as key, query=Bound() as part):
+                found = next((plan for own, plan in block.nested if own is part), None)
+                if found is None:
+                    return UNKNOWN
+                out, keys = self._out(found), max(1.0, self._distinct(block, (key,), plain))
+                is_key = keys >= self._count(block.source, conjunction(plain))
+                most = min(1.0, out.high / keys) if is_key else 1.0
+                share = Range(min(most, out.low / keys) if is_key else 0.0, min(most, out.expected / keys), most)
+                return Range(1 - share.high, 1 - share.expected, 1 - share.low) if term.negated else share
+        return UNKNOWN
 
     def _sub_pairs(self, block: Block, part: Correlated, rows: Range, where: Expr | None) -> Range:
         """The pairs of a block's rows with those of a sub-query that reads them: DuckDB's count where it can be had."""
@@ -256,28 +278,38 @@ def chosen(
     plan: PhysicalPlan, knowledge: Knowledge, budget: int | None
 ) -> tuple[PhysicalPlan, tuple[Alternative, ...]]:
     """The plan that runs, by what is known before, and what else there was to choose from."""
-    match plan:
-        case UnionPlan(left=left, right=right):
-            (one, first), (two, second) = chosen(left, knowledge, budget), chosen(right, knowledge, budget)
-            return replace(plan, left=one, right=two), (*first, *second)
-        case Block():
-            others: list[Alternative] = []
+    unit = unit_of(knowledge.price)
+    terms = terms_of(knowledge.settings, unit, unit != Unit(), budget, knowledge.rows_at_once)
+    others: list[Alternative] = []
+    made: dict[int, PhysicalPlan] = {}  # what stands in several places stays one
 
-            def inner(below: PhysicalPlan) -> PhysicalPlan:
-                found, more = chosen(below, knowledge, budget)
-                others.extend(more)
-                return found
+    def one(part: PhysicalPlan) -> PhysicalPlan:
+        if id(part) not in made:
+            made[id(part)] = new(part)
+        return made[id(part)]
 
-            known = knowledge(plan)
-            unit = unit_of(knowledge.price)
-            terms = terms_of(knowledge.settings, unit, unit != Unit(), budget, knowledge.rows_at_once)
-            choice = choose(plan, known, terms)
-            derived = tuple((alias, inner(below)) for alias, below in plan.derived)
-            nested = tuple((part, inner(below)) for part, below in plan.nested)
-            block = replace(choice.block, derived=derived, nested=nested)
-            knowledge.same(block, known)
-            return block, (*choice.alternatives, *others)
-    return plan, ()
+    def new(part: PhysicalPlan) -> PhysicalPlan:
+        if isinstance(part, UnionPlan):
+            return replace(part, left=one(part.left), right=one(part.right))
+        if not isinstance(part, Block):
+            return part
+        known = knowledge(part)
+        choice = choose(part, known, terms)
+        others.extend(choice.alternatives)
+        correlated = tuple(
+            replace(sub, derived=tuple((alias, one(below)) for alias, below in sub.derived)) for sub in part.correlated
+        )
+        block = replace(
+            choice.block,
+            derived=tuple((alias, one(below)) for alias, below in part.derived),
+            nested=tuple((bound, one(below)) for bound, below in part.nested),
+            correlated=correlated,
+            repeated=tuple(replace(run, plan=one(run.plan)) for run in part.repeated),
+        )
+        knowledge.same(block, known)
+        return block
+
+    return one(plan), tuple(others)
 
 
 def price(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
