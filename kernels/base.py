@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uql.compiler.cost import PROMPT_TOKENS, Unit
 from uql.compiler.formula import Formula, Masks
-from uql.compiler.physical import PhysicalPlan, Stage
+from uql.compiler.physical import Stage
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.errors import BudgetError
@@ -22,7 +22,7 @@ from uql.kernels.media import loaded
 from uql.llm.questions import Answers, Cell, Choice, Extract, Predicate, Question, Row, Score, Write
 from uql.media_types import media_type
 from uql.sampling.base import Estimate
-from uql.schema import Field, Modality, Table
+from uql.schema import Field, Modality
 from uql.settings import Settings
 
 if TYPE_CHECKING:
@@ -114,10 +114,6 @@ class Context:
     rows_at_once: int = 1  # that a request to this model may hold
     prompt: float = PROMPT_TOKENS  # tokens of a request to it, without the row and the questions
     features: RowFeatures | None = None  # None: samples and searches go without
-    stored: dict[tuple[int, tuple[str, ...]], tuple[PhysicalPlan, Table]] = field(
-        default_factory=dict
-    )  # sub-queries that were run, and their rows
-    draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
     groups: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = field(
         default_factory=dict
     )  # names and descriptions of groups by their text: those found, and those of a semantic table, which stay
@@ -125,6 +121,7 @@ class Context:
     stored: dict[tuple[int, tuple[str, ...]], tuple[PhysicalPlan, Table]] = field(
         default_factory=dict
     )  # sub-queries that were run, and their rows
+    draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
 
     @property
     def calls_left(self) -> int | None:

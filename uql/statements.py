@@ -98,14 +98,6 @@ def is_read_only(connection: duckdb.DuckDBPyConnection) -> bool:
     )
 
 
-def duckdb_own(
-    connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, source: str, parameters: Mapping[str, Any]
-) -> Result:
-    """What UQL's grammar does not have, DuckDB may: unchanged, where no quoted text in it is free text."""
-    from uql.compiler.cost import FREE
-    from uql.result import Result
-
-    if _has_free_text(source):
 def set_option(con: Connection, piece: SetOption, source: str) -> Result:
     """SET uql.name = value and RESET uql.name. Raises: ConfigError (UQL105) at the place of the name."""
     from uql.compiler.cost import FREE
@@ -127,6 +119,14 @@ def set_option(con: Connection, piece: SetOption, source: str) -> Result:
     )
 
 
+def duckdb_own(
+    connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, source: str, parameters: Mapping[str, Any]
+) -> Result:
+    """What UQL's grammar does not have, DuckDB may: unchanged, where no quoted text in it is free text."""
+    from uql.compiler.cost import FREE
+    from uql.result import Result
+
+    if _has_free_text(source):
         raise error.at(source)
     try:
         relation = connection.sql(source, params=dict(parameters)) if parameters else connection.sql(source)
