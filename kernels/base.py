@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uql.compiler.cost import PROMPT_TOKENS, Unit
 from uql.compiler.formula import Formula, Masks
-from uql.compiler.physical import Stage
+from uql.compiler.physical import PhysicalPlan, Stage
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.errors import BudgetError
@@ -22,7 +22,7 @@ from uql.kernels.media import loaded
 from uql.llm.questions import Answers, Cell, Choice, Extract, Predicate, Question, Row, Score, Write
 from uql.media_types import media_type
 from uql.sampling.base import Estimate
-from uql.schema import Field, Modality
+from uql.schema import Field, Modality, Table
 from uql.settings import Settings
 
 if TYPE_CHECKING:
@@ -200,8 +200,8 @@ class Relation:
             int, NDArray[np.int8]
         ] = {}  # of a cascade: 1 where the small model answered, 2 where the large one did
         self.stops = False  # at the k-th row that passes: how many rows will be asked is not known
-        self.in_ledger: dict[int, bool] = {}  # by column: was its question ever asked, before the run asked it?
         self.by_people: dict[int, NDArray[np.bool_]] = {}  # rows that a person answered in the model's place
+        self.in_ledger: dict[int, bool] = {}  # by column: was its question ever asked, before the run asked it?
         self.judged: dict[Formula, Masks] = {}  # (leaves, N) the same by row
         self.foreseen: dict[Formula, Foreseen] = {}  # what embeddings tell of each row's answers
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files could not be had, and why
@@ -373,10 +373,10 @@ class Relation:
         self.values[column.id][rids] = values
         self.asked[column.id][rids] = asked
         self.probabilities[column.id][rids] = answers.probabilities
-
         if answers.by_people:
             mine = self.by_people.setdefault(column.id, np.zeros(self.n, dtype=bool))
             mine[rids[sorted(answers.by_people)]] = True
+
     def _misfits(self, column: VirtualColumn, values: NDArray[np.object_]) -> list[int]:
         """Positions of the values that DuckDB cannot cast to the type of the column."""
         import pyarrow as pa
