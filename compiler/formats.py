@@ -38,6 +38,7 @@ class Sampled:
     confidence: float
     calls: int
     cached: int
+    search: bool = False  # the first rows of a search under LIMIT, not random ones
 
 
 def written(found: Explained, format: str, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
@@ -59,10 +60,14 @@ def written(found: Explained, format: str, measured: Measured | None = None, sam
 
 
 def _sampled_lines(sampled: Sampled) -> list[str]:
+    if sampled.search:
+        said = f"the first {sampled.rows:,} rows of the search were asked, {sampled.passed:,} pass"
+    else:
+        between = f"{sampled.low:.1%}–{sampled.high:.1%} at {sampled.confidence:.0%}"
+        said = f"{sampled.rows:,} random rows were asked, {sampled.passed:,} pass ({between})"
     return [
-        f"Sample: {sampled.rows:,} rows asked, {sampled.passed:,} pass "
-        f"({sampled.low:.1%}–{sampled.high:.1%} at {sampled.confidence:.0%}); "
-        f"{sampled.calls:,} calls, {sampled.cached:,} rows from the ledger; the answers are kept"
+        f"Sample: {said}; {sampled.calls:,} calls, {sampled.cached:,} rows from the ledger; the answers are kept, "
+        "and the price counts them"
     ]
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Masks
 from uql.compiler.physical import Block
+from uql.compiler.syntax import Column
 from uql.kernels import sem_filter
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.guide import Guide, guide
@@ -37,11 +38,13 @@ class Begun:
         rids: (m,) in the order in which they were asked.
         answers: (leaves, m) of every term.
         until: rows asked by the whole search.
+        copies: of the rows asked that show the same, by what a stage shows: these are one call.
     """
 
     rids: Rids
     answers: Masks
     until: Range
+    copies: dict[tuple[Column, ...], float]
 
 
 async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) -> Begun:
@@ -84,10 +87,16 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
         if (masks == OPEN).any():  # the budget ended here
             break
     found = int((passes == 1.0).sum())
-    if ended or found >= k:
-        return Begun(rids, answers, Range.exactly(asked))
-    rest = _told(k, rids, passes, guided, relation, ctx) if guided is not None else None
-    return Begun(rids, answers, Range.exactly(asked) + (rest or _by_chance(k, passes, relation, ctx)))
+    rest = Range.exactly(0)
+    if not ended and found < k:
+        told_rest = _told(k, rids, passes, guided, relation, ctx) if guided is not None else None
+        rest = told_rest or _by_chance(k, passes, relation, ctx)
+    return Begun(rids, answers, Range.exactly(asked) + rest, _copies(block, rids, relation))
+
+
+def _copies(block: Block, rids: Rids, relation: Relation) -> dict[tuple[Column, ...], float]:
+    fresh = Relation(relation.duck, relation.name, relation.n, relation.fields)  # of which nothing is asked yet
+    return {s.shown: len(rids) / max(1, fresh.calls((s,), rids)) for s in block.filter_stages} if len(rids) else {}
 
 
 def _by_chance(k: int, passes: NDArray[np.float64], relation: Relation, ctx: Context) -> Range:

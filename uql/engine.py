@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from uql.concrete import leaves
 from uql.kernels import correlated, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.aggregate import Groups, aggregate
 from uql.kernels.base import Context, Memory, Relation
-from uql.kernels.duck import quote
+from uql.kernels.duck import quote, typed_columns
 from uql.kernels.finish import Output, castable, groups, limit, order_by, rename, returned
 from uql.kernels.foretold import begun
 from uql.kernels.select import select
@@ -256,7 +256,9 @@ def _stored(table: pa.Table, alias: str, ctx: Context, fields: tuple[Field, ...]
     names = [f.name for f in fields]
     for name in table.column_names if not fields else ():
         names.append(name if name not in names else f"{name}_{len(names)}")
-    name, n = ctx.duck.create("SELECT * FROM __rows", {"__rows": table.rename_columns(names)})
+    name, n = ctx.duck.create(
+        f"SELECT {typed_columns(names, [f.type for f in fields])} FROM __rows", {"__rows": table.rename_columns(names)}
+    )
     described = ctx.duck.arrow(f"SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = '{name}'")
     types = dict(zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True))
     return Table(alias, quote(name), tuple(Field(c, types[c]) for c in names), n)
@@ -331,7 +333,8 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
 class Pilot:
     """Answers to every question of a WHERE for some candidates: (leaves, m), and the bounds of the share that passes.
 
-    They are random rows, or under LIMIT the first ones of the search; `until`: the rows that this search will ask in all.
+    They are random rows, or under LIMIT the first ones of the search; `until`: the rows that this search will ask in all, `copies`: how
+    many of its rows are one call, by the columns shown.
     """
 
     answers: Masks
@@ -339,6 +342,7 @@ class Pilot:
     rows: int
     passed: int
     until: Range | None = None
+    copies: Mapping[tuple[Column, ...], float] = field(default_factory=dict)
 
 
 async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
@@ -352,10 +356,10 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     asked = block
     block, relation = await _prepared(block, ctx)
     assert block.formula is not None
-    until = None
+    until, copies = None, {}
     if block.goal is Goal.FIRST and block.wanted:
         search = await begun(block.wanted, min(n, relation.n), block, relation, ctx)
-        masks, until = search.answers, search.until
+        masks, until, copies = search.answers, search.until, search.copies
     else:
         rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
         masks = await sem_filter.answers(block.formula, block.filter_stages, rids, relation, ctx)
@@ -368,4 +372,4 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
             ctx.memory.rates[term_name(asked, leaf)] = (rows, int((answered == TRUE).sum()))
         ctx.memory.keep(condition_name(asked), masks)
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
-    return Pilot(masks, share, rows, passed, until)
+    return Pilot(masks, share, rows, passed, until, copies)

@@ -85,7 +85,13 @@ def _sampled(con: Connection, bound: BoundStatement, plan: PhysicalPlan, setting
         knowledge.pilots[id(plan)] = found
         outcome.cost = gate.cost
         sampled = Sampled(
-            found.rows, found.passed, *found.share, settings.confidence, gate.cost.calls, gate.cost.cached
+            found.rows,
+            found.passed,
+            *found.share,
+            settings.confidence,
+            gate.cost.calls,
+            gate.cost.cached,
+            found.until is not None,
         )
     shown = written(explanation(bound, plan, knowledge, calls), piece.format, None, sampled)
     outcome.table, outcome.types = text_table(shown.splitlines()), ["VARCHAR"]

@@ -92,7 +92,7 @@ class Knowledge:
             share=pilot.share if pilot is not None else None,
             until=pilot.until if pilot is not None else None,
             rates=term_rates(block, self.memory.rates),
-            copies=self._copies(block, rows),
+            copies={**self._copies(block, rows), **(pilot.copies if pilot is not None else {})},
             output=self.memory.output_tokens(),
             guided=self._guided(block, rows),
             examples=self._has_examples(rows),

@@ -96,7 +96,7 @@ def test_sample_pays_for_its_rows_and_the_query_does_not_pay_again(con, model):
     shown = [row[0] for row in sampled.fetchall()]
     assert model.calls == 80, "both questions of each of the 40 rows"
     assert sampled.cost.calls == 80
-    assert any(line.startswith("Sample: 40 rows asked, ") for line in shown)
+    assert any(line.startswith("Sample: 40 random rows were asked, ") for line in shown)
     result = con.uql(QUERY)
     result.fetchall()
     assert result.cost.cached >= 40
