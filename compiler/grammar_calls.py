@@ -53,7 +53,7 @@ def p_call_empty(p: P) -> None:
 
 
 def p_call_star(p: P) -> None:
-    """plain_call : path LPAREN star RPAREN"""
+    """plain_call : path LPAREN starred RPAREN"""
     p[0] = make_call(p, (p[3],))
 
 

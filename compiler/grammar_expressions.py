@@ -5,6 +5,7 @@ No production is empty, so that `p.lexspan(0)` is the exact place of a node. AND
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from uql.compiler import syntax as ast
@@ -118,7 +119,8 @@ def p_same(p: P) -> None:
     concat : sum
     sum : product
     product : power
-    power : unary
+    power : placed
+    placed : unary
     unary : postfix
     postfix : primary
     primary : text
@@ -226,6 +228,13 @@ def p_like_word(p: P) -> None:
     p[0] = p[1].upper()
 
 
+def p_in_parameter(p: P) -> None:
+    """range : range IN PARAMETER
+    | range NOT IN PARAMETER"""
+    listed = ast.Parameter(p[len(p) - 1], span=span(p, len(p) - 1))
+    p[0] = ast.InList(p[1], (listed,), negated=len(p) == 5, span=span(p))
+
+
 def p_similar(p: P) -> None:
     """range : range SIMILAR TO concat
     | range NOT SIMILAR TO concat"""
@@ -233,7 +242,8 @@ def p_similar(p: P) -> None:
 
 
 def p_matches(p: P) -> None:
-    """range : range MATCHES concat"""
+    """range : range MATCHES concat
+    | range TILDE concat"""
     negated, op = p[2].startswith("!"), p[2].lstrip("!")
     if op == "~":
         p[0] = _matches(p, as_string(p[3]), negated)
@@ -248,13 +258,38 @@ def _matches(p: P, pattern: Expr, negated: bool) -> Expr:
 
 # ----------------------------------------------------------------------------------------------------------- arithmetic
 def p_arithmetic(p: P) -> None:
-    """concat : concat CONCAT sum
-    sum : sum PLUS product
+    """sum : sum PLUS product
         | sum MINUS product
     product : product STAR power
             | product SLASH power
-    power : power POWER unary"""
+    power : power POWER placed"""
     p[0] = ast.Binary(p[2], p[1], p[3], span=span(p))
+
+
+OF_LISTS = {"&&": "list_has_any", "@>": "list_has_all", "<@": "list_has_all", "^@": "starts_with"}
+"""Operators that are functions by another name; of <@ the sides are exchanged."""
+
+
+def p_concat(p: P) -> None:
+    """concat : concat CONCAT sum"""
+    op, left, right = p[2], p[1], as_string(p[3]) if p[2] == "^@" else p[3]
+    sides = (right, left) if op == "<@" else (left, right)
+    p[0] = ast.Call(OF_LISTS[op], sides, span=span(p)) if op in OF_LISTS else ast.Binary(op, *sides, span=span(p))
+
+
+def p_bits_turned(p: P) -> None:
+    """concat : TILDE sum"""
+    p[0] = ast.Unary("~", p[2], span=span(p))
+
+
+def p_placed(p: P) -> None:
+    """placed : placed AT_TIME_ZONE unary"""
+    p[0] = ast.Call("timezone", (as_string(p[3]), p[1]), span=span(p))
+
+
+def p_collated(p: P) -> None:
+    """placed : placed COLLATE dotted"""
+    p[0] = ast.Binary("COLLATE", p[1], ast.String(".".join(p[3])), span=span(p))
 
 
 def p_unary(p: P) -> None:
@@ -486,8 +521,10 @@ def p_boolean(p: P) -> None:
 
 def p_typed(p: P) -> None:
     """literal : TEMPORAL STRING
+    | TEMPORAL WITH_TIME_ZONE STRING
     | INTERVAL STRING"""
-    p[0] = ast.TypedLiteral(p[1].upper(), p[2], span=span(p))
+    type = p[1].upper() + (" WITH TIME ZONE" if len(p) == 4 and p[2].upper() == "WITH" else "")
+    p[0] = ast.TypedLiteral(type, p[len(p) - 1], span=span(p))
 
 
 def p_interval(p: P) -> None:
@@ -535,7 +572,14 @@ def p_cast(p: P) -> None:
 def p_type(p: P) -> None:
     """type : NAME
     | NAME WITH_TIME_ZONE"""
-    p[0] = ast.TypeName(upper(p[1]) + (" WITH TIME ZONE" if len(p) == 3 else ""), span=span(p))
+    zoned = len(p) == 3 and p[2].upper() == "WITH"
+    p[0] = ast.TypeName(upper(p[1]) + (" WITH TIME ZONE" if zoned else ""), span=span(p))
+
+
+def p_type_long(p: P) -> None:
+    """type : LONG_TYPE
+    | LONG_TYPE LPAREN sizes RPAREN"""
+    p[0] = ast.TypeName("DOUBLE" if p[1].upper() == "DOUBLE" else "VARCHAR", span=span(p))
 
 
 def p_type_sizes(p: P) -> None:
@@ -555,8 +599,17 @@ def p_type_fields(p: P) -> None:
 
 def p_type_list(p: P) -> None:
     """type : type LBRACKET RBRACKET"""
-    inner = p[1]
-    p[0] = ast.TypeName(inner.name, inner.sizes, inner.labels, inner.fields, dims=inner.dims + 1, span=span(p))
+    p[0] = replace(p[1], dims=(*p[1].dims, None), span=span(p))
+
+
+def p_type_array(p: P) -> None:
+    """type : type LBRACKET NUMBER RBRACKET"""
+    p[0] = replace(p[1], dims=(*p[1].dims, whole_number(p, 3)), span=span(p))
+
+
+def p_type_of_types(p: P) -> None:
+    """type : MAP LPAREN type COMMA type RPAREN"""
+    p[0] = ast.TypeName("MAP", fields=(("", p[3]), ("", p[5])), span=span(p))
 
 
 def p_type_parts(p: P) -> None:

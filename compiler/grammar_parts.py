@@ -19,6 +19,13 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
+class Percent:
+    """LIMIT value PERCENT"""
+
+    value: ast.Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """UNION, INTERSECT or EXCEPT between two operands."""
 
@@ -102,7 +109,10 @@ def settle(p: P, clauses: tuple[Clause, ...]) -> dict[str, Any]:
                 code="UQL106",
                 help="move TO behind the other clauses, before WITH (…)",
             )
-    return {FIELDS[kind]: clause.value for kind, clause in seen.items()}
+    found = {FIELDS[kind]: clause.value for kind, clause in seen.items()}
+    if isinstance(found.get("limit"), Percent):
+        found |= {"limit": found["limit"].value, "percent": True}
+    return found
 
 
 def make_query(p: P, parts: list[Part], ctes: tuple[ast.CommonTable, ...] = ()) -> Query:

@@ -7,7 +7,7 @@ from typing import Any
 
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, append, lower, span, whole_number
-from uql.compiler.grammar_parts import Clause, Link, Part, make_query
+from uql.compiler.grammar_parts import Clause, Link, Part, Percent, make_query
 from uql.compiler.syntax import SelectItem
 
 
@@ -260,6 +260,11 @@ def p_clause(p: P) -> None:
     | OFFSET sum
     | TO identifier"""
     p[0] = Clause(p[1].upper(), p[2], span(p))
+
+
+def p_clause_limit_percent(p: P) -> None:
+    """clause : LIMIT sum PERCENT"""
+    p[0] = Clause("LIMIT", Percent(p[2]), span(p))
 
 
 def p_clause_group(p: P) -> None:

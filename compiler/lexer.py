@@ -20,16 +20,30 @@ RESERVED = frozenset(_words("SELECT FROM WHERE GROUP ORDER BY LIMIT AS AND OR NO
 
 SOFT = frozenset(
     _words(
-        """ALL ANALYZE ANTI ANY ARRAY ASC BETWEEN CAST COPY CREATE CROSS CURRENT DESC DISTINCT DROP ELSE END ESCAPE EXCEPT EXCLUDE EXISTS
-        EXPLAIN FALSE FILTER FIRST FOLLOWING FOR FORMAT FULL GLOB GROUPING IF ILIKE IN INNER INSERT INTERSECT INTERVAL INTO IS ISNULL
-        KEY LAMBDA LAST LEFT LIKE MANY MAP MATERIALIZED NATURAL NOTNULL NULL NULLS OFFSET OUTER OVER PARTITION PERCENT PRECEDING
-        PROMPT QUALIFY REFRESH RENAME REPEATABLE REPLACE RESET RIGHT ROW SAMPLE SEMANTIC SEMI SET SETS SIMILAR TABLE TABLESAMPLE THEN TO TRUE TRY
-        TRY_CAST UNBOUNDED USING VALUES WINDOW WITH WITHIN"""
+        """ALL ANALYZE ANTI ANY ARRAY ASC BETWEEN CAST COLLATE COPY CREATE CROSS CURRENT DESC DISTINCT DROP ELSE END ESCAPE
+        EXCEPT EXCLUDE EXISTS EXPLAIN FALSE FILTER FIRST FOLLOWING FOR FORMAT FULL GLOB GROUPING IF ILIKE IN INNER INSERT
+        INTERSECT INTERVAL INTO IS ISNULL KEY LAMBDA LAST LEFT LIKE MANY MAP MATERIALIZED NATURAL NOTNULL NULL NULLS OFFSET
+        OUTER OVER PARTITION PERCENT PRECEDING PROMPT QUALIFY REFRESH RENAME REPEATABLE REPLACE RESET RIGHT ROW SAMPLE
+        SEMANTIC SEMI SET SETS SIMILAR TABLE TABLESAMPLE THEN TO TRUE TRY TRY_CAST UNBOUNDED USING VALUES WINDOW WITH WITHIN"""
     )
 )
 """Keywords by position: names wherever the keyword cannot stand."""
 
-TEMPORAL = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ")
+TEMPORAL = (
+    "DATE",
+    "TIME",
+    "TIMETZ",
+    "TIMESTAMP",
+    "TIMESTAMPTZ",
+    "TIMESTAMP_S",
+    "TIMESTAMP_MS",
+    "TIMESTAMP_NS",
+    "JSON",
+    "UUID",
+    "BLOB",
+)
+"""Types that a string may follow: DATE '2024-01-31'."""
+
 UNITS = tuple(
     f"{unit}{s}"
     for unit in ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
@@ -50,6 +64,17 @@ WORDS = {
     "SOME": "ANY",
 }
 """Word in upper case → the type of its token."""
+
+TOGETHER = {
+    ("WITH", "TIME", "ZONE"): "WITH_TIME_ZONE",
+    ("WITHOUT", "TIME", "ZONE"): "WITH_TIME_ZONE",
+    ("AT", "TIME", "ZONE"): "AT_TIME_ZONE",
+    ("USING", "SAMPLE"): "USING_SAMPLE",
+    ("DOUBLE", "PRECISION"): "LONG_TYPE",
+    ("CHARACTER", "VARYING"): "LONG_TYPE",
+    ("CHAR", "VARYING"): "LONG_TYPE",
+}
+"""Words that are one token, where the grammar has a place for it; each is a name elsewhere."""
 
 SYMBOLS = {
     "(": "LPAREN",
@@ -75,7 +100,15 @@ SYMBOLS = {
     ":=": "ASSIGN",
     "{": "LBRACE",
     "}": "RBRACE",
-    "~": "MATCHES",
+    "&": "CONCAT",
+    "|": "CONCAT",
+    "<<": "CONCAT",
+    ">>": "CONCAT",
+    "&&": "CONCAT",
+    "@>": "CONCAT",
+    "<@": "CONCAT",
+    "^@": "CONCAT",
+    "~": "TILDE",
     "!~": "MATCHES",
     "~~": "MATCHES",
     "!~~": "MATCHES",
@@ -100,8 +133,7 @@ tokens = tuple(
             "STRING",
             "NUMBER",
             "PARAMETER",
-            "WITH_TIME_ZONE",
-            "USING_SAMPLE",
+            *TOGETHER.values(),
             *WORDS.values(),
             *SYMBOLS.values(),
         }
@@ -113,15 +145,37 @@ tokens = tuple(
 Token: TypeAlias = lex.LexToken
 
 _FOREIGN = {
-    "&": "write AND",
-    "|": "write OR, or || to join strings",
     "#": "a comment begins with --",
     "?": "a parameter is written $name",
     "@": "a parameter is written $name",
 }
 _ESCAPE = re.compile(r'\\(["\\])|""')
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
-_PIECE = re.compile(r"'(?:[^']++|'')*+'?|\"(?:[^\"\\]++|\"\"|\\.)*+\"?|--[^\n]*|/\*.*?(?:\*/|\Z)|;", re.DOTALL)
+_PIECE = re.compile(
+    r"(?<!\w)[eE]'(?:[^'\\]++|''|\\.)*+'?|\$((?:[^\W\d]\w*)?)\$.*?(?:\$\1\$|\Z)|'(?:[^']++|'')*+'?"
+    r"|\"(?:[^\"\\]++|\"\"|\\.)*+\"?|--[^\n]*|/\*.*?(?:\*/|\Z)|;",
+    re.DOTALL,
+)
+
+
+_BACKSLASH = re.compile(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|.)|''", re.DOTALL)
+_CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def _unescaped(text: str) -> str:
+    """What stands in E'…': \\n, \\t, \\x41, \\u00e9, \\101, and any other character for itself."""
+
+    def character(m: re.Match[str]) -> str:
+        said = m.group(1)
+        if said is None:
+            return "'"
+        if said[0] in "01234567":
+            return chr(int(said, 8))
+        if said[0] in "xuU" and len(said) > 1:
+            return chr(min(int(said[1:], 16), 0x10FFFF))
+        return _CONTROL.get(said, said)
+
+    return _BACKSLASH.sub(character, text)
 
 
 def _ended(t: Token) -> Token:
@@ -136,6 +190,20 @@ class _Rules:
 
     def t_ignored(self, t: Token) -> None:
         r"[\s\ufeff]+|--[^\n]*|/\*.*?\*/"
+
+    def t_ESCAPED(self, t: Token) -> Token:
+        r"[eE]'(?:[^'\\]++|''|\\.)*+'"
+        t.value, t.type = _unescaped(t.value[2:-1]), "STRING"
+        if _UNREADABLE.search(t.value):
+            where = {"text": t.lexer.lexdata, "start": t.lexpos, "end": t.lexer.lexpos}
+            raise UQLSyntaxError("a string holds no NUL and no half of a character", code="UQL107", **where)
+        return _ended(t)
+
+    def t_DOLLAR(self, t: Token) -> Token:
+        r"\$(?P<tag>(?:[^\W\d]\w*)?)\$.*?\$(?P=tag)\$"
+        border = t.value.index("$", 1) + 1
+        t.value, t.type = t.value[border:-border], "STRING"
+        return _ended(t)
 
     def t_STRING(self, t: Token) -> Token:
         r"'(?:[^']++|'')*+'"
@@ -163,7 +231,7 @@ class _Rules:
         return _ended(t)
 
     def t_SYMBOL(self, t: Token) -> Token:
-        r"->>|->|<=|>=|<>|!=|==|\|\||//|/(?!\*)|\*\*|::|:=|!?~~\*|!?~~?|[-+*%<>=(),.;:^{}\[\]]"
+        r"->>|->|<=|>=|<>|!=|==|<<|>>|&&|@>|<@|\^@|\|\||//|/(?!\*)|\*\*|::|:=|!?~~\*|!?~~?|[-+*%<>=(),.;:^{}&|\[\]]"
         t.type = SYMBOLS[t.value]
         t.value = CANONICAL.get(t.value, t.value)
         return _ended(t)
@@ -203,6 +271,8 @@ def _unreadable(text: str, at: int) -> UQLSyntaxError:
             word.end(),
             "a name that begins with a digit stands in quotes",
         )
+    if char == "$" and (border := re.compile(r"\$\w*\$").match(text, at)) is not None:
+        return error("this string is never closed", border.end(), f"end it with {border.group()}")
     if char == "$":
         return error("$ needs a name", at + 1, "a parameter is written $name")
     if char == "!":

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from ply import yacc
 
-from uql.compiler.lexer import RESERVED, WORDS, Token, statements, tokenize
+from uql.compiler.lexer import RESERVED, TOGETHER, WORDS, Token, statements, tokenize
 from uql.compiler.syntax import Node, Span, Statement
 from uql.compiler.syntax_errors import Place, unexpected
 from uql.errors import UQLSyntaxError
@@ -24,6 +24,10 @@ MAX_DEPTH = 100
 """How deep parentheses and expressions may nest; every later stage may recurse this deep."""
 
 _SOFT = frozenset(WORDS.values()) - RESERVED
+_FIRST = frozenset(words[0] for words in TOGETHER)
+_AFTER_LIMIT = frozenset(
+    ("SEMICOLON", "RPAREN", "OFFSET", "TO", "WITH", "WHERE", "ORDER", "GROUP", "UNION", "USING_SAMPLE")
+)
 
 
 def parse(text: str) -> Statement:
@@ -118,8 +122,12 @@ class _Feed:
             return None
         if self.at and self.tokens[self.at - 1].type == "DOT" and token.type in WORDS.values():
             token.type = "NAME"
+        elif self._joined(token):
+            pass
         elif token.type in _SOFT:
             token.type = self._decide(token)
+        elif token.value == "%" and self._ends_limit():
+            token.type = "PERCENT"
         elif token.type in ("LPAREN", "LBRACKET"):
             self.open.append(token)
             if len(self.open) > MAX_DEPTH:
@@ -139,16 +147,25 @@ class _Feed:
         self.end = semicolon.lexpos
         del self.tokens[self.at :]
 
+    def _joined(self, token: Token) -> bool:
+        """Words that are one token, as AT TIME ZONE, become it where the grammar has a place for it."""
+        if token.type in ("QUOTED", "STRING") or str(token.value).upper() not in _FIRST:
+            return False
+        ahead = (str(token.value).upper(), *self._words(1))
+        for words, kind in TOGETHER.items():
+            if ahead[: len(words)] == words and self.shift(self.stack, kind):
+                token.type, token.endlexpos = kind, self.tokens[self.at + len(words) - 1].endlexpos
+                del self.tokens[self.at + 1 : self.at + len(words)]
+                return True
+        return False
+
+    def _ends_limit(self) -> bool:
+        """Does LIMIT 10% end here, or does a divisor follow?"""
+        after = self.tokens[self.at + 1].type if self.at + 1 < len(self.tokens) else "SEMICOLON"
+        return after in _AFTER_LIMIT and self.shift(self.stack, "PERCENT") is not None
+
     def _decide(self, token: Token) -> str:
         """The keyword if it may stand here and the next token may follow, else NAME."""
-        if token.type == "WITH" and self._words(1) == ("TIME", "ZONE") and self.shift(self.stack, "WITH_TIME_ZONE"):
-            token.endlexpos = self.tokens[self.at + 2].endlexpos
-            del self.tokens[self.at + 1 : self.at + 3]
-            return "WITH_TIME_ZONE"
-        if token.type == "USING" and self._words(1)[:1] == ("SAMPLE",) and self.shift(self.stack, "USING_SAMPLE"):
-            token.endlexpos = self.tokens[self.at + 1].endlexpos
-            del self.tokens[self.at + 1]
-            return "USING_SAMPLE"
         kind: str = token.type
         stack = self.shift(self.stack, kind)
         if stack is None:
@@ -182,7 +199,9 @@ class _Feed:
 
     def _words(self, ahead: int) -> tuple[str, ...]:
         return tuple(
-            str(t.value).upper() for t in self.tokens[self.at + ahead : self.at + ahead + 2] if t.type != "QUOTED"
+            str(t.value).upper()
+            for t in self.tokens[self.at + ahead : self.at + ahead + 2]
+            if t.type not in ("QUOTED", "STRING")
         )
 
     def _follows(self, stack: list[int]) -> bool:

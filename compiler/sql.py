@@ -73,6 +73,10 @@ _QUOTED_PATH = re.compile(r'"(?:[^"]|"")*"(?:\."(?:[^"]|"")*")*')
 _QUOTED_PART = re.compile(r'"((?:[^"]|"")*)"')
 
 
+NOW = frozenset(("current_date", "current_timestamp", "current_time", "localtime", "localtimestamp"))
+"""Functions that are called without parentheses."""
+
+
 def quote(name: str) -> str:
     """A name as a quoted identifier of SQL.
 
@@ -96,7 +100,7 @@ def type_sql(type: TypeName) -> str:
 
     >>> type_sql(TypeName("DECIMAL", sizes=(10, 2)))
     'DECIMAL(10,2)'
-    >>> type_sql(TypeName("STRUCT", fields=(("id", TypeName("VARCHAR")),), dims=1))
+    >>> type_sql(TypeName("STRUCT", fields=(("id", TypeName("VARCHAR")),), dims=(None,)))
     'STRUCT("id" VARCHAR)[]'
     """
     inner = ""
@@ -105,8 +109,9 @@ def type_sql(type: TypeName) -> str:
     elif type.labels:
         inner = "(" + ", ".join(literal(label) for label in type.labels) + ")"
     elif type.fields:
-        inner = "(" + ", ".join(f"{quote(name)} {type_sql(part)}" for name, part in type.fields) + ")"
-    return type.name + inner + "[]" * type.dims
+        named = (f"{quote(name)} {type_sql(part)}" if name else type_sql(part) for name, part in type.fields)
+        inner = "(" + ", ".join(named) + ")"
+    return type.name + inner + "".join(f"[{size or ''}]" for size in type.dims)
 
 
 def base_column(column: Column) -> Sql:
@@ -130,9 +135,10 @@ def null_virtual(column: VirtualColumn) -> Sql:
 
 
 def value_type(column: VirtualColumn) -> str:
-    """The DuckDB type of what the virtual column gives, the STRUCT of a TRY included."""
-    base = column.type if not column.many else f"{column.type}[]"
-    return f'STRUCT("value" {base}, "error" VARCHAR)' if column.attempt else column.type
+    """The DuckDB type of what the virtual column gives, the ENUM of its labels and the STRUCT of a TRY included."""
+    one = f"ENUM({', '.join(map(literal, column.labels))})" if column.closed else column.type
+    base = one if not column.many else f"{one}[]"
+    return f'STRUCT("value" {base}, "error" VARCHAR)' if column.attempt else one
 
 
 def null_of(type: str) -> Sql:
@@ -312,11 +318,15 @@ class _Expressions:
                 inner = self.operand(expr.operand)
                 if expr.op == "+":
                     return inner
+                if expr.op == "~":
+                    return _raw(f"(~ {render(inner)})")
                 return exp.Not(this=inner) if expr.op == "NOT" else exp.Neg(this=exp.Paren(this=inner))
             case Binary():
                 left, right = self.operand(expr.left), self.operand(expr.right)
-                if expr.op in ("->", "->>"):
+                if expr.op in ("->", "->>", "&", "|", "<<", ">>"):
                     return _raw(f"({render(left)} {expr.op} {render(right)})")
+                if expr.op == "COLLATE" and isinstance(expr.right, String):
+                    return _raw(f"({render(left)} COLLATE {expr.right.value})")
                 if expr.op == "^":
                     return exp.Anonymous(this="pow", expressions=[left, right])
                 if expr.op == "/":
@@ -397,6 +407,8 @@ class _Expressions:
     def call(self, call: Call) -> Sql:
         from sqlglot import exp
 
+        if call.name in NOW and not call.args:
+            return _raw(call.name)
         args = [self.sql(arg) for arg in call.args]
         if call.order_by and args:
             args[-1] = exp.Order(this=args[-1], expressions=ordered(call.order_by, self.sql))

@@ -104,13 +104,13 @@ class Star(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Unary(Expr):
-    op: str  # '-', '+', 'NOT'
+    op: str  # '-', '+', '~', 'NOT'
     operand: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Binary(Expr):
-    """`op` is one of AND OR = <> < <= > >= + - * / // % ^ || -> ->> (upper case; != is read as <>, ** as ^)."""
+    """`op` is one of AND OR = <> < <= > >= + - * / // % ^ || & | << >> -> ->> COLLATE (upper case; != is read as <>, ** as ^)."""
 
     op: str
     left: Expr
@@ -181,14 +181,15 @@ class Case(Expr):
 class TypeName(Node):
     """A type as written, upper case, with what stands in its parentheses.
 
-    `ENUM('a','b')` has labels; `STRUCT(id VARCHAR, total DOUBLE)` has fields; `DECIMAL(10,2)` has sizes; `VARCHAR[]` has dims = 1.
+    `ENUM('a','b')` has labels; `STRUCT(id VARCHAR, total DOUBLE)` has fields, MAP(VARCHAR, DOUBLE) two without names; `DECIMAL(10,2)` has
+    sizes; `VARCHAR[]` has dims (None,), `FLOAT[3][]` (3, None).
     """
 
     name: str
     sizes: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
     fields: tuple[tuple[str, TypeName], ...] = ()
-    dims: int = 0
+    dims: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +413,7 @@ class Select(Query):
     distinct: bool = False
     distinct_on: tuple[Expr, ...] = ()
     qualify: Expr | None = None
+    percent: bool = False  # LIMIT n PERCENT
     ctes: tuple[CommonTable, ...] = ()
     to: str | None = None
     options: tuple[Option, ...] = ()
@@ -432,6 +434,7 @@ class Union(Query):
     ctes: tuple[CommonTable, ...] = ()
     to: str | None = None
     options: tuple[Option, ...] = ()
+    percent: bool = False
 
 
 # ----------------------------------------------------------------------------------------------------------- statements

@@ -55,6 +55,7 @@ def unexpected(place: Place) -> UQLSyntaxError:
 # -------------------------------------------------------------------------------------------------------- what was expected
 _OPERATORS = {"PLUS", "MINUS", "STAR", "SLASH", "CONCAT", "EQUALS", "COMPARE", "AND", "OR", "IS", "IN", "LIKE", "ILIKE"}
 _OPERATORS |= {"BETWEEN", "DCOLON", "NOT", "ARROW", "GLOB", "ISNULL", "MATCHES", "NOTNULL", "POWER", "SIMILAR"}
+_OPERATORS |= {"AT_TIME_ZONE", "COLLATE", "TILDE"}
 _JOINS = {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "NATURAL"}
 _CLAUSES = {
     "WHERE",
@@ -74,7 +75,7 @@ _CLAUSES |= {"WINDOW", "USING_SAMPLE", "SELECT"}
 _STATEMENTS = {"SELECT", "FROM", "EXPLAIN", "SET", "RESET", "CREATE", "INSERT", "COPY"}
 _START = {"NUMBER", "STRING", "PARAMETER", "NULL", "TRUE", "FALSE", "TEMPORAL", "INTERVAL", "CASE", "CAST", "TRY_CAST"}
 _START |= {"TRY", "PROMPT", "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT"}
-_START |= {"ARRAY", "LAMBDA", "LBRACE", "MAP"}
+_START |= {"ARRAY", "LAMBDA", "LBRACE", "MAP", "TILDE"}
 _SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
     "$end": "the end",
     "NAME": "a name",
@@ -86,6 +87,9 @@ _SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
     "GROUP": "GROUP BY",
     "ORDER": "ORDER BY",
     "USING_SAMPLE": "USING SAMPLE",
+    "WITH_TIME_ZONE": "WITH TIME ZONE",
+    "AT_TIME_ZONE": "AT TIME ZONE",
+    "LONG_TYPE": "DOUBLE PRECISION",
     "FRAME": "ROWS",
     "SIDE": "BOTH",
 }
@@ -289,15 +293,17 @@ def colon(place: Place) -> str | None:
 _OTHERWISE = {
     "LATERAL": "put the sub-query into SELECT, as (SELECT … WHERE t.x = …), or join it",
     "RECURSIVE": "make a table of it first (DuckDB runs WITH RECURSIVE where no text is asked), then query that",
-    "PIVOT": "store the answers first: SELECT … TO answers; PIVOT answers …",
-    "UNPIVOT": "store the answers first: SELECT … TO answers; UNPIVOT answers …",
+    "PIVOT": "put the texts into a sub-query: PIVOT (SELECT …) ON …",
+    "UNPIVOT": "put the texts into a sub-query: UNPIVOT (SELECT …) ON …",
     "FETCH": "write LIMIT n",
     "ASOF": "join first without texts: FROM (SELECT … FROM a ASOF JOIN b …) runs where no text is asked; store it with CREATE TABLE",
     "POSITIONAL": "store the join first: CREATE TABLE t AS SELECT … FROM a POSITIONAL JOIN b",
-    "SUMMARIZE": "store the answers first: SELECT … TO answers; SUMMARIZE answers",
-    "UPDATE": "ask in a query and write the answers with CREATE TABLE … AS or INSERT",
-    "DELETE": "ask in a query and write the answers with CREATE TABLE … AS or INSERT",
-    "MERGE": "ask in a query and write the answers with CREATE TABLE … AS or INSERT",
+    "SUMMARIZE": "write SUMMARIZE SELECT …",
+    "UPDATE": 'put the texts into a sub-query: UPDATE t SET x = a.x FROM (SELECT id, "…" AS x FROM t) a WHERE t.id = a.id',
+    "DELETE": 'put the texts into a sub-query: DELETE FROM t WHERE id IN (SELECT id FROM t WHERE "…")',
+    "MERGE": 'put the texts into a sub-query: MERGE INTO t USING (SELECT id, "…" AS x FROM s) a ON t.id = a.id WHEN MATCHED …',
+    "VIEW": "a view cannot hold a text: store the answers with CREATE TABLE name AS SELECT …",
+    "MACRO": "a macro cannot hold a text: store the answers with CREATE TABLE name AS SELECT …",
 }
 
 

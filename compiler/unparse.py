@@ -18,15 +18,34 @@ from uql.compiler.syntax import Expr, Node, Query
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 
 # How tightly a node binds: a child that binds less than its place asks for stands in parentheses.
-_ANY, _OR, _AND, _NOT, _TEST, _COMPARISON, _RANGE, _CONCAT, _SUM, _PRODUCT, _POWER, _UNARY, _POSTFIX, _PRIMARY = range(
-    14
-)
+(
+    _ANY,
+    _OR,
+    _AND,
+    _NOT,
+    _TEST,
+    _COMPARISON,
+    _RANGE,
+    _CONCAT,
+    _SUM,
+    _PRODUCT,
+    _POWER,
+    _PLACED,
+    _UNARY,
+    _POSTFIX,
+    _PRIMARY,
+) = range(15)
 _BINARY = {
     "->": _ANY,
     "^": _POWER,
     "OR": _OR,
     "AND": _AND,
     "||": _CONCAT,
+    "&": _CONCAT,
+    "|": _CONCAT,
+    "<<": _CONCAT,
+    ">>": _CONCAT,
+    "COLLATE": _PLACED,
     "->>": _CONCAT,
     "+": _SUM,
     "-": _SUM,
@@ -34,6 +53,7 @@ _BINARY = {
     "/": _PRODUCT,
     "//": _PRODUCT,
 }
+_PREFIX = {"NOT": _NOT, "~": _CONCAT}
 _BINARY |= {"%": _PRODUCT} | dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), _COMPARISON)
 
 
@@ -69,7 +89,7 @@ def _expr(node: Expr, tightness: int = _ANY) -> str:
     binds, write = _EXPRESSIONS[type(node)]
     if binds is None:
         assert isinstance(node, ast.Binary | ast.Unary)
-        binds = _BINARY[node.op] if isinstance(node, ast.Binary) else _NOT if node.op == "NOT" else _UNARY
+        binds = _BINARY[node.op] if isinstance(node, ast.Binary) else _PREFIX.get(node.op, _UNARY)
     text = write(node)
     return f"({text})" if binds < tightness else text
 
@@ -108,6 +128,8 @@ def _quoted(node: ast.Quoted) -> str:
 def _unary(node: ast.Unary) -> str:
     if node.op == "NOT":
         return "NOT " + _expr(node.operand, _NOT)
+    if node.op == "~":
+        return "~ " + _expr(node.operand, _SUM)
     operand = _expr(node.operand, _UNARY)
     return node.op + (" " if operand[0] in "+-" else "") + operand
 
@@ -117,6 +139,8 @@ def _binary(node: ast.Binary) -> str:
     if binds in (_AND, _OR):
         return _chain(node)
     right = node.right
+    if isinstance(right, ast.String) and node.op == "COLLATE":
+        return f"{_expr(node.left, _PLACED)} COLLATE {'.'.join(map(quote_name, right.value.split('.')))}"
     if node.op == "->":  # binds least, and to the right
         return f"{_expr(node.left, _OR)} -> {_right(right, _ANY)}"
     text = _right(right, binds + 1) if binds == _COMPARISON else _expr(right, binds + 1)
@@ -188,8 +212,9 @@ def _cast(node: ast.Cast) -> str:
 
 def _type(node: ast.TypeName) -> str:
     inside = [str(size) for size in node.sizes] + [quote_string(label) for label in node.labels]
-    inside += [f"{quote_name(name)} {_type(type_name)}" for name, type_name in node.fields]
-    return node.name + (f"({', '.join(inside)})" if inside else "") + "[]" * node.dims
+    inside += [f"{quote_name(name)} {_type(part)}" if name else _type(part) for name, part in node.fields]
+    dims = "".join(f"[{size or ''}]" for size in node.dims)
+    return node.name + (f"({', '.join(inside)})" if inside else "") + dims
 
 
 def _call(node: ast.Call) -> str:
@@ -343,7 +368,7 @@ def _tail(node: ast.Select | ast.Union) -> list[str]:
     if node.order_by:
         parts.append(f"ORDER BY {_keys(node.order_by)}")
     if node.limit:
-        parts.append(f"LIMIT {_expr(node.limit, _SUM)}")
+        parts.append(f"LIMIT {_expr(node.limit, _SUM)}{' PERCENT' if node.percent else ''}")
     if node.offset:
         parts.append(f"OFFSET {_expr(node.offset, _SUM)}")
     if node.to is not None:

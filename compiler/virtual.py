@@ -33,6 +33,7 @@ class VirtualColumn:
     labels: tuple[str, ...] = ()  # of a CHOICE
     label_query: Query | None = None  # of a CHOICE whose labels come from IN (SELECT …)
     none_of_these: bool = True  # of a CHOICE: may the answer be none of the labels?
+    closed: bool = False  # of a CHOICE: the labels are those of an ENUM, in their order
     into: int | None = None  # of a GROUP
     many: bool = False  # of a GROUP
     attempt: bool = False  # TRY "…": gives STRUCT(value, error)

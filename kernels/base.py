@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from uql.compiler.cost import PROMPT_TOKENS, Unit
 from uql.compiler.formula import Formula, Masks
 from uql.compiler.physical import PhysicalPlan, Stage
+from uql.compiler.sql import value_type
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.errors import BudgetError
@@ -512,7 +513,7 @@ def _typed(column: VirtualColumn) -> str:
         return f"TRY_CAST(TRY_CAST({name} AS JSON) AS VARCHAR[]) AS {name}"
     if column.type.endswith("[]") or column.type.startswith(("STRUCT", "MAP")):
         return f"TRY_CAST(TRY_CAST({name} AS JSON) AS {column.type}) AS {name}"
-    return f"TRY_CAST({name} AS {column.type}) AS {name}"
+    return f"TRY_CAST({name} AS {value_type(column)}) AS {name}"
 
 
 def need(ctx: Context, calls: int, what: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from itertools import count
@@ -28,6 +29,19 @@ def quote(name: str) -> str:
     '"a ""b\"""'
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+_LOST = re.compile(r"\b(ENUM|U?HUGEINT|UUID|BIT|JSON|TIMETZ|TIME WITH TIME ZONE)\b")
+
+
+def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
+    """What selects Arrow's columns in DuckDB's types: those that Arrow has no name for (ENUM, HUGEINT, UUID …) are cast."""
+    known = [*types, *[""] * (len(names) - len(types))]
+    parts = [
+        f"CAST({quote(name)} AS {type}) AS {quote(name)}" if _LOST.search(type) else quote(name)
+        for name, type in zip(names, known, strict=True)
+    ]
+    return ", ".join(parts)
 
 
 class Duck:

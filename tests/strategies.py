@@ -49,7 +49,7 @@ types = st.recursive(
         st.lists(st.tuples(names, inner), min_size=1, max_size=2).map(
             lambda fields: ast.TypeName("STRUCT", fields=tuple(fields))
         ),
-        inner.map(lambda t: ast.TypeName(t.name, t.sizes, t.labels, t.fields, t.dims + 1)),
+        inner.map(lambda t: ast.TypeName(t.name, t.sizes, t.labels, t.fields, (*t.dims, None))),
     ),
     max_leaves=3,
 )

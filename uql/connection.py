@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import duckdb
 
@@ -316,7 +316,7 @@ class Connection:
             return explain(self, piece, self._bind(piece.statement, source, parameters, frames), source)
         if isinstance(piece, CreateTable | Insert | CopyQuery):
             result = self._result(self._bind(piece.query, source, parameters, frames), source)
-            write(self._catalog.cursor, piece, result.arrow())
+            write(self._catalog.cursor, piece, result.run())
             return result
         bound = self._bind(piece, source, parameters, frames)
         result = self._result(bound, source)

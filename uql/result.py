@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from uql.sampling.base import Estimate
 
 
-_HUGE = ("HUGEINT", "UHUGEINT")
-
-
 @dataclass(slots=True)
 class Outcome:
     """A query that has run."""
@@ -104,12 +101,14 @@ class Result:
         return self.run().table
 
     def df(self) -> pd.DataFrame:
-        """The rows as a pandas data frame; HUGEINT as float64, as in DuckDB."""
+        """The rows as a pandas data frame; HUGEINT as float64 and INTERVAL as timedelta, as in DuckDB."""
         import pyarrow as pa
 
-        table = self.arrow()
+        from uql.values import HUGE, durations
+
+        table = durations(self.arrow())
         for i, kind in enumerate(self.types):
-            if kind.upper() in _HUGE and pa.types.is_decimal(table.schema.field(i).type):
+            if kind.upper() in HUGE and pa.types.is_decimal(table.schema.field(i).type):
                 table = table.set_column(i, table.column_names[i], table.column(i).cast(pa.float64()))
         return table.to_pandas()
 
@@ -117,17 +116,18 @@ class Result:
         """The rows as a polars data frame."""
         import polars
 
-        frame = polars.from_arrow(self.arrow())
+        from uql.values import durations
+
+        frame = polars.from_arrow(durations(self.arrow()))
         assert isinstance(frame, polars.DataFrame)
         return frame
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows as tuples."""
+        from uql.values import python_values
+
         table = self.arrow()
-        columns = [table.column(i).to_pylist() for i in range(table.num_columns)]
-        for i, kind in enumerate(self.types):
-            if kind.upper() in _HUGE:  # Arrow has them as decimals, DuckDB as whole numbers
-                columns[i] = [None if value is None else int(value) for value in columns[i]]
+        columns = [python_values(table.column(i), kind) for i, kind in enumerate(self.types)]
         return list(zip(*columns, strict=True)) if columns else []
 
     def fetchone(self) -> tuple[Any, ...] | None:

@@ -20,21 +20,24 @@ if TYPE_CHECKING:
 MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
 
 
-def write(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery, rows: pa.Table) -> None:
+def write(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery, outcome: Outcome) -> None:
     """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: DuckDB writes the rows of the query. Raises DataError (UQL509)."""
     from uql.compiler.sql import literal
     from uql.compiler.syntax import CreateTable, Insert
-    from uql.kernels.duck import Duck, quote
+    from uql.kernels.duck import Duck, quote, typed_columns
+    from uql.render import unique_names
 
+    rows = outcome.table.rename_columns(unique_names(outcome.table.column_names))
+    chosen = f"SELECT {typed_columns(rows.column_names, outcome.types)} FROM __rows"
     if isinstance(statement, CreateTable):
         how = ("OR REPLACE " if statement.replace else "") + ("TEMP " if statement.temporary else "")
         exists = "IF NOT EXISTS " if statement.if_not_exists else ""
-        sql = f"CREATE {how}TABLE {exists}{'.'.join(map(quote, statement.name))} AS SELECT * FROM __rows"
+        sql = f"CREATE {how}TABLE {exists}{'.'.join(map(quote, statement.name))} AS {chosen}"
     elif isinstance(statement, Insert):
         columns = f" ({', '.join(map(quote, statement.columns))})" if statement.columns else ""
-        sql = f"INSERT INTO {'.'.join(map(quote, statement.name))}{columns} SELECT * FROM __rows"
+        sql = f"INSERT INTO {'.'.join(map(quote, statement.name))}{columns} {chosen}"
     else:
-        sql = f"COPY (SELECT * FROM __rows) TO {literal(statement.path)} {statement.options}"
+        sql = f"COPY ({chosen}) TO {literal(statement.path)} {statement.options}"
     try:
         Duck(connection).execute(sql, {"__rows": rows})
     except duckdb.Error as error:
@@ -48,7 +51,8 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     """
     from uql.catalog import ESTIMATED
     from uql.compiler.sql import literal
-    from uql.kernels.duck import Duck, quote
+    from uql.kernels.duck import Duck, quote, typed_columns
+    from uql.render import unique_names
 
     found = connection.execute(
         "SELECT comment FROM duckdb_tables() WHERE lower(table_name) = lower(?) "
@@ -60,9 +64,13 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
             f"there is a table {name} already, and TO did not make it", code="UQL203", help="choose another name"
         ).at(text)
     table = bounded(outcome)
+    types = dict(zip(outcome.table.column_names, outcome.types, strict=True))
+    kinds = [types.get(c, "") for c in table.column_names]
+    table = table.rename_columns(unique_names(table.column_names))
+    chosen = typed_columns(table.column_names, kinds)
     duck = Duck(connection)
     temporary = "TEMP " if is_read_only(connection) else ""
-    duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT * FROM __rows", {"__rows": table})
+    duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT {chosen} FROM __rows", {"__rows": table})
     said = MADE_BY_TO if outcome.exact else ESTIMATED + " ".join(text.split())[:200]
     duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(said)}")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from uql.compiler.bind.expressions import Clause, Expressions
 from uql.compiler.bind.grouping import flattened, one_of_each
+from uql.compiler.bind.limits import by_share, counted
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bind.sources import Common, Sources, forced_modalities
 from uql.compiler.bind.stars import starred, with_columns
@@ -51,7 +52,7 @@ from uql.compiler.walk import rewrite, walk
 from uql.errors import BindError, UnknownColumnError
 from uql.schema import Field, Modality
 
-WHERE = Clause("WHERE", before=True)
+WHERE = Clause("WHERE", before=True, term=True)
 GROUP = Clause("GROUP BY", before=True)
 
 
@@ -63,11 +64,25 @@ class Blocks:
 
     def query(self, query: Query, outer: Scope | None, commons: dict[str, Common]) -> tuple[BoundQuery, bool]:
         """The bound query, and whether it reads columns of the query around it."""
-        if isinstance(query, Select):
-            return _Block(self, query, outer, self._commons(query, commons)).bind()
-        if isinstance(query, Union):
-            return self._union(query, outer, self._commons(query, commons))
+        if isinstance(query, Select | Union):
+            query = by_share(query) if query.percent else query
+            known = self._commons(query, commons)
+            query = self._counted(query, known)
+            if isinstance(query, Select):
+                return _Block(self, query, outer, known).bind()
+            return self._union(query, outer, known)
         raise BindError("this is no query", code="UQL212", start=query.span.start, end=query.span.end)
+
+    def _counted(self, query: Select | Union, known: dict[str, Common]) -> Select | Union:
+        """The query with numbers for the sub-queries of its LIMIT and OFFSET."""
+        if query.limit is None and query.offset is None:
+            return query
+
+        def bind(inner: Query) -> tuple[BoundQuery, bool]:
+            return self.query(inner, None, known)
+
+        limit = counted(query.limit, "LIMIT", self.statement, bind)
+        return replace(query, limit=limit, offset=counted(query.offset, "OFFSET", self.statement, bind))
 
     def _commons(self, query: Select | Union, commons: dict[str, Common]) -> dict[str, Common]:
         known, own = dict(commons), set()

@@ -10,7 +10,7 @@ from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, ORDER, PRESENCE, WORDS, Pending, Place, Use, Want, is_numeric
 from uql.compiler.bound import Bound
-from uql.compiler.sql import type_sql
+from uql.compiler.sql import NOW, type_sql
 from uql.compiler.syntax import (
     Between,
     Binary,
@@ -38,15 +38,19 @@ from uql.compiler.syntax import (
     Query,
     Quoted,
     ScalarQuery,
+    Select,
     Star,
     String,
     Subscript,
     Try,
     TypedLiteral,
+    TypeName,
     Unary,
+    Virtual,
     When,
     Window,
 )
+from uql.compiler.virtual import Kind
 from uql.errors import BindError
 
 MODALITIES = ("IMAGE", "AUDIO", "DOCUMENT")
@@ -87,8 +91,9 @@ PASSED_ON = frozenset(
     ["coalesce", "ifnull", "nullif", "greatest", "least", "any_value", "first", "last", "arg_min", "arg_max"]
 )
 CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or", "count_if", "countif"))
-NOW = frozenset(("current_date", "current_timestamp", "current_time", "localtime", "localtimestamp"))
 FEW_WORDS = 3  # of a label; a longer text on the right of = was perhaps meant for the model
+BITS = ("&", "|", "<<", ">>")
+WHOLE = Want(Place.COMPARE, "BIGINT")
 LONG_CHAIN = 16  # terms of AND or OR: longer chains are balanced
 ORDERINGS = ("<", "<=", ">", ">=")
 
@@ -100,6 +105,7 @@ class Clause:
     name: str
     group: bool = False  # texts in it are said of a group
     before: bool = False  # WHERE, ON: before the groups are made
+    term: bool = False  # it is a term of WHERE: rows for which it does not hold are gone
     group_aliases: bool = False  # names given in GROUP BY come before columns
     select_aliases: int | None = None  # how many SELECT items' aliases are visible; None: all
 
@@ -137,6 +143,9 @@ class Expressions:
             for written, key in self.keys:
                 if written == expr:
                     return key
+        certain = clause.term
+        if clause.term and not (isinstance(expr, Binary) and expr.op == "AND"):
+            clause = replace(clause, term=False)
         match expr:
             case Quoted():
                 return self.quoted(expr, clause, want)
@@ -150,11 +159,11 @@ class Expressions:
             case Unary(op="NOT"):
                 return replace(expr, operand=self.bind(expr.operand, clause, CONDITION))
             case Unary():
-                return replace(expr, operand=self.bind(expr.operand, clause, NUMBER))
+                return replace(expr, operand=self.bind(expr.operand, clause, WHOLE if expr.op == "~" else NUMBER))
             case Binary(op="AND" | "OR"):
                 return self._logical(expr, clause)
             case Binary():
-                return self._binary(expr, clause)
+                return self._binary(expr, clause, certain)
             case Like():
                 escape = self.bind(expr.escape, clause, WORDS) if expr.escape is not None else None
                 pattern = self.bind(expr.pattern, clause, WORDS)
@@ -163,12 +172,12 @@ class Expressions:
                 items = tuple(self.bind(item, clause) for item in expr.items)
                 labels = tuple(item.value for item in items if isinstance(item, String))
                 if labels and len(labels) == len(items):
-                    inner = Want(Place.COMPARE, "VARCHAR", labels)
+                    inner = Want(Place.COMPARE, "VARCHAR", labels, certain=certain and not expr.negated)
                 else:
                     inner = self._against(items[0], ordering=False) if items else ANY
                 return replace(expr, operand=self.bind(expr.operand, clause, inner), items=items)
             case InQuery():
-                return self._in_query(expr, clause)
+                return self._in_query(expr, clause, certain)
             case Between():
                 low, high = self.bind(expr.low, clause, NUMBER), self.bind(expr.high, clause, NUMBER)
                 want = self._against(low, ordering=True)
@@ -322,7 +331,11 @@ class Expressions:
             bound = pairs + bound[len(bound) - len(bound) % 2 :]
         return bound[0]
 
-    def _binary(self, expr: Binary, clause: Clause) -> Expr:
+    def _binary(self, expr: Binary, clause: Clause, certain: bool) -> Expr:
+        if expr.op == "COLLATE":
+            return replace(expr, left=self.bind(expr.left, clause, WORDS))
+        if expr.op in BITS:
+            return self._bits(expr, clause)
         if expr.op == "||":
             return replace(expr, left=self.bind(expr.left, clause, WORDS), right=self.bind(expr.right, clause, WORDS))
         if expr.op in ("+", "-", "*", "/", "//", "%"):
@@ -333,11 +346,23 @@ class Expressions:
             right = self.bind(expr.right, clause, self._against(left, ordering))
             return replace(expr, left=left, right=right)
         right = self.bind(expr.right, clause, NUMBER if ordering else ANY)
+        if isinstance(right, ScalarQuery) and isinstance(right.query, Bound):
+            right = replace(
+                right, query=self._as_number(expr.right, right.query, ordering or self._is_number(expr.left))
+            )
         self._check_string(expr)
         want = self._against(right, ordering)
         if isinstance(right, String) and not ordering:
-            want = Want(Place.COMPARE, "VARCHAR", (right.value,))
+            want = Want(Place.COMPARE, "VARCHAR", (right.value,), certain=certain and expr.op == "=")
         return replace(expr, left=self.bind(expr.left, clause, want), right=right)
+
+    def _bits(self, expr: Binary, clause: Clause) -> Expr:
+        """& | << >>: a text in them is a whole number; where both sides are texts, AND or OR was meant."""
+        if isinstance(expr.left, Quoted) and isinstance(expr.right, Quoted):
+            word = {"&": "AND", "|": "OR"}.get(expr.op)
+            if word is not None:
+                raise self.error(f"{expr.op} is an operator on bits", "UQL206", expr, help=f"write {word}")
+        return replace(expr, left=self.bind(expr.left, clause, WHOLE), right=self.bind(expr.right, clause, WHOLE))
 
     def _check_string(self, expr: Binary) -> None:
         """A free text on the right of a comparison is a string: said where it was surely meant for the model."""
@@ -397,8 +422,21 @@ class Expressions:
 
         return rewrite(expr, change)  # type: ignore[no-any-return]
 
+    def _as_number(self, expr: Expr, bound: Bound, number: bool) -> Bound:
+        """A sub-query whose one item is a text without a cast, where a number is wanted: bound again, the text a number."""
+        query: object = getattr(expr, "query", None)
+        if not number or not isinstance(query, Select) or len(query.items) != 1 or not bound.query.items:
+            return bound
+        item, found = query.items[0], bound.query.items[0].expr
+        if not isinstance(item.expr, Quoted) or not isinstance(found, Virtual) or found.column.kind is not Kind.EXTRACT:
+            return bound
+        cast = replace(item, expr=Cast(item.expr, TypeName("DOUBLE"), span=item.expr.span))
+        return self.sub(replace(query, items=(cast,)), self.scope)
+
     def _quantified(self, expr: Quantified, clause: Clause) -> Expr:
         bound = self.sub(expr.query, self.scope)
+        number = expr.op in ORDERINGS or (expr.operand is not None and self._is_number(expr.operand))
+        bound = self._as_number(expr, bound, number)
         if len(bound.query.items) != 1:
             raise self.error(f"a sub-query after {expr.word} gives one column", "UQL211", expr)
         if expr.operand is None:
@@ -407,8 +445,8 @@ class Expressions:
         want = NUMBER if is_numeric(type) else Want(Place.COMPARE, "VARCHAR" if type.startswith("ENUM") else type)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)
 
-    def _in_query(self, expr: InQuery, clause: Clause) -> Expr:
-        bound = self.sub(expr.query, self.scope)
+    def _in_query(self, expr: InQuery, clause: Clause, certain: bool) -> Expr:
+        bound = self._as_number(expr, self.sub(expr.query, self.scope), self._is_number(expr.operand))
         several = expr.operand.args if isinstance(expr.operand, Call) and expr.operand.name == "row" else ()
         if len(several) > 1 and len(bound.query.items) == len(several):
             return replace(expr, operand=self.bind(expr.operand, clause), query=bound)
@@ -417,7 +455,7 @@ class Expressions:
         type = bound.query.items[0].type
         if type == "VARCHAR" or type.startswith("ENUM"):
             labels = None if bound.correlated else bound
-            want = Want(Place.COMPARE, "VARCHAR", label_query=labels)
+            want = Want(Place.COMPARE, "VARCHAR", label_query=labels, certain=certain and not expr.negated)
         else:
             want = NUMBER if is_numeric(type) else Want(Place.COMPARE, type)
         return replace(expr, operand=self.bind(expr.operand, clause, want), query=bound)

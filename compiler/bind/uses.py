@@ -33,6 +33,7 @@ class Want:
     labels: tuple[str, ...] = ()
     label_query: Query | None = None
     closed: bool = False  # ENUM: the labels are all there is
+    certain: bool = False  # a term of WHERE: rows with another label do not pass
     into: int | None = None
     many: bool = False
 
@@ -128,7 +129,9 @@ def _column(uses: list[Use], chosen: int, members: list[int], grouped: set[tuple
                 raise _two_types(use, type, uses[index], other)
     labels: dict[str, None] = dict.fromkeys(want.labels if want.closed else ())
     query: Query | None = None
-    if not want.closed and type == "VARCHAR":
+    counted = [w for i, w in zip(members, all_wants, strict=True) if not is_key or uses[i].before or not _labelled(w)]
+    whole = not want.closed and _is_value(counted)  # its value is returned: labels would hide it where none fits
+    if not want.closed and type == "VARCHAR" and not whole:
         for index in members:
             other_want = uses[index].want
             if is_key and not uses[index].before:
@@ -151,7 +154,7 @@ def _column(uses: list[Use], chosen: int, members: list[int], grouped: set[tuple
         kind = Kind.CHOICE
     elif type == "BOOLEAN":
         kind = Kind.CONDITION
-    elif want.place is Place.GROUP:
+    elif want.place is Place.GROUP and not whole:
         kind = Kind.GROUP
     elif want.place is Place.ORDER:
         kind = Kind.SCORE
@@ -168,11 +171,23 @@ def _column(uses: list[Use], chosen: int, members: list[int], grouped: set[tuple
         labels=tuple(labels),
         label_query=query,
         none_of_these=not want.closed or any(label.lower() == NONE for label in labels),
+        closed=want.closed and kind is Kind.CHOICE,
         into=group_want.into if group_want and kind is Kind.GROUP else None,
         many=group_want.many if group_want else False,
         attempt=use.attempt,
         span=use.span,
     )
+
+
+def _is_value(wants: list[Want]) -> bool:
+    """Is the text a value beside comparisons with labels that rows may fail and still be returned?"""
+    labelled = [w for w in wants if _labelled(w)]
+    plain = any(w.place in (Place.SELECT, Place.GROUP, Place.ORDER) and not _labelled(w) for w in wants)
+    return plain and not all(w.certain for w in labelled)
+
+
+def _labelled(want: Want) -> bool:
+    return bool(want.labels) or want.label_query is not None
 
 
 _SAID = {

@@ -82,7 +82,7 @@ def test_a_virtual_column_has_no_sql_of_its_own() -> None:
 
 def test_types_are_written_as_duckdb_reads_them() -> None:
     nested = TypeName(
-        "STRUCT", fields=(("a b", TypeName("VARCHAR", dims=1)), ("e", TypeName("ENUM", labels=("it's",))))
+        "STRUCT", fields=(("a b", TypeName("VARCHAR", dims=(None,))), ("e", TypeName("ENUM", labels=("it's",))))
     )
     sql = type_sql(nested)
     assert sql == """STRUCT("a b" VARCHAR[], "e" ENUM('it''s'))"""

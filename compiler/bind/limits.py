@@ -1,0 +1,93 @@
+"""LIMIT and OFFSET that are more than a number: a share of the rows, a sub-query, ALL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from uql.compiler.bind.statement import Statement
+from uql.compiler.bound import BoundQuery
+from uql.compiler.sql import query_sql, render
+from uql.compiler.subqueries import is_semantic_query
+from uql.compiler.syntax import (
+    Binary,
+    Call,
+    Derived,
+    Expr,
+    Name,
+    Null,
+    Number,
+    Query,
+    ScalarQuery,
+    Select,
+    SelectItem,
+    Star,
+    Union,
+    Window,
+)
+from uql.errors import BindError
+
+ALIAS = "limited"
+
+
+def by_share(query: Select | Union) -> Select:
+    """`… LIMIT 10%` as a query over all the rows, of which the first are kept. Raises: BindError (UQL208).
+
+    As in DuckDB the share is of all rows, rounded down, and OFFSET skips rows before it.
+    """
+    share, offset = query.limit, query.offset or Number("0")
+    if not isinstance(share, Number) or float(share.text) > 100:
+        place = share.span if share is not None else query.span
+        raise BindError(
+            "LIMIT … PERCENT takes a number from 0 to 100",
+            code="UQL208",
+            start=place.start,
+            end=place.end,
+            help="as in LIMIT 10%",
+        )
+    inner = replace(query, limit=None, offset=None, percent=False, ctes=(), to=None, options=())
+    place = Call("row_number", over=Window())
+    rows = Call("count", (Star(),), over=Window())
+    part = Call("floor", (Binary("/", Binary("*", rows, share), Number("100")),))
+    kept = Binary("AND", Binary(">", place, offset), Binary("<=", place, Binary("+", offset, part)), span=share.span)
+    return Select(
+        (SelectItem(Star()),),
+        Derived(inner, ALIAS),
+        qualify=kept,
+        ctes=query.ctes,
+        to=query.to,
+        options=query.options,
+        span=query.span,
+    )
+
+
+def counted(
+    expr: Expr | None, clause: str, statement: Statement, bind: Callable[[Query], tuple[BoundQuery, bool]]
+) -> Expr | None:
+    """LIMIT (SELECT …) as the number that DuckDB gives for it; ALL and NULL are no limit. Raises: BindError (UQL208).
+
+    Args:
+        bind: binds a query; says whether it reads columns of a query around it.
+    """
+    everything = isinstance(expr, Null) or (isinstance(expr, Name) and [part.lower() for part in expr.parts] == ["all"])
+    if clause == "LIMIT" and everything:
+        return None
+    if not isinstance(expr, ScalarQuery):
+        return expr
+    span = expr.span
+    query, correlated = bind(expr.query)
+    if correlated or len(query.items) != 1 or is_semantic_query(query):
+        raise BindError(
+            f"{clause} takes a sub-query that gives one number, reads no column around it and asks no text",
+            code="UQL208",
+            start=span.start,
+            end=span.end,
+            help=f"store what it counts first (… TO counted), then write {clause} (SELECT n FROM counted)",
+        )
+    try:
+        value = statement.catalog.value(render(query_sql(query)))
+    except statement.types.error as error:
+        raise BindError(
+            f"{clause}: {str(error).splitlines()[0]}", code="UQL208", start=span.start, end=span.end
+        ) from error
+    return None if value is None else Number(str(value), span=span)

@@ -1,0 +1,78 @@
+"""Values of Arrow as Python's, as DuckDB gives them: INTERVAL is a timedelta, MAP a dict, HUGEINT an int, UUID a UUID, ROW a tuple."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HUGE = ("HUGEINT", "UHUGEINT")
+DAYS_A_MONTH = 30  # of DuckDB's, where an INTERVAL becomes a timedelta
+Change = Callable[[Any], Any]
+
+
+def python_values(column: pa.ChunkedArray, kind: str) -> list[Any]:
+    """The values of a column.
+
+    Args:
+        column: of a result.
+        kind: its DuckDB type, which says what Arrow does not: HUGEINT, UUID, a ROW without names.
+    """
+    values: list[Any] = column.to_pylist()
+    change = _change(column.type, kind)
+    return values if change is None else [None if value is None else change(value) for value in values]
+
+
+def durations(table: pa.Table) -> pa.Table:
+    """The table with INTERVAL columns as durations in microseconds: pandas and polars have no other."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if field.type == pa.month_day_nano_interval():
+            values = [None if v is None else _timedelta(v) for v in table.column(i).to_pylist()]
+            table = table.set_column(i, field.name, pa.array(values, type=pa.duration("us")))
+    return table
+
+
+def _change(type: pa.DataType, kind: str) -> Change | None:
+    """What makes a value of Arrow one of Python; None where it is one."""
+    import pyarrow.types as of
+
+    low = kind.upper()
+    if of.is_interval(type):
+        return _timedelta
+    if of.is_decimal(type) and low in HUGE:
+        return int
+    if of.is_string(type) and low == "UUID":
+        return uuid.UUID
+    if of.is_map(type):
+        key, item = _change(type.key_type, ""), _change(type.item_type, "")
+        return lambda pairs: {_with(key, k): _with(item, v) for k, v in pairs}
+    if of.is_list(type) or of.is_fixed_size_list(type):
+        inner = _change(type.value_type, kind.rpartition("[")[0])
+        whole: Change = tuple if of.is_fixed_size_list(type) else list
+        if inner is None:
+            return tuple if of.is_fixed_size_list(type) else None
+        return lambda items: whole(_with(inner, item) for item in items)
+    if of.is_struct(type):
+        inside = {f.name: _change(f.type, "") for f in type}
+        nameless = low.startswith("STRUCT(") and "ELEMENT1" not in low and next(iter(inside), "") == "element1"
+        if nameless:
+            return lambda row: tuple(_with(inside[name], value) for name, value in row.items())
+        if any(inside.values()):
+            return lambda row: {name: _with(inside[name], value) for name, value in row.items()}
+    return None
+
+
+def _with(change: Change | None, value: Any) -> Any:
+    return value if change is None or value is None else change(value)
+
+
+def _timedelta(value: Any) -> timedelta:
+    """An interval of months, days and nanoseconds, a month of 30 days."""
+    months, days, nanoseconds = value
+    return timedelta(days=DAYS_A_MONTH * months + days, microseconds=nanoseconds // 1000)
