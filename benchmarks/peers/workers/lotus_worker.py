@@ -19,8 +19,8 @@ import pandas as pd
 from lotus.models import LM, LiteLLMRM
 from lotus.types import CascadeArgs
 from lotus.vector_store import FaissVS
+from sembench_names import FILM, GENRES, PLACES
 
-FILM = "ant_man_and_the_wasp_quantumania"
 POSITIVE = "{text}: the review is positive"
 RATING = (
     "{text}: how much the reviewer liked the movie, from 1 (not at all) to 5 (very much). Answer with the number only."
@@ -28,14 +28,6 @@ RATING = (
 PAIR = "the reviews {{text:left}} and {{text:right}} express {how}"
 DIRECTOR = "the director of the film described in {text}. Answer with the name only."
 CAST = "Lizzy Caplan plays in the film {title}, described in {text}"
-GENRES = {
-    "q3a": "a comedy",
-    "q3b": "science fiction",
-    "q3d": "a horror film",
-    "q3f": "a romantic comedy",
-    "q3g": "a biographical comedy",
-}
-PLACES = {"q6b": "Germany", "q6c": "Europe"}
 BATCHED = {"max_batch_size": 64, "temperature": 0.0}
 SETTINGS: dict[str, dict[str, Any]] = {"default": {}, "recommended": BATCHED, "cascade": BATCHED}
 TARGETS = {"recall_target": 0.9, "precision_target": 0.9}  # of cascades; all else as it comes

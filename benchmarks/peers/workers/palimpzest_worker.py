@@ -15,21 +15,13 @@ from typing import Any
 
 import palimpzest as pz
 import pandas as pd
+from sembench_names import FILM, GENRES, PLACES
 
-FILM = "ant_man_and_the_wasp_quantumania"
 POSITIVE = "the review is positive"
 RATING = "how much the reviewer liked the movie, from 1 (not at all) to 5 (very much)"
 PAIR = "the reviews {{left}} and {{right}} express {how}"
 DIRECTOR = "the director of the film described in text"
 CAST = "Lizzy Caplan plays in the film title, described in text"
-GENRES = {
-    "q3a": "a comedy",
-    "q3b": "science fiction",
-    "q3d": "a horror film",
-    "q3f": "a romantic comedy",
-    "q3g": "a biographical comedy",
-}
-PLACES = {"q6b": "Germany", "q6c": "Europe"}
 MODEL = pz.Model.GPT_4o_MINI
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {"policy": pz.MaxQuality()},

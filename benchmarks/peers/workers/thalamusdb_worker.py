@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import duckdb
+from sembench_names import FILM, GENRES, PLACES
 from tdb.data.relational import Database
 from tdb.execution.constraints import Constraints
 from tdb.execution.engine import ExecutionEngine
@@ -21,7 +22,6 @@ from tdb.queries.query import Query
 POSITIVE = "NLfilter(reviews.text, 'the review is positive')"
 SAME = "NLjoin(a.text, b.text, 'the reviews {} and {} express the same sentiment')"
 OPPOSITE = "NLjoin(a.text, b.text, 'the reviews {} and {} express opposite sentiments')"
-FILM = "ant_man_and_the_wasp_quantumania"
 PAIRS = (
     "SELECT a.movie, a.id, b.id FROM reviews AS a, reviews AS b "
     "WHERE a.movie = '{film}' AND b.movie = '{film}' AND a.id <> b.id AND {join}"
@@ -37,14 +37,6 @@ QUERIES = {
     "movie_q8": f"SELECT COUNT(*) FROM reviews WHERE reviews.movie = 'taken_3' AND {POSITIVE}",
 }
 CAST = "NLfilter(lizzy_caplan_texts.text, 'Lizzy Caplan plays in the film title, described in text')"
-GENRES = {
-    "q3a": "a comedy",
-    "q3b": "science fiction",
-    "q3d": "a horror film",
-    "q3f": "a romantic comedy",
-    "q3g": "a biographical comedy",
-}
-PLACES = {"q6b": "Germany", "q6c": "Europe"}
 QUERIES |= {
     f"mmqa_{name}": "SELECT lizzy_caplan_texts.title FROM lizzy_caplan_texts "
     f"WHERE {CAST} AND NLfilter(lizzy_caplan_texts.text, 'the film described in text is {genre}')"
