@@ -8,13 +8,17 @@ from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, R
 from uql.llm.questions import Choice, Compare, Extract, Predicate, Question, Row, Score, Write
 
 GROUPS = ("apples", "pears", "plums")
+MENTIONS = "it mentions "
 CHARS_PER_TOKEN = 4
 INSTRUCTION_TOKENS = 40  # of a request, beside the questions and the row
 ROWS = 8  # of a request
 
 
 class Hashed:
-    """A provider. `rates`: share of yes by a word of the condition, 0.5 where it holds none of them."""
+    """A provider. `rates`: share of yes by a word of the condition, 0.5 where it holds none of them.
+
+    "it mentions WORD" is read from the row: so embeddings can tell something of it.
+    """
 
     name, is_local = "hashed", True
     limits = Limits(concurrency=64)
@@ -55,6 +59,9 @@ class Hashed:
         told = repr((question.text, [(c.name, c.value) for c in row.cells], row.holes))
         n = int.from_bytes(blake2b(told.encode(), digest_size=8).digest(), "big")
         match question:
+            case Predicate(text=text) if text.startswith(MENTIONS):
+                yes = any(text.removeprefix(MENTIONS) in str(cell.value) for cell in row.cells)
+                return Answer(yes, float(yes))
             case Predicate(text=text):
                 rate = next((rate for word, rate in self.rates.items() if word in text), 0.5)
                 yes = n % 1_000_003 / 1_000_003 < rate

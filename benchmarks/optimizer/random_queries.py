@@ -2,9 +2,8 @@
 
     python -m uql.benchmarks.optimizer.random_queries [--queries 1000] [--out done.jsonl]
 
-A query is drawn from a seed: filters of AND, OR, NOT over concrete and semantic terms, values, groups, sub-queries, unions, joins, LIMIT.
-"Straight" has every rule, order and fusion switched off: each question is a request of its own, in the order it was written. Every
-fifth query may put several rows into one request. With --out each query is written down when it is done, and not run again.
+A query is drawn from a seed (`random_texts`). "Straight" has every rule, order and fusion switched off: each question is a request of
+its own, in the order it was written, to the large model. With --out each query is written down when it is done, and not run again.
 """
 
 from __future__ import annotations
@@ -12,95 +11,28 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 import uql
 from uql.benchmarks.optimizer.hashed import Hashed
+from uql.benchmarks.optimizer.random_texts import RATES, TABLES, Case, case
 from uql.compiler.binder import bind
-from uql.compiler.logical import build, tree
+from uql.compiler.bound import BoundQuery, BoundSelect, BoundUnion
+from uql.compiler.logical import build
 from uql.compiler.parser import parse
 from uql.compiler.rules import NAMES, RULES, _everywhere
-from uql.compiler.subqueries import is_semantic_query
+from uql.compiler.subqueries import derived, expressions, in_expressions, is_semantic_query
 from uql.compiler.syntax import Query
+from uql.llm.providers.base import Price
 
-ROWS = 160
-TABLES = (
-    f"""CREATE TABLE reviews AS SELECT i AS id, ['Alien', 'Brazil', 'Casablanca'][1 + i % 3] AS film, 1 + i % 5 AS stars,
-    CASE WHEN i % 17 <> 6 THEN 'Number ' || i || ': a film that I shall not forget so soon' END AS text,
-    'Seen in row ' || i || ', with some noise from behind us' AS remark FROM range({ROWS}) t(i)""",
-    """CREATE TABLE films AS SELECT * FROM (VALUES ('Alien', 1979, 'A crew meets a creature in deep space'),
-    ('Brazil', 1985, 'A clerk dreams of flying from a state of files')) t(title, year, plot)""",
-)
-CONCRETE = (
-    "stars > 2",
-    "stars = 1",
-    "film = 'Alien'",
-    "id < 100",
-    "text IS NOT NULL",
-    "NULL",
-    "1 = 1",
-    "film IN ('Alien', 'Brazil')",
-)
-SEMANTIC = (
-    '"it is rare" USING (text)', '"it is common" USING (text)', '"it is even" USING (text)', '"it is loud" USING (remark)',
-    '"it is rare and loud" USING (remark)', '"the number" USING (text) > 4', "\"the kind\" USING (text) IN ('a', 'b')",
-)  # fmt: skip
-VALUES = (
-    '"the name" USING (text) AS v',
-    '"the number" USING (text)::INTEGER AS w',
-    '("it is even" USING (text))::BOOLEAN AS e',
-)
-RATES = {"rare": 0.1, "common": 0.9}
-SHARING, ROWS_TOGETHER = 5, 4  # one query in so many may put rows together, and how many
 WHILE_RUNNING = (
     "order_while_running",
     "order_by_embeddings",
-    "cascade",
-)  # no plan shows the first two; the last needs two models
-
-
-def condition(rng: np.random.Generator, leaves: int) -> str:
-    """A WHERE of so many leaves."""
-    if leaves == 1:
-        found = str(rng.choice(CONCRETE if rng.random() < 0.3 else SEMANTIC))
-        return f"NOT ({found})" if rng.random() < 0.15 else found
-    cut = int(rng.integers(1, leaves))
-    return f"({condition(rng, cut)} {rng.choice(['AND', 'OR'])} {condition(rng, leaves - cut)})"
-
-
-def query(seed: int) -> str:
-    """The query of a seed; its answer has one order."""
-    rng = np.random.default_rng(seed)
-    where = f" WHERE {condition(rng, int(rng.integers(1, 6)))}"
-    values = ", ".join(
-        ["id", "film", "stars", *(str(v) for v in rng.choice(VALUES, int(rng.integers(0, 4)), replace=False))]
-    )
-    limit = str(rng.choice(["", "", " LIMIT 4", " LIMIT 3 OFFSET 2"]))
-    base = f"SELECT {values} FROM reviews{where}"
-    match int(rng.integers(0, 9)):
-        case 0 | 1 | 2:
-            return f"{base} ORDER BY id{limit}"
-        case 3:
-            outside = rng.choice(["d.stars > 2", "d.film = 'Alien' AND d.id < 90", "d.id % 2 = 0"])
-            return f"SELECT id FROM ({base}) d WHERE {outside} ORDER BY id{limit}"
-        case 4:
-            kind = rng.choice(["JOIN", "LEFT JOIN"])
-            return f"SELECT d.id, f.year FROM ({base}) d {kind} films f ON d.film = f.title WHERE f.year > 1980 ORDER BY d.id{limit}"
-        case 5:
-            return f"SELECT id FROM ({base} UNION ALL SELECT {values} FROM reviews WHERE {SEMANTIC[0]}) d WHERE stars > 3 ORDER BY id"
-        case 6:
-            return f"SELECT id FROM ({base} ORDER BY id) d LIMIT 5"
-        case 7:
-            having = rng.choice(["", " HAVING COUNT(*) > 3", " HAVING film > 'Alien' AND COUNT(*) > 1"])
-            said = rng.choice(["", ', "what is said" AS said'])
-            grouped = f"FROM reviews{where} GROUP BY film{having} ORDER BY n DESC, film{limit}"
-            return f"SELECT film, COUNT(*) AS n, AVG(stars) AS m{said} {grouped}"
-    total = rng.choice(["COUNT(*)", 'SUM("the number" USING (text))'])
-    return f'SELECT g, {total} AS n FROM reviews{where} GROUP BY "the topic" USING (text) AS g ORDER BY g'
+)  # no plan shows them: a run without them makes other calls
+CHEAP = Price(0.02, 0.08)  # of the small model of a cascade, per million tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +74,21 @@ class Found:
         return found
 
 
-def connected(disabled: tuple[str, ...] = (), rows: int = 1) -> uql.Connection:
-    con = uql.connect(
-        model=Hashed(RATES), ledger=":memory:", budget="all", disabled_rules=",".join(disabled), rows_per_request=rows
-    )
+class Small(Hashed):
+    """The small model of a cascade, of one mind with the large one."""
+
+    name = "small"
+
+
+def connected(found: Case, disabled: tuple[str, ...] = (), **settings: Any) -> uql.Connection:
+    off = ",".join(name for name in (*disabled, settings.pop("disabled_rules", "")) if name)
+    large = Hashed(RATES)
+    model: dict[str, Any] = {"models": [Small(RATES, CHEAP), large]} if found.cascade else {"model": large}
+    con = uql.connect(**model, ledger=":memory:", budget="all", disabled_rules=off, **settings)
     for statement in TABLES:
         con._duck.execute(statement)
+    if found.first:
+        con.uql(found.first).fetchall()
     return con
 
 
@@ -156,23 +97,29 @@ def compared(seed: int, *, count_fired: bool = True) -> One:
 
     `count_fired`: plan it once more without every order and fusion, to see which of them changed it.
     """
-    text = query(seed)
-    rows = ROWS_TOGETHER if seed % SHARING == 0 else 1
-    with connected(rows=rows) as con, connected(NAMES) as plain:
-        best, straight = con.uql(text), plain.uql(text)
+    found = case(seed)
+    with connected(found, **found.settings) as con, connected(found, NAMES) as plain:
+        best, straight = con.uql(found.text), plain.uql(found.text)
         other = _steps(best.explain()) != _steps(straight.explain())
-        fired = [*_rules(con, text), *_choices(con, text, best.explain())] if count_fired else []
-        same = best.fetchall() == straight.fetchall()
+        fired = [*_rules(con, found.text), *_choices(con, found, best.explain())] if count_fired else []
+        rows = best.fetchall()
+        same = rows == straight.fetchall()
+        if count_fired:
+            for name in _while_running(found, best.explain(), best.cost.calls):
+                fired.append(name)
         return One(seed, same, other, best.cost.calls, straight.cost.calls, fired)
 
 
-def compare(queries: int, first: int = 0, *, count_fired: bool = True, out: Path | None = None) -> Found:
-    """The queries of these seeds; those that `out` holds are not run again."""
+def compare(queries: int, first: int = 0, *, looked_at: int | None = None, out: Path | None = None) -> Found:
+    """The queries of these seeds; those that `out` holds are not run again.
+
+    `looked_at`: how many of them are planned, and some run, once more without every order and fusion; None: all.
+    """
     known = [One(**json.loads(line)) for line in out.read_text().splitlines()] if out and out.exists() else []
     done = {one.seed: one for one in known}
     for seed in range(first, first + queries):
         if seed not in done:
-            done[seed] = compared(seed, count_fired=count_fired)
+            done[seed] = compared(seed, count_fired=looked_at is None or seed < first + looked_at)
             if out is not None:
                 with out.open("a") as file:
                     file.write(json.dumps(asdict(done[seed])) + "\n")
@@ -185,31 +132,62 @@ def _steps(explained: str) -> str:
 
 
 def _rules(con: uql.Connection, text: str) -> list[str]:
-    """The rules that change the logical plan of the outermost block."""
+    """The rules that change the logical plan of a block, the outermost or one inside it."""
     parsed = parse(text)
     assert isinstance(parsed, Query)
-    bound = bind(parsed, con._catalog, text=text).query
-    if not is_semantic_query(bound):
-        return []
-    plan, fired = build(bound), []
-    for rule in RULES:
-        after = _everywhere(plan, rule)
-        if list(tree(after)) != list(tree(plan)):
-            fired.append(rule.__name__)
-        plan = after
-    return fired
-
-
-def _choices(con: uql.Connection, text: str, explained: str) -> list[str]:
-    """The orders and fusions without which the plan is another one."""
     fired = []
+    for block in _selects(bind(parsed, con._catalog, text=text).query):
+        plan = build(block)
+        for rule in RULES:
+            after = _everywhere(plan, rule)
+            if after != plan:
+                fired.append(rule.__name__)
+            plan = after
+    return list(dict.fromkeys(fired))
+
+
+def _selects(query: BoundQuery) -> Iterator[BoundSelect]:
+    """The SELECTs of a query with quoted texts in them."""
+    if not is_semantic_query(query):
+        return
+    if isinstance(query, BoundUnion):
+        yield from _selects(query.left)
+        yield from _selects(query.right)
+    elif isinstance(query, BoundSelect):
+        yield query
+        for part in (*derived(query.source), *in_expressions(*expressions(query))):
+            yield from _selects(part.query)
+
+
+def _choices(con: uql.Connection, found: Case, explained: str) -> list[str]:
+    """The orders and fusions without which the plan, or for a cascade its models, are others."""
+    fired = []
+    always = found.settings.get("disabled_rules", "")
     for name in NAMES:
-        if name in {rule.__name__ for rule in RULES} or name in WHILE_RUNNING:
+        if name in {rule.__name__ for rule in RULES} or name in (*WHILE_RUNNING, always):
             continue
-        with con.settings(disabled_rules=name):
-            if _steps(con.uql(text).explain()) != _steps(explained):
+        if name == "cascade":
+            if found.cascade and "where it is not sure" in explained:
+                fired.append(name)
+            continue
+        with con.settings(disabled_rules=",".join(n for n in (name, always) if n)):
+            if _steps(con.uql(found.text).explain()) != _steps(explained):
                 fired.append(name)
     return fired
+
+
+def _while_running(found: Case, explained: str, calls: int) -> Iterator[str]:
+    """What a run without it makes more or fewer calls of; the rows are looked at by `compared` alone."""
+    if "asked second" not in explained:
+        return
+    for name in WHILE_RUNNING:
+        if name == "order_by_embeddings" and not found.first:
+            continue
+        with connected(found, (name,), **found.settings) as con:
+            without = con.uql(found.text)
+            without.fetchall()
+            if without.cost.calls != calls:
+                yield name
 
 
 def main() -> None:
@@ -217,17 +195,21 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="seed of the first query")
     parser.add_argument("--out", type=Path, help="a file of lines of JSON, one a query; those in it are not run again")
+    parser.add_argument(
+        "--looked-at", type=int, default=250, help="the first so many are looked at for what changed them"
+    )
     given = parser.parse_args()
-    found = compare(given.queries, given.first, out=given.out)
+    found = compare(given.queries, given.first, looked_at=given.looked_at, out=given.out)
     print(f"queries                      {found.queries:8,}")
     print(f"the same answer              {found.same:8,}")
     print(f"another plan than straight   {found.other_plan:8,}")
     print(f"calls, optimized             {found.calls:8,}")
     print(f"calls, straight              {found.straight_calls:8,}")
-    print("changed the plan of so many queries:")
+    print(
+        f"changed the plan (or, while running, the calls) of so many of the first {min(given.looked_at, given.queries)}:"
+    )
     for name in NAMES:
-        if name not in WHILE_RUNNING:
-            print(f"  {name:26} {found.fired[name]:8,}")
+        print(f"  {name:26} {found.fired[name]:8,}")
     if found.wrong:
         print(f"seeds with another answer: {found.wrong}")
 

@@ -9,8 +9,8 @@ from hash_model import HashModel
 import uql
 from uql.benchmarks.optimizer import conjunctions
 from uql.benchmarks.optimizer.fused_tokens import measured
-from uql.benchmarks.optimizer.random_queries import WHILE_RUNNING, compare
-from uql.compiler.rules import NAMES, RULES
+from uql.benchmarks.optimizer.random_queries import compare
+from uql.compiler.rules import NAMES
 from uql.llm.ledger import Ledger
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import Extract
@@ -28,9 +28,9 @@ def filled(model, ledger=":memory:", rows=300, **settings) -> uql.Connection:
     return con
 
 
-@pytest.mark.parametrize("first", [0, 1000])
+@pytest.mark.parametrize("first", [8, 1008])
 def test_random_queries_have_the_same_answer_optimized_and_straight(first: int) -> None:
-    found = compare(8, first, count_fired=False)
+    found = compare(8, first, looked_at=0)
     assert found.wrong == []
     assert found.other_plan >= 3
     assert found.calls < found.straight_calls
@@ -38,11 +38,10 @@ def test_random_queries_have_the_same_answer_optimized_and_straight(first: int) 
 
 @pytest.mark.slow
 def test_a_thousand_random_queries_have_the_same_answer_and_every_rule_fires() -> None:
-    found = compare(1000)
+    found = compare(1000, looked_at=400)
     assert found.wrong == []
     assert found.other_plan >= 300
-    assert {r.__name__ for r in RULES} <= set(found.fired)
-    assert {name for name in NAMES if name not in WHILE_RUNNING} <= set(found.fired)
+    assert set(NAMES) <= set(found.fired)
 
 
 @pytest.mark.parametrize("kind", ["and", "dnf"])
