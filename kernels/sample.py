@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.cost import ANSWER_TOKENS, request_tokens
+from uql.compiler.cost import ANSWER_TOKENS, CHARS_PER_TOKEN, request_tokens
 from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import sem_filter, sem_group
@@ -28,7 +29,9 @@ FIRST_ROWS = (
 )  # rows asked at once before their groups are named and ride along with the WHERE of the others
 FIRST_LOOK = 64  # rows before the first look of `error = x`
 LEAST_PAID = 8  # rows from which on what they cost says what others will
-TOKEN_SLACK = 1.1  # of the mean cost of a row, so that the rows of a step are paid for
+TOKEN_SLACK = 1.1  # of the cost of a row that is asked one thing after another: not all are asked all
+LONG = 0.99  # quantile of the rows' lengths that is looked out for
+SURE = 2.0  # standard deviations that the rows of a step may cost more than their lengths say on average
 
 
 @dataclass(slots=True)
@@ -83,7 +86,8 @@ async def draw(
     n = relation.n
     room = n if left is None else (left - taxonomies) // max(1, per_row + per_passing)
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
-    paid = _rows_by_tokens(block, after, relation, ctx)
+    each = _tokens_of_rows(block, after, relation, ctx)
+    paid = None if each is None or ctx.settings.max_tokens is None else int(ctx.settings.max_tokens / each.mean())
     fits = (left is None or everything <= left) and (paid is None or n <= paid)
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
@@ -92,7 +96,7 @@ async def draw(
         left = ctx.calls_left  # the example rows cost a call
         by_calls = 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing)
         room = min(room, by_calls)
-    tokens = None if paid is None or fits else _Tokens(ctx)
+    tokens = None if each is None or fits else _Tokens(ctx, each, per_row + per_passing > 1)
     alone = left == 0  # budget 0: the ledger alone
     known = None if fits or (after and not alone) else await known_rows(block, relation, ctx, every=alone)
     classes: _Classes | _Shares | None = None if fits or alone else _classes(block, relation, max(0, room), ctx, groups)
@@ -121,9 +125,9 @@ async def draw(
         waiting = sum(map(len, pending))
         step = CHUNK
         if left is not None and not fits:
-            each = per_passing if named else len(after)
-            kept = (0 if named else taxonomies) + each * waiting
-            step = min(step, (left - kept) // max(1, per_row + each))
+            later = per_passing if named else len(after)
+            kept = (0 if named else taxonomies) + later * waiting
+            step = min(step, (left - kept) // max(1, per_row + later))
             if not named:  # the taxonomy is completed on the first rows, so that the others are asked once
                 step = min(step, max(sem_group.SHOWN, room // 4))
         if tokens is not None:
@@ -133,7 +137,7 @@ async def draw(
         rids = sampler.propose(step) if step > 0 else np.zeros(0, dtype=np.int64)
         if not len(rids):
             if tokens is not None and not (looks and size_of_look < room):
-                grown = min(by_calls, drawn.asked + tokens.rows(drawn.asked))
+                grown = min(by_calls, drawn.asked + tokens.rows(drawn.told))
                 if grown >= room + 2:
                     room = grown
                     if not looks:
@@ -187,6 +191,12 @@ class _Drawn:
         self.rows.append(rids)
         self.truths.append(truth)
 
+    @property
+    def told(self) -> Rids:
+        """The rows asked, those known before left out."""
+        rows = np.concatenate(self.rows) if self.rows else np.zeros(0, dtype=np.int64)
+        return rows[len(rows) - self.asked :]
+
     def sampled(self) -> Sampled:
         rows = np.concatenate(self.rows) if self.rows else np.zeros(0, dtype=np.int64)
         flags = [
@@ -197,10 +207,15 @@ class _Drawn:
 
 
 class _Tokens:
-    """How many rows `max_tokens` pays for: at first half of what is estimated, then what the rows asked so far teach."""
+    """How many rows `max_tokens` pays for: at first half of what their lengths say, then what the rows asked so far teach.
 
-    def __init__(self, ctx: Context) -> None:
-        self.ctx = ctx
+    Args:
+        each: (N,) tokens of every row, about.
+        staged: whether rows are asked one thing after another.
+    """
+
+    def __init__(self, ctx: Context, each: NDArray[np.float64], staged: bool) -> None:
+        self.ctx, self.each, self.slack = ctx, each, TOKEN_SLACK if staged else 1.0
         self.at_first = ctx.tokens_left or 0
 
     @staticmethod
@@ -208,13 +223,22 @@ class _Tokens:
         """Rows to begin with, where so many are thought to be paid for."""
         return max(min(estimated, LEAST_PAID), estimated // 2)
 
-    def rows(self, drawn: int) -> int:
-        """More rows that the tokens left pay for, after `drawn` rows."""
+    def rows(self, asked: Rids) -> int:
+        """More rows that the tokens left pay for almost surely, after those `asked`: m rows take m·mean + 2·sd·√m tokens.
+
+        What is left leaves room for one more request at its upper bound, so the last row has that; a row longer than those
+        so far takes more.
+        """
         left = self.ctx.tokens_left
-        if left is None or drawn < LEAST_PAID:
+        if left is None or len(asked) < LEAST_PAID:
             return 0
-        each = (self.at_first - left) / drawn
-        return int(left / max(TOKEN_SLACK * each, 1.0))
+        scale = self.slack * (self.at_first - left) / float(self.each[asked].sum())
+        longer = float(np.quantile(self.each, LONG)) - float(self.each[asked].max())
+        room = left - max(0.0, scale * longer)
+        if room < 0 or scale <= 0:
+            return 0
+        mean, more = scale * float(self.each.mean()), SURE * scale * float(self.each.std())
+        return 1 + int(((math.hypot(more, 2 * math.sqrt(mean * room)) - more) / (2 * mean)) ** 2)
 
 
 @dataclass(slots=True)
@@ -270,16 +294,20 @@ def _classes(
     return _Classes(sampler, block.groups[0])
 
 
-def _rows_by_tokens(block: Block, after: tuple[Stage, ...], relation: Relation, ctx: Context) -> int | None:
-    """Rows that `max_tokens` pays for, each with all that may be asked of it; None without that setting."""
-    if ctx.settings.max_tokens is None:
+def _tokens_of_rows(
+    block: Block, after: tuple[Stage, ...], relation: Relation, ctx: Context
+) -> NDArray[np.float64] | None:
+    """(N,) the tokens of every row by its length, each with all that may be asked of it; None without `max_tokens`."""
+    if ctx.settings.max_tokens is None or relation.n == 0:
         return None
-    each = 0.0
+    each = np.zeros(relation.n)
     for stage in (*block.filter_stages, *after):
         shown = " + ".join(f"coalesce(length(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
-        chars = ctx.duck.scalar(f"SELECT avg({shown}) FROM {quote(relation.name)}")
-        each += request_tokens(stage, float(chars or 0.0)) + sum(ANSWER_TOKENS[c.kind] for c in stage.columns)
-    return int(ctx.settings.max_tokens / max(each, 1.0))
+        table = ctx.duck.arrow(f"SELECT CAST({shown} AS DOUBLE) AS n FROM {quote(relation.name)} ORDER BY rowid")
+        chars = np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
+        fixed = request_tokens(stage, 0.0) + sum(ANSWER_TOKENS[c.kind] for c in stage.columns)
+        each += fixed + chars / CHARS_PER_TOKEN
+    return np.maximum(each, 1.0)
 
 
 def after_stages(block: Block) -> tuple[Stage, ...]:

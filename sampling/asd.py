@@ -160,9 +160,10 @@ class AsdSampler(Draws):
 
     def more(self, budget: int, look: int = 0) -> None:
         """As in `Draws.more`; further rows come in two more waves."""
-        added = budget - max(self.budget, self.n_proposed)
+        planned = len(self._first) + len(self._waiting) + sum(self._sizes[len(self._waves) :])
+        added = budget - self.n_proposed - planned
         super().more(budget, look)
-        free = int((self._state == 0).sum()) - sum(self._sizes[len(self._waves) :])
+        free = int((self._state == 0).sum()) - planned
         pairs = max(0, min(added, free)) // 2
         self._sizes += [2 * n for n in (pairs - pairs // 2, pairs // 2) if n]
 

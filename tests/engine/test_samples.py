@@ -63,7 +63,7 @@ def test_tokens_are_a_budget_and_no_sample_is_torn_by_them(large, tokens):
     found = result.estimates["n"]
     assert 0 < result.cost.input_tokens + result.cost.output_tokens <= tokens
     assert found.unknown == 0 and found.calls < 128
-    assert tokens < 1000 or result.cost.input_tokens + result.cost.output_tokens >= 0.8 * tokens
+    assert result.cost.input_tokens + result.cost.output_tokens >= (0.93 if tokens > 1000 else 0.85) * tokens
     (truth,) = large.truth("SELECT COUNT(*) FROM r WHERE sentiment = 'pos' AND text IS NOT NULL")[0]
     assert found.low <= truth <= found.high
 
