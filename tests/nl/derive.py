@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\[[^]]*\]|\{\d+,\d+\}|[a-z]+\d*|[()|?]')
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\[[^]]*\]|\{\d+(?:,\d+)?\}|[a-z]+\d*|[()|?]')
 
 
 def drawn(grammar: str, random: Random) -> str:
@@ -15,6 +15,33 @@ def drawn(grammar: str, random: Random) -> str:
         name, _, body = line.partition(" ::= ")
         rules[name] = _TOKEN.findall(body)
     return _rule("root", rules, random)
+
+
+def pattern(grammar: str) -> re.Pattern[str]:
+    """What a grammar admits, as an expression: its rules hold no loops."""
+    rules = {}
+    for line in grammar.splitlines():
+        name, _, body = line.partition(" ::= ")
+        rules[name] = _TOKEN.findall(body)
+    made: dict[str, str] = {}
+
+    def of(name: str) -> str:
+        if name not in made:
+            made[name] = "(?:" + "".join(map(piece, rules[name])) + ")"
+        return made[name]
+
+    def piece(token: str) -> str:
+        if token.startswith('"'):
+            return f"(?:{re.escape(_literal(token))})"
+        if token == "(":
+            return "(?:"
+        return of(token) if token[0].isalpha() else token
+
+    return re.compile(of("root"))
+
+
+def _literal(token: str) -> str:
+    return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], token[1:-1])
 
 
 def _rule(name: str, rules: dict[str, list[str]], random: Random) -> str:
@@ -40,7 +67,8 @@ def _sequence(tokens: list[str], at: int, rules: dict[str, list[str]], random: R
         if at < len(tokens) and tokens[at] == "?":
             least, at = 0, at + 1
         elif at < len(tokens) and tokens[at].startswith("{"):
-            least, most = map(int, tokens[at][1:-1].split(","))
+            bounds = [int(bound) for bound in tokens[at][1:-1].split(",")]
+            least, most = bounds[0], bounds[-1]
             at += 1
         said += "".join(_one(tokens, start, rules, random) for _ in range(random.randint(least, min(most, least + 3))))
     return said
@@ -60,7 +88,7 @@ def _one(tokens: list[str], at: int, rules: dict[str, list[str]], random: Random
     if token == "(":
         return _options(tokens, at + 1, rules, random)[0]
     if token.startswith('"'):
-        return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], token[1:-1])
+        return _literal(token)
     if token.startswith("["):
         low, high = token[1], token[3]
         return chr(random.randint(ord(low), ord(high)))

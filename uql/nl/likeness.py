@@ -15,6 +15,13 @@ _SHAPES = (
     re.compile(r"\b(most|least|highest|lowest|first|last|(?!for|inter|near|qu|w|b|r|n|t|g|ch)\w{3,}est)\b"),
     re.compile(r"\b(how many|number of|count)\b"),
     re.compile(r"\b(total|sum|average|mean)\b"),
+    re.compile(r"\b(above|below|than|exceed\w*) (the )?(average|mean|median)\b"),
+    re.compile(r"\b(more|less|fewer|\w{3,}er) \w* ?than (?!the average|average|\d|two|three)"),
+    re.compile(r"\b(never|without|no|not|none)\b"),
+    re.compile(r"\b(percentage|percent|share|proportion|fraction)\b"),
+    re.compile(r"\bhow many\b.*\bhow many\b"),
+    re.compile(r"\b(two|three|four|five|\d+)\b.*\b(each|per|every)\b"),
+    re.compile(r"\bor\b"),
     re.compile(r"\b(century|year|decade|month)\b"),
     re.compile(r"\bof the\b.*\b(oldest|newest|youngest|most|highest|lowest|largest|smallest)\b"),
 )
@@ -27,9 +34,29 @@ _GENERAL = (
     "locate base belong work use using own exist available please give given tell present compare comparison relationship correlation "
     "visual whose there same also against over between about one two three term terms want could you would like result value values "
     "using after before during having indicating times group groups compute offer any some become became who whom together item items "
-    "entry entries record records row rows table tables tell say list me us"
+    "entry entries record records row rows table tables tell say list me us never without not no none neither percentage percent share "
+    "proportion fraction median above below than exceed weekday quarter day week two three four five six seven eight nine ten or"
 )
 COMMON = frozenset(stem(word) for word in _GENERAL.split()) | frozenset(_GENERAL.split())
+
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_DATED = re.compile(r"'?-?\d{4}-\d\d")
+
+
+def date_words(scope: Scope) -> frozenset[str]:
+    """The names of months and days, and their stems, where the scope has dates: they are said in numbers there."""
+    dated = any(
+        f.type.startswith(("DATE", "TIMESTAMP")) or any(map(_DATED.match, source.samples.get(f.name, ())))
+        for source in scope.sources.values()
+        for f in source.shown
+    )
+    names = [form for name in (*MONTHS, *DAYS) for form in (name.lower(), f"{name.lower()}s")] if dated else []
+    return frozenset([*names, *map(stem, names)])
 
 
 def features(question: str, names: str) -> tuple[bool, ...]:
@@ -79,7 +106,7 @@ def left_out(question: str, bodies: Sequence[str], scope: Scope) -> list[str]:
         for column, value in source.matches:
             if value.lower() in text.lower():
                 held |= words_of(f"{value} {column}")
-    wanted = words_of(question) - COMMON
+    wanted = words_of(question) - COMMON - date_words(scope)
     return sorted(word for word in wanted if not any(_near(word, other) for other in held))
 
 

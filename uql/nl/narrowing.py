@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from uql.nl.discover import Scope, words_of
-from uql.nl.likeness import COMMON, names_of
+from uql.nl.discover import Scope, stem, words_of
+from uql.nl.likeness import COMMON, MONTHS, date_words, names_of
 
 Near = Callable[[str, Sequence[str]], Sequence[float]]
 NEAR = 0.3  # similarity from which a word is one for a name
@@ -23,6 +23,9 @@ _UP = re.compile(
 _DOWN = re.compile(r"\b(lowest|smallest|shortest|least|fewest|minimum|min|lightest|weakest|poorest|cheapest)\b")
 _EARLY = re.compile(r"\b(oldest|earliest|eldest)\b")
 _LATE = re.compile(r"\b(youngest|newest|latest|recent)\b")
+_MOST_OF = re.compile(
+    r"\b(?:highest|largest|biggest|greatest|most|maximum|max|lowest|smallest|least|fewest|minimum|min) ((?:\w+ ?){1,3})"
+)
 _DESC = re.compile(r"\b(desc|descending|(high|large|big)(est)? to (low|small)(est)?|z to a)\b")
 _ASC = re.compile(r"\b(asc|ascending|(low|small)(est)? to (high|large|big)(est)?|a to z|alphabetical(ly)?)\b")
 _GROUP = re.compile(r"\b(per|each|every)\b")
@@ -34,12 +37,28 @@ _MEASURED = re.compile(
 _COUNTED = re.compile(r"\b(most|fewest|least|number|many|more|less|fewer)\b")
 _ADDED = re.compile(r"\b(total|sum|average|mean|altogether)\b")
 _ROW = re.compile(r"\b(who|which|whose)\b|\bof the \w+ (that|with|who|which|whose)\b")
-_PARTS = ("year", "month", "century", "decade")
+_PARTS = ("year", "month", "century", "decade", "quarter", "weekday")
+_PART_OF = {
+    "quarter": re.compile(r"\b((per|each|every|by|which|what) quarters?|quarterly|quarters? of (the year|\d{4}))\b"),
+    "weekday": re.compile(r"\b(weekdays?|days? of the week|(mon|tues|wednes|thurs|fri|satur|sun)days?)\b"),
+    "century": re.compile(r"\bcentur"),
+}
+_COUNTED_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_COUNTING = {word: n for n, word in enumerate(_COUNTED_WORDS, 2)}
+_DIGITS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_AVERAGE = re.compile(r"\b(above|below|over|under|than|exceed\w*) (the )?(overall )?(average|mean|median)\b")
+_THAN = re.compile(r"\b(than|before|after|since|until)\b")
+_NEVER = re.compile(r"\b(never|without|no|not|none|neither|nor|lack(s|ing)?)\b|n't\b")
+_SHARE = re.compile(r"\b(percentage|percent|share|proportion|fraction)\b|%")
+_SHARE_ASKED = re.compile(
+    r"\b(what|which|how (large|big|high)( is)?( a| the)?)( is)?( the)? (percentage|percent|share|proportion|fraction)\b"
+)
+_HOW_MANY = re.compile(r"\b(how many|number of|how often|versus|vs|compared (to|with))\b")
 SUPERLATIVES = frozenset(
     word
     for line in (
         "highest largest biggest tallest longest greatest most maximum top lowest smallest shortest least fewest minimum",
-        "oldest earliest youngest newest latest average total plot chart per each every",
+        "oldest earliest youngest newest latest average total plot chart per each every median percentage percent",
     )
     for word in line.split()
 )
@@ -63,7 +82,11 @@ class Narrow:
         values: "named": only values that the question names; "all".
         which: it asks for rows: who, which.
         row: it asks which row has the greatest or least of what is read.
-        numbers: it has one, that a condition may compare with.
+        numbers: it has some, that a condition may compare with; first: those of them that may say how many rows are wanted.
+        average: it compares with the average; than: with another row; never: it asks for rows to which others have nothing.
+        share: "must": it asks for a percentage; "may"; "no". several: it counts more than one thing.
+        median: it asks for one.
+        measured: the columns, as (table, column), of which it names the greatest or the least.
     """
 
     group: str = "may"
@@ -85,6 +108,14 @@ class Narrow:
     which: bool = False
     row: bool = False
     numbers: bool = True
+    first: tuple[int, ...] = ()
+    average: bool = False
+    than: bool = False
+    never: bool = False
+    share: str = "no"
+    several: bool = False
+    median: bool = False
+    measured: frozenset[tuple[str, str]] = frozenset()
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
@@ -96,6 +127,33 @@ class Narrow:
             else (self.high, self.low)
         )
         return tuple(name for name, may in (("min", low), ("max", high)) if may) or ("min", "max")
+
+
+def numbers_of(question: str) -> list[str]:
+    """The numbers that stand in a question in digits or in words, and those of the months that it names.
+
+    >>> numbers_of("more than three orders over 1,250.5 in March 2024")
+    ['1250.5', '2024', '3']
+    """
+    named = [str(MONTHS.index(word) + 1) for word in re.findall(r"[A-Za-z]+", question) if word in MONTHS]
+    return list(dict.fromkeys([*_counts(question), *named]))
+
+
+def _counts(question: str) -> list[str]:
+    found = [match.replace(",", "") for match in _DIGITS.findall(question)]
+    return found + [str(_COUNTING[w]) for w in re.findall(r"[a-z]+", question.lower()) if w in _COUNTING]
+
+
+def _parts(question: str, low: str) -> tuple[str, ...]:
+    """The parts of dates that a question names; a year in digits is one."""
+    named = any(word in MONTHS for word in re.findall(r"[A-Za-z]+", question))
+    found = []
+    for part in _PARTS:
+        pattern = _PART_OF.get(part)
+        is_said = pattern.search(low) is not None if pattern is not None else part in low
+        if is_said or (part == "year" and re.search(r"\b\d{4}\b", low)) or (part == "month" and named):
+            found.append(part)
+    return tuple(found)
 
 
 def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> Narrow:
@@ -116,12 +174,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         ask = "number" if _MEASURED.search(low) else "must"
     group = "must" if _GROUP.search(low) else "may" if plot or _GROUPS.search(low) or _HAVING.search(low) else "no"
     group = "count" if group == "no" and ask == "may" and _COUNTED.search(low) else group
-    dated = re.search(r"\b\d{4}\b", low) is not None
-    parts = tuple(
-        part
-        for part in _PARTS
-        if part[:6] in low or (part == "year" and dated) or (part == "century" and "centur" in low)
-    )
+    counts = [int(text) for text in _counts(question) if text.isdigit() and len(text) < 3]
     superlative = high or least or early or late
     return Narrow(
         group,
@@ -132,17 +185,38 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         early or not late,
         down or not up or superlative,
         up or not down or superlative,
-        parts,
+        _parts(question, low),
         ask,
         plot,
-        _ADDED.search(low) is not None,
+        _ADDED.search(_AVERAGE.sub(" ", low)) is not None,
         superlative,
         (early or late) and not (high or least),
         tuple(w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in unknown) if reads else (),
         "all" if unknown and not reads else "named",
         _ROW.search(low) is not None,
         ask == "number" and group not in ("must", "may") and high != least and _ROW.search(low) is not None,
-        re.search(r"\d", question) is not None,
+        bool(numbers_of(question)),
+        tuple(n for n in counts if n),
+        _AVERAGE.search(low) is not None,
+        _THAN.search(low) is not None,
+        _NEVER.search(low) is not None,
+        "no" if ask == "number" or not _SHARE.search(low) else "must" if _SHARE_ASKED.search(low) else "may",
+        len(_HOW_MANY.findall(low)) > 1,
+        "median" in low,
+        _measured_columns(low, scope),
+    )
+
+
+def _measured_columns(low: str, scope: Scope) -> frozenset[tuple[str, str]]:
+    """The columns of numbers whose names end as what stands behind a superlative: of `the largest area` those called area."""
+    said: set[str] = set()
+    for found in _MOST_OF.finditer(low):
+        said |= words_of(found[1].split(" of ")[0]) - COMMON
+    return frozenset(
+        (name, f.name)
+        for name, source in scope.sources.items()
+        for f in source.shown
+        if f.type not in ("VARCHAR", "BOOLEAN") and stem(f.name.lower().split("_")[-1]) in said
     )
 
 
@@ -151,12 +225,12 @@ def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
     if near is None:
         return []
     names = names_of(scope, read=False)
-    known = words_of(names)
+    known, dates = words_of(names), date_words(scope)
     written = {w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}
     found = []
     for word in sorted(written):
         stems = words_of(word)
-        if not stems or stems & known or stems <= COMMON or word in COMMON:
+        if not stems or stems & known or stems <= COMMON or word in COMMON or word in dates:
             continue
         others = sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", names.replace("_", " "))})
         if not others or max(near(word, others)) < NEAR:

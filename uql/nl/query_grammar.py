@@ -23,16 +23,17 @@ from itertools import combinations
 
 from uql.nl.context import Source
 from uql.nl.discover import Scope
+from uql.nl.likeness import DAYS
 from uql.nl.links import Link
-from uql.nl.narrowing import SUPERLATIVES, Narrow
+from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
 from uql.schema import Field, Modality
 
 MARKS = ("bar", "line", "point", "arc", "area")
 MOST_TABLES = 4  # of one query
 MOST_PATHS = 24
 MOST_VALUES = 60  # of a column that a condition may name
-AGGREGATES = ("count", "sum", "avg", "min", "max")
-PARTS = ("year", "month", "century", "decade")
+AGGREGATES = ("count", "sum", "avg", "min", "max", "median", "percent")
+PARTS = ("year", "month", "century", "decade", "quarter", "weekday")
 _NUMBER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
 _TIME = ("DATE", "TIMESTAMP")
 _DATED = re.compile(r"'?-?\d{4}-\d\d")
@@ -92,6 +93,9 @@ class Path:
     source: str
     columns: tuple[Column, ...]
     reads: bool  # a text, an image or the like is among its columns
+    others: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # a table that is not read, its column, and the column of the path that it meets
 
 
 @dataclass(slots=True)
@@ -134,9 +138,9 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
     rules.add("root", "(" + " | ".join(ways) + ")" + (' "\\nPLOT " mark' if narrow.plot else ""))
     named = _marks(question) or list(MARKS)
     rules.add("mark", " | ".join(map(_literal, named)))
-    numbers = list(dict.fromkeys(re.findall(r"\d+(?:\.\d+)?", question)))
+    numbers = numbers_of(question)
     rules.add("number", " | ".join(map(_literal, numbers)) if numbers else '"-"? [0-9]{1,9}')
-    rules.add("limit", '"\\nLIMIT " [1-9] [0-9]?')
+    rules.add("limit", '"\\nLIMIT " (' + _any(f'"{n}"' for n in dict.fromkeys([*narrow.first, 1])) + ")")
     rules.add("cmp", '" = " | " <> " | " < " | " <= " | " > " | " >= "')
     day = '[0-9]{4} ("-" [0-1] [0-9] "-" [0-3] [0-9])?'
     rules.add("day", '"\'" ' + day + ' "\'"')
@@ -170,13 +174,13 @@ def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
         text = rules.add(f"text{n}", f'"\'" {some} "\'"')
         asked = f'"ask(" {text} ")"'
         value = f'"ask_number(" {text} ")"'
-    agg = rules.add(f"agg{n}", _any(_figures(plain, value, narrow, col)))
+    agg = rules.add(f"agg{n}", _any(_figures(plain, value, narrow, col, f"cond{n}")))
     conditions = (
         _any(_conditions(rules, path, asked, value, dated, narrow)) or f'{_literal(plain[0].name)} " IS NOT NULL"'
     )
     cond = rules.add(f"cond{n}", conditions)
     where = rules.add(f"where{n}", f'"\\nWHERE " {cond} (" AND " {cond}){{0,3}}')
-    bodies = _groups(agg, key, narrow)
+    bodies = _groups(agg, key, narrow, _sorts(plain, narrow), _compared_figures(plain, narrow))
     if narrow.group != "must":
         whole = (
             [] if narrow.which and narrow.best and narrow.group == "no" else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
@@ -186,13 +190,13 @@ def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
     if narrow.ask == "may":
         return rules.add(f"way{n}", _with_asks(free, path, asked, value, key, narrow, where) if path.reads else free)
     names = [*(narrow.aggregates() if narrow.best else ()), *(("avg", "sum") if narrow.added else ())]
-    read = rules.add(f"read{n}", _any(f'"{name}(" {value} ")"' for name in names or AGGREGATES[1:]))
+    read = rules.add(f"read{n}", _any(f'"{name}(" {value} ")"' for name in names or AGGREGATES[1:5]))
     sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
     item = f'{value} " AS answer"' if narrow.ask == "number" else f'({asked} | {value}) " AS answer"'
     first = f'"\\nORDER BY answer" ({sort}) limit'
     rows = f'"\\nSELECT " ({key} ", "){{{int(narrow.row)},3}} {item} ' + (first if narrow.row else f"({first}?)?")
-    grouped = _groups(read, key, narrow) if narrow.group in ("must", "may") and names else []
-    whole = [] if narrow.row or not names else [f'"\\nSELECT " {read}']
+    grouped = _groups(read, key, narrow, "", '"count(*)"') if narrow.group in ("must", "may") and names else []
+    whole = [] if narrow.row or not names or (narrow.which and narrow.group == "no") else [f'"\\nSELECT " {read}']
     reading = grouped if narrow.group == "must" else [rows, *whole, *grouped]
     source = _literal("FROM " + path.source)
     if narrow.ask == "number":
@@ -200,7 +204,9 @@ def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
         plainly = f'("\\nWHERE " ({held}) (" AND " ({held})){{0,2}})? ' if held else ""
         return rules.add(f"way{n}", f"{source} {plainly}({_any(reading)})") if reading else ""
     told = f'"\\nWHERE " ({cond} " AND "){{0,2}} {asked} (" AND " {cond}){{0,2}}'
-    read_too = f" | {where}? ({_any(reading)})" if reading else ""
+    dates = narrow.timed and any(_is_dated(c) or _is_age(c) for c in plain)
+    plainly_best = narrow.best and (dates or narrow.measured)  # what is the greatest stands in a column
+    read_too = f" | {where}? ({_any(reading)})" if reading and not plainly_best else ""
     return rules.add(f"way{n}", f"{source} ({told} ({_any(bodies)}){read_too})")
 
 
@@ -216,23 +222,37 @@ def _with_asks(free: str, path: Path, asked: str, value: str, key: str, narrow: 
 
 def _rows(plain: Sequence[Column], key: str, narrow: Narrow) -> str:
     """SELECT of columns, sorted in the directions that the question leaves open; where it asks for the first, no row without a sort."""
-    sorts = [
-        f"{_literal(c.name)} ({_any(_literal(way) for way in _ways(narrow, c.name, number=c.is_number, dated=_is_dated(c)))})"
-        for c in _compared(plain, narrow)
-        if not c.is_boolean and not c.is_list
-    ]
-    first = f'"\\nORDER BY " ({_any(sorts)}) limit'
+    sorts = _sorts(plain, narrow)
+    first = f'"\\nORDER BY " ({sorts}) limit'
     sorted_ = first if narrow.best and narrow.group == "no" else f"({first}?)?"
     order = sorted_ if sorts else ""
     return f'"\\nSELECT " "DISTINCT "? {key} (", " {key}){{0,3}} {order}'
 
 
-def _groups(agg: str, key: str, narrow: Narrow) -> list[str]:
-    """GROUP BY with figures; where the question names no groups, only to find the first of them, or those above a number."""
+def _sorts(plain: Sequence[Column], narrow: Narrow) -> str:
+    """What rows may be sorted by, with the directions; "" where nothing is."""
+    return _any(
+        f"{_literal(c.name)} ({_any(_literal(way) for way in _ways(narrow, c.name, number=c.is_number, dated=_is_dated(c)))})"
+        for c in _compared(plain, narrow)
+        if not c.is_boolean and not c.is_list
+    )
+
+
+def _compared_figures(plain: Sequence[Column], narrow: Narrow) -> str:
+    """The figures of a group that are compared with a number."""
+    names = [*(("sum", "avg") if narrow.added else ()), *(narrow.aggregates() if narrow.best else ())]
+    numbers = [_literal(c.name + ")") for c in plain if c.is_number and not _is_key(c)]
+    return _any(['"count(*)"', *(f'"{name}(" ({_any(numbers)})' for name in names if numbers)])
+
+
+def _groups(agg: str, key: str, narrow: Narrow, sorts: str, counted: str) -> list[str]:
+    """GROUP BY with figures; where the question names no groups, only to find the first of them, or those above a number.
+
+    Without a figure: the first so many rows of each group.
+    """
     keys = f'"\\nGROUP BY " {key}' + (f' (", " {key})?' if narrow.keys > 1 else "")
     select = f'"\\nSELECT " ({key} ", "){{0,3}} {agg}' + (f' (", " {agg})?' if narrow.keys > 1 else "")
     sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
-    counted = f'{agg} | "count(*)"' if narrow.added else '"count(*)"'
     having = f'"\\nHAVING " ({counted}) cmp number'
     order = f'"\\nORDER BY " ({agg} ({sort}) | {key} (" DESC" | " ASC")) limit?'
     if narrow.group == "no":
@@ -243,12 +263,23 @@ def _groups(agg: str, key: str, narrow: Narrow) -> list[str]:
             f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nORDER BY " {count} ({sort}) limit',
             f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nHAVING " {count} cmp number',
         ]
-    return [f"{keys} {select} ({having})? ({order})?"]
+    grouped = [f"{keys} {select} ({having})? ({order})?"]
+    if narrow.group == "must" and narrow.best and narrow.first and sorts:  # the two dearest of each kind
+        grouped.append(f'{keys} "\\nSELECT " {key} (", " {key}){{0,3}} "\\nORDER BY " ({sorts}) limit')
+    return grouped
 
 
-def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str) -> Iterator[str]:
-    """count, sum, avg, min and max of what they make sense of."""
+def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond: str) -> Iterator[str]:
+    """count, sum, avg, min and max of what they make sense of; the rows of which a condition holds, counted or in percent."""
+    if narrow.share != "no":
+        yield f'"percent(" {cond} ")"'
+    if narrow.share == "must":
+        return
+    if narrow.several:
+        yield f'"count(" {cond} ")"'
     yield f'"count(*)" | "count(DISTINCT " {col} ")"'
+    if narrow.median and (numbers := [_literal(c.name) for c in plain if c.is_number and not _is_key(c)]):
+        yield f'"median(" ({_any(numbers)}) ")"'
     added = [_literal(c.name) for c in plain if c.is_number and not _is_key(c)]
     if narrow.added and (added or value):
         yield f'("sum(" | "avg(") ({_any([*added, *([value] if value else [])])}) ")"'
@@ -265,6 +296,9 @@ def _compared(plain: Sequence[Column], narrow: Narrow) -> list[Column]:
     times = [c for c in plain if _is_dated(c) or _is_age(c)]
     if narrow.timed and times:
         return times
+    named_ = [c for c in plain if (c.table, c.field.name) in narrow.measured]
+    if narrow.best and named_ and not narrow.timed:
+        return named_
     numbers = [c for c in plain if c.is_number and not _is_key(c)]
     return numbers if narrow.best and not narrow.timed and numbers else list(plain)
 
@@ -301,8 +335,18 @@ def _conditions(
         yield asked
     if value and narrow.numbers:
         yield f"{value} cmp number"
-    if dated and narrow.numbers:
-        yield f'({_any(map(_literal, narrow.parts))}) "(" ({_any(dated)}) ")" cmp number'
+    counted = [part for part in narrow.parts if part != "weekday"]
+    if dated and counted and narrow.numbers:
+        yield f'({_any(map(_literal, counted))}) "(" ({_any(dated)}) ")" cmp number'
+    if dated and "weekday" in narrow.parts:
+        yield f'"weekday(" ({_any(dated)}) ") = " ({_any(_literal(repr(day)) for day in DAYS)})'
+    if narrow.never:
+        yield from (_literal(f"without {table}") for table in dict.fromkeys(table for table, _, _ in path.others))
+    if narrow.average:
+        numbers = [c.name for c in path.columns if _plain(c) and c.is_number and not _is_key(c)]
+        yield from (_literal(f"{name} {way} avg({name})") for name in numbers for way in "<>")
+    if narrow.than:
+        yield from map(_literal, _than(path))
     for c in path.columns:
         if not _plain(c):
             continue
@@ -320,12 +364,27 @@ def _conditions(
             yield from _texts(rules, c, name, narrow)
 
 
+def _than(path: Path) -> Iterator[str]:
+    """A number or date against that of the row of the same table that the question names."""
+    for c in path.columns:
+        if not _plain(c) or _is_key(c) or not (c.is_number or c.field.type.startswith(_TIME)):
+            continue
+        for other in path.columns:
+            if other.table == c.table and other.is_text and CALLED.search(other.name.lower()):
+                for value in other.matches:
+                    if _safe(value):
+                        yield from (f"{c.name} {way} that of {other.name} = '{value}'" for way in "<>")
+
+
 def _texts(rules: _Rules, c: Column, name: str, narrow: Narrow) -> Iterator[str]:
     """Conditions on a column of words: its values where they are few, else what stands in the question and in a value."""
     values = [v for v in (c.values if narrow.values == "all" else c.matches) if _safe(v)]
     if c.parted and values:
         yield f'{name} " LIKE " {rules.shared(_any(_literal(f"{chr(39)}%{v}%{chr(39)}") for v in values))}'
         return
+    if len(c.matches) > 1 and len(values) > 1:
+        either = rules.shared(_any(_literal(f"'{v}'") for v in c.matches if v in values) or _literal("''"))
+        yield f'{name} " IN (" {either} (", " {either}){{1,3}} ")"'
     if values and c.values:
         yield f'{name} (" = " | " <> ") {rules.shared(_any(_literal(f"{chr(39)}{v}{chr(39)}") for v in values))}'
         return
@@ -380,7 +439,15 @@ def _path(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
     for table, link in zip(tables[1:], links, strict=True):
         source_text += f" JOIN {named(table)} ON " + " = ".join(named(c.table, c.name) for c in (link.left, link.right))
     reads = any(f.is_unstructured for t in tables for f in scope.sources[t].shown)
-    return Path(tuple(tables), source_text, tuple(columns), reads)
+    return Path(tuple(tables), source_text, tuple(columns), reads, tuple(_others(scope, tables)))
+
+
+def _others(scope: Scope, tables: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Tables that are not read but linked to one that is: their name, their column, and the column that it meets."""
+    for link in scope.links:
+        for mine, theirs in ((link.left, link.right), (link.right, link.left)):
+            if mine.table in tables and theirs.table not in tables:
+                yield theirs.table, named(theirs.name), named(mine.table, mine.name)
 
 
 def _column(source: Source, f: Field, name: str) -> Column:

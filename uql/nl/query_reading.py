@@ -13,11 +13,13 @@ from typing import Any
 
 from uql.errors import QuestionError
 from uql.nl.discover import Scope
-from uql.nl.query_grammar import AGGREGATES, CALLED, PARTS, RESERVED, Column, Path, paths
+from uql.nl.query_grammar import AGGREGATES, CALLED, PARTS, RESERVED, Column, Path, named, paths
 
 _CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
 _LINE = re.compile(r"\n(?=(?:WHERE|GROUP BY|SELECT|HAVING|ORDER BY|LIMIT|PLOT) )")
-_COMPARED = re.compile(r"(.*?\)|[^' ]+) (=|<>|<=|>=|<|>|LIKE) (.*)\Z", re.DOTALL)
+_NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
+_COMPARED = re.compile(rf"(.*?\)|{_NAME}) (=|<>|<=|>=|<|>|LIKE|IN) (.*)\Z", re.DOTALL)
+_THAT_OF = re.compile(rf"that of ({_NAME}) = ('[^']*')\Z")
 _WHO = re.compile(r"\b(who|which|what (is|are) the \w+est)\b")
 READ = "answer"  # name of what a model reads
 
@@ -113,7 +115,9 @@ def split(text: str, between: str) -> list[str]:
 def _pruned(lines: Lines, scope: Scope) -> None:
     """Leaves out tables of which nothing is named, where rows are not counted or added up."""
     whole = " ".join([*lines.where, *lines.group, *lines.items, lines.having, lines.order])
-    if re.search(r"\b(count|sum|avg)\(", whole):
+    if re.search(r"\b(count|sum|avg|median|percent)\(", whole) or any(
+        part.startswith("without ") for part in lines.where
+    ):
         return
     used = {c.table for c in lines.path.columns if re.search(rf"(?<![\w.]){re.escape(c.name)}(?!\w)", whole)}
     if "ask(" in whole or "ask_number(" in whole:
@@ -122,7 +126,7 @@ def _pruned(lines: Lines, scope: Scope) -> None:
         smaller = [path for path in paths(scope) if used <= set(path.tables) < set(lines.path.tables)]
         if smaller:
             best = min(smaller, key=lambda path: len(path.tables))  # it gives FROM; the names stay as they were
-            lines.path = Path(best.tables, best.source, lines.path.columns, best.reads)
+            lines.path = Path(best.tables, best.source, lines.path.columns, best.reads, best.others)
 
 
 @dataclass(slots=True)
@@ -185,7 +189,10 @@ class _Reading:
             called = self._called(_inside(figures[0]))
             bare = [called] if called and called not in keys else []
         if bare and len(figures) == 1 and _agg(figures[0]) in ("min", "max"):
-            return self._of_the_best(keys, bare, figures[0])
+            lines.down = _agg(figures[0]) == "max"
+            return self._of_the_best(keys, bare, _inside(figures[0]))
+        if keys and not figures and lines.order and lines.limit and not _agg(lines.order):
+            return self._of_the_best(keys, bare, lines.order, lines.limit)
         keys += bare
         if lines.order and not _agg(lines.order) and lines.order not in keys:
             lines.order = keys[0] if keys else ""  # groups are sorted by what they have
@@ -216,10 +223,10 @@ class _Reading:
             return [_node("uql", "step1", text, columns), _node("sql", "step2", second, columns)]
         return [_node("uql", "step1", text + tail, columns)]
 
-    def _of_the_best(self, keys: Sequence[str], bare: Sequence[str], figure: str) -> list[dict[str, Any]]:
-        """The rows that have the greatest or least figure, of each group."""
-        lines = self.lines
-        inner = _inside(figure)
+    def _of_the_best(
+        self, keys: Sequence[str], bare: Sequence[str], inner: str, places: int = 1
+    ) -> list[dict[str, Any]]:
+        """The rows that have the greatest or least value, or are in the first places by it, of each group."""
         pairs = [(item, self._name(item)) for item in [*keys, *bare]]
         key = next((name for item, name in pairs if item == inner), "")
         if not key:
@@ -228,19 +235,22 @@ class _Reading:
         items = ", ".join(f"{self._value(item)} AS {name}" for item, name in pairs)
         known = self._known(keys)
         columns = [name for _, name in pairs]
-        lines.down = _agg(figure) == "max"
         groups = [name for item, name in pairs if item in keys]
         first = _node("uql", "step1", f"SELECT {items} {self._from(known)}", columns)
-        return [first, self._first("step1", columns, key, groups)]
+        return [first, self._first("step1", columns, key, groups, places)]
 
-    def _first(self, table: str, columns: Sequence[str], key: str, groups: Sequence[str]) -> dict[str, Any]:
-        """The rows in the first place, of each group where there are groups."""
+    def _first(
+        self, table: str, columns: Sequence[str], key: str, groups: Sequence[str], places: int = 1
+    ) -> dict[str, Any]:
+        """The rows in the first place, or places, of each group where there are groups."""
         parts = f"PARTITION BY {', '.join(groups)} " if groups else ""
         way = "DESC" if self.lines.down else "ASC"
         text = (
             f"SELECT DISTINCT {', '.join(columns)} FROM (SELECT {', '.join(columns)}, rank() OVER ({parts}ORDER BY {key} {way}) AS place "
-            f"FROM {table} WHERE {key} IS NOT NULL) AS ranked WHERE place = 1"
+            f"FROM {table} WHERE {key} IS NOT NULL) AS ranked WHERE place {'= 1' if places == 1 else f'<= {places}'}"
         )
+        if places > 1:
+            text += f" ORDER BY {', '.join([*groups, f'{key} {way}'])}"
         return _node("sql", "step2", text, columns)
 
     # ---------------------------------------------------------------------------------------------------- expressions
@@ -264,15 +274,40 @@ class _Reading:
             return f"NOT {self._value(text[4:])}"
         if text.startswith("list_contains("):
             return text
+        if text.startswith("without "):
+            return self._without(text[8:])
         found = _COMPARED.match(text)
         if found is None:
             return self._value(text)
         left, op, right = found.groups()
         if op == "LIKE":
             return f"{self._value(left)} ILIKE {right}"
-        if re.fullmatch(r"'\d{4}'", right):
-            right = f"'{right[1:5]}-01-01'"
+        column = self._column(left)
+        if re.fullmatch(r"'\d{4}'", right) and (column is None or not column.is_text):
+            return f"year({self._value(left)}) {op} {right[1:5]}"
+        if right.startswith("avg("):
+            right = f"(SELECT avg({self._bare(left)}) FROM {self._table(left)})"
+        elif (row := _THAT_OF.match(right)) is not None:
+            top = "max" if op == ">" else "min"
+            right = f"(SELECT {top}({self._bare(left)}) FROM {self._table(left)} WHERE {self._bare(row[1])} = {row[2]})"
         return f"{self._value(left)} {op} {right}"
+
+    def _without(self, table: str) -> str:
+        """That another table has no row for this one."""
+        found = [other for other in self.lines.path.others if other[0] == table]
+        if not found:
+            raise QuestionError(f"no table {table} is linked to {', '.join(self.lines.path.tables)}", code="UQL631")
+        _, theirs, mine = found[0]
+        return f"{mine} NOT IN (SELECT {theirs} FROM {named(table)} WHERE {theirs} IS NOT NULL)"
+
+    def _bare(self, name: str) -> str:
+        """A column without its table, for a query over that alone."""
+        column = self._column(name)
+        return named(column.field.name) if column is not None else name
+
+    def _table(self, name: str) -> str:
+        column = self._column(name)
+        return named(column.table if column is not None else self.lines.path.tables[0])
 
     def _value(self, text: str) -> str:
         """An item, key or figure as UQL has it."""
@@ -291,12 +326,19 @@ class _Reading:
             return "count(*)"
         if inner.startswith("DISTINCT "):
             return f"count(DISTINCT {self._value(inner[9:])})"
+        if name == "percent":
+            return f"100 * avg(CASE WHEN {self._condition(inner)} THEN 1.0 ELSE 0.0 END)"
+        if name == "count":
+            return f"count(*) FILTER (WHERE {self._condition(inner)})"
         return f"{name}({self._value(inner)})"
 
     def _part(self, part: str, name: str) -> str:
         """The year, month, decade or century of a date, or of a text that begins as one."""
         column = self._column(name)
         timed = column is None or column.field.type != "VARCHAR"
+        if part in ("quarter", "weekday"):
+            day = name if timed else f"TRY_CAST({name} AS DATE)"
+            return f"quarter({day})" if part == "quarter" else f"dayname({day})"
         if part == "month":
             return f"month({name})" if timed else f"CAST(regexp_extract({name}, '-([0-9]+)', 1) AS INTEGER)"
         year = f"year({name})" if timed else f"CAST(regexp_extract({name}, '^-?[0-9]+') AS INTEGER)"
@@ -331,8 +373,11 @@ class _Reading:
             name = READ
         elif call[1] in PARTS:
             name = call[1]
-        elif call[1] == "count":
-            name = "n"
+        elif call[1] in ("count", "percent"):
+            held = re.sub(r"\W+", "_", " ".join(re.findall(r"'([^']*)'", call[2]))).strip("_")[
+                :24
+            ]  # the condition's own word
+            name = ("n" if call[1] == "count" else "percent") + (f"_{held}" if held else "")
         else:
             inner = re.sub(r"\W+", "_", call[2].rpartition(".")[2]).strip("_")
             name = f"{call[1]}_{READ if '(' in call[2] else inner}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from uql.nl.prompts import Wording, rules_text
 
-VERSION = "queries-1"
+VERSION = "queries-2"
 SYSTEM = (
     "You write one query in lines: FROM, WHERE, GROUP BY, SELECT, ORDER BY, LIMIT. GROUP BY is for each, per and by. "
     "ORDER BY with LIMIT 1 is for the most, the first, the largest. "
@@ -84,6 +84,36 @@ EXAMPLES: tuple[Example, ...] = (
         "FROM books\nGROUP BY language\nSELECT pages, min(printed)\nPLOT bar",
     ),
     Example(
+        _BOOKS,
+        "Which books are in Welsh or in Irish?",
+        "FROM books\nWHERE language IN ('Welsh', 'Irish')\nSELECT title",
+    ),
+    Example(
+        _BOOKS, "Which books have more pages than the average?", "FROM books\nWHERE pages > avg(pages)\nSELECT title"
+    ),
+    Example(
+        _BOOKS,
+        "Which books have more pages than Grey Water?",
+        "FROM books\nWHERE pages > that of title = 'Grey Water'\nSELECT title",
+    ),
+    Example(_BOOKS, "What percentage of the books is in stock?", "FROM books\nSELECT percent(in_stock)"),
+    Example(
+        _BOOKS,
+        "How many books are in Welsh and how many in Irish?",
+        "FROM books\nSELECT count(language = 'Welsh'), count(language = 'Irish')",
+    ),
+    Example(
+        _BOOKS,
+        "How many books were printed in March 1998?",
+        "FROM books\nWHERE year(printed) = 1998 AND month(printed) = 3\nSELECT count(*)",
+    ),
+    Example(
+        _STAFF,
+        "Who are the two best paid people of each department by salary?",
+        f"FROM {_STAFF_JOIN}\nGROUP BY title\nSELECT name, salary\nORDER BY salary DESC\nLIMIT 2",
+    ),
+    Example(_STAFF, "Which departments have no staff?", "FROM depts\nWHERE without staff\nSELECT title"),
+    Example(
         _STAFF,
         "What is the total salary of the people in the department Sales?",
         f"FROM {_STAFF_JOIN}\nWHERE title = 'Sales'\nSELECT sum(salary)",
@@ -139,6 +169,11 @@ EXAMPLES: tuple[Example, ...] = (
         "Which moths of the forest have spots on their wings in the photo?",
         f"FROM {_MOTHS_JOIN}\nWHERE habitat = 'forest' AND ask('have spots on their wings')\nSELECT name",
         always=True,
+    ),
+    Example(
+        _MOTHS,
+        "What share of the moths of the forest show an eye?",
+        f"FROM {_MOTHS_JOIN}\nWHERE habitat = 'forest'\nSELECT percent(ask('show an eye'))",
     ),
     Example(
         _MOTHS,
