@@ -199,19 +199,20 @@ def drop(cursor: duckdb.DuckDBPyConnection, definition: Definition) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------- rows
-def check_key(duck: Duck, table: str, key: Sequence[str], names: Sequence[str], of: str) -> None:
+def check_key(duck: Duck, table: str, key: Sequence[str], names: Sequence[str], of: str, *, null: bool = False) -> None:
     """Raises: DataError (UQL521) where a key is NULL, or stands in two rows.
 
     Args:
         key: the columns in `table`.  names: what the user calls them.  of: what has the rows.
+        null: may one be NULL, as the group of rows without a value?
     """
     columns = ", ".join(map(quote, key))
     missing = " OR ".join(f"{quote(name)} IS NULL" for name in key)
     listed = ", ".join(names)
-    empty = duck.scalar(f"SELECT count(*) FROM {table} WHERE {missing}")
+    empty = 0 if null else duck.scalar(f"SELECT count(*) FROM {table} WHERE {missing}")
     if empty:
         raise DataError(
-            f"the key ({listed}) is NULL in {empty:,} rows of {of}",
+            f"the key ({listed}) is NULL in {empty:,} row{'s' * (empty > 1)} of {of}",
             code="UQL521",
             help=f"leave them out: WHERE {names[0]} IS NOT NULL",
         )
@@ -255,33 +256,31 @@ def merge(duck: Duck, definition: Definition, rows: str, scope: str | None = Non
         rows: a temporary table of the new rows.
         scope: a temporary table of the keys that were looked at; None: all.
     """
-    key = definition.key
-    same = " AND ".join(f"t.{quote(k)} = r.{quote(k)}" for k in key)
-    listed = ", ".join(quote(k) for k in key)
-    looked = f"SELECT * FROM {definition.sql}" + (
-        f" WHERE ({listed}) IN (SELECT ({listed}) FROM {quote(scope)})" if scope is not None else ""
+    target, key = definition.sql, definition.key
+    looked = f"{target} AS t" + (
+        f" SEMI JOIN {quote(scope)} AS s ON {_same('t', 's', key)}" if scope is not None else ""
     )
-    left = ", ".join(f"t.{quote(name)}" for name, _ in definition.columns)
-    right = ", ".join(f"r.{quote(name)}" for name, _ in definition.columns)
-    keys_of = ", ".join(f"t.{quote(k)}" for k in key)
-    removed, n_removed = duck.create(f"SELECT {keys_of} FROM ({looked}) AS t ANTI JOIN {quote(rows)} AS r ON {same}")
+    left, right = (", ".join(f"{side}.{quote(name)}" for name, _ in definition.columns) for side in "tr")
+    both, keys = _same("t", "r", key), ", ".join(f"t.{quote(k)}" for k in key)
+    gone, n_gone = duck.create(
+        f"SELECT {keys} FROM (SELECT t.* FROM {looked}) AS t ANTI JOIN {quote(rows)} AS r ON {both}"
+    )
     changed, n_changed = duck.create(
-        f"SELECT {keys_of} FROM {definition.sql} AS t JOIN {quote(rows)} AS r ON {same} "
-        f"WHERE row({left}) IS DISTINCT FROM row({right})"
+        f"SELECT {keys} FROM {target} AS t JOIN {quote(rows)} AS r ON {both} WHERE row({left}) IS DISTINCT FROM row({right})"
     )
-    added, n_added = duck.create(
-        f"SELECT {', '.join(f'r.{quote(k)}' for k in key)} FROM {quote(rows)} AS r ANTI JOIN {definition.sql} AS t ON {same}"
-    )
+    added, n_added = duck.create(f"SELECT r.* FROM {quote(rows)} AS r ANTI JOIN {target} AS t ON {both}")
     run = duck.connection.execute
-    run(
-        f"DELETE FROM {definition.sql} WHERE ({listed}) IN "
-        f"(SELECT ({listed}) FROM (FROM {quote(removed)} UNION ALL FROM {quote(changed)}))"
-    )
-    run(
-        f"INSERT INTO {definition.sql} BY NAME SELECT * FROM {quote(rows)} WHERE ({listed}) IN "
-        f"(SELECT ({listed}) FROM (FROM {quote(added)} UNION ALL FROM {quote(changed)}))"
-    )
-    return Changes(n_added, n_changed, n_removed, int(duck.scalar(f"SELECT count(*) FROM {definition.sql}")))
+    replaced, _ = duck.create(f"SELECT r.* FROM {quote(rows)} AS r SEMI JOIN {quote(changed)} AS t ON {both}")
+    for outdated in (gone, changed):
+        run(f"DELETE FROM {target} AS t WHERE EXISTS (SELECT 1 FROM {quote(outdated)} AS r WHERE {both})")
+    for new in (replaced, added):
+        run(f"INSERT INTO {target} BY NAME SELECT * FROM {quote(new)}")
+    return Changes(n_added, n_changed, n_gone, int(duck.scalar(f"SELECT count(*) FROM {target}")))
+
+
+def _same(one: str, two: str, key: Sequence[str]) -> str:
+    """SQL: the rows of two aliases have the same key."""
+    return " AND ".join(f"{one}.{quote(k)} IS NOT DISTINCT FROM {two}.{quote(k)}" for k in key)
 
 
 def say(duck: Duck, definition: Definition, exact: bool) -> None:
@@ -305,31 +304,35 @@ def know(duck: Duck, definition: Definition, seen: str, scope: str | None, unset
         scope: of the keys that were looked at, gone ones among them; None: all are new.
         unsettled: keys of the rows without an answer: they are looked at again.
     """
-    run, listed = duck.connection.execute, ", ".join(quote(k) for k in definition.key)
+    run, key = duck.connection.execute, definition.key
     if scope is None:
         run(f"CREATE OR REPLACE TABLE {definition.rows_sql} AS SELECT * FROM {quote(seen)}")
     else:
-        inside = f"({listed}) IN (SELECT ({listed}) FROM {quote(scope)})"
-        run(f"DELETE FROM {definition.rows_sql} WHERE {inside}")
-        run(f"INSERT INTO {definition.rows_sql} BY NAME SELECT * FROM {quote(seen)} WHERE {inside}")
+        looked = f"(SELECT 1 FROM {quote(scope)} AS s WHERE {_same('r', 's', key)})"
+        run(f"DELETE FROM {definition.rows_sql} AS r WHERE EXISTS {looked}")
+        run(f"INSERT INTO {definition.rows_sql} BY NAME SELECT * FROM {quote(seen)} AS r WHERE EXISTS {looked}")
     if unsettled is not None and unsettled.num_rows:
         duck.execute(
-            f"UPDATE {definition.rows_sql} SET __digest = NULL WHERE ({listed}) IN (SELECT ({listed}) FROM __open)",
+            f"UPDATE {definition.rows_sql} AS r SET __digest = NULL "
+            f"WHERE EXISTS (SELECT 1 FROM __open AS s WHERE {_same('r', 's', key)})",
             {"__open": unsettled},
         )
 
 
-def scope_of(duck: Duck, definition: Definition, seen: str, *, every: bool = False) -> tuple[str, int, int]:
-    """The keys to be looked at: a temporary table, how many of them are candidates, and how many are gone."""
-    same = " AND ".join(f"s.{quote(k)} = r.{quote(k)}" for k in definition.key)
-    keys = ", ".join(f"s.{quote(k)}" for k in definition.key)
-    old = ", ".join(f"r.{quote(k)}" for k in definition.key)
-    new = (
-        "" if every else f" WHERE NOT EXISTS (FROM {definition.rows_sql} AS r WHERE {same} AND r.__digest = s.__digest)"
-    )
+def scope_of(duck: Duck, definition: Definition, seen: str, answered: pa.Table | None) -> tuple[str, int, int]:
+    """The keys to be looked at: a temporary table, how many of them are candidates, and how many are gone.
+
+    `answered` are keys of rows that people answered about since the last refresh.
+    """
+    same = _same("s", "r", definition.key)
+    keys, old = (", ".join(f"{side}.{quote(k)}" for k in definition.key) for side in "sr")
+    tables = {} if answered is None else {"__answered": answered}
+    also = "" if answered is None else f" OR EXISTS (FROM __answered AS r WHERE {same})"
     made, n = duck.create(
-        f"SELECT {keys}, FALSE AS __gone FROM {quote(seen)} AS s{new} UNION ALL "
-        f"SELECT {old}, TRUE FROM {definition.rows_sql} AS r ANTI JOIN {quote(seen)} AS s ON {same}"
+        f"SELECT {keys}, FALSE AS __gone FROM {quote(seen)} AS s "
+        f"WHERE NOT EXISTS (FROM {definition.rows_sql} AS r WHERE {same} AND r.__digest = s.__digest){also} UNION ALL "
+        f"SELECT {old}, TRUE FROM {definition.rows_sql} AS r ANTI JOIN {quote(seen)} AS s ON {same}",
+        tables,
     )
     gone = int(duck.scalar(f"SELECT count(*) FROM {quote(made)} WHERE __gone"))
     return made, n - gone, gone

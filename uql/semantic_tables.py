@@ -25,6 +25,7 @@ from uql.compiler.virtual import Kind
 from uql.compiler.walk import columns, is_semantic, needs_every_row, walk
 from uql.errors import BindError, DataError, UnknownTableError, UQLError
 from uql.kernels.duck import Duck, quote
+from uql.kernels.finish import castable
 from uql.running import DoneEvent, finished
 from uql.semantic_store import Changes, Definition
 from uql.sources.frames import is_frame
@@ -318,7 +319,7 @@ class _Work:
         """Of a table made row by row, the keys to be looked at, how many are candidates, and how many are gone; None: all."""
         if not self.definition.by_row:
             return None
-        return store.scope_of(self.duck, self.definition, self._seen(), every=self._overruled())
+        return store.scope_of(self.duck, self.definition, self._seen(), self._answered())
 
     def explained(self) -> str:
         return self.con._explained_text(self.bound, self.con.configured.with_values(**dict(self.bound.options)))
@@ -328,7 +329,7 @@ class _Work:
         seen = self._seen() if definition.by_row else None
         scope, wanted = None, 1
         if seen is not None and not first:
-            scope, wanted, _ = store.scope_of(self.duck, definition, seen, every=self._overruled())
+            scope, wanted, _ = store.scope_of(self.duck, definition, seen, self._answered())
         if definition.columns:
             self._check_items()
         bound = self.bound if scope is None else self._only(scope)
@@ -351,7 +352,8 @@ class _Work:
             rows, columns_now = store.typed(self.duck, *self._table(outcome))
         definition = store.with_columns(definition, columns_now)
         if not definition.by_row:
-            store.check_key(self.duck, quote(rows), definition.key, definition.key, "the result")
+            grouped = isinstance(self.bound.query, BoundSelect) and self.bound.query.aggregated
+            store.check_key(self.duck, quote(rows), definition.key, definition.key, "the result", null=grouped)
         if first:
             if self.replaced is not None:
                 store.drop(cursor, self.replaced)
@@ -401,40 +403,55 @@ class _Work:
         by_name = {item.name: item.expr for item in self.bound.query.items}
         return [expr for k in self.definition.key if isinstance(expr := by_name[k], Column)]
 
-    def _overruled(self) -> bool:
-        """Did people answer questions of the definition since it was refreshed? Then every row is looked at: the ledger answers
-        for the others."""
+    def _answered(self) -> pa.Table | None:
+        """Keys of the rows that people answered about, or took an answer back of, since the last refresh; None: of none."""
+        import numpy as np
+        import pyarrow as pa
+
+        from uql.kernels.base import Relation
         from uql.llm.ledger import Ledger
         from uql.llm.people import touched
 
-        if self.con.configured.ledger == ":memory:" or not self.definition.refreshed_s:
-            return False
-        with Ledger(self.con.configured.ledger) as ledger:
-            said = {text for _, text in touched(ledger, self.definition.refreshed_s)}
-        assert isinstance(self.bound.query, BoundSelect)
-        return any(v.text in said for v in self.bound.query.virtuals)
+        settings, query = self.con.configured, self.bound.query
+        assert isinstance(query, BoundSelect) and isinstance(query.source, BoundTable)
+        with Ledger(settings.ledger) as ledger:
+            people = touched(ledger, self.definition.refreshed_s)
+        fields = {Column(query.source.alias, f.name): f for f in query.source.table.fields}
+        empty = Relation(self.duck, "", 0, fields)
+        asked = [v for v in query.virtuals if people.knows(empty.question(v))]
+        if not asked:
+            return None
+        wanted = tuple(dict.fromkeys((*self._key_columns(), *(c for v in asked for c in (*v.reads, *v.holes)))))
+        sql = render(query_sql(BoundSelect(tuple(BoundItem(c, c.label, "") for c in wanted), query.source)))
+        duck = Duck(self.con.catalog.cursor, self.con._media(settings))
+        name, n = duck.create(sql)
+        self.duck.temporary.append(name)
+        relation, rids = Relation(duck, name, n, fields), np.arange(n, dtype=np.int64)
+        found = {i for v in asked for i in people.answers(relation.question(v), relation.rows(rids, [v]))}
+        keys = relation.fetch(np.array(sorted(found), dtype=np.int64), [quote(c.label) for c in self._key_columns()])
+        return pa.table(dict(zip(self.definition.key, keys.columns, strict=True)))
 
     def _only(self, scope: str) -> BoundStatement:
         """The query over the source's rows of these keys alone."""
         query = self.bound.query
         assert isinstance(query, BoundSelect) and isinstance(query.source, BoundTable)
         source = query.source
-        listed = ", ".join(quote(c.name) for c in self._key_columns())
-        wanted = ", ".join(quote(k) for k in self.definition.key)
-        name, n = self.duck.create(
-            f"SELECT * FROM {source.table.sql} WHERE ({listed}) IN (SELECT ({wanted}) FROM {quote(scope)})"
-        )
+        pairs = zip(self._key_columns(), self.definition.key, strict=True)
+        same = " AND ".join(f"t.{quote(c.name)} = s.{quote(k)}" for c, k in pairs)
+        name, n = self.duck.create(f"SELECT t.* FROM {source.table.sql} AS t SEMI JOIN {quote(scope)} AS s ON {same}")
         table: Table = replace(source.table, sql=quote(name), row_count=n)
         return replace(self.bound, query=replace(query, source=replace(source, table=table)))
 
     def _check_items(self) -> None:
         """The columns are those of the first build, before anybody is asked. Raises: DataError (UQL522)."""
-        stored = [name for name, _ in self.definition.columns]
-        now = [item.name for item in self.bound.query.items]
-        ends = {f"{name}_{end}" for name in now for end in ("low", "high")}
-        if [name for name in stored if name not in ends or name in now] != now:
-            types = dict(self.definition.columns)
-            store.with_columns(self.definition, tuple((n, types.get(n, "")) for n in now))
+        items = self.bound.query.items
+        typed = ", ".join(
+            f"CAST(NULL AS {item.type if castable(item.type) else 'INTEGER'}) AS {quote(item.name)}" for item in items
+        )
+        now = tuple(self.con.catalog.describe(f"SELECT {typed}"))
+        ends = {f"{name}_{end}" for name, _ in now for end in ("low", "high")} - {name for name, _ in now}
+        was = tuple((name, kind) for name, kind in self.definition.columns if name not in ends)
+        store.with_columns(replace(self.definition, columns=was), now)
 
     # --------------------------------------------------------------------------------------------------------- the run
     def _run(self, bound: BoundStatement) -> Outcome:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -66,19 +66,18 @@ def read(question: Question, value: Any) -> Answer:
 class People:
     """Answers of people by question and row content."""
 
-    def __init__(self, secret: bytes) -> None:
+    def __init__(self, secret: bytes, kept: Iterable[tuple[bytes, bytes, str, float]] = ()) -> None:
         self._secret = secret
         self._heads: set[bytes] = set()
         self._answers: dict[bytes, tuple[Answer, float]] = {}  # and when it was given
+        for key, head, answer, at in kept:
+            self._heads.add(head)
+            self._answers[key] = codec.loads(answer), at
 
     @classmethod
     def of(cls, ledger: Ledger) -> People:
         """The corrections of a ledger that are in force."""
-        made = cls(ledger.secret)
-        for key, head, answer, at in ledger.work(_in_force):
-            made._heads.add(head)
-            made._answers[key] = codec.loads(answer), at
-        return made
+        return cls(ledger.secret, ledger.work(_in_force))
 
     def knows(self, question: Question) -> bool:
         """Has a person answered this question of any row?"""
@@ -95,12 +94,8 @@ class People:
         """The answers of people to a question by the row's position; those given after `until` left out."""
         if not self.knows(question):
             return {}
-        found = {}
-        for i, row in enumerate(rows):
-            held = None if row.is_null else self._answers.get(self._key(question, row))
-            if held is not None and held[1] < until and _fits(question, held[0].value):
-                found[i] = held[0]
-        return found
+        held = ((i, self._answers.get(self._key(question, row))) for i, row in enumerate(rows) if not row.is_null)
+        return {i: h[0] for i, h in held if h is not None and h[1] < until and _fits(question, h[0].value)}
 
     def _head(self, question: Question) -> bytes:
         return keyed(self._secret, head_of(question))
@@ -190,7 +185,7 @@ def withdraw(ledger: Ledger, number: int) -> None:
         )
 
 
-def touched(ledger: Ledger, since: float) -> list[tuple[str, str]]:
-    """Kind and text of the questions that people answered, or took an answer back of, after a moment (seconds since the epoch)."""
-    sql = "SELECT DISTINCT kind, text FROM corrections WHERE at > ?1 OR undone > ?1"
-    return ledger.work(lambda db: [(str(kind), str(text)) for kind, text in db.execute(sql, (since,))])
+def touched(ledger: Ledger, since: float) -> People:
+    """What people answered, or took back, after a moment (seconds since the epoch): only which rows, the answers may be others now."""
+    sql = "SELECT key, head, answer, at FROM corrections WHERE at > ?1 OR undone > ?1"
+    return People(ledger.secret, ledger.work(lambda db: db.execute(sql, (since,)).fetchall()))
