@@ -19,6 +19,7 @@ from uql.compiler.physical import (
     inner_plans,
     stages,
 )
+from uql.compiler.stated import stated
 from uql.compiler.syntax import Column, Virtual
 from uql.compiler.virtual import Kind, VirtualColumn
 
@@ -40,6 +41,7 @@ GROUPS = 8  # expected where their number is not known
 SELECTIVITY = 1 / 3  # of a condition that nobody has asked yet
 LEAST_SHARE = 0.05  # of the rows that pass it, for the most rows that a search under LIMIT is said to ask
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
+NAMED_TWICE = 2  # calls that name the values of an attribute, from some rows and from others
 ATTRIBUTE_CHECKS = 64  # pairs asked outright, to see whether an attribute decides a condition on pairs
 NAMED_FIRST = 24  # rows whose groups are asked apart from their WHERE: the taxonomy is made from them
 
@@ -210,6 +212,7 @@ class Known:
     guided: bool = False  # a search has features of the rows to learn from
     examples: bool = False  # it asks for example rows first
     pair_sides: tuple[float, ...] = ()  # distinct rows of each side of pairs
+    weighs_pairs: bool = True  # the model can: else a comparison by its words is decided from the attribute it names
     budget: int | None = (
         None  # calls that may be made: beyond them a condition on pairs is decided from an attribute of each row
     )
@@ -276,6 +279,8 @@ def calls_of(block: Block, known: Known) -> Calls:
         by_stage.update(_filter(block.formula, block.filter_stages, rows, known))
         if block.goal is Goal.SEARCH:
             by_stage.update(_by_attribute(by_stage, known))
+        if block.goal in (Goal.EVERY, Goal.SEARCH):
+            by_stage.update(_by_words(by_stage, known))
     passing = rows * share
     returned = passing
     if block.wanted is not None:
@@ -408,6 +413,15 @@ def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Kno
         low = rows.low / copies[i] if i == 0 and not concrete else 0.0
         found[stage] = Range(low, rows.expected * share, rows.high / copies[i])
     return found
+
+
+def _by_words(by_stage: Mapping[Stage, Range], known: Known) -> dict[Stage, Range]:
+    """Calls of comparisons of two texts that are decided from the attribute that they name: the pairs too, where it has many values."""
+    if known.weighs_pairs or not known.pair_sides:
+        return {}
+    rows = NAMED_TWICE + sum(known.pair_sides)
+    compared = [s for s in by_stage if any(c.kind is Kind.CONDITION and stated(c.text) for c in s.columns)]
+    return {stage: Range(0.0, rows, rows + by_stage[stage].high) for stage in compared}
 
 
 def _by_attribute(by_stage: Mapping[Stage, Range], known: Known) -> dict[Stage, Range]:

@@ -26,6 +26,7 @@ from uql.compiler.physical import (
     asked_joins,
 )
 from uql.compiler.shown import describe_source, show
+from uql.compiler.stated import stated
 from uql.compiler.syntax import ScalarQuery
 from uql.compiler.virtual import Kind, VirtualColumn
 
@@ -337,6 +338,7 @@ def show_formula(block: Block) -> str:
     return stack[0][0]
 
 
+BY_WORDS = "from the attribute that it compares, asked of each row: this model is near chance on two texts side by side"
 BY_ATTRIBUTE = "from one attribute a side if one decides it; else a search, pairs near in meaning first"
 
 
@@ -348,6 +350,11 @@ def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
     if block.goal is Goal.SEARCH and beyond:
         pairs = any(c.is_pair_condition for stage in block.filter_stages for c in stage.columns)
         notes.append(BY_ATTRIBUTE if pairs else "a search, as far as the budget reaches")
+    compared = [
+        c for stage in block.filter_stages for c in stage.columns if c.kind is Kind.CONDITION and stated(c.text)
+    ]
+    if compared and known.pair_sides and not known.weighs_pairs and block.goal is not Goal.FIRST:
+        notes.append(BY_WORDS)
     if len(block.filter_stages) > 1:
         informed = known.answers is not None or known.rates is not None
         notes.append("a row that is decided is asked nothing more" if not informed else _why(block, known))

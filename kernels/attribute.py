@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.physical import Stage
+from uql.compiler.stated import Stated, stated
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.kernels import contrast
 from uql.kernels.base import Context, Relation, Rids, RowError
 from uql.kernels.duck import quote
 from uql.kernels.labels import one_line, stem
-from uql.kernels.stated import Stated, stated
 from uql.llm.questions import NONE, Choice, Row, Write
 from uql.sampling.intervals import clopper_pearson
 
@@ -152,10 +152,10 @@ async def _by_its_words(
     again = await _propose_from(column, order[SHOWN : 2 * SHOWN] or order[:SHOWN], relation.source, ctx)
     values = _few(first, again)
     if values is None:
-        ctx.notes.append(f'"{first.text}" of "{column.text}" has more values than were seen: pairs are asked outright')
+        ctx.notes.append(f'"{named.attribute}" has more values than were seen: pairs are asked outright')
         return False
     listed = {pair for pair in first.matches if set(pair) <= set(values)}
-    proposal = Proposal(first.text, values, named.matches(values, listed))
+    proposal = Proposal(named.attribute, values, named.matches(values, listed))
     asked = _Asked(proposal, sides, ctx, relation.source)
     said = await asked.pairs(np.arange(relation.n, dtype=np.int64))
     told = [asked.values.get(row) for row in rows]

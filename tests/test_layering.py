@@ -51,6 +51,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "plan": (
         "uql.compiler.formula",
         "uql.compiler.shown",
+        "uql.compiler.stated",
         "uql.compiler.valid",
         "uql.compiler.formats",
         "uql.compiler.joins",

@@ -25,6 +25,7 @@ from uql.compiler.physical import (
 )
 from uql.compiler.planner import condition_name, term_rates
 from uql.compiler.sql import query_sql, render
+from uql.compiler.stated import stated
 from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
 from uql.compiler.syntax import Call, Column, Expr, InQuery, Star
 from uql.compiler.virtual import Kind
@@ -61,6 +62,7 @@ class Knowledge:
     budget: int | None = None
     rows_at_once: int = 1  # that a request to the model may hold
     prompt: float = PROMPT_TOKENS  # of a request to the model, without the row and the questions
+    weighs_pairs: bool = True  # can the model weigh two texts against each other?
     models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
     _found: dict[int, tuple[Block, Known]] = field(
@@ -97,6 +99,7 @@ class Knowledge:
             guided=self._guided(block, rows),
             examples=self._has_examples(rows),
             pair_sides=self._pair_sides(block),
+            weighs_pairs=self.weighs_pairs,
             budget=self.budget,
             alone=alone(fields),
             prompt=self.prompt,
@@ -139,13 +142,20 @@ class Knowledge:
 
     def _pair_sides(self, block: Block) -> tuple[float, ...]:
         """Distinct rows of each side of a condition on pairs; one table joined with itself is one side."""
-        pairs = [c for stage in block.filter_stages for c in stage.columns if c.is_pair_condition]
+        asked = [c for stage in block.filter_stages for c in stage.columns]
+        pairs = [c for c in asked if c.is_pair_condition]
+        if not self.weighs_pairs:  # two columns of one table may be compared too
+            pairs += [c for c in asked if len(c.reads) == 2 and not c.holes and stated(c.text) is not None]
         if not pairs or block.derived or block.outer_join is not None or block.correlated:
             return ()
         shown = (*pairs[0].reads, *pairs[0].holes)
         tables = dict.fromkeys(c.table for c in shown)
         plain = [t for t in conjuncts(block.pushed) if not list(in_expressions(t))]
-        sides = [tuple(c for c in shown if c.table == table) for table in tables]
+        sides = (
+            [tuple(c for c in shown if c.table == table) for table in tables]
+            if len(tables) > 1
+            else [(c,) for c in shown]
+        )
         columns = {tuple(c.name for c in side): side for side in sides}  # one table joined with itself is asked once
         return tuple(self._distinct(block, side, plain) for side in columns.values())
 

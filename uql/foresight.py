@@ -51,7 +51,7 @@ class Foresight:
     def knowledge(self, settings: Settings, calls: int | None) -> Knowledge:
         """What is known before a run: of tables from DuckDB, of terms from earlier runs, of the model from its provider."""
         from uql.explaining import Knowledge
-        from uql.pricing import pace_of, price_known, prompt_of, rows_of
+        from uql.pricing import pace_of, price_known, prompt_of, rows_of, weighs_pairs
 
         memory = self.remembered(settings)
         return Knowledge(
@@ -63,6 +63,7 @@ class Foresight:
             budget=calls,
             rows_at_once=rows_of(self._model, settings),
             prompt=prompt_of(self._model, settings),
+            weighs_pairs=weighs_pairs(self._model, settings),
             models=self._models,
         )
 

@@ -60,6 +60,16 @@ def prompt_of(model: Provider | None, settings: Settings) -> int:
     return PROMPT_TOKENS if local or not (model or settings.model) else FENCED_TOKENS
 
 
+def weighs_pairs(model: Provider | None, settings: Settings) -> bool:
+    """Can the model weigh two texts against each other? Those of this process cannot."""
+    return not is_in_process(settings) if model is None else model.capabilities.weighs_pairs
+
+
+def is_in_process(settings: Settings) -> bool:
+    """Do the settings name a model of this process?"""
+    return (settings.model or "").partition(":")[0].partition("?")[0] == "local"
+
+
 def rows_of(model: Provider | None, settings: Settings) -> int:
     """Rows that a request to this model may hold: as the settings say, or as many as the model is known for under 'auto'.
 
@@ -68,14 +78,14 @@ def rows_of(model: Provider | None, settings: Settings) -> int:
     from uql.llm.providers.base import ROWS_AT_ONCE, RowsProvider
 
     wanted = settings.rows_per_request
-    vendor, _, name = (settings.model or "").partition(":")
-    alone = vendor.partition("?")[0] == "local" if model is None else not isinstance(model, RowsProvider)
+    alone = is_in_process(settings) if model is None else not isinstance(model, RowsProvider)
     if wanted == 1 or alone:
         return 1
     if wanted != "auto":
         return int(wanted)
     if model is not None:
         return model.capabilities.rows
+    vendor, _, name = (settings.model or "").partition(":")
     if vendor == "openai":
         from uql.llm.providers.openai_api import DECIDES
 

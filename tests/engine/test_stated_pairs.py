@@ -8,7 +8,7 @@ import pytest
 from row_model import RowModel
 
 import uql
-from uql.kernels.stated import stated
+from uql.compiler.stated import stated
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import NONE, Choice, Write
 
@@ -73,6 +73,15 @@ def test_two_columns_of_a_table_are_compared_by_the_attribute_that_the_condition
             "each text is asked once, on whichever side"
         )
         assert not result.exact and any("near chance" in note and "happy" in note for note in result.notes)
+
+
+def test_the_plan_counts_rows_in_place_of_pairs_and_says_so() -> None:
+    with connected(Small()) as con:
+        result = con.uql('SELECT a, b FROM pairs AS p WHERE "the notes {p.one} and {p.two} have the same mood"')
+        quote = result.quote()
+        assert "the attribute that it compares" in result.explain()
+        result.fetchall()
+        assert quote.calls.low <= result.cost.calls == 26 <= quote.calls.expected <= quote.calls.high
 
 
 def test_a_join_of_a_table_with_itself_is_answered_so_too() -> None:
