@@ -268,6 +268,8 @@ class Relation:
         for column in (*stage.columns, *stage.riders):
             self.know(column)
         self._say(stage.columns, rids, ctx)
+        if stage.riders:
+            await self._known_without_riders(stage, rids, ctx)
         open_ = [c for c in stage.columns if not bool(self.asked[c.id][rids].all())]
         if not open_:
             return
@@ -295,6 +297,19 @@ class Relation:
             replies = await ctx.ask(questions, rows, self.source, stage.rows)
         for column, answers in zip(open_, replies, strict=True):
             self._keep(column, wanted, answers, ctx, rides=column in along)
+
+    async def _known_without_riders(self, stage: Stage, rids: Rids, ctx: Context) -> None:
+        """Takes from the ledger what earlier queries learned of the stage's own columns: a rider never makes a row be asked."""
+        for column in stage.columns:
+            if column.id not in self.in_ledger:
+                self.in_ledger[column.id] = await ctx.gate.asked([self.question(column)])
+        missing = np.logical_or.reduce([~self.asked[c.id][rids] for c in stage.columns])
+        if missing.any() and all(self.in_ledger[c.id] for c in stage.columns):
+            for column in stage.columns:
+                together = self.shown_with.setdefault(column.id, [])
+                if stage.columns not in together:
+                    together.append(stage.columns)
+            await self.recall(stage, rids[missing], ctx)
 
     def _rides(self, column: VirtualColumn) -> bool:
         """A group rides along once its taxonomy is there."""

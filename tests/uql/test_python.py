@@ -366,3 +366,12 @@ def test_the_examples_of_the_page_about_python_run(con: uql.Connection) -> None:
     failed, tried = doctest.testfile(str(page), module_relative=False, globs={"con": con, "uql": uql}, encoding="utf-8")
     assert tried > 15
     assert not failed
+
+
+def test_the_same_query_again_asks_nobody_whatever_plan_is_chosen_then(own_world):
+    query = 'SELECT id, "the mood" AS mood FROM reviews WHERE "the review is positive" ORDER BY id'
+    for calls in (9, 0, 0):  # the second plan knows how many rows pass, and lets the mood ride with the condition
+        with uql.connect("shop.duckdb", model="oracle:oracle.toml", ledger="ledger.sqlite") as con:
+            result = con.uql(query)
+            assert result.fetchall() == [(1, "pos"), (3, "pos"), (5, "pos")] and result.cost.calls == calls
+            assert len(result.why(0).evidence) == 2
