@@ -110,7 +110,7 @@ def p_semantic_table_replaced(p: P) -> None:
 def _semantic(p: P, replace: bool) -> None:
     n = len(p)
     key, options = p[n - 1]
-    query = _stored(p, p[n - 2])
+    query: Any = _stored(p, p[n - 2])
     if options and query.options:
         raise p.lexer.error_at("WITH is given twice", p.lexer.last_word("WITH", span(p)), code="UQL104")
     if options:

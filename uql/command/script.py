@@ -31,7 +31,16 @@ def pieces(text: str) -> list[tuple[Statement | str, str]]:
 def plan(con: Connection, statement: Statement | str, source: str, parameters: Mapping[str, Any]) -> str:
     """The plan and the price of a statement. Nothing is asked and nothing is written; SET is obeyed, for what follows."""
     from uql.compiler.parser import parse
-    from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, SemanticStatement, SetOption
+    from uql.compiler.syntax import (
+        CopyQuery,
+        CreateSemanticTable,
+        CreateTable,
+        DropSemanticTable,
+        Explain,
+        Insert,
+        Refresh,
+        SetOption,
+    )
     from uql.compiler.unparse import unparse
 
     match statement:
@@ -44,7 +53,7 @@ def plan(con: Connection, statement: Statement | str, source: str, parameters: M
             return f"SET {statement.name}"
         case CreateTable() | Insert() | CopyQuery():
             return con.uql(f"EXPLAIN {unparse(statement.query)}", **parameters).explain()
-        case SemanticStatement():
+        case CreateSemanticTable() | Refresh() | DropSemanticTable():
             from uql.semantic_tables import plan as changes
 
             return changes(con, statement)
