@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from nl.shop import PLAN, Connected, plan, uql_node
 
-from uql.errors import ConfigError, QuestionError
+from uql.errors import ConfigError, DataError, QuestionError
 from uql.llm.providers.scripted import Scripted
 from uql.nl.context import NodeEvent
 from uql.nl.dag import Node, NodeKind, Plan
@@ -77,6 +77,27 @@ def test_figures_and_names_of_the_answer_point_to_cells_and_from_there_to_rows()
     assert answer.unsupported == []
     why = answer.why(1)
     assert "the letter complains" in str(why)
+    behind = answer.rows(1)
+    assert len(behind) == 10 and all("letter" in row for row in behind)
+    with pytest.raises(DataError):
+        answer.rows(7)
+
+
+def test_cells_of_statements_without_a_model_point_to_rows_of_the_database_also_through_other_nodes() -> None:
+    nodes = [
+        uql_node("per_city", "SELECT city, count(*) AS n FROM shops GROUP BY city"),
+        uql_node("top", "SELECT city, n FROM per_city ORDER BY n DESC, city LIMIT 1"),
+    ]
+    shop = Connected([plan(*nodes)])
+    answer = shop.con.ask("Which city has most shops?")
+    rows = shop.con.sql("SELECT city, count(*) AS n FROM shops GROUP BY city ORDER BY n DESC, city LIMIT 1").fetchall()
+    behind = answer.rows(0)
+    assert answer.citations[0].node == "top" and answer.citations[0].text == rows[0][0]
+    assert len(behind) == rows[0][1] and {row["city"] for row in behind} == {rows[0][0]}
+    assert "name" in behind[0]
+    joined = "SELECT name, count(*) AS n FROM letters JOIN shops ON letters.shop_id = shops.id GROUP BY name LIMIT 1"
+    answer = Connected([plan(uql_node("n", joined))]).con.ask("Who got letters?")
+    assert {"letters", "shops"} == set(answer.rows(0)[0])
 
 
 def test_an_invalid_plan_goes_back_with_its_faults_and_the_error_questions() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _ROWS = 40
+_WHY_ROWS, _WHY_CHARS = 5, 300
 
 
 @app.command(
@@ -42,6 +43,15 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Write the answer as JSON, with its plan and steps.")] = False,
     show_plan: Annotated[bool, typer.Option("--plan", help="Print the plan, its UQL and price; run nothing.")] = False,
     show_uql: Annotated[bool, typer.Option("--uql", help="Print the UQL of the answer below it.")] = False,
+    show_why: Annotated[
+        bool, typer.Option("--why", help="Print for each figure of the answer its cell and the rows behind it.")
+    ] = False,
+    readings: Annotated[
+        bool | None,
+        typer.Option(
+            "--readings/--no-readings", help="Ask whether the question is ambiguous; without: not of a local model."
+        ),
+    ] = None,
     model: Annotated[str | None, typer.Option(help="That reads rows: local, openai:NAME, anthropic:NAME …")] = None,
     planner: Annotated[str | None, typer.Option(help="That plans and writes, where it is another one.")] = None,
     budget: Annotated[str | None, typer.Option(help="Calls at most over all of it; 1024 without.")] = None,
@@ -79,6 +89,7 @@ def ask(
             "planner": planner,
             "checker": not no_checker,
             "decomposer": not no_decomposer,
+            "readings": readings,
         }
         if (adapter or router is not None) and mode != "meta":
             raise UsageError("--adapter and --router are for --mode meta")
@@ -99,7 +110,7 @@ def ask(
         )
         if show_plan:
             return Code.OK if answer.plan.plan is not None and answer.cannot.startswith(_SHOWN) else _failed(answer)
-        return _written(answer, output, as_json, show_uql)
+        return _written(answer, output, as_json, show_uql, show_why)
 
     raise typer.Exit(outcome.run(work))
 
@@ -159,7 +170,7 @@ def _confirmed(price: PlanPrice, plan: PlanView) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool) -> int:
+def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, show_why: bool) -> int:
     if output is not None and (answer.results or answer.answered):
         for path in answer.save(output):
             narrate(f"wrote {path}")
@@ -169,6 +180,8 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool) 
         _print(answer)
         if show_uql and answer.uql:
             print(f"\n{answer.uql}")
+        if show_why:
+            _print_why(answer)
     for reading in answer.readings:
         narrate(f"may also mean: {reading}" if reading != answer.readings[0] else f"read as: {reading}")
     if answer.json.get("extra"):
@@ -176,8 +189,9 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool) 
     for warning in answer.warnings:
         narrate(warning, "warning")
     usd = "" if not answer.cost.usd else f", ${answer.cost.usd:.4f}"
+    cached = f", {answer.cost.cached:,} from the ledger" if answer.cost.cached else ""
     narrate(
-        f"{len(answer.steps)} steps, {answer.cost.calls} calls, {answer.cost.cached} from the ledger, {answer.seconds:.1f} s{usd}"
+        f"{_counted(len(answer.steps), 'step')}, {_counted(answer.cost.calls, 'call')}{cached}, {answer.seconds:.1f} s{usd}"
     )
     return _failed(answer) if not answer.answered else Code.BUDGET if answer.partial else Code.OK
 
@@ -185,23 +199,43 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool) 
 def _print(answer: Answer) -> None:
     """The words, and the rows where they are more than that."""
     from uql import render
+    from uql.nl.aggregator import speaks
 
     print(render.printable(answer.text))
     for key in ("details", "inference"):
         if answer.json.get(key):
             print(render.printable(str(answer.json[key])))
-    if isinstance(answer.value, list | dict):
+    told = len(answer.tables) == 1 and isinstance(answer.value, dict) and not answer.plots
+    if isinstance(answer.value, list | dict) and not (told and speaks(answer.value) == answer.text):
         for name, table in answer.tables.items():
             output = answer.results[name].outcome
+            fields = {f.name: f.type for f in answer.results[name].fields}
             types = (
                 output.types
                 if output is not None and len(output.types) == table.num_columns
-                else [""] * table.num_columns
+                else [fields.get(column, "") for column in table.column_names]
             )
             estimates = output.estimates if output is not None else {}
             print(render.table(table, types=types, estimates=estimates, max_rows=_ROWS, width=None))
     for plot in answer.plots:
         narrate(f"a plot: {plot.title}; -o FOLDER writes it")
+
+
+def _print_why(answer: Answer) -> None:
+    """Each figure with its cell, and the first rows behind it."""
+    from uql import render
+
+    for citation in answer.citations:
+        print(render.printable(f"\n{citation.text}: {citation.column} of row {citation.row + 1} of {citation.node}"))
+        for row in answer.rows(citation)[:_WHY_ROWS]:
+            print(render.printable("  " + ", ".join(f"{name} {value}" for name, value in row.items())[:_WHY_CHARS]))
+        more = len(answer.rows(citation)) - _WHY_ROWS
+        if more > 0:
+            print(f"  and {more} more in --json")
+
+
+def _counted(n: int, word: str) -> str:
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
 def _failed(answer: Answer) -> int:

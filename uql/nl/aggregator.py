@@ -10,13 +10,16 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from uql.errors import QuestionError
 from uql.nl.context import AskContext
 from uql.nl.execution import Output, says_nothing
 from uql.nl.prompts import aggregator as words
 from uql.nl.runners import preview
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Style = Literal["short", "full"]
 SPEAKS = 10  # values of a result that is written as it is
@@ -127,7 +130,7 @@ def _value(output: Output) -> Any:
         return output.sub.value if output.sub.value is not None else output.sub.text
     if output.table is None:
         return output.value
-    table = output.table
+    table = without_bounds(output)
     if table.num_columns == 1:
         column = table.column(0).to_pylist()
         return column[0] if len(column) == 1 else column
@@ -162,7 +165,16 @@ def _plain(value: Any) -> str:
 
 def _described(output: Output) -> str:
     assert output.table is not None
-    return f"{output.table.num_rows:,} rows: {', '.join(output.table.column_names)}"
+    rows = output.table.num_rows
+    return f"{rows:,} row{'s' if rows != 1 else ''}: {', '.join(without_bounds(output).column_names)}"
+
+
+def without_bounds(output: Output) -> pa.Table:
+    """The rows of an output without the ends of intervals, which are told beside them."""
+    assert output.table is not None
+    estimates = output.outcome.estimates if output.outcome is not None else {}
+    ends = {f"{name}_{end}" for name in estimates for end in ("low", "high")}
+    return output.table.select([name for name in output.table.column_names if name not in ends])
 
 
 def _of(finding: Finding) -> str:

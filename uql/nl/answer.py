@@ -93,7 +93,9 @@ class Answer:
         plan: as text and Mermaid.
         steps: of every node that ran, in that order: prompts, UQL, rows, time, cost.
         readings: where the question is ambiguous, up to three precise ones, the first of which was answered.
-        citations: figures and names of the text with the cells they are; `unsupported` are figures that stand in no result.
+        citations: figures and names of the text with the cells they are, and `rows(i)` the rows behind each; `unsupported` are
+            figures that stand in no result.
+        behind: those rows, by node and row of its result.
         cost: of all, planning and writing included; `seconds` is the time from question to answer.
         partial: what limit was reached; "" where none was.
         tries: how often a plan was written until it was valid; 0 where none was needed; `replans` after that.
@@ -121,6 +123,7 @@ class Answer:
     mode: str = "dag"
     warnings: list[str] = field(default_factory=list)
     results: dict[str, Output] = field(default_factory=dict, repr=False)
+    behind: dict[tuple[str, int], list[dict[str, Any]]] = field(default_factory=dict, repr=False)
     origins: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -150,12 +153,7 @@ class Answer:
             citation: one of `citations`, or its position.
         Raises: DataError (UQL515) where there is none.
         """
-        if isinstance(citation, int):
-            if not 0 <= citation < len(self.citations):
-                raise DataError(
-                    f"there is no citation {citation}", code="UQL515", help=f"there are {len(self.citations)}"
-                )
-            citation = self.citations[citation]
+        citation = self._citation(citation)
         output = self.results[citation.node]
         trace = output.outcome.trace if output.outcome is not None else None
         if trace is not None and citation.row < len(trace.behind):
@@ -164,6 +162,26 @@ class Answer:
             row: dict[str, Any] = output.table.slice(citation.row, 1).to_pylist()[0]
             return row
         return {"answer": output.sub.text if output.sub is not None else output.value}
+
+    def rows(self, citation: Citation | int) -> list[dict[str, Any]]:
+        """The rows of the database behind a figure of the answer, at most 20: what was read or counted for its cell.
+
+        A row of one table is a dictionary of its columns, of a join one of such by table. Empty where they cannot be told (Python,
+        adapters, statements of several parts); `why` then has the row of the result.
+
+        Args:
+            citation: one of `citations`, or its position.
+        Raises: DataError (UQL515) where there is none.
+        """
+        citation = self._citation(citation)
+        return list(self.behind.get((citation.node, citation.row), ()))
+
+    def _citation(self, citation: Citation | int) -> Citation:
+        if not isinstance(citation, int):
+            return citation
+        if not 0 <= citation < len(self.citations):
+            raise DataError(f"there is no citation {citation}", code="UQL515", help=f"there are {len(self.citations)}")
+        return self.citations[citation]
 
     def to_json(self) -> dict[str, Any]:
         """The answer as JSON: what `uql ask --json` prints."""
@@ -178,7 +196,10 @@ class Answer:
                 for key in ("summary", "details", "source", "inference", "extra")
             },
             "readings": list(self.readings),
-            "citations": [{"text": c.text, "node": c.node, "row": c.row, "column": c.column} for c in self.citations],
+            "citations": [
+                {"text": c.text, "node": c.node, "row": c.row, "column": c.column, "rows": self.rows(c)}
+                for c in self.citations
+            ],
             "unsupported": self.unsupported,
             "uql": self.uql,
             "plan": self.plan.text,

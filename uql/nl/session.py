@@ -15,6 +15,7 @@ from uql.llm.run import Run
 from uql.nl import forms
 from uql.nl.aggregator import Finding, Style, Words, aggregate, citations, intervals, value_of
 from uql.nl.answer import Answer, PlanView, hidden_columns
+from uql.nl.behind import rows_behind
 from uql.nl.checks import Checked, check_plan, said
 from uql.nl.context import AskContext, NodeEvent
 from uql.nl.dag import Node, NodeKind, Plan
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["meta", "dag", "interleaved"]
 CALLS = 1_024  # of one question, over all its nodes
+TRACED = 30  # rows of results that an answer cites, whose own rows are kept
 SETTINGS = ("budget", "max_cost", "max_seconds", "max_tokens", "on_error")  # that ask takes too
 Confirm = Callable[[PlanPrice, PlanView], bool]
 
@@ -218,6 +220,7 @@ class _Asking:
             await self._prepare()
             if await self._run():
                 await self._write()
+                await self._trace()
         except BudgetError as error:
             self.made.partial = self.made.partial or "budget"
             self.made.cannot = self.made.cannot or error.message
@@ -454,6 +457,15 @@ class _Asking:
             note = f"figures that stand in no result: {', '.join(made.unsupported)}"
             made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), note]))}
 
+    async def _trace(self) -> None:
+        """The rows behind each cell that the answer cites, while they can still be read."""
+        plan = self.executor.plan
+        for node, row in dict.fromkeys((c.node, c.row) for c in self.made.citations):
+            if plan is not None and len(self.made.behind) < TRACED and node in {n.name for n in plan.nodes}:
+                self.made.behind[node, row] = await rows_behind(
+                    self.ctx.workspace, plan, self.executor.outputs, plan[node], row
+                )
+
     def _finish(self) -> None:
         made, run = self.made, self.executor
         made.steps, made.results, made.replans = run.steps, dict(run.outputs), run.replans
@@ -461,10 +473,12 @@ class _Asking:
         made.plan = PlanView(run.plan or self.options.plan, states, made.plan.operators)
         answer = next((n for n in run.plan.nodes if n.kind is NodeKind.ANSWER), None) if run.plan is not None else None
         behind = set(answer.inputs) if answer is not None else set()
+        plots = (
+            [n for n in run.plan.nodes if n.name in behind and n.kind is NodeKind.PLOT] if run.plan is not None else []
+        )
+        drawn = {name for plot in plots for name in plot.inputs}
         for name, output in run.outputs.items():
-            if output.table is not None and (
-                name in behind or any(run.outputs[b].plots for b in behind if b in run.outputs)
-            ):
+            if output.table is not None and (name in behind or name in drawn):
                 made.tables[name] = output.table
             made.plots += output.plots
         made.cost = self.ctx.cost
