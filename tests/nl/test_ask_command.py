@@ -45,11 +45,11 @@ def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(folder: Path, capsys: 
 def test_a_figure_is_printed_with_its_cell_and_the_rows_behind_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one = {"kind": "uql", "name": "n", "sql": "SELECT count(*) AS shops FROM shops WHERE city = 'Leeds'"}
+    one = {"kind": "uql", "name": "n", "sql": "SELECT count(*) AS shops FROM shops"}
     (folder / "one.toml").write_text(REPLY % ("", json.dumps(one)))
-    assert ask("shop.duckdb", "How many shops are in Leeds?", "--why", script="one.toml") == 0
+    assert ask("shop.duckdb", "How many shops are there?", "--why", script="one.toml") == 0
     said = capsys.readouterr().out
-    assert "shops of row 1 of n" in said and "city Leeds" in said
+    assert "shops of row 1 of n" in said and "city Leeds" in said and "name" in said
 
 
 def test_json_holds_answer_plan_steps_and_cost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
