@@ -26,6 +26,7 @@ RIDING = (group_with_where, select_with_where)
 KEPT = 3  # ways to ask WHERE that go on to the fusions after it
 LEAST_GAIN = 0.05  # of the cost, for which the written order is left while nothing is known of the terms
 RATES = (0.05, 0.9)  # at which the choice is tried, to see whether it depends on selectivities
+MUCH_DEARER = 2.0  # times the price, from which on that is what EXPLAIN says
 SHOWN = 5  # alternatives that EXPLAIN lists
 LEAST_SAVED = (
     0.2  # of the price, for which rows share requests where the engine chooses: rows may colour each other's answers
@@ -251,4 +252,7 @@ def _why(priced: tuple[Block, Quote], chosen: tuple[Block, Quote], terms: Terms)
         return f"saves {1 - mine / best_weight:.0%}, less than the {LEAST_SAVED:.0%} for which rows share requests"
     if best_weight <= 0 or mine / best_weight < 1.0005:
         return "costs the same"
-    return f"{mine / best_weight - 1:.0%} dearer in {'USD' if terms.in_usd else 'tokens'}"
+    unit = "USD" if terms.in_usd else "tokens"
+    if mine >= MUCH_DEARER * best_weight:
+        return f"{mine / best_weight:.1f} times as much in {unit}"
+    return f"{mine / best_weight - 1:.0%} dearer in {unit}"

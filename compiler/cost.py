@@ -40,6 +40,7 @@ SHARE_AT_THE_CUT = 0.1  # of the rows, with the score of the last one that LIMIT
 GROUPS = 8  # expected where their number is not known
 SELECTIVITY = 1 / 3  # of a condition that nobody has asked yet
 LEAST_SHARE = 0.05  # of the rows that pass it, for the most rows that a search under LIMIT is said to ask
+ROUNDED = 0.01  # of a share that was counted: by so much may imagined rows miss it
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
 NAMED_TWICE = 2  # calls that name the values of an attribute, from some rows and from others
 ATTRIBUTE_CHECKS = 64  # pairs asked outright, to see whether an attribute decides a condition on pairs
@@ -211,6 +212,9 @@ class Known:
     prompt: float = PROMPT_TOKENS  # tokens of a request to this model, without the row and the questions
     guided: bool = False  # a search has features of the rows to learn from
     examples: bool = False  # it asks for example rows first
+    concrete: Mapping[int, float] = field(
+        default_factory=dict
+    )  # share of rows for which a leaf that DuckDB decides is true
     pair_sides: tuple[float, ...] = ()  # distinct rows of each side of pairs
     weighs_pairs: bool = True  # the model can: else a comparison by its words is decided from the attribute it names
     budget: int | None = (
@@ -238,14 +242,16 @@ def model_answers(formula: Formula, known: Known) -> Masks:
     """Answers to try orders and prices on: the pilot's, else independent terms at their rates, else at what is usual."""
     if known.answers is not None and known.answers.shape[1]:
         return known.answers
-    return imagined(formula, known.rates or [usual(leaf, known) for leaf in formula.leaves])
+    return imagined(formula, known.rates or [usual(i, leaf, known) for i, leaf in enumerate(formula.leaves)])
 
 
-def usual(leaf: Leaf, known: Known) -> float:
-    """The share of rows for which a term is true that nobody has asked yet: SELECTIVITY.
+def usual(i: int, leaf: Leaf, known: Known) -> float:
+    """The share of rows for which a term is true that nobody has asked yet: SELECTIVITY; DuckDB's count where that decides it.
 
-    Of pairs: between that and one partner for each row of the larger side, the geometric mean.
+    Of pairs: between SELECTIVITY and one partner for each row of the larger side, the geometric mean.
     """
+    if i in known.concrete:
+        return known.concrete[i]
     if known.pair_sides and any(c.is_pair_condition for c in leaf.columns):
         return sqrt(SELECTIVITY / max(1.0, min(known.pair_sides)))
     return SELECTIVITY
@@ -407,11 +413,13 @@ def rows_out(block: Block, known: Known) -> Range:
 def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Known) -> dict[Stage, Range]:
     copies = [known.copies.get(stage.shown, 1.0) for stage in wanted]
     shares = asked_shares(formula, wanted, model_answers(formula, known), copies)
-    concrete = any(not leaf.semantic for leaf in formula.leaves)
+    concrete = [i for i, leaf in enumerate(formula.leaves) if not leaf.semantic]
     found = {}
     for i, (stage, share) in enumerate(zip(wanted, shares, strict=True)):
-        low = rows.low / copies[i] if i == 0 and not concrete else 0.0
-        found[stage] = Range(low, rows.expected * share, rows.high / copies[i])
+        low, high = (rows.low / copies[i] if i == 0 and not concrete else 0.0), rows.high / copies[i]
+        if i == 0 and len(concrete) == 1 and concrete[0] in known.concrete:  # it alone decides who is asked first
+            low, high = rows.low * share * (1 - ROUNDED), min(high, rows.high * share * (1 + ROUNDED))
+        found[stage] = Range(low, rows.expected * share, high)
     return found
 
 

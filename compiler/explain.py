@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from uql.compiler.bound import BoundStatement
+from uql.compiler.bound import BoundDerived, BoundJoin, BoundSource, BoundStatement, BoundTable
 from uql.compiler.choice import Alternative
 from uql.compiler.cost import Calls, Known, Quote, Range, calls_of, model_answers
 from uql.compiler.formula import conjunction
@@ -27,10 +28,12 @@ from uql.compiler.physical import (
 )
 from uql.compiler.shown import describe_source, show
 from uql.compiler.stated import stated
+from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import ScalarQuery
 from uql.compiler.virtual import Kind, VirtualColumn
 
 Knowledge = Callable[[Block], Known]
+Asked = Mapping[tuple[str, str], int]  # rows by the first question put to them, and the tables they come from
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Step:
     calls: Range | None = None  # rows asked, if no budget limits them
     inputs: tuple[Step, ...] = ()
     asks: tuple[str, ...] = ()  # the texts of its questions
+    source: str = ""  # the tables that the rows asked come from, as events name them
     measured: int | None = None  # rows asked by a run
     within: float = 1.0  # share of the calls that the budget is expected to allow
 
@@ -87,12 +91,30 @@ def explained(
     told = dict.fromkeys(f'"{r.text}": {_reading(r.read_as, r.detail)}' for r in readings)
     beyond = budget is not None and quote.every.high > budget
     warnings = [*statement.warnings]
-    needs_all = isinstance(plan, Block) and plan.goal is Goal.EVERY and bool(plan.row_stages or plan.late_stages)
-    if needs_all and budget is not None and quote.every.low > budget:
-        warnings.append(
-            "each row needs a value and the budget does not reach them all: a run would be refused (UQL401)"
-        )
+    refused = _refused(plan, quote, budget)
+    if refused is not None:
+        warnings.append(refused)
     return Explained(steps(plan, known, beyond), tuple(told), quote, budget, tuple(warnings))
+
+
+def _refused(plan: PhysicalPlan, quote: Quote, budget: int | None) -> str | None:
+    """Why a run is refused (UQL401), or may be, before anything is sent."""
+    if budget is None or quote.every.high <= budget or not isinstance(plan, Block):
+        return None
+    values = bool(plan.row_stages or plan.late_stages)
+    if plan.goal is Goal.EVERY and values:
+        sure = quote.every.low > budget
+        why = "each row needs a value"
+    elif plan.goal is Goal.SEARCH and plan.has_window:
+        sure, why = True, "a window looks at every row that passes"
+    elif plan.goal is Goal.SEARCH and plan.left_over(plan.row_stages) and any(_is_score(k.expr) for k in plan.order_by):
+        sure, why = True, "the order needs the value of each row that passes"
+    elif plan.sets:
+        sure, why = True, "ROLLUP, CUBE and GROUPING SETS need each row"
+    else:
+        return None
+    said = "does not reach" if sure else "may not reach"
+    return f"{why} and the budget {said} them all: a run {'would' if sure else 'may'} be refused (UQL401)"
 
 
 def text(found: Explained) -> str:
@@ -141,14 +163,34 @@ def q_error(predicted: float, measured: float) -> float:
     return max(a / b, b / a)
 
 
-def with_measured(step: Step, asked: Mapping[str, int], within: float = 1.0) -> Step:
-    """The steps with the rows that a run asked of each, found by the first of its questions.
+def with_measured(step: Step, asked: Asked, within: float = 1.0) -> Step:
+    """The steps with the rows that a run asked of each, found by its questions and the tables of its rows.
 
-    `within`: share of all calls that the budget is expected to allow.
+    What several steps ask of the same tables is shared out among them as predicted. `within`: share of all calls that the
+    budget is expected to allow.
     """
-    inputs = tuple(with_measured(below, asked, within) for below in step.inputs)
-    found = max((asked.get(text, 0) for text in step.asks), default=None) if step.calls is not None else None
-    return replace(step, inputs=inputs, measured=found, within=within)
+    asking = list(_asking(step))
+    alone = Counter(text for s in asking for text in s.asks)
+
+    def rows(own: Step, text: str) -> int:
+        if alone[text] == 1:
+            return sum(n for (other, _), n in asked.items() if other == text)
+        same = [s for s in asking if text in s.asks and s.source == own.source]
+        whole = sum(s.predicted for s in same)
+        return round(asked.get((text, own.source), 0) * (own.predicted / whole if whole else 1 / len(same)))
+
+    def one(own: Step) -> Step:
+        found = max((rows(own, text) for text in own.asks), default=None) if own.calls is not None else None
+        return replace(own, inputs=tuple(one(below) for below in own.inputs), measured=found, within=within)
+
+    return one(step)
+
+
+def _asking(step: Step) -> Iterator[Step]:
+    if step.calls is not None and step.asks:
+        yield step
+    for below in step.inputs:
+        yield from _asking(below)
 
 
 def alternative_line(found: Alternative) -> str:
@@ -192,6 +234,7 @@ def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
 def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     known = knowledge(block)
     calls = calls_of(block, known)
+    rows_of = _rows_of(block)
     step = _source(block, known, knowledge, beyond)
     if block.formula is not None:
         step = _filter(block, known, calls, beyond, step)
@@ -207,10 +250,17 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
             notes = ("a taxonomy from some rows first: 1 call", *_ways(stage))
             if any(c.id in block.riders for c in groups):
                 notes = (*notes, "asked apart of the first rows, of the others in the request of the WHERE")
-            step = Step("SemGroup", what, notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage))
+            step = Step("SemGroup", what, notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage), rows_of)
         elif early and not late:
             step = Step(
-                "SemMap", texts(stage), _ways(stage), _reads(stage), calls.by_stage[stage], (step,), _asks(stage)
+                "SemMap",
+                texts(stage),
+                _ways(stage),
+                _reads(stage),
+                calls.by_stage[stage],
+                (step,),
+                _asks(stage),
+                rows_of,
             )
     if along:
         step = Step(
@@ -246,7 +296,7 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     step = _limited(block, step)
     for stage in late_left:
         notes = ("of the rows returned only", *_ways(stage))
-        step = Step("SemMap", texts(stage), notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage))
+        step = Step("SemMap", texts(stage), notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage), rows_of)
     return step if block.distinct or block.aggregated else _project(block, step)
 
 
@@ -258,16 +308,31 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
     """WHERE: one line where one request a row answers it, else a line for each stage under it, in the order asked."""
     shown, notes = show_formula(block), _filter_notes(block, known, beyond)
     only = block.filter_stages[0] if len(block.filter_stages) == 1 else None
+    rows_of = _rows_of(block)
     if only is not None and all(c.kind is Kind.CONDITION for c in only.columns):
         return Step(
-            "SemFilter", shown, (*notes, *_ways(only)), _reads(only), calls.by_stage.get(only), (below,), _asks(only)
+            "SemFilter",
+            shown,
+            (*notes, *_ways(only)),
+            _reads(only),
+            calls.by_stage.get(only),
+            (below,),
+            _asks(only),
+            rows_of,
         )
     asked = []
     for i, stage in enumerate(block.filter_stages, 1):
         place = (f"asked {_ordinal(i)}",) if only is None else ()
         asked.append(
             Step(
-                "Ask", texts(stage), (*place, *_ways(stage)), _reads(stage), calls.by_stage.get(stage), (), _asks(stage)
+                "Ask",
+                texts(stage),
+                (*place, *_ways(stage)),
+                _reads(stage),
+                calls.by_stage.get(stage),
+                (),
+                _asks(stage),
+                rows_of,
             )
         )
     return Step("SemFilter", shown, notes, inputs=(*asked, below))
@@ -286,14 +351,16 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
     pairs = dict(zip(asked_joins(block), known.pairs, strict=True))
     for part in block.correlated:
         below = [Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)) for alias, plan in part.derived]
-        below = [_ask(s, asked) for s in (*part.stages, *part.values)] + below
+        rows_of = ", ".join(dict.fromkeys([_rows_of(block), *sorted(set(aliases(part.source)))]))
+        below = [_ask(s, asked, rows_of) for s in (*part.stages, *part.values)] + below
         notes = (f"{number(pairs[part])} pairs from DuckDB", "its answers are one value a row")
         inner.append(Step("SubQuery", show(ScalarQuery(part.part))[1:-1], notes, inputs=tuple(below)))
     for run in block.repeated:
         once = f"run once for each value of {', '.join(c.label for c in run.columns)}"
         below_run = (steps(run.plan, knowledge, beyond),)
         inner.append(Step("SubQuery", show(ScalarQuery(run.part))[1:-1], (once,), inputs=below_run))
-    inner += [Step("SubQuery", inputs=(steps(plan, knowledge, beyond),)) for _, plan in block.nested]
+    for bound, plan in block.nested:
+        inner.append(Step("SubQuery", show(ScalarQuery(bound))[1:-1], inputs=(steps(plan, knowledge, beyond),)))
     where = f" WHERE {show(block.pushed)}" if block.pushed is not None else ""
     rows = f"{number(known.rows)} rows"
     join = block.outer_join
@@ -312,12 +379,29 @@ def _join(
     before = conjunction([part for part in (join.left_where, join.right_where) if part is not None])
     where = f" WHERE {show(before)}" if before is not None else ""
     notes = (f"{number(pairs[join])} pairs from DuckDB",)
-    asks = tuple(_ask(s, asked) for s in join.stages)
+    asks = tuple(_ask(s, asked, f"{join.kind} join") for s in join.stages)
     return Step("SemJoin", describe_join(join) + where, notes, inputs=(*asks, *inside, *inner))
 
 
-def _ask(stage: Stage, asked: dict[Stage, Range]) -> Step:
-    return Step("Ask", texts(stage), _ways(stage), _reads(stage), asked.get(stage), (), _asks(stage))
+def _ask(stage: Stage, asked: dict[Stage, Range], rows_of: str) -> Step:
+    return Step("Ask", texts(stage), _ways(stage), _reads(stage), asked.get(stage), (), _asks(stage), rows_of)
+
+
+def _rows_of(block: Block) -> str:
+    """The tables of a block's rows, as the events of a run name them."""
+    if block.outer_join is not None:
+        return f"{block.outer_join.kind} join"
+    return ", ".join(dict.fromkeys(_tables(block.source)))
+
+
+def _tables(source: BoundSource | None) -> Iterator[str]:
+    if isinstance(source, BoundJoin):
+        yield from _tables(source.left)
+        yield from _tables(source.right)
+    elif isinstance(source, BoundTable):
+        yield source.table.name
+    elif isinstance(source, BoundDerived):
+        yield source.alias
 
 
 def show_formula(block: Block) -> str:
@@ -429,7 +513,7 @@ def _asks(stage: Stage) -> tuple[str, ...]:
 
 def _ways(stage: Stage) -> tuple[str, ...]:
     if stage.rows > 1:
-        return (f"{stage.rows} rows a request",)
+        return (f"{stage.rows} rows a request: answers have no probabilities",)
     return ("one request a row",) if len(stage.columns) + len(stage.riders) > 1 else ()
 
 

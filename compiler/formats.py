@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from uql.compiler.choice import Alternative
 from uql.compiler.cost import Quote, Range
-from uql.compiler.explain import Explained, Step, q_error, text, with_measured
+from uql.compiler.explain import Asked, Explained, Step, q_error, text, with_measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Measured:
     seconds: float
     rows: int
     notes: tuple[str, ...] = ()
-    asked: Mapping[str, int] = field(default_factory=dict)  # rows asked, by the step that asked them
+    asked: Asked = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,9 @@ def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled
     if sampled is not None:
         result["sample"] = asdict(sampled)
     if measured is not None:
-        result["measured"] = asdict(measured)
+        result["measured"] = asdict(measured) | {
+            "asked": [{"text": text, "source": source, "rows": rows} for (text, source), rows in measured.asked.items()]
+        }
         result["q_error"] = {
             name.replace(" ", "_"): round(q_error(predicted.expected, real), 4)
             for name, predicted, real in _compared(quote, measured)
@@ -175,7 +176,7 @@ def mermaid(found: Explained, measured: Measured | None = None, sampled: Sampled
     add(found.step)
     said = f"{found.quote.calls.expected:,.0f} calls predicted"
     if sampled is not None:
-        said += f", {sampled.passed:,} of {sampled.rows:,} sampled rows pass"
+        said += f", {sampled.passed:,} of {sampled.rows:,} {'first' if sampled.search else 'sampled'} rows pass"
     if measured is not None:
         said += f", {measured.calls:,} made"
     return "\n".join([*lines, *edges, f"  %% {said}"])

@@ -327,6 +327,7 @@ class Relation:
         """Takes from the ledger what it knows of these rows; asks nobody."""
         for column in stage.columns:
             self.know(column)
+        rids = rids[~np.logical_and.reduce([self.asked[c.id][rids] for c in stage.columns])]
         questions = [self.question(c) for c in stage.columns]
         empty = self._empty(stage.columns)
         if empty is not None and not await ctx.gate.asked(questions):

@@ -39,11 +39,12 @@ def explain(con: Connection, piece: Explain, bound: BoundStatement, source: str)
             return _sampled(con, bound, physical, settings, piece)
         if piece.mode == "ANALYZE":
             predicted = con._foresight.explained(bound, physical, settings)  # before the run, which teaches
-            asked: dict[str, int] = {}
+            asked: dict[tuple[str, str], int] = {}
 
             def count(event: Any) -> None:
                 if getattr(event, "kind", "") in ("call", "cached") and event.question != "Write":
-                    asked[event.text] = asked.get(event.text, 0) + 1
+                    about = event.text, event.source
+                    asked[about] = asked.get(about, 0) + 1
 
             stop = con.on_event(count)
             try:

@@ -34,7 +34,7 @@ from uql.kernels.cascade import CANDIDATES, labelled_rows
 from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
 from uql.kernels.guide import FEWEST_ROWS, LEAST_BUDGET
-from uql.planning import COUNTED, alone, chars_of, terms_of, whole
+from uql.planning import COUNTED, alone, chars_of, left_aside, needs_probabilities, terms_of, whole
 from uql.pricing import price_known, unit_of
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class Knowledge:
             output=self.memory.output_tokens(),
             guided=self._guided(block, rows),
             examples=self._has_examples(rows),
+            concrete=self._concrete(block, rows),
             pair_sides=self._pair_sides(block),
             weighs_pairs=self.weighs_pairs,
             budget=self.budget,
@@ -127,10 +128,11 @@ class Knowledge:
             return {}
         found = {}
         plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
+        candidates = self._count(block.source, conjunction(plain))
         alone = apart(block)
         asked = (*alone.filter_stages, *alone.row_stages, *block.filter_stages, *block.row_stages)
         for shown in dict.fromkeys(stage.shown for stage in asked):
-            found[shown] = rows.expected / max(1.0, self._distinct(block, shown, plain))
+            found[shown] = max(1.0, candidates / max(1.0, self._distinct(block, shown, plain)))
         return found
 
     def _distinct(self, block: Block, shown: tuple[Column, ...], plain: list[Expr]) -> float:
@@ -139,6 +141,20 @@ class Knowledge:
         inner = render(query_sql(BoundSelect(keys, block.source, conjunction(plain), distinct=True)))
         said = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in shown)
         return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {said}") or 0)
+
+    def _concrete(self, block: Block, rows: Range) -> dict[int, float]:
+        """The share of the candidates for which each term of WHERE that DuckDB decides is true, by its place."""
+        leaves = block.formula.leaves if block.formula is not None else ()
+        if block.derived or block.outer_join is not None or block.correlated or not 0 < rows.expected <= COUNTED:
+            return {}
+        plain = [t for t in conjuncts(block.pushed) if not list(in_expressions(t))]
+        own = {
+            i: leaf.expr for i, leaf in enumerate(leaves) if not leaf.semantic and not list(in_expressions(leaf.expr))
+        }
+        if not own:
+            return {}
+        whole = max(1.0, self._count(block.source, conjunction(plain)))
+        return {i: self._count(block.source, conjunction([*plain, expr])) / whole for i, expr in own.items()}
 
     def _pair_sides(self, block: Block) -> tuple[float, ...]:
         """Distinct rows of each side of a condition on pairs; one table joined with itself is one side."""
@@ -343,6 +359,9 @@ def explanation(statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowle
     if cost is not None:
         priced = (replace(a, quote=a.quote.priced(cost.usd(1, 0), cost.usd(0, 1))) for a in alternatives)
         alternatives = tuple(priced)
+    if knowledge.rows_at_once > 1 and needs_probabilities(knowledge.settings) is not None:
+        aside = f"rows_per_request = {knowledge.settings.rows_per_request}{left_aside(knowledge.settings)}"
+        found = replace(found, warnings=(*found.warnings, aside))
     return replace(found, alternatives=(*models, *alternatives))
 
 

@@ -32,11 +32,27 @@ def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None, ro
     """What choices depend on under these settings.
 
     No riders where a failure would end the run, which must not happen for a row that nobody asked for, and none beside a cascade,
-    whose small model is asked conditions alone, and each row for itself. `rows`: that a request may hold.
+    whose small model is asked conditions alone. `rows`: that a request may hold; one where their probabilities are needed.
     """
-    cascade = bool(settings.models) and "cascade" not in settings.disabled_rules
-    off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" or cascade else ())
-    return Terms(unit, calls, off, in_usd, 1 if cascade else rows, settings.rows_per_request == "auto")
+    off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" or _has_cascade(settings) else ())
+    alone = needs_probabilities(settings) is not None
+    return Terms(unit, calls, off, in_usd, 1 if alone else rows, settings.rows_per_request == "auto")
+
+
+def _has_cascade(settings: Settings) -> bool:
+    return bool(settings.models) and "cascade" not in settings.disabled_rules
+
+
+def needs_probabilities(settings: Settings) -> str | None:
+    """What needs the probability of each answer, which answers of rows that share a request do not have; None: nothing."""
+    if _has_cascade(settings):
+        return "a cascade"
+    return "soft = on" if settings.soft else None
+
+
+def left_aside(settings: Settings) -> str:
+    """Why rows share no request though the settings say so, after the setting's name."""
+    return f" is left aside: {needs_probabilities(settings)} needs the probability of each answer, and rows that share a request have none"
 
 
 async def planned(block: Block, written: Block, relation: Relation, ctx: Context) -> Block:
@@ -51,6 +67,8 @@ async def planned(block: Block, written: Block, relation: Relation, ctx: Context
     outer = block.outer_join
     block = replace(block, outer_join=None)  # it is done: what is left to choose is over its rows
     terms = terms_of(ctx.settings, ctx.unit, ctx.unit != Unit(), ctx.calls_left, ctx.rows_at_once)
+    if ctx.rows_at_once > 1 and terms.rows == 1:
+        ctx.note_once("rows_per_request", left_aside(ctx.settings))
     known = known_of(block, written, relation, ctx)
     rows = min(PILOT_ROWS, int(PILOT_SHARE * relation.n))
     if rows >= LEAST_ROWS and ctx.fits(relation.n) and depends_on_rates(block, known, terms):

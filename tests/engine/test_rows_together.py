@@ -89,3 +89,19 @@ def test_seconds_count_requests_and_what_each_further_row_takes() -> None:
     assert alone.expected == 80 and 10 < shared.expected < 40
     limited = Pace(100, Range.exactly(0.1), requests_per_minute=60)
     assert limited.seconds(Range.exactly(10), Range.exactly(0), Range.exactly(80)).expected == 10
+
+
+@pytest.mark.parametrize("settings", [{"soft": True}, {"models": [Hashed(), Hashed()]}], ids=["soft", "cascade"])
+def test_rows_share_no_request_where_their_probabilities_are_needed(settings: dict) -> None:
+    model = {} if "models" in settings else {"model": Hashed()}
+    with uql.connect(**model, ledger=":memory:", rows_per_request=4, **settings) as con:
+        con.sql("SELECT i AS id, 'a text of row ' || i AS text FROM range(60) r(i)").create("t")
+        shown = con.uql('SELECT COUNT(*) FROM t WHERE "it is even"').explain()
+    assert "rows a request" not in shown
+    assert "rows_per_request = 4 is left aside" in shown and "rows that share a request have none" in shown
+
+
+def test_explain_says_that_answers_of_shared_requests_have_no_probabilities() -> None:
+    with uql.connect(model=Hashed(), ledger=":memory:", rows_per_request=4) as con:
+        con.sql("SELECT i AS id, 'a text of row ' || i AS text FROM range(60) r(i)").create("t")
+        assert "4 rows a request: answers have no probabilities" in con.uql('SELECT id FROM t WHERE "it is even"').explain()
