@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +84,7 @@ class VectorCache:
         at, known = self._find(hashes)
         new = np.flatnonzero(~known)
         if len(new):
-            parts = []
-            for start in range(0, len(new), CHUNK):
-                if progress is not None:
-                    progress(start, len(new))
-                parts.append(embedder.embed([texts[i] for i in new[start : start + CHUNK]]).astype(np.float16))
-            if progress is not None:
-                progress(len(new), len(new))
-            self._append(hashes[new], np.concatenate(parts))
+            self.append(hashes[new], self._embedded(texts, new, embedder, progress))
             at, known = self._find(hashes)
         if len(self._vectors) == 1 and len(at) == len(self._vectors[0]) and bool((at == np.arange(len(at))).all()):
             return self._vectors[0]
@@ -100,6 +95,18 @@ class VectorCache:
             out[mine] = part[at[mine] - start]
             start += len(part)
         return out
+
+    @staticmethod
+    def _embedded(
+        texts: Sequence[Any], new: NDArray[np.int64], embedder: Embedder | ImageEmbedder, progress: Progress | None
+    ) -> Iterator[Half]:
+        """The vectors of the texts at `new`, some at a time."""
+        for start in range(0, len(new), CHUNK):
+            if progress is not None:
+                progress(start, len(new))
+            yield embedder.embed([texts[i] for i in new[start : start + CHUNK]]).astype(np.float16)
+        if progress is not None:
+            progress(len(new), len(new))
 
     def _find(self, hashes: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Where each hash is, and whether it is known."""
@@ -112,19 +119,21 @@ class VectorCache:
         at = order[place]
         return at, kept[at] == asked
 
-    def _append(self, hashes: NDArray[np.void], vectors: Half) -> None:
+    def append(self, hashes: NDArray[np.void], parts: Iterable[Half]) -> None:
+        """Keep the vectors of distinct texts, which come in parts; those of a folder never lie in memory whole."""
         if self.folder is None:
             self._hashes.append(hashes)
-            self._vectors.append(vectors)
+            self._vectors.append(np.concatenate(list(parts)))
             return
+        earlier: list[Half] = []
         if len(self._vectors) >= SEGMENTS:
             hashes = np.concatenate([*self._hashes, hashes])
-            vectors = np.concatenate([*self._vectors, vectors])
+            earlier = self._vectors
             self._names, self._hashes, self._vectors = [], [], []
         self.folder.mkdir(parents=True, exist_ok=True)
         name = secrets.token_hex(8)
         save_array(self.folder / f"{name}.hashes.npy", np.frombuffer(hashes.tobytes(), np.uint8).reshape(-1, 16))
-        save_array(self.folder / f"{name}.vectors.npy", vectors)
+        save_parts(self.folder / f"{name}.vectors.npy", len(hashes), chain(earlier, parts))
         self._names.append(name)
         self._hashes.append(hashes)
         self._vectors.append(np.load(self.folder / f"{name}.vectors.npy", mmap_mode="r"))
@@ -132,7 +141,7 @@ class VectorCache:
             "version": VERSION,
             "embedder": self.embedder,
             "rows": len(self),
-            "dimensions": int(vectors.shape[1]),
+            "dimensions": int(self._vectors[-1].shape[1]),
             "segments": self._names,
         }
         save_bytes(self.folder / "manifest.json", json.dumps(manifest, indent=1).encode())
@@ -185,6 +194,30 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def save_parts(path: Path, n: int, parts: Iterable[Half]) -> None:
+    """Write an array of n rows, which come in parts, whole or not at all."""
+    part = path.with_name(f"{secrets.token_hex(8)}.part")
+    try:
+        with part.open("wb") as file:
+            for i, rows in enumerate(parts):
+                if i == 0:
+                    shape = {"descr": "<f2", "fortran_order": False, "shape": (n, rows.shape[1])}
+                    np.lib.format.write_array_header_1_0(file, shape)
+                file.write(np.ascontiguousarray(rows, "<f2").data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def forget_pages(array: NDArray[Any]) -> None:
+    """Let the pages of a file go that reading a memory-mapped array brought in; they are read again when needed."""
+    pages = getattr(array, "_mmap", None)
+    if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -37,10 +37,10 @@ class Lsa:
         return cls._fit(texts, seed)[0]
 
     @classmethod
-    def fit_embed(cls, texts: Sequence[str | None], seed: int = 0) -> tuple[Lsa, Matrix]:
-        """Fit, and embed the same texts, counting their words once where all were fitted on."""
+    def fit_embed(cls, texts: Sequence[str | None], seed: int = 0) -> tuple[Lsa, Matrix | None]:
+        """Fit, and embed the same texts where all were fitted on: their words are counted once."""
         lsa, counted = cls._fit(texts, seed)
-        return lsa, (lsa._project(counted) if counted is not None else lsa.embed(texts))
+        return lsa, None if counted is None else lsa._project(counted)
 
     @classmethod
     def _fit(cls, texts: Sequence[str | None], seed: int) -> tuple[Lsa, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from uql.features.embedder import LONGEST, Matrix, unit_rows
 
-CHUNK = 4096  # texts tokenised at once
+CHUNK = 1024  # texts tokenised at once
 
 
 class StaticEmbedder:

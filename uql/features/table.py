@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from uql.features.cache import Half, Progress, VectorCache, content_hashes, distinct
+from uql.features.cache import Half, Progress, VectorCache, content_hashes, distinct, forget_pages
 from uql.features.embedder import Embedder, Matrix, unit_rows
 from uql.features.lsa import Lsa, load_lsa, save_lsa
 from uql.features.static import static_embedder
@@ -39,6 +41,7 @@ class Block:
         counts = np.bincount(index, minlength=len(vectors)).astype(np.float32)
         for start in range(0, len(vectors), SLICE):
             total += counts[start : start + SLICE] @ vectors[start : start + SLICE].astype(np.float32)
+        forget_pages(vectors)
         return cls(embedder, vectors, index, (total / max(len(index), 1)).astype(np.float32))
 
     def slices(self) -> Iterator[tuple[slice, Matrix]]:
@@ -46,6 +49,7 @@ class Block:
         for start in range(0, len(self.index), SLICE):
             rows = slice(start, min(start + SLICE, len(self.index)))
             yield rows, self.vectors[self.index[rows]].astype(np.float32) - self.mean
+        forget_pages(self.vectors)
 
     def axes(self, components: int = COMPONENTS) -> Matrix:
         """(e, c) what a row less the mean is multiplied with: at most `components` principal components, not whitened, for
@@ -178,12 +182,22 @@ def _lsa(
             if float((~known).mean()) <= REFIT_SHARE:
                 return kept, cache.vectors(texts, hashes, kept, progress)
     lsa, made = Lsa.fit_embed(texts)
-    vectors = made.astype(np.float16)  # as kept, so that a run with a cache and one without see the same
-    if folder is not None and lsa.dimensions:
+    trim()
+    if not lsa.dimensions:
+        return lsa, np.zeros((len(texts), 0), np.float16)
+    if folder is not None:
         save_lsa(folder / "lsa", lsa)
-        cache = VectorCache(folder / "lsa" / "vectors", lsa.name)
-        cache._append(hashes, vectors)
-    return lsa, vectors
+    cache = VectorCache(None if folder is None else folder / "lsa" / "vectors", lsa.name)
+    if made is not None and not len(cache):
+        cache.append(hashes, [made.astype(np.float16)])
+    return lsa, cache.vectors(texts, hashes, lsa, progress)
+
+
+def trim() -> None:
+    """Give back what was freed: the C library of Linux keeps the room of the many small strings that counting words takes."""
+    give_back = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
+    if give_back is not None:
+        give_back(0)
 
 
 def _drop_others(folder: Path, keep: str) -> None:
