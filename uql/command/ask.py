@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -226,12 +227,22 @@ def _print_why(answer: Answer) -> None:
     from uql import render
 
     for citation in answer.citations:
-        print(render.printable(f"\n{citation.text}: {citation.column} of row {citation.row + 1} of {citation.node}"))
-        for row in answer.rows(citation)[:_WHY_ROWS]:
-            print(render.printable("  " + ", ".join(f"{name} {value}" for name, value in row.items())[:_WHY_CHARS]))
-        more = len(answer.rows(citation)) - _WHY_ROWS
-        if more > 0:
-            print(f"  and {more} more in --json")
+        said = f"{citation.text}: {citation.column} of row {citation.row + 1} of {citation.node}"
+        rows = answer.rows(citation)
+        print("\n" + render.printable(said))
+        for row in rows[:_WHY_ROWS]:
+            print("  " + render.printable(_row(row))[:_WHY_CHARS])
+        if len(rows) > _WHY_ROWS:
+            print(f"  … {len(rows) - _WHY_ROWS} more in --json")
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    """A row in words; of a join, the columns of each table with its name before them."""
+    parts = []
+    for name, value in row.items():
+        inner = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {name: value}
+        parts += [f"{k} {v}" for k, v in inner.items()]
+    return ", ".join(parts)
 
 
 def _counted(n: int, word: str) -> str:

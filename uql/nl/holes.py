@@ -1,7 +1,8 @@
 """Texts with holes for names alone: what they are asked of is added.
 
 A model writes "the points of {name}" and means those that the report tells; UQL shows a model what stands in the holes. So the texts and
-images of the tables read get holes of their own, those first whose name or comment has a word of the text.
+images of the tables read get holes of their own, those first whose name or comment has a word of the text. A text without holes is asked
+of those alone, where it names some of several: a condition on the review is not asked of the picture beside it.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from uql.compiler.parser import parse
+from uql.compiler.syntax import Name, Quoted, Select, TableName
 from uql.compiler.syntax import Node as Tree
-from uql.compiler.syntax import Quoted, Select, TableName
 from uql.compiler.unparse import unparse
 from uql.errors import UQLError
 from uql.nl.discover import words_of
@@ -34,6 +35,9 @@ def completed(text: str, tables: Mapping[str, Sequence[Field]]) -> str:
     >>> played = {"played": [Field("name", "VARCHAR"), Field("report", "VARCHAR", Modality.TEXT)]}
     >>> completed('SELECT PROMPT "the points of {name}" AS points FROM played', played)
     'SELECT PROMPT "the points of {name}, according to {report}" AS points FROM played'
+    >>> sold = {"sold": [Field("photo", "BLOB", Modality.IMAGE), Field("review", "VARCHAR", Modality.TEXT)]}
+    >>> completed('SELECT 1 FROM sold WHERE PROMPT "the review complains"', sold)
+    'SELECT 1 FROM sold WHERE PROMPT "the review complains" USING (review)'
     """
     try:
         tree = parse(text)
@@ -50,10 +54,13 @@ def completed(text: str, tables: Mapping[str, Sequence[Field]]) -> str:
 
     def more(quoted: Quoted) -> Quoted:
         holes = {hole.rpartition(".")[2].lower() for hole in _HOLE.findall(quoted.text)}
-        if not (quoted.forced or " " in quoted.text) or not holes or holes & {f.name.lower() for _, f in shown}:
+        if not (quoted.forced or " " in quoted.text) or quoted.using or holes & {f.name.lower() for _, f in shown}:
             return quoted
         wanted = words_of(quoted.text)
         near = [(t, f) for t, f in shown if wanted & words_of(f"{f.name} {f.description}")] or shown
+        if not holes:
+            parts = [(f.name,) if names.count(f.name.lower()) == 1 else (t, f.name) for t, f in near]
+            return quoted if len(near) == len(shown) else replace(quoted, using=tuple(map(Name, parts)))
         said = " and ".join(f"{{{f.name if names.count(f.name.lower()) == 1 else f'{t}.{f.name}'}}}" for t, f in near)
         return replace(quoted, text=f"{quoted.text}, according to {said}")
 
