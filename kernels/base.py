@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from uql.kernels.foreseen import Foreseen
     from uql.kernels.guide import RowFeatures
     from uql.llm.draws import DrawLog
+    from uql.llm.people import People
 
 Rids = NDArray[np.int64]
 RECALLED_AT_ONCE = 4096  # rows looked up in the ledger at once
@@ -42,6 +43,7 @@ class Asker(Protocol):
     """The gate, as kernels see it."""
 
     attempted: set[Question]  # under TRY
+    people: People  # whose answers go before the model's
 
     @property
     def calls_left(self) -> int | None: ...
@@ -201,6 +203,9 @@ class Relation:
             int, NDArray[np.int8]
         ] = {}  # of a cascade: 1 where the small model answered, 2 where the large one did
         self.stops = False  # at the k-th row that passes: how many rows will be asked is not known
+        self.examples: dict[
+            int, tuple[tuple[str, str], ...]
+        ] = {}  # of the user's own, that stand in the prompt: text, answer
         self.by_people: dict[int, NDArray[np.bool_]] = {}  # rows that a person answered in the model's place
         self.in_ledger: dict[int, bool] = {}  # by column: was its question ever asked, before the run asked it?
         self.judged: dict[Formula, Masks] = {}  # (leaves, N) the same by row
@@ -224,6 +229,10 @@ class Relation:
 
     def question(self, column: VirtualColumn) -> Question:
         """What is put to the model about one row for this virtual column."""
+        shown = self.examples.get(column.id)
+        return replace(self._question(column), examples=shown) if shown else self._question(column)
+
+    def _question(self, column: VirtualColumn) -> Question:
         match column.kind:
             case Kind.CONDITION:
                 return Predicate(column.text)

@@ -17,7 +17,7 @@ from uql.features.images import together
 from uql.features.similarity import with_similarity
 from uql.kernels.base import Context, Relation
 from uql.kernels.duck import quote
-from uql.kernels.judged import own_examples
+from uql.kernels.examples import corrected_examples, own_examples
 from uql.kernels.media import loaded
 from uql.kernels.pairs import pair_features
 from uql.llm.questions import Write
@@ -133,12 +133,13 @@ async def _examples_of(condition: VirtualColumn, relation: Relation, ctx: Contex
     if isinstance(ctx.settings.examples, str):
         return own_examples(condition.reads, relation, ctx)
     left = ctx.calls_left
+    own_yes, own_no = corrected_examples(condition, relation, ctx)
     if ctx.settings.examples is not True or (left is not None and left < LEAST_BUDGET):
-        return [], []
+        return own_yes, own_no
     reply = await ctx.write(Write(condition.text, task="examples", schema=EXAMPLES, max_tokens=300), optional=True)
     if not isinstance(reply, dict):
-        return [], []
-    return _texts(reply.get("yes")), _texts(reply.get("no"))
+        return own_yes, own_no
+    return [*own_yes, *_texts(reply.get("yes"))], [*own_no, *_texts(reply.get("no"))]
 
 
 def _texts(value: Any) -> list[str]:

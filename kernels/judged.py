@@ -1,13 +1,13 @@
-"""Rows that a person judged, in a table of the user's: what share of a model's yes and no is right, and example rows.
+"""Rows that a person judged, in a table of the user's: what share of a model's yes and no is right.
 
-The table has the columns that the condition reads, by their names, and a BOOLEAN column `answer`. It is named by
-`audit = 'table'` or `examples = 'table'`.
+The table has the columns that the condition reads, by their names, and a BOOLEAN column `answer`. It is named by `audit = 'table'`; that
+of `examples = 'table'` is read likewise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +24,31 @@ if TYPE_CHECKING:
     from uql.sampling.errors import Audit
     from uql.sampling.soft import Calibration
 
-EXAMPLES = 8  # of each kind, at most
-
 
 def judged(
-    name: str, setting: str, columns: Sequence[Column], relation: Relation, ctx: Context
-) -> tuple[Relation, NDArray[np.bool_]]:
+    name: str,
+    setting: str,
+    columns: Sequence[Column],
+    relation: Relation,
+    ctx: Context,
+    *,
+    answer: str = "CAST(answer AS BOOLEAN)",
+    only: str = "",
+) -> tuple[Relation, NDArray[Any]]:
     """The rows of the user's table as a relation with these columns, and (m,) its answers; rows without one are left
-    out. Raises DataError (UQL504) where the table or a column is not there."""
+    out. Raises DataError (UQL504) where the table or a column is not there.
+
+    Args:
+        answer: SQL of the answer.  only: a condition in SQL.
+    """
     import duckdb
 
     table = ".".join(quote(part) for part in name.split("."))
     shown = ", ".join(f"{quote(c.name)} AS {quote(c.label)}" for c in columns)
     try:
         made, n = ctx.duck.create(
-            f"SELECT {shown}, CAST(answer AS BOOLEAN) AS __answer FROM {table} WHERE answer IS NOT NULL"
+            f"SELECT {shown}, {answer} AS __answer FROM {table} WHERE answer IS NOT NULL"
+            + (f" AND {only}" if only else "")
         )
         found = ctx.duck.arrow(f"SELECT __answer FROM {quote(made)} ORDER BY rowid").column(0).to_pylist()
     except duckdb.Error as error:
@@ -46,9 +56,11 @@ def judged(
         raise DataError(
             f"{setting} = '{name}' is no table of judged rows: {str(error).splitlines()[0]}",
             code="UQL504",
-            help=f"it needs the columns {wanted} and a BOOLEAN column answer",
+            help=f"it needs the columns {wanted} and a {'BOOLEAN ' if 'BOOLEAN' in answer else ''}column answer",
         ) from error
-    return Relation(ctx.duck, made, n, dict(relation.fields), name), np.array(found, dtype=bool)
+    return Relation(ctx.duck, made, n, dict(relation.fields), name), np.array(
+        found, dtype=bool if "BOOLEAN" in answer else object
+    )
 
 
 def columns_read(block: Block) -> tuple[Column, ...]:
@@ -97,12 +109,3 @@ async def audited_probabilities(column: VirtualColumn, relation: Relation, ctx: 
     p = rows.probabilities[column.id].astype(np.float64)
     known = ~np.isnan(p)
     return calibration(p[known], truth[known].astype(np.float64), ctx.settings.confidence)
-
-
-def own_examples(columns: Sequence[Column], relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:
-    """At most eight texts each that meet and that do not meet the condition, from the table of `examples`."""
-    assert isinstance(ctx.settings.examples, str)
-    rows, truth = judged(ctx.settings.examples, "examples", columns, relation, ctx)
-    texts = np.array(rows.texts(columns), dtype=object)
-    yes, no = texts[truth][:EXAMPLES], texts[~truth][:EXAMPLES]
-    return [t for t in yes if t.strip()], [t for t in no if t.strip()]

@@ -30,7 +30,7 @@ from uql.compiler.syntax import Column, Expr, Number, OrderKey
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.concrete import leaves
-from uql.kernels import correlated, sem_agg, sem_classify, sem_filter, sem_join
+from uql.kernels import correlated, examples, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.aggregate import Groups, aggregate
 from uql.kernels.base import Context, Memory, Relation
 from uql.kernels.duck import quote, typed_columns
@@ -167,6 +167,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation]:
         name, n = ctx.duck.create(f"SELECT * FROM {quote(relation.name)} WHERE {where} ORDER BY rowid")
         relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
     sem_classify.label_queries(_virtuals(block), relation, ctx)
+    examples.take(_virtuals(block), relation, ctx)
     return replace(block, correlated=(), repeated=()), relation
 
 

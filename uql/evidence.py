@@ -287,7 +287,7 @@ def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared:
     if shared:
         prompt = several.prompt((question,), (row,), seed)
     elif provider.is_local:
-        prompt = fused.MODULES[type(question)].alone(question, row)
+        prompt = fused.alone(question, row)
     else:
         prompt = fused.prompt((question,), row, seed)
     return f"{prompt.system}\n{prompt.user}"

@@ -69,7 +69,8 @@ def question_key(provider: Provider, question: Question, *, together: bool = Fal
     """What is asked of which model in which words; `together`: of several rows in one request."""
     version = provider.version(question)
     version = several.version(version) if together else version
-    return repr((provider.name, version, type(question).__name__, question)).encode("utf-8", "surrogatepass")
+    parts = (provider.name, version, type(question).__name__, question)
+    return repr((*parts, question.examples) if question.examples else parts).encode("utf-8", "surrogatepass")
 
 
 def row_key(row: Row) -> bytes:

@@ -46,6 +46,9 @@ class Question:
     """Base of the six questions. `text` may have holes {x}, filled from `Row.holes`, or naming a cell of the row."""
 
     text: str
+    examples: tuple[tuple[str, str], ...] = field(
+        default=(), kw_only=True, repr=False
+    )  # a row's text and its answer, that a person gave and wants shown
 
 
 @dataclass(frozen=True, slots=True)

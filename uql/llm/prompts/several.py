@@ -37,9 +37,7 @@ def fits(row: Row) -> bool:
 
 def prompt(questions: tuple[Question, ...], rows: tuple[Row, ...], seed: int) -> Prompt:
     """System: what to do and the questions. User: the rows, each between two delimiters with its number."""
-    asked = "\n".join(
-        f"{fused.key(n)}: {fused.MODULES[type(q)].instruction(q, rows[0])}" for n, q in enumerate(questions)
-    )
+    asked = "\n".join(f"{fused.key(n)}: {fused.instruction(q, rows[0])}" for n, q in enumerate(questions))
     keys = ", ".join(("row", *(fused.key(n) for n in range(len(questions)))))
     system = (
         f"You answer questions about each of {len(rows)} rows of a table. Each row stands between <data-… row=NUMBER> and "

@@ -177,7 +177,7 @@ class Compatible:
             shown, was_cut = cut(row, can.context, bound)
             if was_cut:
                 usage.warnings.append(f"rows longer than the context of {self.name} were cut at their end")
-            words: Prompt = fused.MODULES[type(question)].alone(question, shown)
+            words: Prompt = fused.alone(question, shown)
             if errors and errors[n]:
                 words = replace(
                     words, user=f"{words.user}\n\n(Your last answer could not be used: {short(errors[n], 200)})"

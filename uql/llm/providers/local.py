@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl
 
 from uql import models
 from uql.errors import ConfigError
-from uql.llm.prompts import choice, compare, extract, predicate, score, write
+from uql.llm.prompts import choice, compare, extract, fused, predicate, score, write
 from uql.llm.prompts.rows import VERSION as ROWS
 from uql.llm.prompts.rows import Prompt
 from uql.llm.providers.base import (
@@ -123,7 +123,7 @@ class Local:
         self, loaded: Engine, question: Question, row: Row, error: str, usage: Usage, *, alone: bool = False
     ) -> Answer:
         def ask(make: Callable[[Row], Prompt], **body: Any) -> dict[str, Any]:
-            return self._fitted(loaded, make, row, error, usage, body)
+            return self._fitted(loaded, lambda r: fused.taught(make(r), question), row, error, usage, body)
 
         match question:
             case Predicate():

@@ -12,7 +12,7 @@ from typing import Any
 from uql.errors import ConfigError, UnknownModelError
 from uql.llm.prices import price_of
 from uql.llm.prompts import choice, predicate
-from uql.llm.prompts.rows import fenced, filled, lines, short
+from uql.llm.prompts.rows import fenced, filled, lines, short, with_examples
 from uql.llm.providers import remembered, responses
 from uql.llm.providers.base import ROWS_AT_ONCE, Answer, CallError, Capabilities, Limits, Price, Problem, Request, Usage
 from uql.llm.providers.chat import cut, data_urls, tokens_at_most
@@ -197,17 +197,22 @@ def _asked(n: int, question: Question, row: Row) -> dict[str, Any]:
             {"value": line, **({"description": short(told[label])} if told.get(label) else {})}
             for label, line in choice.shown(question).items()
         ]
-        return {"type": "choice", "name": name, "instructions": choice.asked(question, row), "choices": choices}
+        return {
+            "type": "choice",
+            "name": name,
+            "instructions": with_examples(choice.asked(question, row), question),
+            "choices": choices,
+        }
     if isinstance(question, Score):
         said = f"From 0 (not at all) to {question.levels - 1} (very much): {filled(question, row)}"
         return {
             "type": "score",
             "name": name,
-            "instructions": said,
+            "instructions": with_examples(said, question),
             "levels": [{"label": str(v)} for v in range(question.levels)],
         }
     assert isinstance(question, Predicate)
-    return {"type": "predicate", "name": name, "instructions": predicate.asked(question, row)}
+    return {"type": "predicate", "name": name, "instructions": with_examples(predicate.asked(question, row), question)}
 
 
 def _read(question: Question, said: Any) -> Answer:
