@@ -39,7 +39,8 @@ SUMMARY_ROWS = 20  # rows of a group in one request for a summary
 SHARE_AT_THE_CUT = 0.1  # of the rows, with the score of the last one that LIMIT lets in
 GROUPS = 8  # expected where their number is not known
 SELECTIVITY = 1 / 3  # of a condition that nobody has asked yet
-LEAST_SHARE = 0.05  # of the rows that pass it, for the most rows that a search under LIMIT is said to ask
+LEAST_SHARE = 0.055  # of the rows that pass it, for the most rows that a search under LIMIT is said to ask
+UNSPENT = 8  # calls at most that a search or a sample leaves of its budget: less than a batch
 ROUNDED = 0.01  # of a share that was counted: by so much may imagined rows miss it
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
 NAMED_TWICE = 2  # calls that name the values of an attribute, from some rows and from others
@@ -169,6 +170,7 @@ class Quote:
         if budget is None or self.calls.high <= budget:
             return self
         calls = self.calls.capped(budget)
+        calls = replace(calls, low=min(calls.low, max(0.0, budget - UNSPENT)))
         share = [
             c / a if a else 1.0
             for c, a in (
