@@ -98,6 +98,9 @@ def test_cells_of_statements_without_a_model_point_to_rows_of_the_database_also_
     joined = "SELECT name, count(*) AS n FROM letters JOIN shops ON letters.shop_id = shops.id GROUP BY name LIMIT 1"
     answer = Connected([plan(uql_node("n", joined))]).con.ask("Who got letters?")
     assert {"letters", "shops"} == set(answer.rows(0)[0])
+    answer = Connected([plan(nodes[0])]).con.ask("How many shops are in each city?")
+    per_city = answer.tables["per_city"].to_pylist()
+    assert [len(answer.rows(("per_city", i))) for i in range(len(per_city))] == [row["n"] for row in per_city]
 
 
 def test_an_invalid_plan_goes_back_with_its_faults_and_the_error_questions() -> None:

@@ -163,18 +163,20 @@ class Answer:
             return row
         return {"answer": output.sub.text if output.sub is not None else output.value}
 
-    def rows(self, citation: Citation | int) -> list[dict[str, Any]]:
+    def rows(self, citation: Citation | tuple[str, int] | int) -> list[dict[str, Any]]:
         """The rows of the database behind a figure of the answer, at most 20: what was read or counted for its cell.
 
         A row of one table is a dictionary of its columns, of a join one of such by table. Empty where they cannot be told (Python,
         adapters, statements of several parts); `why` then has the row of the result.
 
         Args:
-            citation: one of `citations`, or its position.
+            citation: one of `citations`, or its position; or a row of a result, as its name and the row's number from 0.
         Raises: DataError (UQL515) where there is none.
         """
-        citation = self._citation(citation)
-        return list(self.behind.get((citation.node, citation.row), ()))
+        if not isinstance(citation, tuple):
+            found = self._citation(citation)
+            citation = found.node, found.row
+        return list(self.behind.get(citation, ()))
 
     def _citation(self, citation: Citation | int) -> Citation:
         if not isinstance(citation, int):

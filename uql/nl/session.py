@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["meta", "dag", "interleaved"]
 CALLS = 1_024  # of one question, over all its nodes
-TRACED = 30  # rows of results that an answer cites, whose own rows are kept
+TRACED = 30  # rows of an answer's results, the cited ones first, whose own rows are kept
 SETTINGS = ("budget", "max_cost", "max_seconds", "max_tokens", "on_error")  # that ask takes too
 Confirm = Callable[[PlanPrice, PlanView], bool]
 
@@ -458,13 +458,21 @@ class _Asking:
             made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), note]))}
 
     async def _trace(self) -> None:
-        """The rows behind each cell that the answer cites, while they can still be read."""
-        plan = self.executor.plan
-        for node, row in dict.fromkeys((c.node, c.row) for c in self.made.citations):
-            if plan is not None and len(self.made.behind) < TRACED and node in {n.name for n in plan.nodes}:
-                self.made.behind[node, row] = await rows_behind(
-                    self.ctx.workspace, plan, self.executor.outputs, plan[node], row
-                )
+        """The rows behind each cell that the answer cites, and of its results, while they can still be read; at most 30."""
+        plan, outputs = self.executor.plan, self.executor.outputs
+        if plan is None:
+            return
+        last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), None)
+        cited = [(c.node, c.row) for c in self.made.citations]
+        shown = [
+            (n, i)
+            for n in (last.inputs if last is not None else ())
+            if n in outputs
+            for i in range(outputs[n].rows or 0)
+        ]
+        for node, row in list(dict.fromkeys([*cited, *shown[:TRACED]]))[:TRACED]:
+            if node in {n.name for n in plan.nodes}:
+                self.made.behind[node, row] = await rows_behind(self.ctx.workspace, plan, outputs, plan[node], row)
 
     def _finish(self) -> None:
         made, run = self.made, self.executor
