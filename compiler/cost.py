@@ -287,8 +287,9 @@ def calls_of(block: Block, known: Known) -> Calls:
         by_stage.update(_filter(block.formula, block.filter_stages, rows, known))
         if block.goal is Goal.SEARCH:
             by_stage.update(_by_attribute(by_stage, known))
-        if block.goal in (Goal.EVERY, Goal.SEARCH):
-            by_stage.update(_by_words(by_stage, known))
+        compared = by_words(block, known)
+        rows_asked = NAMED_TWICE + sum(known.pair_sides)  # and the pairs too, where the attribute has many values
+        by_stage.update({s: Range(0.0, rows_asked, rows_asked + by_stage[s].high) for s in compared})
     passing = rows * share
     returned = passing
     if block.wanted is not None:
@@ -425,13 +426,11 @@ def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Kno
     return found
 
 
-def _by_words(by_stage: Mapping[Stage, Range], known: Known) -> dict[Stage, Range]:
-    """Calls of comparisons of two texts that are decided from the attribute that they name: the pairs too, where it has many values."""
-    if known.weighs_pairs or not known.pair_sides:
-        return {}
-    rows = NAMED_TWICE + sum(known.pair_sides)
-    compared = [s for s in by_stage if any(c.kind is Kind.CONDITION and stated(c.text) for c in s.columns)]
-    return {stage: Range(0.0, rows, rows + by_stage[stage].high) for stage in compared}
+def by_words(block: Block, known: Known) -> tuple[Stage, ...]:
+    """The stages with comparisons of two texts that this model answers from the attribute that they name."""
+    if known.weighs_pairs or not known.pair_sides or block.goal not in (Goal.EVERY, Goal.SEARCH):
+        return ()
+    return tuple(s for s in block.filter_stages if any(c.kind is Kind.CONDITION and stated(c.text) for c in s.columns))
 
 
 def _by_attribute(by_stage: Mapping[Stage, Range], known: Known) -> dict[Stage, Range]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from uql.compiler.bound import BoundDerived, BoundJoin, BoundSource, BoundStatement, BoundTable
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import Calls, Known, Quote, Range, calls_of, model_answers
+from uql.compiler.cost import Calls, Known, Quote, Range, by_words, calls_of, model_answers
 from uql.compiler.formula import conjunction
 from uql.compiler.join_plans import describe_join
 from uql.compiler.orders import cost_of
@@ -27,7 +27,6 @@ from uql.compiler.physical import (
     asked_joins,
 )
 from uql.compiler.shown import describe_source, show
-from uql.compiler.stated import stated
 from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import ScalarQuery
 from uql.compiler.virtual import Kind, VirtualColumn
@@ -431,14 +430,11 @@ def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
     notes = []
     if block.goal is Goal.FIRST:
         notes.append(f"stops at {block.wanted:,} rows")
-    if block.goal is Goal.SEARCH and beyond:
+    if by_words(block, known):
+        notes.append(BY_WORDS)
+    elif block.goal is Goal.SEARCH and beyond:
         pairs = any(c.is_pair_condition for stage in block.filter_stages for c in stage.columns)
         notes.append(BY_ATTRIBUTE if pairs else "a search, as far as the budget reaches")
-    compared = [
-        c for stage in block.filter_stages for c in stage.columns if c.kind is Kind.CONDITION and stated(c.text)
-    ]
-    if compared and known.pair_sides and not known.weighs_pairs and block.goal is not Goal.FIRST:
-        notes.append(BY_WORDS)
     if len(block.filter_stages) > 1:
         informed = known.answers is not None or known.rates is not None
         notes.append("a row that is decided is asked nothing more" if not informed else _why(block, known))

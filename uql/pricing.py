@@ -23,6 +23,8 @@ def price_known(model: Provider | None, settings: Settings) -> Price | None:
     """USD per million tokens, None where nobody here knows it. No model is opened and none is asked."""
     if model is not None:
         return model.price
+    if is_in_process(settings):
+        return Price(0.0, 0.0)
     vendor, _, name = (settings.model or "").partition(":")
     if vendor in VENDORS and name:
         return price_of(vendor, name, settings)
