@@ -94,6 +94,8 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.judging",
         "uql.running",
         "uql.statements",
+        "uql.semantic_store",
+        "uql.semantic_tables",
         "uql.evidence",
         "uql.concrete",
         "uql.charts",

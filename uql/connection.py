@@ -16,7 +16,7 @@ from uql.errors import BindError, DataError, UQLError, UQLSyntaxError
 from uql.foresight import Foresight, limit_of
 from uql.progress import watching
 from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, PlanEvent, finished
-from uql.runs import Before, Said, find, named
+from uql.runs import Before, Said, find, offer
 from uql.settings import Settings
 from uql.sources.frames import visible
 from uql.statements import duckdb_own, is_read_only, set_option, store, write
@@ -194,7 +194,7 @@ class Connection:
             name: of the table.
             source: a path or glob of images, sounds, documents, texts (one row a file: file, and image, audio, document or text),
                 of CSV, JSON and Parquet files, of a SQLite database; or a pandas, polars or Arrow table.
-            type: image, audio, document, text, sqlite or table; None: what the endings say.
+            type: image, audio, document, text, sqlite, table, csv, json, jsonl or parquet; None: what the endings say.
         Returns: the names of the tables: more than one for a SQLite database of several.
         Raises: DataError where there is nothing (UQL501), or nothing that can be read (UQL503 to UQL505).
         """
@@ -268,7 +268,7 @@ class Connection:
             raise UQLSyntaxError("there is no statement in the text", text=text, start=0, end=1)
         result: Result | None = None
         with self._lock:
-            self._ledger_tables(text)
+            offer(text, self._settings.ledger, self._catalog)
             for i, (piece, span) in enumerate(pieces):
                 self._said = said or Said(text if len(pieces) == 1 else text[span.start : span.end], parameters)
                 if isinstance(piece, str):  # not UQL: it may be DuckDB's
@@ -466,21 +466,6 @@ class Connection:
         """The path of the database file; None: it is in memory."""
         found = self._catalog.value("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
         return str(found) if found else None
-
-    def _ledger_tables(self, text: str) -> None:
-        """Makes the tables of ours that the text names, as they are now."""
-        if "uql_tables" in text.lower():
-            from uql.semantic_store import listing
-
-            self._catalog.offer("uql_tables", listing(self._catalog.cursor))
-        wanted = named(text)
-        if wanted:
-            from uql.llm.ledger import Ledger
-            from uql.runs import table
-
-            with closing(Ledger(self._settings.ledger)) as ledger:
-                for name in wanted:
-                    self._catalog.offer(name, table(name, ledger))
 
     def _estimated(self, name: str, estimate: Estimate) -> None:
         self._emit(EstimateEvent(name, estimate))

@@ -23,6 +23,7 @@ from uql.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from uql.catalog import Catalog
     from uql.llm.budget import Budget
     from uql.llm.ledger import Ledger
     from uql.llm.run import Run
@@ -153,9 +154,24 @@ def named(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.lower() for name in _NAMED.findall(text)))
 
 
+def offer(text: str, ledger: str | None, catalog: Catalog) -> None:
+    """Makes the tables of ours that a statement names, as they are now: those of the ledger, and `uql_tables()`."""
+    from uql.llm.ledger import Ledger
+
+    if "uql_tables" in text.lower():
+        from uql.semantic_store import listing
+
+        catalog.offer("uql_tables", listing(catalog.cursor))
+    wanted = named(text)
+    if wanted:
+        with closing(Ledger(ledger)) as held:
+            for name in wanted:
+                catalog.offer(name, table(name, held))
+
+
 def table(name: str, ledger: Ledger) -> pa.Table:
     """One of TABLES as it is now: the runs, newest first, with what they paid; a row for each call, answer of the ledger and row
-    given up; the rows given up alone; what people answered in the model's place. Times are UTC, `usd` is NULL where the price is unknown."""
+    given up; the rows given up alone; what people answered in the model's place. Times are UTC, `usd` is NULL where a price is unknown."""
     import pyarrow as pa
 
     when, whole, text = pa.timestamp("us", tz="UTC"), pa.int64(), pa.string()

@@ -62,6 +62,22 @@ def test_texts_are_read_and_a_bad_one_is_null(con, folder):
     found = con.uql('SELECT file, "the first word" USING (text) AS w FROM notes ORDER BY file')
     assert found.fetchall() == [("bad.txt", None), ("readme.txt", "alpha")]
     assert found.cost.calls == 1
+    assert con.sql("SELECT file, error FROM notes ORDER BY file").fetchall() == [
+        ("bad.txt", "it is not UTF-8"),
+        ("readme.txt", None),
+    ]
+
+
+def test_the_type_is_said_where_the_endings_do_not_tell(con, tmp_path):
+    (tmp_path / "log.1").write_text('{"id": 1, "x": 2}\n{"id": 3, "x": 4}\n')
+    (tmp_path / "log.2").write_text('{"id": 5, "x": 6}\n')
+    con.register("log", tmp_path, type="jsonl")
+    assert con.uql("SELECT id, x FROM log ORDER BY id").fetchall() == [(1, 2), (3, 4), (5, 6)]
+    con.register("words", tmp_path / "log.2", type="texts")
+    assert con.uql("SELECT file FROM words").fetchall() == [("log.2",)]
+    (tmp_path / "log.2").write_text('{"id": 5, "x"\n')
+    with pytest.raises(DataError, match="log"):
+        con.uql("SELECT id FROM log").fetchall()
 
 
 def test_documents_are_read_as_text_row_by_row(con, tmp_path):
@@ -117,3 +133,15 @@ def test_what_is_no_source_is_said(con, tmp_path, name, type, code):
     with pytest.raises(DataError) as error:
         con.register("t", tmp_path / name, type)
     assert error.value.code == code
+
+
+def test_without_the_reader_of_a_document_the_extra_is_named(con, tmp_path, monkeypatch):
+    from uql.errors import ConfigError
+    from uql.sources import documents
+
+    (tmp_path / "x.html").write_text("<!doctype html><p>beta page</p>")
+    con.register("pages", tmp_path)
+    monkeypatch.setattr(documents, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match="lxml") as error:
+        con.uql('SELECT "the first word" USING (document) AS w FROM pages').fetchall()
+    assert "uql-engine[documents]" in error.value.help

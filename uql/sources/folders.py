@@ -23,6 +23,12 @@ ENDINGS: dict[str, tuple[str, ...]] = {
     "sqlite": (".sqlite", ".sqlite3", ".db"),
     "table": tuple(READERS),
 }
+FORMATS = {  # of files by whatever name
+    "csv": "read_csv([{}])",
+    "json": "read_json([{}])",
+    "jsonl": "read_json([{}], format = 'newline_delimited')",
+    "parquet": "read_parquet([{}])",
+}
 BATCH = 10_000  # rows of SQLite that are held at once
 
 
@@ -53,19 +59,28 @@ def register_files(
     Args:
         connections: those that shall see it; the first is the user's own.
         name: of the table. A SQLite database of several tables gives `name_table` for each.
-        type: image, audio, document, text, sqlite or table (CSV, JSON, Parquet); None: what the endings say.
-    Returns: the names of the tables. Files are read when a query needs them, except those of SQLite.
+        type: image, audio, document, text, sqlite, table (CSV, JSON, Parquet by their endings), or csv, json, jsonl, parquet whatever the
+            files are called; None: what the endings say.
+    Returns: the names of the tables. Files are read when a query needs them, except those of SQLite. A text that is not UTF-8 is NULL, with
+        the reason in the column `error`.
     Raises: DataError: UQL501 nothing there, UQL503 nothing of a known type, UQL505 an unknown type.
     """
-    if type is not None and type not in ENDINGS:
-        raise DataError(f"there is no type {type!r} of files", code="UQL505", help=f"types: {', '.join(ENDINGS)}")
+    if type is not None and type not in (*ENDINGS, *FORMATS):
+        type = type.lower().removesuffix("s")  # images
+    if type is not None and type not in (*ENDINGS, *FORMATS):
+        known = ", ".join((*ENDINGS, *FORMATS))
+        raise DataError(f"there is no type {type!r} of files", code="UQL505", help=f"types: {known}")
     files = found(path)
     if not files:
         raise DataError(f"{path}: there is no such file, and no folder with files", code="UQL501")
+    if type in FORMATS:
+        listed = ", ".join(_literal(str(file)) for file in files)
+        _view(connections, name, f"SELECT * FROM {FORMATS[type].format(listed)}", None, "")
+        return (name,)
     kind = type or kind_of(files)
     if kind is None:
-        listed = "; ".join(f"{what}: {' '.join(endings)}" for what, endings in ENDINGS.items())
-        raise DataError(f"{path}: no file of a known type", code="UQL503", help=f"give type = …, or endings: {listed}")
+        told = "; ".join(f"{what}: {' '.join(endings)}" for what, endings in ENDINGS.items())
+        raise DataError(f"{path}: no file of a known type", code="UQL503", help=f"give type = …, or endings: {told}")
     if kind == "sqlite":
         return tuple(made for file in files for made in _sqlite(connections[0], name, file))
     if kind == "table":
@@ -80,7 +95,11 @@ def register_files(
     paths = ", ".join(_literal(str(file)) for file in chosen)
     begin = len(str(folder)) + 2 if folder is not None else 1
     shown = f"filename[{begin}:] AS file" if folder is not None else "parse_filename(filename) AS file"
-    value = "TRY(decode(content)) AS text" if kind == "text" else f"content AS {kind}"
+    value = f"content AS {kind}"
+    if kind == "text":
+        value = (
+            "TRY(decode(content)) AS text, CASE WHEN TRY(decode(content)) IS NULL THEN 'it is not UTF-8' END AS error"
+        )
     _view(connections, name, f"SELECT {shown}, {value} FROM read_blob([{paths}]) ORDER BY filename", kind, kind)
     return (name,)
 
