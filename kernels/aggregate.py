@@ -13,7 +13,7 @@ from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Star, Unary, V
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
 from uql.errors import BudgetError
-from uql.kernels import judged
+from uql.kernels import attribute, judged
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.corrected import Correction, audited
 from uql.kernels.duck import quote
@@ -67,6 +67,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
     sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size), reached)
+    await attribute.warn([c for stage in block.filter_stages for c in stage.columns], ctx)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact and checked is None and chances is None:

@@ -12,6 +12,7 @@ checked is that the attribute has few values: from other rows the model must nam
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,6 +129,16 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
 async def preferred(column: VirtualColumn, ctx: Context) -> bool:
     """Is an attribute tried before any pair is asked? Where the query says so, or the condition's words do to a small model."""
     return ctx.settings.method == METHOD or await _named(column, ctx) is not None
+
+
+async def warn(columns: Sequence[VirtualColumn], ctx: Context) -> None:
+    """Notes the comparisons of two texts of which pairs are asked outright, though the model is near chance at it."""
+    for column in columns:
+        if await _named(column, ctx) is not None:
+            ctx.notes.append(
+                f'"{column.text}" was asked of pairs, and this model is near chance on two texts side by side: a query that lists the '
+                "pairs decides it from the attribute of each row"
+            )
 
 
 async def _named(column: VirtualColumn, ctx: Context) -> Stated | None:

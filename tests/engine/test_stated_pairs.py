@@ -113,6 +113,13 @@ def test_other_conditions_and_exact_queries_are_asked_of_the_pairs(query: str) -
         assert model.pairs == 45 and model.rows == 0
 
 
+def test_a_count_of_pairs_says_that_this_model_is_near_chance() -> None:
+    with connected(Small()) as con:
+        result = con.uql('SELECT COUNT(*) FROM pairs AS p WHERE "the notes {p.one} and {p.two} have the same mood"')
+        result.fetchall()
+        assert any("near chance" in note for note in result.notes) and "near chance" not in result.explain()
+
+
 def test_a_model_that_weighs_pairs_is_asked_the_pairs() -> None:
     class Large(Small):
         capabilities = Capabilities(probabilities=True)
