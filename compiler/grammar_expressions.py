@@ -272,6 +272,8 @@ OF_LISTS = {"&&": "list_has_any", "@>": "list_has_all", "<@": "list_has_all", "^
 
 def p_concat(p: P) -> None:
     """concat : concat CONCAT sum"""
+    if p[2] == "&&" and isinstance(p[1], ast.Quoted) and isinstance(p[3], ast.Quoted):
+        raise p.lexer.error_at("&& is an operator on lists", span(p, 2), help="write AND")
     op, left, right = p[2], p[1], as_string(p[3]) if p[2] == "^@" else p[3]
     sides = (right, left) if op == "<@" else (left, right)
     p[0] = ast.Call(OF_LISTS[op], sides, span=span(p)) if op in OF_LISTS else ast.Binary(op, *sides, span=span(p))
@@ -609,7 +611,7 @@ def p_type_array(p: P) -> None:
 
 def p_type_of_types(p: P) -> None:
     """type : MAP LPAREN type COMMA type RPAREN"""
-    p[0] = ast.TypeName("MAP", fields=(("", p[3]), ("", p[5])), span=span(p))
+    p[0] = ast.TypeName("MAP", fields=((None, p[3]), (None, p[5])), span=span(p))
 
 
 def p_type_parts(p: P) -> None:

@@ -210,6 +210,11 @@ class _Feed:
         if after is None or after.type == "SEMICOLON":
             return self.shift(stack, "$end") is not None
         kinds = (after.type, "NAME") if after.type in _SOFT else (after.type,)
+        if str(after.value).upper() in _FIRST and after.type not in (
+            "QUOTED",
+            "STRING",
+        ):  # TIMESTAMP WITH TIME ZONE '…'
+            kinds += tuple(kind for words, kind in TOGETHER.items() if words[0] == str(after.value).upper())
         return any(self.shift(stack, kind) is not None for kind in kinds)
 
     def shift(self, stack: list[int], kind: str) -> list[int] | None:

@@ -188,7 +188,7 @@ class TypeName(Node):
     name: str
     sizes: tuple[int, ...] = ()
     labels: tuple[str, ...] = ()
-    fields: tuple[tuple[str, TypeName], ...] = ()
+    fields: tuple[tuple[str | None, TypeName], ...] = ()
     dims: tuple[int | None, ...] = ()
 
 

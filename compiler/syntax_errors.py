@@ -121,6 +121,7 @@ def expected_words(kinds: frozenset[str]) -> list[str]:
             "WITHIN",
             "COLON",
             "ASSIGN",
+            "PERCENT",
         }
         rest -= {"FROM"} if "RPAREN" in rest else set()
     if rest >= _JOINS:

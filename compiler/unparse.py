@@ -212,7 +212,7 @@ def _cast(node: ast.Cast) -> str:
 
 def _type(node: ast.TypeName) -> str:
     inside = [str(size) for size in node.sizes] + [quote_string(label) for label in node.labels]
-    inside += [f"{quote_name(name)} {_type(part)}" if name else _type(part) for name, part in node.fields]
+    inside += [f"{quote_name(name)} {_type(part)}" if name is not None else _type(part) for name, part in node.fields]
     dims = "".join(f"[{size or ''}]" for size in node.dims)
     return node.name + (f"({', '.join(inside)})" if inside else "") + dims
 

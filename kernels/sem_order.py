@@ -42,7 +42,10 @@ async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], rela
         return finish.chosen(block, passing, columns, relation, ctx)
     extra = max(k, LEAST_EXTRA, len(passing) // 2)
     ranked = finish.chosen(replace(block, limit=k + extra, offset=0), passing, columns, relation, ctx)
-    scores = relation.values[column.id]
+    scores, key = relation.values[column.id], block.order_by[0]
+    unknown = [int(r) for r in ranked[:k] if scores[r] is None] if key.nulls == "FIRST" else []
+    if len(unknown) == k:
+        return ranked[block.offset : k]
     cut = scores[ranked[k - 1]]
     if cut is None:  # fewer than k rows have a score
         ctx.notes.append(alone)
@@ -51,8 +54,8 @@ async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], rela
     if not ctx.fits(CALLS):
         ctx.notes.append(f"{alone}: the budget leaves no comparison")
         return ranked[block.offset : k]
-    contest = _Contest(column, block.order_by[0], near, relation, ctx)
-    best = await contest.best(k)
+    contest = _Contest(column, key, near, relation, ctx)
+    best = [*unknown, *await contest.best(k - len(unknown))]
     if contest.ended:
         ctx.notes.append(f'"{column.text}": {contest.compared} comparisons were made, then the budget ended')
     return np.array(best[block.offset : k], dtype=np.int64)

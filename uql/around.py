@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.errors import BudgetError, DataError, UnknownColumnError, UnknownTableError, UQLError, UQLSyntaxError
+from uql.errors import BudgetError, DataError, UnknownColumnError, UQLError, UQLSyntaxError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _names = count()
 ALONE = "in a statement of DuckDB's own a sub-query with texts is answered by itself: it reads no column around it"
+OPEN = "SELECT list is empty"  # of a PIVOT, whose columns are the values of rows that are not there yet
 _OPENS = ("SELECT", "FROM", "WITH", "LPAREN")
 _WHOLE = ("SUMMARIZE", "DESCRIBE", "DESC", "SHOW")  # what follows is a query without parentheses
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "COPY")
@@ -169,6 +170,8 @@ class _Work:
         try:
             self.connection.execute(f"EXPLAIN {self.sql}", self.parameters or None).fetchall()
         except duckdb.Error as error:
+            if OPEN in str(error):
+                return
             raise UQLSyntaxError(
                 f"DuckDB says: {str(error).strip().splitlines()[0]}",
                 text=source,
@@ -232,7 +235,7 @@ def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind
             within = tokens[inside[0] : inside[1]]
             try:
                 parts = _part(source, within, parameters, bind)
-            except (UnknownTableError, UnknownColumnError) as error:  # it names what the statement around it makes
+            except UQLError as error:  # perhaps it names what the statement around it makes
                 parts = _parts(source, within, parameters, bind, all=False)
                 if not parts:
                     raise error from None

@@ -101,16 +101,10 @@ class Result:
         return self.run().table
 
     def df(self) -> pd.DataFrame:
-        """The rows as a pandas data frame; HUGEINT as float64 and INTERVAL as timedelta, as in DuckDB."""
-        import pyarrow as pa
+        """The rows as a pandas data frame, in the types that DuckDB gives one: DECIMAL as float64, DATE as datetime64."""
+        from uql.values import for_pandas
 
-        from uql.values import HUGE, durations
-
-        table = durations(self.arrow())
-        for i, kind in enumerate(self.types):
-            if kind.upper() in HUGE and pa.types.is_decimal(table.schema.field(i).type):
-                table = table.set_column(i, table.column_names[i], table.column(i).cast(pa.float64()))
-        return table.to_pandas()
+        return for_pandas(self.arrow()).to_pandas()
 
     def pl(self) -> pl.DataFrame:
         """The rows as a polars data frame."""

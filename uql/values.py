@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,21 @@ def durations(table: pa.Table) -> pa.Table:
     return table
 
 
+def for_pandas(table: pa.Table) -> pa.Table:
+    """The table so that pandas makes of it the types that DuckDB's data frames have."""
+    import pyarrow as pa
+
+    table = durations(table)
+    for i, field in enumerate(table.schema):
+        column = table.column(i)
+        if pa.types.is_decimal(field.type):
+            table = table.set_column(i, field.name, column.cast(pa.float64()))
+        elif pa.types.is_date(field.type):
+            with suppress(pa.ArrowInvalid):  # 'infinity' is no moment: such a column stays one of dates
+                table = table.set_column(i, field.name, column.cast(pa.timestamp("us")))
+    return table
+
+
 def _change(type: pa.DataType, kind: str) -> Change | None:
     """What makes a value of Arrow one of Python; None where it is one."""
     import pyarrow.types as of
@@ -45,6 +61,8 @@ def _change(type: pa.DataType, kind: str) -> Change | None:
     low = kind.upper()
     if of.is_interval(type):
         return _timedelta
+    if of.is_timestamp(type) and type.unit == "ns":
+        return _datetime
     if of.is_decimal(type) and low in HUGE:
         return int
     if of.is_string(type) and low == "UUID":
@@ -60,7 +78,7 @@ def _change(type: pa.DataType, kind: str) -> Change | None:
         return lambda items: whole(_with(inner, item) for item in items)
     if of.is_struct(type):
         inside = {f.name: _change(f.type, "") for f in type}
-        nameless = low.startswith("STRUCT(") and "ELEMENT1" not in low and next(iter(inside), "") == "element1"
+        nameless = low.startswith(("TUPLE(", "STRUCT(")) and "ELEMENT1" not in low and "element1" in inside
         if nameless:
             return lambda row: tuple(_with(inside[name], value) for name, value in row.items())
         if any(inside.values()):
@@ -70,6 +88,12 @@ def _change(type: pa.DataType, kind: str) -> Change | None:
 
 def _with(change: Change | None, value: Any) -> Any:
     return value if change is None or value is None else change(value)
+
+
+def _datetime(value: Any) -> Any:
+    """A moment without its nanoseconds: where pandas is there, Arrow gives them as pandas' own."""
+    whole = getattr(value, "to_pydatetime", None)
+    return value if whole is None else whole(warn=False)
 
 
 def _timedelta(value: Any) -> timedelta:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from uql.compiler.bind.functions import (
+    CONDITION_AGGREGATES,
+    NUMBER_AGGREGATES,
+    NUMBER_FUNCTIONS,
+    ORDERED_BY,
+    PASSED_ON,
+)
 from uql.compiler.bind.reading import columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.statement import Statement
@@ -54,45 +62,10 @@ from uql.compiler.virtual import Kind
 from uql.errors import BindError
 
 MODALITIES = ("IMAGE", "AUDIO", "DOCUMENT")
-_NUMBER_AGGREGATES = (
-    "sum avg mean min max median mad stddev stddev_pop stddev_samp variance var_pop var_samp quantile quantile_cont"
-    " quantile_disc approx_quantile product fsum favg kahan_sum sumkahan skewness kurtosis kurtosis_pop sum_no_overflow"
-    " corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy"
-)
-NUMBER_AGGREGATES = frozenset(_NUMBER_AGGREGATES.split())
-NUMBER_FUNCTIONS = frozenset(
-    [
-        "abs",
-        "round",
-        "floor",
-        "ceil",
-        "ceiling",
-        "trunc",
-        "sqrt",
-        "cbrt",
-        "ln",
-        "log",
-        "log2",
-        "log10",
-        "exp",
-        "power",
-        "pow",
-        "sign",
-        "mod",
-        "sin",
-        "cos",
-        "tan",
-    ]
-)
-ORDERED_BY = frozenset(
-    ["arg_max", "arg_min", "argmax", "argmin", "max_by", "min_by", "arg_max_null", "arg_min_null"]
-)  # the second argument says which row: a number
-PASSED_ON = frozenset(
-    ["coalesce", "ifnull", "nullif", "greatest", "least", "any_value", "first", "last", "arg_min", "arg_max"]
-)
-CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or", "count_if", "countif"))
 FEW_WORDS = 3  # of a label; a longer text on the right of = was perhaps meant for the model
 BITS = ("&", "|", "<<", ">>")
+_HOLE = re.compile(r"(?<!\{)\{(\w+(?:\.\w+)*)\}(?!\})")
+BOOLEANS = frozenset(("true", "false", "t", "f", "yes", "no", "y", "n", "1", "0"))  # strings that DuckDB casts
 WHOLE = Want(Place.COMPARE, "BIGINT")
 LONG_CHAIN = 16  # terms of AND or OR: longer chains are balanced
 ORDERINGS = ("<", "<=", ">", ">=")
@@ -153,6 +126,13 @@ class Expressions:
                 return self.name(expr, clause, want)
             case String():
                 self._string(expr)
+                if want is CONDITION and expr.value.lower() not in BOOLEANS:
+                    raise self.error(
+                        f"'{expr.value[:40]}' is a string, and a condition is wanted",
+                        "UQL206",
+                        expr,
+                        help=f'a text for the model stands in double quotes: "{expr.value[:40]}"',
+                    )
                 return expr
             case Number() | Null() | Boolean() | TypedLiteral() | Column():
                 return expr
@@ -300,6 +280,14 @@ class Expressions:
     def _string(self, string: String) -> None:
         if not string.double:
             return
+        hole = next((h for h in _HOLE.findall(string.value) if self.scope.find(h.split("."), string.span)), None)
+        if hole is not None:
+            raise self.error(
+                f'"{string.value[:40]}" is a string here, and {{{hole}}} in it would not be read',
+                "UQL206",
+                string,
+                help=f'PROMPT "{string.value[:40]}" asks the model; a string stands in single quotes',
+            )
         self.statement.read(string.span, string.value, "string")
         column = next((n for n in self.scope.names() if n.lower() == string.value.lower()), None)
         if column is not None:

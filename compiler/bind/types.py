@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -146,7 +147,7 @@ class DuckTypes:
             said = self._refusal(part, scope)
             if said is not None:
                 span, message = said
-                return BindError(message, code="UQL209", start=span.start, end=span.end)
+                return BindError(message, code="UQL209", start=span.start, end=span.end, help=_instead(message, error))
         message = first_line(error)
         span = NO_SPAN
         if "GROUP BY" in message:  # the name of the column stands in quotes in DuckDB's message
@@ -158,7 +159,7 @@ class DuckTypes:
             calls = [n for p in (query.where, *(k.expr for k in query.group_by), *parts) if p for n in walk(p)]
             aggregates = self.catalog.aggregates
             span = next((n.span for n in calls if isinstance(n, Call) and n.name in aggregates), NO_SPAN)
-        return BindError(message, code="UQL209", start=span.start, end=span.end)
+        return BindError(message, code="UQL209", start=span.start, end=span.end, help=_instead(message, error))
 
     def _refusal(self, expr: Expr, scope: Scope) -> tuple[Span, str] | None:
         """The smallest part of an expression that DuckDB refuses with NULLs for its columns, and why."""
@@ -182,6 +183,38 @@ class DuckTypes:
             return null_of(field.type if field is not None else "VARCHAR")
 
         return column
+
+
+_MODEL_FUNCTIONS = re.compile(
+    r"with name (?:(?:ai|sem|llm|nl|cortex)_?(filter|if|join|classify|extract|agg|summarize_agg|map|complete|topk|score)|prompt|nl) ",
+    re.IGNORECASE,
+)
+_ASKED = {
+    "classify": "\"the topic\" IN ('a', 'b') or \"the topic\"::ENUM('a', 'b')",
+    "join": 'JOIN … ON "… {a.x} … {b.y} …"',
+    "topk": 'ORDER BY "how good it is" DESC LIMIT 5',
+    "agg": 'SELECT g, "what they say" FROM t GROUP BY g',
+    "summarize_agg": 'SELECT g, "what they say" FROM t GROUP BY g',
+    "extract": 'SELECT "the price that is named"::DOUBLE AS price',
+    "map": 'SELECT "the price that is named"::DOUBLE AS price',
+    "complete": 'SELECT "the price that is named"::DOUBLE AS price',
+}
+
+
+def _instead(message: str, error: Exception) -> str | None:
+    """What to write in the place of what DuckDB refuses."""
+    asked = _MODEL_FUNCTIONS.search(message)
+    if asked is not None:
+        way = _ASKED.get(
+            (asked.group(1) or "").lower(), 'WHERE "it is positive", with {column} in it to say what is read'
+        )
+        return f"a text in double quotes asks the model: {way}"
+    if "GROUP BY clause" in message:
+        return "add the column to GROUP BY, or write any_value(…), min(…) or list(…) of it"
+    if "cannot contain aggregates" in message:
+        return "a condition on groups stands in HAVING"
+    near = next((line for line in str(error).splitlines() if line.startswith("Did you mean")), None)
+    return f"did you mean {near.removeprefix('Did you mean').strip()}" if near is not None else None
 
 
 def null_query(query: Query) -> Any:

@@ -1,0 +1,10 @@
+-- statements of DuckDB's own around sub-queries with texts
+!PIVOT (SELECT film, <topic>::ENUM('plot','acting','music') AS t FROM reviews WHERE text IS NOT NULL) ON t USING count(*) ORDER BY film
+!SELECT * FROM (SELECT film, <pos>::BOOLEAN AS p FROM reviews) PIVOT (count(*) FOR p IN (true, false)) ORDER BY film
+!UNPIVOT (SELECT id, stars::DOUBLE AS stars, <rating>::DOUBLE AS rating FROM reviews WHERE id < 4) ON stars, rating INTO NAME k VALUE v ORDER BY ALL
+!SUMMARIZE SELECT id, <rating>::DOUBLE AS r FROM reviews
+!DESCRIBE SELECT id, <rating>::INTEGER AS r, <topic>::ENUM('plot','acting','music') AS t FROM reviews
+!SELECT a.id, b.id FROM (SELECT id, day FROM reviews WHERE <pos>) a ASOF JOIN (SELECT id, day FROM reviews WHERE <joke>) b ON a.day >= b.day ORDER BY 1, 2
+!SELECT a.id, l.k FROM (SELECT id, <rating>::DOUBLE AS r FROM reviews WHERE <joke>) a, LATERAL (SELECT a.r * 2 AS k) l ORDER BY 1
+!WITH RECURSIVE t(n) AS (SELECT min(id) FROM (SELECT id FROM reviews WHERE <pos>) UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT * FROM t ORDER BY n
+!SELECT id FROM reviews POSITIONAL JOIN (SELECT id AS k FROM reviews WHERE <pos> ORDER BY id) p WHERE k IS NOT NULL ORDER BY id

@@ -1,0 +1,14 @@
+-- LIMIT n%, LIMIT (SELECT …), ALL and NULL
+!SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT 50%
+!SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT 50 PERCENT
+!SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT (SELECT 3)
+!SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT (SELECT count(*) FROM films)
+!SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT (SELECT count(*) FROM films) OFFSET (SELECT 1)
+!SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT ALL
+!SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT NULL
+!SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT 25%
+!SELECT id, film FROM reviews WHERE <pos> ORDER BY film, id LIMIT 30 PERCENT OFFSET 2
+!SELECT id FROM reviews WHERE <pos> UNION ALL SELECT id FROM reviews WHERE <joke> ORDER BY id LIMIT 40%
+!SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film ORDER BY n DESC, film LIMIT 50%
+!SELECT id FROM (SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT 50%) WHERE id > 5 ORDER BY id
+!WITH k AS (SELECT 3 AS n) SELECT id FROM reviews WHERE <pos> ORDER BY id LIMIT (SELECT n FROM k)

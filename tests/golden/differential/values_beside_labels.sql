@@ -1,0 +1,16 @@
+-- a text that is returned is not narrowed to the labels that it is compared with; numbers of sub-queries; NULLS FIRST
+!SELECT <name> AS who, count(*) AS n FROM reviews WHERE who <> 'Ada' GROUP BY who ORDER BY n DESC, who
+!SELECT <name> AS who, id FROM reviews WHERE who <> 'Ada' ORDER BY id
+!SELECT <name> AS who, id FROM reviews WHERE who IN ('Ada', 'Bo') ORDER BY id
+!SELECT <name> AS who, id FROM reviews WHERE who NOT IN ('Ada', 'Bo') ORDER BY who, id
+!SELECT id, <name> AS who, CASE who WHEN 'Ada' THEN 1 ELSE 0 END AS a FROM reviews ORDER BY id
+!SELECT <topic> AS t, count(*) AS n FROM reviews GROUP BY t HAVING t <> 'plot' ORDER BY t
+!SELECT <topic> AS t, count(*) AS n FROM reviews WHERE <topic> = 'plot' OR stars = 5 GROUP BY t ORDER BY t
+!SELECT id FROM reviews WHERE <rating> > ALL (SELECT <rating> FROM reviews WHERE film = 'Brazil' AND text IS NOT NULL AND <joke>) ORDER BY id
+!SELECT id FROM reviews WHERE stars > (SELECT <rating> FROM reviews WHERE id = 5) ORDER BY id
+!SELECT id FROM reviews WHERE stars IN (SELECT <rating> FROM reviews WHERE id < 5) ORDER BY id
+!SELECT id, COLUMNS(* EXCLUDE (id, text, tags, meta)) FROM reviews WHERE <joke> ORDER BY id
+!SELECT id, <topic> AS t FROM reviews ORDER BY t = 'plot' DESC, id
+!SELECT id FROM reviews WHERE <pos> ORDER BY <anger> NULLS FIRST LIMIT 8 ### SELECT id FROM reviews WHERE <pos> ORDER BY anger(text) NULLS FIRST, id LIMIT 8
+!SELECT <anger> IS NULL AS u FROM reviews ORDER BY <anger> NULLS FIRST LIMIT 8
+!SELECT <anger> IS NULL AS u FROM reviews ORDER BY <anger> DESC NULLS FIRST LIMIT 8 OFFSET 2
