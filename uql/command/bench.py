@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,6 +110,10 @@ def run_(
         )
         missing = f", {planned.missing} tasks cannot be run" if planned.missing else ""
         narrate(f"{ended.runs:,} runs, {ended.problems:,} without an answer{missing}, {ended.usd:.4f} USD: {path}")
+        reasons = Counter(task.reason for task in tasks if task.run is None and task.reason)
+        for reason, count in reasons.most_common():
+            narrate(f"{count:,} cannot be run: {reason}", "note")
+        narrate(f"the tables: uql bench report {path}")
         if ended.limit:
             narrate(f"--max-cost {max_cost:g} was reached; --resume with a higher one goes on", "note")
             return Code.BUDGET

@@ -109,7 +109,7 @@ def _behind(tree: exp.Select, row: Mapping[str, Any]) -> exp.Select | None:
     return made
 
 
-def _literal(value: Any) -> exp.Expression | None:
+def _literal(value: Any) -> exp.Expr | None:
     """A value as SQL; None for what has no plain literal."""
     from sqlglot import exp
 
