@@ -86,7 +86,7 @@ def reason(suite: str, system: str, model: str | Provider | None) -> str:
     if found.absent:
         return found.absent
     if model is None:
-        return "needs a model that plans: --model"
+        return "needs a model that plans: --model (of `uql bench run`: --models)"
     if system in BASELINES and system not in available():
         return f"not installed: uql adapters install {system}"
     return ""
