@@ -124,7 +124,7 @@ def test_what_a_statement_needs_is_found_and_what_a_prompt_shows_of_it() -> None
 
 
 def test_what_cannot_be_run_has_its_reason() -> None:
-    assert systems.reason("artwork", "dag", None) .startswith("needs a model that plans: --model")
+    assert systems.reason("artwork", "dag", None).startswith("needs a model that plans: --model")
     assert "routing only" in systems.reason("m2qa", "dag", "local")
     with pytest.raises(ValueError, match="needs a model"):
         systems.run("artwork", SHARED)
