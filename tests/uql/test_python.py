@@ -359,9 +359,11 @@ def test_huge_integers_are_what_duckdb_makes_of_them(con: uql.Connection) -> Non
     assert con.uql(query).df().dtypes["s"] == con.sql(query).df().dtypes["s"]
 
 
-def test_the_examples_of_the_page_about_python_run(con: uql.Connection) -> None:
+def test_the_examples_of_the_page_about_python_run(own_world: Path) -> None:
     import doctest
 
+    con = uql.connect(model="oracle:oracle.toml", ledger="ledger.sqlite")
+    con.sql("CREATE TABLE reviews AS FROM 'reviews.parquet'")
     page = Path(__file__).parents[2] / "docs" / "python.md"
     failed, tried = doctest.testfile(str(page), module_relative=False, globs={"con": con, "uql": uql}, encoding="utf-8")
     assert tried > 15
