@@ -157,7 +157,7 @@ class GroupBySampler(AsdSampler):
         self._by_wave: dict[int, Matrix] = {}
         super().__init__(n_rows, budget, features=features, **kept)
         norms = np.linalg.norm(features, axis=1, keepdims=True)
-        self._units = (features / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+        self._units = np.divide(features, np.where(norms > 0, norms, 1.0), dtype=np.float32)
 
     @staticmethod
     def _plan(budget: int, free: int) -> list[int]:

@@ -156,6 +156,19 @@ def test_segments_are_merged(tmp_path):
     assert embedder.seen == []
 
 
+def test_a_large_matrix_lies_in_a_file_and_is_the_same(tmp_path, monkeypatch):
+    plain = table_features(TEXTS, key="t", cache_dir=tmp_path / "a")
+    monkeypatch.setattr(table_module, "LARGE", 0)
+    mapped = table_features(TEXTS, key="t", cache_dir=tmp_path / "b")
+    assert mapped.matrix.base is not None and plain.matrix.base is None
+    assert np.array_equal(mapped.matrix, plain.matrix)
+    for features in (plain, mapped):  # twice: pages that were let go are read again
+        matrix, _ = with_similarity(features, "it is about a delay")
+        again, _ = with_similarity(features, "it is about a delay")
+        assert np.array_equal(matrix, again) and np.array_equal(matrix[:, :-1], plain.matrix)
+    assert not list((tmp_path / "b").rglob("tmp*"))
+
+
 def test_progress_ends_at_the_number_of_new_texts():
     seen = []
     table_features(TEXTS, embedder=Counting(), progress=lambda done, total: seen.append((done, total)))

@@ -215,7 +215,10 @@ def save_parts(path: Path, n: int, parts: Iterable[Half]) -> None:
 
 def forget_pages(array: NDArray[Any]) -> None:
     """Let the pages of a file go that reading a memory-mapped array brought in; they are read again when needed."""
-    pages = getattr(array, "_mmap", None)
+    held: Any = array
+    while held is not None and getattr(held, "_mmap", None) is None:
+        held = getattr(held, "base", None)
+    pages = None if held is None else held._mmap
     if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.features.cache import forget_pages
 from uql.features.embedder import Matrix
 from uql.features.table import TableFeatures
 
@@ -57,7 +58,8 @@ def with_similarity(
             apart = [a - b for a, b in zip(near, away, strict=True)]
             columns.append(_standard(sum(map(_standard, apart), np.zeros(n, np.float32))))
             prior = prior + columns[2]
-    matrix = np.concatenate([features.matrix, WEIGHT * np.stack(columns, axis=1)], axis=1)
+    matrix = np.concatenate([features.matrix, (WEIGHT * np.stack(columns, axis=1)).astype(np.float32)], axis=1)
+    forget_pages(features.matrix)
     return np.ascontiguousarray(matrix, np.float32), prior.astype(np.float64)
 
 

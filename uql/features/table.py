@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -20,7 +21,8 @@ from uql.features.lsa import Lsa, load_lsa, save_lsa
 from uql.features.static import static_embedder
 
 COMPONENTS = 96  # principal components kept of each block
-SLICE = 32_768  # rows held as float32 at a time
+SLICE = 8_192  # rows held as float32 at a time
+LARGE = 128_000_000  # bytes of a matrix that is rather kept in a file
 REFIT_SHARE = 0.25  # of texts unknown to a kept LSA: above, it is fitted anew
 WITHOUT_STATIC = "wordllama is not installed: features are LSA alone (pip install 'uql-engine[local]')"
 
@@ -129,25 +131,37 @@ def table_features(
             _drop_others(folder, folder_name(main.name))
         cache = VectorCache(None if folder is None else folder / folder_name(main.name), main.name)
         blocks.append(Block.of(main, cache.vectors(once, hashes[first], main, progress), index))
+        trim()
     if len(once):
         lsa, vectors = _lsa(once, hashes[first], folder, progress if main is None else None)
         if vectors.shape[1]:
             blocks.append(Block.of(lsa, vectors, index))
-    return TableFeatures(stacked(blocks, len(texts)), tuple(blocks), WITHOUT_STATIC if main is None else "")
+    return TableFeatures(stacked(blocks, len(texts), folder), tuple(blocks), WITHOUT_STATIC if main is None else "")
 
 
-def stacked(blocks: Sequence[Block], n_rows: int) -> Matrix:
+def stacked(blocks: Sequence[Block], n_rows: int, folder: Path | None = None) -> Matrix:
     """(N, d) the principal components of all blocks side by side, each block of equal weight, filled in some rows at a
-    time: beside the result and the vectors little memory is used."""
+    time: beside the result and the vectors little memory is used. A large result lies in a file of the folder that goes with
+    it, mapped into memory."""
     turned = [(block, axes) for block, axes in ((block, block.axes()) for block in blocks) if axes.shape[1]]
-    out = np.empty((n_rows, sum(axes.shape[1] for _, axes in turned)), np.float32)
+    out = _room((n_rows, sum(axes.shape[1] for _, axes in turned)), folder)
     at = 0
     for block, axes in turned:
         turn = axes / np.float32(np.sqrt(len(turned)))
         for rows, part in block.slices():
             out[rows, at : at + turn.shape[1]] = part @ turn
+            forget_pages(out)
         at += turn.shape[1]
     return out
+
+
+def _room(shape: tuple[int, int], folder: Path | None) -> Matrix:
+    """An array to be filled: of a nameless file where it is large and there is a folder."""
+    if folder is None or 4 * shape[0] * shape[1] < LARGE or os.name != "posix":
+        return np.empty(shape, np.float32)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return np.asarray(np.memmap(file, np.float32, "w+", shape=shape))
 
 
 def kept(cache_dir: Path | None, key: str) -> bool:
