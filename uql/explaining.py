@@ -12,6 +12,7 @@ from uql.compiler.cost import PROMPT_TOKENS, Known, Pace, Quote, Range, Unit, ca
 from uql.compiler.explain import Explained, explained
 from uql.compiler.formula import Masks, conjunction, conjuncts
 from uql.compiler.fusions import apart
+from uql.compiler.orders import distinct_share
 from uql.compiler.physical import (
     Block,
     Correlated,
@@ -128,11 +129,13 @@ class Knowledge:
             return {}
         found = {}
         plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
-        candidates = self._count(block.source, conjunction(plain))
+        candidates = max(1.0, self._count(block.source, conjunction(plain)))
         alone = apart(block)
         asked = (*alone.filter_stages, *alone.row_stages, *block.filter_stages, *block.row_stages)
         for shown in dict.fromkeys(stage.shown for stage in asked):
-            found[shown] = max(1.0, candidates / max(1.0, self._distinct(block, shown, plain)))
+            copies = max(1.0, candidates / max(1.0, self._distinct(block, shown, plain)))
+            share = min(1.0, rows.expected / candidates)  # of the candidates, where sub-queries leave fewer
+            found[shown] = share / distinct_share(share, copies)
         return found
 
     def _distinct(self, block: Block, shown: tuple[Column, ...], plain: list[Expr]) -> float:
