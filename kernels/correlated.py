@@ -225,9 +225,14 @@ async def _pairs(
         f"ORDER BY l.{LEFT}, r.rowid"
     )
     source = ", ".join(dict.fromkeys([outer.source, *sorted(own)]))
-    pairs = await ask_pairs(
-        Relation(ctx.duck, name, n, fields, source), part.formula, part.stages, "a sub-query as a", ctx
-    )
+    try:
+        pairs = await ask_pairs(
+            Relation(ctx.duck, name, n, fields, source), part.formula, part.stages, "a sub-query as a", ctx
+        )
+    except BudgetError as error:  # a value for each row is not estimated; counts of groups of pairs are
+        if any(isinstance(n, Call) and n.name == "count" for item in part.query.items for n in walk(item.expr)):
+            error.help = f"{error.help}; counts by row can be estimated as SELECT a.id, count(*) FROM a JOIN b ON … GROUP BY a.id"
+        raise
     passing = np.flatnonzero(pairs.truth.yes).astype(np.int64)
     if part.values:
         need(ctx, pairs.relation.calls(part.values, passing), f"a sub-query's values for {len(passing):,} pairs")
