@@ -106,7 +106,7 @@ def _refused(plan: PhysicalPlan, quote: Quote, budget: int | None) -> str | None
         why = "each row needs a value"
     elif plan.goal is Goal.SEARCH and plan.has_window:
         sure, why = True, "a window looks at every row that passes"
-    elif plan.goal is Goal.SEARCH and plan.left_over(plan.row_stages) and any(_is_score(k.expr) for k in plan.order_by):
+    elif plan.goal is Goal.SEARCH and plan.row_stages and any(_is_score(k.expr) for k in plan.order_by):
         sure, why = True, "the order needs the value of each row that passes"
     elif plan.sets:
         sure, why = True, "ROLLUP, CUBE and GROUPING SETS need each row"

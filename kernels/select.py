@@ -119,7 +119,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
             f"{left:,}; nothing was sent",
             help=f"WITH (budget = {n * (per_row + per_passing)}) or WITH (budget = 'all'), or fewer rows by plain conditions",
         )
-    if per_passing and any(is_semantic(k.expr) for k in block.order_by):
+    if block.row_stages and any(is_semantic(k.expr) for k in block.order_by):
         raise BudgetError(
             f"ORDER BY a quoted text needs the value of each of {n:,} rows, and the budget leaves {left:,} calls; "
             "nothing was sent",

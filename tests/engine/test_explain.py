@@ -9,6 +9,7 @@ from hash_model import HashModel
 
 import uql
 from uql.compiler.explain import q_error
+from uql.errors import BudgetError
 
 QUERY = 'SELECT id FROM reviews WHERE "the music is praised" USING (text) AND "it was noisy" USING (remark)'
 
@@ -152,3 +153,72 @@ def test_an_order_learned_while_running_saves_calls_and_changes_no_answer(model)
     (adapted, few), (planned, many) = rows.values()
     assert adapted == planned
     assert few < 0.7 * many
+
+
+def measured_steps(shown: str) -> list[tuple[str, float, int]]:
+    """(text, calls expected, measured) of each step that was asked."""
+    found = []
+
+    def look(step) -> None:
+        if "measured" in step:
+            found.append((step["what"], step["calls"]["expected"], step["measured"]))
+        for below in step["inputs"]:
+            look(below)
+
+    look(json.loads(shown)["plan"])
+    return found
+
+
+def analyzed(con, query: str) -> list[tuple[str, float, int]]:
+    return measured_steps("\n".join(row[0] for row in con.uql(f"EXPLAIN ANALYZE (FORMAT json) {query}").fetchall()))
+
+
+def test_what_with_names_is_run_once_and_priced_once(con, model):
+    query = (
+        'WITH p AS (SELECT id FROM reviews WHERE "the review is positive" USING (text)) '
+        "SELECT a.id FROM p a JOIN p b ON a.id + 1 = b.id WITH (budget = 'all')"
+    )
+    ((_, expected, measured),) = analyzed(con, query)
+    assert expected == measured
+    assert "Derived b  [the rows of a]" in con.uql(query).explain()
+    assert con.uql(query).quote().calls.expected == expected
+
+
+def test_the_same_text_over_two_tables_is_measured_for_each(con):
+    con._duck.execute("CREATE TABLE few AS SELECT id, 'Seldom: ' || text AS text FROM reviews WHERE id < 40")
+    found = analyzed(
+        con,
+        'SELECT id FROM (SELECT id FROM reviews WHERE "it is a joke" USING (text)) UNION ALL '
+        "SELECT id FROM few WHERE \"it is a joke\" USING (text) WITH (budget = 'all')",
+    )
+    assert [m for _, _, m in found] == [e for _, e, _ in found] and found[0][2] != found[1][2]
+
+
+def test_rows_that_a_sub_query_with_limit_leaves_are_not_priced_as_a_third_of_all(con):
+    query = (
+        'SELECT id FROM reviews WHERE id IN (SELECT id FROM reviews WHERE "it is a joke" USING (text) LIMIT 5) '
+        'AND "it was noisy" USING (remark)'
+    )
+    outer, inner = analyzed(con, query)
+    assert outer[1] <= 5 and q_error(outer[1], outer[2]) <= 2
+    assert q_error(inner[1], inner[2]) <= 4
+
+
+def test_terms_that_duckdb_decides_are_counted_not_guessed(con):
+    quote = con.uql('SELECT id FROM reviews WHERE stars = 2 OR "it was noisy" USING (remark)').quote()
+    assert quote.calls.low <= 240 <= quote.calls.high <= 1.02 * quote.calls.low + 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT id, row_number() OVER (ORDER BY id) AS k FROM reviews WHERE "it was noisy" QUALIFY k < 4',
+        'SELECT id FROM reviews WHERE "it was noisy" ORDER BY "how loud it was" LIMIT 3',
+        'SELECT stars, COUNT(*) FROM reviews WHERE "it was noisy" GROUP BY ROLLUP (stars)',
+    ],
+)
+def test_explain_says_that_a_run_would_be_refused(con, query):
+    text = f"{query} WITH (budget = 50)"
+    assert "a run would be refused (UQL401)" in con.uql(text).explain()
+    with pytest.raises(BudgetError):
+        con.uql(text).fetchall()

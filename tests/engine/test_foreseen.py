@@ -107,3 +107,29 @@ def test_a_search_that_learns_is_priced_below_chance_and_near_what_it_asks() -> 
         made = result.cost.calls
     assert price["expected"] < 110
     assert price["low"] <= made <= price["high"] or abs(price["expected"] - made) <= 0.25 * made
+
+
+def test_a_search_that_ends_within_the_sample_is_priced_exactly_and_not_paid_for_twice() -> None:
+    text = 'SELECT id FROM news WHERE "it is about 1" LIMIT 6'
+    with news(False) as con:
+        sampled = con.uql(f"EXPLAIN SAMPLE 400 {text}")
+        shown = [row[0] for row in sampled.fetchall()]
+        said = next(line for line in shown if line.startswith("Calls:"))
+        con.uql(text).fetchall()
+    with news(False) as fresh:
+        result = fresh.uql(text)
+        assert len(result.fetchall()) == 6
+    assert said == f"Calls: {result.cost.calls}"
+    assert sampled.cost.calls == result.cost.calls
+    assert any("rows of the search were asked" in line for line in shown)
+
+
+def test_a_search_that_learns_is_expected_to_ask_fewer_rows_than_chance_would() -> None:
+    text = 'EXPLAIN (FORMAT json) SELECT id FROM news WHERE "it is about 1" LIMIT 6'
+    with news(False) as con:
+        learned, by_order = (
+            json.loads("\n".join(row[0] for row in con.uql(q).fetchall()))["price"]["calls"]
+            for q in (text, text.replace("LIMIT", "ORDER BY id LIMIT"))
+        )
+    assert learned["low"] <= learned["expected"] < by_order["expected"] == pytest.approx(18, abs=1)
+    assert learned["high"] <= 20 * learned["low"]
