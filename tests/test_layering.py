@@ -88,6 +88,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.statistics",
         "uql.result",
         "uql.connection",
+        "uql.context",
         "uql.opening",
         "uql.runs",
         "uql.vectors",

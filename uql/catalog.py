@@ -64,7 +64,10 @@ class Catalog:
                 return self._relation(name, sql, "table", comment, comments)
             frame = (frames or {}).get(parts[0]) if len(parts) == 1 else None
             if frame is not None and (is_frame(frame) or not reader(name)):
-                return self._relation(name, _quoted((self._frames.register(name, frame),)), "frame")
+                private = _quoted((self._frames.register(name, frame),))
+                return self._relation(
+                    name, private, "frame", "" if getattr(frame, "exact", True) else ESTIMATED + frame.text
+                )
             if len(parts) == 1 and reader(name):
                 return self._relation(name, file_sql(name), "file")
             raise self._unknown(name, frames or {})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import duckdb
 
@@ -16,10 +16,10 @@ from uql.errors import BindError, DataError, UQLError, UQLSyntaxError
 from uql.foresight import Foresight, limit_of
 from uql.progress import watching
 from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, PlanEvent, finished
-from uql.runs import Before, Said, find, offer
+from uql.runs import Before, Said, by_name, find, offer
 from uql.settings import Settings
 from uql.sources.frames import visible
-from uql.statements import duckdb_own, is_read_only, set_option, store, write
+from uql.statements import duckdb_own, set_option, store, write
 from uql.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from uql.sampling.base import Estimate
     from uql.sources.media import Media
 
-T = TypeVar("T")
 log = logging.getLogger("uql")
 
 
@@ -71,6 +70,7 @@ class Connection:
         self._vectors = Vectors(self._announced, self._embedded)
         self._told: set[tuple[str, tuple[str, ...]]] = set()  # what was said to leave this machine
         self._said = Said()  # the statement that is read now
+        self._closed = False
         self.last_run = ""  # id of the latest run, with which `resume` continues it
 
     @property
@@ -86,10 +86,25 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Closes what `uql.connect` opened; a connection given to `uql.attach` stays open."""
+        """Closes what `uql.connect` opened; a connection given to `uql.attach` stays open. A second call does nothing."""
+        self._closed = True
         self._catalog.cursor.close()
         if self._owned:
             self._duck.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DataError("the connection is closed", code="UQL506", help="open it again: uql.connect(path)")
+
+    def __repr__(self) -> str:
+        where = "closed" if self._closed else f"to {self._database() or 'a database in memory'}"
+        model = self._model.name if self._model is not None else self._settings.model or "no model"
+        return f"<uql.Connection {where}, {model}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a uql.Connection cannot be copied or pickled: use con.cursor() in threads, uql.connect in processes"
+        )
 
     def on_event(self, listener: Callable[[Any], None]) -> Callable[[], None]:
         """Calls `listener` with every event of this connection's queries; the function returned ends it."""
@@ -134,9 +149,15 @@ class Connection:
         finally:
             self._settings = before
 
-    def sql(self, text: str) -> duckdb.DuckDBPyRelation:
-        """Plain DuckDB SQL, as DuckDB reads it."""
-        return self._duck.sql(text)
+    def sql(self, text: str, *, params: object = None) -> duckdb.DuckDBPyRelation:
+        """Plain DuckDB SQL, as DuckDB reads it, with `?` or `$name` from `params`; data frames of the caller may be named."""
+        self._check_open()
+        return self._duck.sql(text) if params is None else self._duck.sql(text, params=params)
+
+    def execute(self, text: str, parameters: object = None) -> duckdb.DuckDBPyConnection:
+        """Plain DuckDB SQL at once, as DuckDB's `execute`: `con.execute("INSERT INTO t VALUES (?)", [1])`."""
+        self._check_open()
+        return self._duck.execute(text) if parameters is None else self._duck.execute(text, parameters)
 
     # ------------------------------------------------------------------------------------------------------ queries
     def uql(self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any) -> Result:
@@ -154,7 +175,7 @@ class Connection:
         >>> uql.connect().uql("SELECT $a + $b AS total", {"a": 1}, b=2).fetchall()
         [(3,)]
         """
-        return self._script(text, {**(parameters or {}), **named}, visible(sys._getframe(1)))
+        return self._script(text, by_name(parameters, named), visible(sys._getframe(1)))
 
     def statement(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
         """As `uql`, with the data frames that FROM may name given by name."""
@@ -172,7 +193,7 @@ class Connection:
         from uql.running import awaited
 
         frames = visible(sys._getframe(1))  # those of the caller, before anything is awaited
-        return awaited(lambda: self._script(text, {**(parameters or {}), **named}, frames), self.interrupt)
+        return awaited(lambda: self._script(text, by_name(parameters, named), frames), self.interrupt)
 
     def table(self, name: str) -> Fluent:
         """A query over a table, view or file, made by calls instead of text: the plan is the same.
@@ -200,6 +221,7 @@ class Connection:
         """
         from uql.sources.folders import register
 
+        self._check_open()
         with self._lock:
             return register((self._duck, self._catalog.cursor), name, source, type)
 
@@ -250,6 +272,7 @@ class Connection:
         """
         from uql.nl.session import Session
 
+        self._check_open()
         with self._lock:
             try:
                 return finished(Session(self, self._settings, self._model, self._emit).ask(question, **options))
@@ -267,6 +290,7 @@ class Connection:
         if not pieces:
             raise UQLSyntaxError("there is no statement in the text", text=text, start=0, end=1)
         result: Result | None = None
+        self._check_open()
         with self._lock:
             offer(text, self._settings.ledger, self._catalog)
             for i, (piece, span) in enumerate(pieces):
@@ -378,6 +402,7 @@ class Connection:
 
     # ---------------------------------------------------------------------------------------------------------- runs
     def _run(self, bound: BoundStatement, work: Callable[[], Outcome], settings: Settings) -> Outcome:
+        self._check_open()
         with self._lock, watching(self.on_event, settings.progress, bool(self._listeners)):
             try:
                 return work()
@@ -399,6 +424,7 @@ class Connection:
     ) -> Outcome:
         from uql.compiler.media import check_media
         from uql.concrete import estimated_sources
+        from uql.context import in_context
         from uql.engine import execute
         from uql.evidence import trace
         from uql.result import Outcome
@@ -416,8 +442,8 @@ class Connection:
                 await watcher.ended(output, ctx)
             return output, ctx, await trace(output, ctx, gate, bound.query.items) if bound.semantic else None
 
-        (output, ctx, found), gate = await self._in_context(
-            bound.text, settings, limit_of(plan, settings), work, bound.semantic, shared, said
+        (output, ctx, found), gate = await in_context(
+            self, bound.text, settings, limit_of(plan, settings), work, bound.semantic, shared, said
         )
         exhausted = gate.interrupted or gate.budget.exhausted in ("tokens", "usd", "seconds")
         outcome = Outcome(
@@ -485,89 +511,6 @@ class Connection:
     def _emit(self, event: Any) -> None:
         for listener in tuple(self._listeners):
             listener(event)
-
-    async def _in_context(
-        self,
-        text: str,
-        settings: Settings,
-        calls: int | None,
-        work: Callable[[Context, Gate], Awaitable[T]],
-        semantic: bool = True,
-        shared: Gate | None = None,
-        said: Said | None = None,
-    ) -> tuple[T, Gate]:
-        """Does some work with a context of its own and a gate, `shared` or of its own too, and closes what it made."""
-        import numpy as np
-
-        from uql.compiler.cost import Unit
-        from uql.kernels.base import Context
-        from uql.kernels.duck import Duck
-        from uql.llm.gate import Gate
-        from uql.pricing import cascade_of, prompt_of, rows_of, unit_of
-        from uql.statistics import Statistics
-
-        self._emit(PlanEvent(calls, settings.max_cost))
-        duck = Duck(self._catalog.cursor, self._media(settings))
-        said = said or Said()
-        memory = Statistics.of(said.before.rates) if said.before else self._foresight.remembered(settings)
-        run = said.run(
-            text,
-            settings,
-            memory.about(text),
-            self._database() if semantic else None,
-            is_read_only(self._catalog.cursor),
-        )
-        budget = said.budget(settings, calls)
-        gate = shared or Gate.open(
-            settings, run=run, model=self._model or self._large(settings), calls=calls, budget=budget
-        )
-        try:
-            if shared is None:
-                gate.subscribe(self._emit)
-                gate.on_announce(self._announced)
-            self._gates.append(gate)
-            if semantic and gate.draws.kept:
-                self.last_run = gate.run.id
-            unit, rows_at_once = Unit(), 1
-            if semantic:  # a model that cannot be had is said before any other work
-                provider = await gate.provider()
-                unit, rows_at_once = unit_of(provider.price), rows_of(provider, settings)
-                gate.subscribe(memory.observe)
-            rng = np.random.default_rng(settings.seed)
-            ctx = Context(
-                gate,
-                settings,
-                rng,
-                duck,
-                memory=memory,
-                unit=unit,
-                rows_at_once=rows_at_once,
-                prompt=prompt_of(self._model, settings),
-                on_estimate=self._estimated,
-                features=self._vectors.of(settings, self._database()) if semantic else None,
-                draws=gate.draws,
-                cascade=cascade_of(settings, self._models) if semantic else None,
-            )
-            if (
-                rows_at_once == 1
-                and isinstance(settings.rows_per_request, int)
-                and settings.rows_per_request > 1
-                and semantic
-            ):
-                ctx.notes.append(f"rows_per_request = {settings.rows_per_request}: {provider.name} is asked row by row")
-            done = await work(ctx, gate)
-            gate.unfinished = gate.unfinished or ctx.partial
-            if ctx.cascade is not None:
-                ctx.notes += ctx.cascade.notes()
-            if said.before is None:
-                memory.save(gate.ledger)
-            return done, gate
-        finally:
-            if gate in self._gates:
-                self._gates.remove(gate)
-            duck.close()
-            if shared is None:
-                await gate.aclose()
 
     def _large(self, settings: Settings) -> Provider | str | None:
         """The large model of a cascade, which answers what is no condition too, where no other model is named."""

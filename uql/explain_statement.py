@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from uql.compiler.formats import Measured, Sampled, written
 from uql.compiler.physical import Block
 from uql.compiler.planner import plan
+from uql.context import in_context
 from uql.engine import Pilot, pilot
 from uql.explaining import explanation
 from uql.foresight import limit_of
@@ -82,7 +83,7 @@ def _sampled(con: Connection, bound: BoundStatement, plan: PhysicalPlan, setting
             return await pilot(block, ctx, n)
 
         with con._lock:
-            found, gate = finished(con._in_context(bound.text, settings, calls, ask))
+            found, gate = finished(in_context(con, bound.text, settings, calls, ask))
         knowledge.pilots[id(plan)] = found
         outcome.cost = gate.cost
         sampled = Sampled(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,8 @@ def connect(
         raise DataError(
             f"the database {path} cannot be opened: {str(error).strip().splitlines()[0]}", code="UQL503"
         ) from error
+    with contextlib.suppress(duckdb.Error):  # con.sql sees the caller's data frames, as DuckDB's own does
+        connection.execute("SET python_scan_all_frames = true")
     return Connection(connection, configured, owned=True, model=given, models=models)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +99,12 @@ class Result:
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
         return self.run().table
+
+    def stored(self) -> pa.Table:
+        """The rows as a table holds them: an estimated column x with x_low and x_high."""
+        from uql.statements import bounded
+
+        return bounded(self.run())
 
     def df(self) -> pd.DataFrame:
         """The rows as a pandas data frame, in the types that DuckDB gives one: DECIMAL as float64, DATE as datetime64."""
@@ -236,6 +242,36 @@ class Result:
 
     def __len__(self) -> int:
         return int(self.arrow().num_rows)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows as tuples: `for id, mood in r`."""
+        return iter(self.fetchall())
+
+    @overload
+    def __getitem__(self, key: int) -> tuple[Any, ...]: ...
+    @overload
+    def __getitem__(self, key: slice | str) -> list[Any]: ...
+    def __getitem__(self, key: int | slice | str) -> tuple[Any, ...] | list[Any]:
+        """Row `r[0]` as a tuple, rows `r[:5]` as a list of them, column `r["mood"]` as a list of values."""
+        if not isinstance(key, str):
+            return self.fetchall()[key]
+        if key not in self.columns:
+            raise KeyError(f"there is no column {key}; columns: {', '.join(self.columns)}")
+        at = self.columns.index(key)
+        return [row[at] for row in self.fetchall()]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), len(self.columns)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for whatever reads Arrow: `polars.DataFrame(r)`, `con.sql("FROM r")`; an estimated x with x_low and x_high."""
+        capsule: object = self.stored().__arrow_c_stream__(requested_schema)
+        return capsule
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a uql.Result cannot be copied or pickled: keep its rows, as r.df(), r.arrow() or r.fetchall()")
 
     def __repr__(self) -> str:
         if self._outcome is None:

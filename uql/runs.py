@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uql.errors import ConfigError
+from uql.errors import BindError, ConfigError
 from uql.settings import Settings
 
 if TYPE_CHECKING:
@@ -145,6 +145,17 @@ def find(token: str, ledger: str | None) -> Before:
 
 
 # -------------------------------------------------------------------------------------------------------- the tables
+def by_name(parameters: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a statement. Raises: BindError (UQL213) for a list of them."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise BindError(
+            f"parameters are given by name, not as a {type(parameters).__name__}",
+            code="UQL213",
+            help='write $name in the statement: con.uql("SELECT $least AS n", least=3), or a mapping {"least": 3}',
+        )
+    return {**(parameters or {}), **named}
+
+
 def named(text: str) -> tuple[str, ...]:
     """The ledger's tables that a statement names, as `FROM uql_calls()`.
 
@@ -156,14 +167,14 @@ def named(text: str) -> tuple[str, ...]:
 
 def offer(text: str, ledger: str | None, catalog: Catalog) -> None:
     """Makes the tables of ours that a statement names, as they are now: those of the ledger, and `uql_tables()`."""
-    from uql.llm.ledger import Ledger
-
     if "uql_tables" in text.lower():
         from uql.semantic_store import listing
 
         catalog.offer("uql_tables", listing(catalog.cursor))
     wanted = named(text)
     if wanted:
+        from uql.llm.ledger import Ledger
+
         with closing(Ledger(ledger)) as held:
             for name in wanted:
                 catalog.offer(name, table(name, held))

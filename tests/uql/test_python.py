@@ -377,3 +377,63 @@ def test_the_same_query_again_asks_nobody_whatever_plan_is_chosen_then(own_world
             result = con.uql(query)
             assert result.fetchall() == [(1, "pos"), (3, "pos"), (5, "pos")] and result.cost.calls == calls
             assert len(result.why(0).evidence) == 2
+
+
+# ------------------------------------------------------------------------------------------ as one who knows DuckDB expects
+def test_a_result_is_a_sequence_of_rows(con: uql.Connection) -> None:
+    r = con.uql(POSITIVE)
+    assert [mood for _, mood in r] == r["mood"] == ["pos"] * 3
+    assert r[0] == (1, "pos") and r[-1] == (5, "pos") and r[:2] == [(1, "pos"), (3, "pos")]
+    assert (3, "pos") in r and r.shape == (3, 2) and not con.uql("SELECT 1 AS one WHERE false")
+    with pytest.raises(KeyError, match="no column moodx; columns: id, mood"):
+        r["moodx"]
+    with pytest.raises(IndexError):
+        r[3]
+
+
+def test_a_result_may_stand_after_from_and_wherever_arrow_is_read(con: uql.Connection) -> None:
+    polars = pytest.importorskip("polars")
+    r = con.uql(POSITIVE)
+    assert con.uql("SELECT count(*) AS n FROM r").fetchall() == con.sql("SELECT count(*) FROM r").fetchall() == [(3,)]
+    assert polars.DataFrame(r).shape == (3, 2)
+    few = con.uql(  # noqa: F841 - named in FROM
+        'SELECT COUNT(*) AS n FROM reviews WHERE "how good it is" > 3 WITH (budget = 4)'
+    )
+    reading = con.uql("SELECT n, n_low <= n AND n <= n_high AS inside FROM few")
+    assert reading["inside"] == [True] and not reading.exact and "few" in reading.based_on[0]
+
+
+def test_plain_sql_takes_parameters_and_the_callers_frames(con: uql.Connection) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1, 2]})
+    assert con.sql("SELECT sum(x) FROM frame WHERE x > ?", params=[1]).fetchall() == [(2,)]
+    con.execute("CREATE TABLE made (x INTEGER)")
+    con.execute("INSERT INTO made VALUES (?), (?)", [1, 2])
+    assert con.execute("SELECT count(*) FROM made").fetchall() == [(2,)] and len(frame) == 2
+    with pytest.raises(BindError, match="by name, not as a list") as error:
+        con.uql("SELECT $1 AS a", [1])  # type: ignore[arg-type]
+    assert error.value.code == "UQL213"
+
+
+def test_a_closed_connection_says_so_and_its_results_stay(world: Path) -> None:
+    con = uql.connect(model="oracle:oracle.toml", ledger=":memory:")
+    con.execute("CREATE TABLE reviews AS FROM 'reviews.parquet'")
+    ran, waiting = con.uql(POSITIVE), con.uql("SELECT id FROM reviews")
+    assert len(ran) == 3 and "in memory, oracle:oracle.toml" in repr(con)
+    con.close()
+    con.close()
+    assert ran.filter("id > 1").fetchall() == [(3, "pos"), (5, "pos")] and "closed" in repr(con)
+    for late in (lambda: con.uql("SELECT 1"), lambda: con.sql("SELECT 1"), waiting.fetchall, lambda: con.refresh("t")):
+        with pytest.raises(DataError, match="connection is closed") as error:
+            late()
+        assert error.value.code == "UQL506"
+
+
+def test_neither_is_pickled_or_copied(con: uql.Connection) -> None:
+    import copy
+    import pickle
+
+    for thing, way_out in ((con, "uql.connect"), (con.uql("SELECT 1 AS one"), r"r\.df")):
+        for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match=way_out):
+                attempt(thing)

@@ -62,7 +62,7 @@ def as_table(name: str, frame: Any) -> Any:
         raise DataError(
             f"{name} is a {type(frame).__name__}, not a table",
             code="UQL504",
-            help="FROM takes pandas and polars data frames, pyarrow tables and record batches",
+            help="FROM takes results of queries, pandas and polars data frames, pyarrow tables and record batches",
         )
     polars = sys.modules.get("polars")
     if polars is not None:
@@ -70,6 +70,8 @@ def as_table(name: str, frame: Any) -> Any:
             frame = frame.collect()
         if isinstance(frame, polars.DataFrame):
             return frame.to_arrow()
+    if hasattr(frame, "stored"):  # a result of UQL's
+        return frame.stored()
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(frame, arrow.RecordBatch):
         return arrow.Table.from_batches([frame])
@@ -82,6 +84,7 @@ def _kinds() -> tuple[type, ...]:
         ("pandas", ("DataFrame",)),
         ("polars", ("DataFrame", "LazyFrame")),
         ("pyarrow", ("Table", "RecordBatch")),
+        ("uql.result", ("Result",)),
     ):
         loaded = sys.modules.get(module)
         if loaded is not None:
