@@ -155,8 +155,10 @@ def _selects(query: BoundQuery) -> Iterator[BoundSelect]:
         yield from _selects(query.right)
     elif isinstance(query, BoundSelect):
         yield query
-        for part in (*derived(query.source), *in_expressions(*expressions(query))):
-            yield from _selects(part.query)
+        for below in (p.query for p in derived(query.source)):
+            yield from _selects(below)
+        for bound in in_expressions(*expressions(query)):
+            yield from _selects(bound.query)
 
 
 def _choices(con: uql.Connection, found: Case, explained: str) -> list[str]:

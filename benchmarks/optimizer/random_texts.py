@@ -271,12 +271,10 @@ def over_many(d: Draw) -> Case:
 
 
 def case(seed: int) -> Case:
-    """The case of a seed. One in twenty is over the larger table; one in five puts rows together in requests."""
+    """The case of a seed. One in twenty is over the larger table; three in ten may put rows together in requests."""
     d = Draw(seed)
     if seed % 20 == 7:
         return over_many(d)
     text = DRAWN[d.number(0, len(DRAWN) - 1)](d)
-    rows: dict[str, Any] = {0: {"rows_per_request": ROWS_TOGETHER}, 1: {"rows_per_request": "auto"}}.get(seed % 10, {})
-    if seed % 10 == 5:
-        rows = {"rows_per_request": ROWS_TOGETHER}
-    return Case(text, rows)
+    together: dict[int, str | int] = {0: ROWS_TOGETHER, 1: "auto", 5: ROWS_TOGETHER}
+    return Case(text, {"rows_per_request": together[seed % 10]} if seed % 10 in together else {})
