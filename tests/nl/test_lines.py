@@ -285,6 +285,26 @@ def test_a_word_near_to_no_name_is_to_be_read() -> None:
     assert unknown_words(question, scope_of(question), None) == []
 
 
+def test_words_that_every_question_has_and_superlatives_of_numbers_are_not_to_be_read() -> None:
+    for question in (
+        "When did Farm 3 get opened?",
+        "How many farms came out on a Monday?",
+        "What is the dearest farm?",
+    ):
+        assert unknown_words(question, scope_of(question), near) == [], question
+    assert narrowed("What is the dearest farm?", scope_of(), near, plot=False).best
+    assert not narrowed("Is the forest of interest to the guest?", scope_of(), near, plot=False).best
+
+
+def test_a_share_of_rows_that_a_model_reads_is_a_query() -> None:
+    question = "What share of the notes tells of sheep?"
+    text = "FROM notes\nSELECT percent(ask('notes of sheep'))"
+    assert pattern(
+        grammar(scope_of(question), question, narrowed(question, scope_of(question), near, plot=False))
+    ).fullmatch(text)
+    assert checked(text, question).problems == ()
+
+
 def test_what_a_plan_has_nothing_of_is_found() -> None:
     scope = scope_of("Which farms of Kent keep sheep?")
     assert left_out("Which farms of Kent keep sheep?", ["SELECT name FROM farms"], scope) == ["keep", "kent", "sheep"]

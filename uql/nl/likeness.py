@@ -35,7 +35,14 @@ _GENERAL = (
     "visual whose there same also against over between about one two three term terms want could you would like result value values "
     "using after before during having indicating times group groups compute offer any some become became who whom together item items "
     "entry entries record records row rows table tables tell say list me us never without not no none neither percentage percent share "
-    "proportion fraction median above below than exceed weekday quarter day week two three four five six seven eight nine ten or"
+    "proportion fraction median above below than exceed weekday quarter day week two three four five six seven eight nine ten or "
+    "out off still ever yet already only just too very really quite rather often usually again once twice else even though "
+    "can may might must shall should will be been being was were did done doing had go goes going went gone get gets got gotten take "
+    "takes took taken come comes came put let see seen saw know known happen happened seem bring brought mean means sort "
+    "answer question data total overall exactly approximately roughly least anything anyone anybody something someone nothing nobody "
+    "everything everyone everybody what which who whom whose when where why how your our their his its mine yours ours theirs "
+    "if so such than then because until since while through during without within across per via onto into upon toward towards "
+    "up down here now today currently please kindly hello thanks thank"
 )
 COMMON = frozenset(stem(word) for word in _GENERAL.split()) | frozenset(_GENERAL.split())
 

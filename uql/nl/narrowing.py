@@ -18,9 +18,12 @@ Near = Callable[[str, Sequence[str]], Sequence[float]]
 NEAR = 0.3  # similarity from which a word is one for a name
 _RECENT = re.compile(r"\b(most|least) recent(ly)?\b")
 _UP = re.compile(
-    r"\b(highest|largest|biggest|tallest|longest|greatest|most|maximum|max|top|heaviest|strongest|richest|dearest)\b"
+    r"\b(highest|largest|biggest|tallest|longest|greatest|most|maximum|max|top|best|heaviest|strongest|richest|dearest)\b"
 )
-_DOWN = re.compile(r"\b(lowest|smallest|shortest|least|fewest|minimum|min|lightest|weakest|poorest|cheapest)\b")
+_DOWN = re.compile(r"\b(lowest|smallest|shortest|least|fewest|minimum|min|worst|lightest|weakest|poorest|cheapest)\b")
+_EST = re.compile(
+    r"\b(?!for|inter|near|har|mod|hon|prot|dig|inv|sugg|requ|cont|arr|ear)[a-z]{3,}(?<!b|g|t)est\b"
+)  # dearest, coldest
 _EARLY = re.compile(r"\b(oldest|earliest|eldest)\b")
 _LATE = re.compile(r"\b(youngest|newest|latest|recent)\b")
 _MOST_OF = re.compile(
@@ -37,6 +40,7 @@ _MEASURED = re.compile(
 _COUNTED = re.compile(r"\b(most|fewest|least|number|many|more|less|fewer)\b")
 _ADDED = re.compile(r"\b(total|sum|average|mean|altogether)\b")
 _ROW = re.compile(r"\b(who|which|whose)\b|\bof the \w+ (that|with|who|which|whose)\b")
+_NUMBERS = ("DOUBLE", "FLOAT", "DECIMAL", "REAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U")
 _PARTS = ("year", "month", "century", "decade", "quarter", "weekday")
 _PART_OF = {
     "quarter": re.compile(r"\b((per|each|every|by|which|what) quarters?|quarterly|quarters? of (the year|\d{4}))\b"),
@@ -175,7 +179,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     group = "must" if _GROUP.search(low) else "may" if plot or _GROUPS.search(low) or _HAVING.search(low) else "no"
     group = "count" if group == "no" and ask == "may" and _COUNTED.search(low) else group
     counts = [int(text) for text in _counts(question) if text.isdigit() and len(text) < 3]
-    superlative = high or least or early or late
+    superlative = high or least or early or late or _EST.search(low) is not None
     return Narrow(
         group,
         2 if re.search(r"\b(and|stack\w*|group\w*|colou?r)\b", low) else 1,
@@ -226,11 +230,14 @@ def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
         return []
     names = names_of(scope, read=False)
     known, dates = words_of(names), date_words(scope)
+    numbers = any(f.type.startswith(_NUMBERS) for source in scope.sources.values() for f in source.shown)
     written = {w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}
     found = []
     for word in sorted(written):
         stems = words_of(word)
         if not stems or stems & known or stems <= COMMON or word in COMMON or word in dates:
+            continue
+        if numbers and _EST.fullmatch(word):  # the dearest: by a number
             continue
         others = sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", names.replace("_", " "))})
         if not others or max(near(word, others)) < NEAR:

@@ -207,7 +207,18 @@ def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
     dates = narrow.timed and any(_is_dated(c) or _is_age(c) for c in plain)
     plainly_best = narrow.best and (dates or narrow.measured)  # what is the greatest stands in a column
     read_too = f" | {where}? ({_any(reading)})" if reading and not plainly_best else ""
-    return rules.add(f"way{n}", f"{source} ({told} ({_any(bodies)}){read_too})")
+    counted = _counted_reading(asked, key, where, narrow)
+    return rules.add(f"way{n}", f"{source} ({told} ({_any(bodies)}){read_too}{counted})")
+
+
+def _counted_reading(asked: str, key: str, where: str, narrow: Narrow) -> str:
+    """The rows of which a model says yes, in percent or counted beside each other; "" where neither is asked for."""
+    name = "percent" if narrow.share != "no" else "count" if narrow.several else ""
+    if not name:
+        return ""
+    keys = "" if narrow.group == "no" else f'("\\nGROUP BY " {key})' + ("" if narrow.group == "must" else "?")
+    figure = f'"{name}(" {asked} ")"'
+    return f' | {where}? {keys} "\\nSELECT " ({key} ", ")? {figure} (", " {figure}){{0,2}}'
 
 
 def _with_asks(free: str, path: Path, asked: str, value: str, key: str, narrow: Narrow, where: str) -> str:
