@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from uql.features.cache import forget_pages
 from uql.features.embedder import Matrix
-from uql.features.table import TableFeatures
+from uql.features.table import SLICE, TableFeatures
 
 WEIGHT = 0.35  # of a standardised similarity column, where rows have a mean squared norm of 1
 
@@ -58,9 +58,13 @@ def with_similarity(
             apart = [a - b for a, b in zip(near, away, strict=True)]
             columns.append(_standard(sum(map(_standard, apart), np.zeros(n, np.float32))))
             prior = prior + columns[2]
-    matrix = np.concatenate([features.matrix, (WEIGHT * np.stack(columns, axis=1)).astype(np.float32)], axis=1)
-    forget_pages(features.matrix)
-    return np.ascontiguousarray(matrix, np.float32), prior.astype(np.float64)
+    n, d = features.matrix.shape
+    matrix = np.empty((n, d + len(columns)), np.float32)
+    for start in range(0, n, SLICE):  # where the matrix is mapped from a file, little of it lies in memory at a time
+        matrix[start : start + SLICE, :d] = features.matrix[start : start + SLICE]
+        forget_pages(features.matrix)
+    matrix[:, d:] = WEIGHT * np.stack(columns, axis=1)
+    return matrix, prior.astype(np.float64)
 
 
 def _standard(column: Matrix) -> Matrix:
