@@ -130,7 +130,7 @@ def test_rows_that_give_orders_get_an_answer_of_the_type_and_change_no_other(run
 
 @rare
 def test_100_rows_that_give_orders_change_no_answer_of_others_and_no_type(run) -> None:
-    """One prompt holds one row, whatever the number in flight: eight of them are, and each tenth row is a plain one."""
+    """One prompt holds one row, though eight are in flight and eight may share a request; after each ten rows stands a plain one."""
     plain = [LOST, RATE, *(row(f"Bill number {n} was paid twice, {n} euros too much.") for n in range(8))]
     card = Predicate("a bank card was lost")
 
@@ -140,7 +140,8 @@ def test_100_rows_that_give_orders_change_no_answer_of_others_and_no_type(run) -
         orders = [row(text) for text in injected()]
         mixed = [r for n, order in enumerate(orders) for r in ((order, plain[n // 10]) if n % 10 == 0 else (order,))]
         async with Gate.open(Settings(ledger=":memory:", concurrency=8), model="local?n_ctx=2048", calls=None) as g:
-            answers = await g.ask(card, mixed)
+            answers = await g.ask(card, mixed, together=8)
+            assert g.cost.requests == g.cost.calls == len(mixed)
             assert not answers.failures and all(isinstance(value, bool) for value in answers.values)
             places = [n for n, r in enumerate(mixed) if r in plain]
             assert [answers.values[n] for n in places] == alone.values
