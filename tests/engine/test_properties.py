@@ -14,6 +14,7 @@ from uql.llm.questions import Choice, Compare, Extract, Predicate, Score
 
 MOODS, TOPICS = ("good", "bad"), ("plot", "music")
 QUICK = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+FEW = settings(QUICK, max_examples=8)  # where an example is several queries
 SCHEMA = pa.schema([("id", pa.int64()), ("stars", pa.int64()), ("text", pa.string())])
 
 
@@ -40,6 +41,8 @@ class Reader(RowModel):
             case Compare():
                 numbers = {cell.table: int(cell.value.split()[2]) for cell in row.cells}
                 return Answer(max(numbers, key=lambda table: numbers[table]))
+            case Extract(text="the topic"):
+                return Answer(topic)
             case Extract():
                 return Answer(number)
         raise AssertionError(question)
@@ -151,7 +154,7 @@ def test_duplicates_are_kept_and_distinct_drops_them(rows):
     same(
         rows,
         "SELECT DISTINCT \"the topic\"::ENUM('plot', 'music') AS t FROM notes ORDER BY t",
-        "SELECT DISTINCT topic FROM r ORDER BY topic NULLS LAST",
+        "SELECT DISTINCT topic::ENUM('plot', 'music') AS t FROM r ORDER BY t NULLS LAST",
     )
 
 
@@ -212,5 +215,62 @@ def test_unions_and_group_keys_keep_duplicates_as_sql_does(rows, condition, unio
     same(
         rows,
         "SELECT t, COUNT(*) AS n, COUNT(stars) AS k FROM notes GROUP BY \"the topic\"::ENUM('plot', 'music') AS t ORDER BY ALL",
-        "SELECT topic AS t, COUNT(*) AS n, COUNT(stars) AS k FROM r GROUP BY topic ORDER BY ALL NULLS LAST",
+        "SELECT topic::ENUM('plot', 'music') AS t, COUNT(*) AS n, COUNT(stars) AS k FROM r GROUP BY topic ORDER BY ALL NULLS LAST",
     )
+
+
+@given(
+    tables, st.integers(1, 5), st.integers(0, 2), st.sampled_from(["DESC", "ASC"]), st.sampled_from(["FIRST", "LAST"])
+)
+@QUICK
+def test_rows_without_a_score_come_first_or_last_as_said_at_the_cut_of_limit(rows, k, offset, direction, nulls):
+    tail = f"{direction} NULLS {nulls}, id LIMIT {k} OFFSET {offset}"
+    same(rows, f'SELECT id FROM notes ORDER BY "how great it is" {tail}', f"SELECT id FROM r ORDER BY number {tail}")
+
+
+ENUM = "ENUM('plot','music')"
+
+
+@given(tables, conditions)
+@FEW
+def test_an_enum_sorts_groups_and_compares_as_declared(rows, condition):
+    uql_text, sql = condition
+    asked, label = f'"the topic"::{ENUM}', f"topic::{ENUM}"
+    for items, tail in (
+        ("{x} AS t, id", "ORDER BY t DESC NULLS LAST, id"),
+        ("{x} AS t, COUNT(*) AS n", "GROUP BY t ORDER BY t"),
+        ("MIN({x}) AS a, MAX({x}) AS b, COUNT(DISTINCT {x}) AS n", ""),
+        ("id, row_number() OVER (ORDER BY {x}, id) AS k", "ORDER BY id"),
+    ):
+        same(
+            rows,
+            f"SELECT {items.format(x=asked)} FROM notes WHERE {uql_text} {tail}",
+            f"SELECT {items.format(x=label)} FROM r WHERE {sql} {tail}",
+        )
+
+
+@given(
+    tables,
+    st.sampled_from(["<> 'plot'", "NOT IN ('plot', 'x')", "= 'plot' OR stars = 1", "LIKE 'm%'", "IN ('plot', 'x')"]),
+)
+@QUICK
+def test_a_text_that_is_returned_keeps_its_value_whatever_it_is_compared_with(rows, test):
+    same(
+        rows,
+        f"SELECT id, \"the topic\" AS t, CASE t WHEN 'plot' THEN 1 ELSE 0 END AS p FROM notes WHERE t {test} ORDER BY id",
+        f"SELECT id, topic AS t, CASE topic WHEN 'plot' THEN 1 ELSE 0 END AS p FROM r WHERE topic {test} ORDER BY id",
+    )
+
+
+@given(
+    tables, conditions, st.sampled_from(["0%", "10%", "50%", "99.5%", "100%", "(SELECT count(*) // 2 FROM {t})", "ALL"])
+)
+@FEW
+def test_shares_and_counted_limits_are_those_of_sql(rows, condition, limit):
+    uql_text, sql = condition
+    for tail in (f"ORDER BY id LIMIT {limit}", f"ORDER BY stars, id LIMIT {limit} OFFSET 1"):
+        same(
+            rows,
+            f"SELECT id, stars FROM notes WHERE {uql_text} {tail.format(t='notes')}",
+            f"SELECT id, stars FROM r WHERE {sql} {tail.format(t='r')}",
+        )
