@@ -111,8 +111,8 @@ def run_(
         missing = f", {planned.missing} tasks cannot be run" if planned.missing else ""
         narrate(f"{ended.runs:,} runs, {ended.problems:,} without an answer{missing}, {ended.usd:.4f} USD: {path}")
         reasons = Counter(task.reason for task in tasks if task.run is None and task.reason)
-        for reason, count in reasons.most_common():
-            narrate(f"{count:,} cannot be run: {reason}", "note")
+        for reason, number in reasons.most_common():
+            narrate(f"{number:,} cannot be run: {reason}", "note")
         narrate(f"the tables: uql bench report {path}")
         if ended.limit:
             narrate(f"--max-cost {max_cost:g} was reached; --resume with a higher one goes on", "note")
