@@ -66,7 +66,10 @@ class Catalog:
             if frame is not None and (is_frame(frame) or not reader(name)):
                 private = _quoted((self._frames.register(name, frame),))
                 return self._relation(
-                    name, private, "frame", "" if getattr(frame, "exact", True) else ESTIMATED + frame.text
+                    name,
+                    private,
+                    "frame",
+                    "" if getattr(frame, "exact", True) else ESTIMATED + str(getattr(frame, "text", "")),
                 )
             if len(parts) == 1 and reader(name):
                 return self._relation(name, file_sql(name), "file")

@@ -255,7 +255,8 @@ def _everything(node: syntax.Node) -> list[syntax.Node]:
 
 
 def _pinned(con: Connection, query: Query, bound: BoundStatement) -> str:
-    """The query as text, in which each quoted text says which columns it reads: they stay the same when the source gets new ones."""
+    """The query as text, in which each quoted text says which columns it reads and * is written out: they stay the same when the
+    source gets new ones."""
     plain = unparse(query)
     if not isinstance(bound.query, BoundSelect) or not isinstance(query, syntax.Select):
         return plain
@@ -272,7 +273,7 @@ def _pinned(con: Connection, query: Query, bound: BoundStatement) -> str:
             return _rebuilt(value, pinned)
         return value
 
-    text = unparse(_rebuilt(query, pinned))
+    text = unparse(_rebuilt(_written_out(query, bound.query) if alone else query, pinned))
     try:
         again = bind(parse(text), con.catalog, text=text, settings=con.configured)  # type: ignore[arg-type]
     except UQLError:  # a place where USING cannot stand
@@ -282,6 +283,20 @@ def _pinned(con: Connection, query: Query, bound: BoundStatement) -> str:
         (v.text, v.reads, v.kind) for v in bound.query.virtuals
     ]
     return text if same else plain
+
+
+def _written_out(query: syntax.Select, bound: BoundSelect) -> syntax.Select:
+    """The query with the columns of its table in the place of *."""
+    stars = [i for i, item in enumerate(query.items) if isinstance(item.expr, syntax.Star)]
+    if len(stars) != 1:
+        return query
+    (at,) = stars
+    rest = len(query.items) - at - 1
+    found = bound.items[at : len(bound.items) - rest]
+    if not all(isinstance(item.expr, Column) and item.expr.name == item.name for item in found):
+        return query  # * REPLACE or RENAME
+    columns = tuple(syntax.SelectItem(syntax.Name((item.name,))) for item in found)
+    return replace(query, items=(*query.items[:at], *columns, *query.items[at + 1 :]))
 
 
 def _rebuilt(node: Any, change: Any) -> Any:

@@ -100,6 +100,17 @@ def test_texts_read_the_same_columns_when_the_source_gets_a_new_long_one(world, 
     assert "USING (text)" in con.uql("FROM uql_tables()").fetchall()[0][-1]
 
 
+def test_a_star_means_the_columns_that_the_source_had(world, shop):
+    con = opened(world, shop)
+    con.uql(
+        "CREATE SEMANTIC TABLE every AS SELECT *, \"the main topic\" AS topic FROM live KEY (id) WITH (on_error = 'null')"
+    )
+    change(con, "ALTER TABLE live ADD COLUMN extra INTEGER")
+    change(con, "INSERT INTO live (id, text) SELECT id, text FROM reviews WHERE id = 40")
+    assert told(con.refresh("every"))[:4] == (41, 1, 0, 0)
+    assert [row[0] for row in con.sql("DESCRIBE every").fetchall()] == ["id", "film", "stars", "text", "topic"]
+
+
 def test_the_groups_of_the_first_build_stay(world, shop):
     con = opened(world, shop)
     change(
