@@ -7,8 +7,8 @@ Predicate, Score and Compare are read from the log-probabilities of one token, C
 labels, Extract under one of the bare value, Write under a JSON schema. Each question about a row is a prompt of its own
 with the row first, so that the next question finds the row evaluated. The row is not fenced: the measured form has none, one
 prompt holds one row, and what may be answered is fixed by the reading; control tokens of the chat template are made harmless.
-Rows never share a prompt, whatever `rows_per_request` says: a small model's answers change with a row's neighbours (docs/models.md),
-and a prompt a row costs no more, as the instruction they share is evaluated once.
+Rows never share a prompt, whatever `rows_per_request` says, so that none can change another's answer; sharing one would save little, as
+the instruction that prompts have in common is evaluated once.
 """
 
 from __future__ import annotations
