@@ -176,9 +176,11 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
         for path in answer.save(output):
             narrate(f"wrote {path}")
     if as_json:
-        print(json.dumps(answer.to_json(), default=str, ensure_ascii=False, indent=2))
+        from uql.nl.answer import as_json as plainly
+
+        print(json.dumps(answer.to_json(), default=plainly, ensure_ascii=False, indent=2))
     elif answer.answered:
-        _print(answer)
+        _print(answer, output)
         if show_uql and answer.uql:
             print(f"\n{answer.uql}")
         if show_why:
@@ -197,7 +199,7 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
     return _failed(answer) if not answer.answered else Code.BUDGET if answer.partial else Code.OK
 
 
-def _print(answer: Answer) -> None:
+def _print(answer: Answer, output: str | None) -> None:
     """The words, and the rows where they are more than that."""
     from uql import render
     from uql.nl.aggregator import speaks
@@ -209,17 +211,17 @@ def _print(answer: Answer) -> None:
     told = len(answer.tables) == 1 and isinstance(answer.value, dict) and not answer.plots
     if isinstance(answer.value, list | dict) and not (told and speaks(answer.value) == answer.text):
         for name, table in answer.tables.items():
-            output = answer.results[name].outcome
+            ran = answer.results[name].outcome
             fields = {f.name: f.type for f in answer.results[name].fields}
             types = (
-                output.types
-                if output is not None and len(output.types) == table.num_columns
+                ran.types
+                if ran is not None and len(ran.types) == table.num_columns
                 else [fields.get(column, "") for column in table.column_names]
             )
-            estimates = output.estimates if output is not None else {}
+            estimates = ran.estimates if ran is not None else {}
             print(render.table(table, types=types, estimates=estimates, max_rows=_ROWS, width=None))
     for plot in answer.plots:
-        narrate(f"a plot: {plot.title}; -o FOLDER writes it")
+        narrate(f"a plot: {plot.title}{'' if output is not None else '; -o FOLDER writes it'}")
 
 
 def _print_why(answer: Answer) -> None:

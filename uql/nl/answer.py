@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -224,7 +225,7 @@ class Answer:
         into.mkdir(parents=True, exist_ok=True)
         written = [into / "answer.json", into / "answer.uql", into / "plan.mmd"]
         written[0].write_text(
-            json.dumps(self.to_json(), default=str, ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
+            json.dumps(self.to_json(), default=as_json, ensure_ascii=False, indent=2) + "\n", encoding="utf-8"
         )
         written[1].write_text(self.uql + "\n", encoding="utf-8")
         written[2].write_text(self.plan.mermaid + "\n", encoding="utf-8")
@@ -250,6 +251,18 @@ class Answer:
         from html import escape
 
         return f"<p>{escape(str(self))}</p><pre>{escape(self.plan.text)}</pre>"
+
+
+def as_json(value: Any) -> Any:
+    """What JSON has no form of: decimals, as sums of integers are, as numbers, all else as text.
+
+    >>> from datetime import date
+    >>> as_json(Decimal("32")), as_json(Decimal("1.5")), as_json(date(2024, 5, 1))
+    (32, 1.5, '2024-05-01')
+    """
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return str(value)
 
 
 def _step(step: Step) -> dict[str, Any]:
