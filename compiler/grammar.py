@@ -6,11 +6,18 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from uql.compiler import grammar_calls, grammar_expressions, grammar_query, grammar_sources, grammar_statements
+from uql.compiler import (
+    grammar_calls,
+    grammar_expressions,
+    grammar_query,
+    grammar_sources,
+    grammar_statements,
+    grammar_types,
+)
 from uql.compiler.lexer import tokens
 
 START = "statement"
-PARTS = (grammar_statements, grammar_query, grammar_sources, grammar_expressions, grammar_calls)
+PARTS = (grammar_statements, grammar_query, grammar_sources, grammar_expressions, grammar_types, grammar_calls)
 
 PRECEDENCE = (
     ("nonassoc", "SCALAR"),  # ((SELECT 1)): the outer parentheses belong to the sub-query …

@@ -5,7 +5,6 @@ No production is empty, so that `p.lexspan(0)` is the exact place of a node. AND
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from uql.compiler import syntax as ast
@@ -539,105 +538,6 @@ def p_interval_of(p: P) -> None:
     """literal : INTERVAL LPAREN expr RPAREN UNIT"""
     unit = p[5].lower().removesuffix("s")
     p[0] = ast.Call("to_centuries" if unit == "century" else f"to_{unit}s", (p[3],), span=span(p))
-
-
-# ------------------------------------------------------------------------------------------------------- CASE, CAST, types
-def p_case(p: P) -> None:
-    """primary : CASE whens END
-    | CASE whens ELSE expr END"""
-    p[0] = ast.Case(None, tuple(p[2]), p[4] if len(p) == 6 else None, span=span(p))
-
-
-def p_case_operand(p: P) -> None:
-    """primary : CASE expr whens END
-    | CASE expr whens ELSE expr END"""
-    p[0] = ast.Case(p[2], tuple(p[3]), p[5] if len(p) == 7 else None, span=span(p))
-
-
-def p_whens(p: P) -> None:
-    """whens : when
-    | whens when"""
-    append(p)
-
-
-def p_when(p: P) -> None:
-    """when : WHEN expr THEN expr"""
-    p[0] = ast.When(p[2], p[4], span=span(p))
-
-
-def p_cast(p: P) -> None:
-    """primary : CAST LPAREN expr AS type RPAREN
-    | TRY_CAST LPAREN expr AS type RPAREN"""
-    p[0] = ast.Cast(p[3], p[5], lenient=p[1].upper() == "TRY_CAST", span=span(p))
-
-
-def p_type(p: P) -> None:
-    """type : NAME
-    | NAME WITH_TIME_ZONE"""
-    zoned = len(p) == 3 and p[2].upper() == "WITH"
-    p[0] = ast.TypeName(upper(p[1]) + (" WITH TIME ZONE" if zoned else ""), span=span(p))
-
-
-def p_type_long(p: P) -> None:
-    """type : LONG_TYPE
-    | LONG_TYPE LPAREN sizes RPAREN"""
-    p[0] = ast.TypeName("DOUBLE" if p[1].upper() == "DOUBLE" else "VARCHAR", span=span(p))
-
-
-def p_type_sizes(p: P) -> None:
-    """type : NAME LPAREN sizes RPAREN"""
-    p[0] = ast.TypeName(upper(p[1]), sizes=tuple(p[3]), span=span(p))
-
-
-def p_type_labels(p: P) -> None:
-    """type : NAME LPAREN labels RPAREN"""
-    p[0] = ast.TypeName(upper(p[1]), labels=tuple(p[3]), span=span(p))
-
-
-def p_type_fields(p: P) -> None:
-    """type : NAME LPAREN fields RPAREN"""
-    p[0] = ast.TypeName(upper(p[1]), fields=tuple(p[3]), span=span(p))
-
-
-def p_type_list(p: P) -> None:
-    """type : type LBRACKET RBRACKET"""
-    p[0] = replace(p[1], dims=(*p[1].dims, None), span=span(p))
-
-
-def p_type_array(p: P) -> None:
-    """type : type LBRACKET NUMBER RBRACKET"""
-    p[0] = replace(p[1], dims=(*p[1].dims, whole_number(p, 3)), span=span(p))
-
-
-def p_type_of_types(p: P) -> None:
-    """type : MAP LPAREN type COMMA type RPAREN"""
-    p[0] = ast.TypeName("MAP", fields=((None, p[3]), (None, p[5])), span=span(p))
-
-
-def p_type_parts(p: P) -> None:
-    """sizes : size
-           | sizes COMMA size
-    labels : label
-           | labels COMMA label
-    fields : field
-           | fields COMMA field"""
-    append(p)
-
-
-def p_size(p: P) -> None:
-    """size : NUMBER"""
-    p[0] = whole_number(p, 1)
-
-
-def p_label(p: P) -> None:
-    """label : STRING
-    | QUOTED"""
-    p[0] = p[1]
-
-
-def p_field(p: P) -> None:
-    """field : identifier type"""
-    p[0] = (p[1], p[2])
 
 
 def whole_number(p: P, i: int) -> int:

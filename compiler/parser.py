@@ -209,7 +209,7 @@ class _Feed:
         after = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
         if after is None or after.type == "SEMICOLON":
             return self.shift(stack, "$end") is not None
-        kinds = (after.type, "NAME") if after.type in _SOFT else (after.type,)
+        kinds: tuple[str, ...] = (after.type, "NAME") if after.type in _SOFT else (after.type,)
         if str(after.value).upper() in _FIRST and after.type not in (
             "QUOTED",
             "STRING",

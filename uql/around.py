@@ -326,7 +326,7 @@ def _together(found: Outcome, done: list[Outcome]) -> Outcome:
 
 def _sum(a: Cost, b: Cost) -> Cost:
     """What two runs cost together; unknown where the price of one is."""
-    sums = {}
+    sums: dict[str, Any] = {}
     for f in fields(a):
         x, y = getattr(a, f.name), getattr(b, f.name)
         sums[f.name] = None if x is None or y is None else x + y

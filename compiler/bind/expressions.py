@@ -357,6 +357,13 @@ class Expressions:
         text, left = expr.right, expr.left
         if not isinstance(text, String) or not text.double or not any(c.isalpha() for c in text.value):
             return
+        if isinstance(left, Binary) and left.op in (*ORDERINGS, "=", "<>") and text.value.lower() not in BOOLEANS:
+            raise self.error(
+                f'"{text.value}" is a string on the right of {expr.op}, and what it is compared with is true or false',
+                "UQL206",
+                text,
+                help=f'write PROMPT "{text.value[:40]}" to ask the model, or put the text on the left',
+            )
         if isinstance(left, Number) or (isinstance(left, Name) and self._is_number(left)):
             turned = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(expr.op, expr.op)
             raise self.error(

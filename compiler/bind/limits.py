@@ -46,10 +46,10 @@ def by_share(query: Select | Union) -> Select:
             help="as in LIMIT 10%",
         )
     inner = replace(query, limit=None, offset=None, percent=False, ctes=(), to=None, options=())
-    place = Call("row_number", over=Window())
+    nth = Call("row_number", over=Window())
     rows = Call("count", (Star(),), over=Window())
     part = Call("floor", (Binary("/", Binary("*", rows, share), Number("100")),))
-    kept = Binary("AND", Binary(">", place, offset), Binary("<=", place, Binary("+", offset, part)), span=share.span)
+    kept = Binary("AND", Binary(">", nth, offset), Binary("<=", nth, Binary("+", offset, part)), span=share.span)
     return Select(
         (SelectItem(Star()),),
         Derived(inner, ALIAS),
