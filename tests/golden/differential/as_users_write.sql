@@ -59,3 +59,24 @@
 !SELECT id, <rating>::DOUBLE PRECISION AS d, film::CHARACTER VARYING AS v, [stars]::INTEGER[1] AS a, MAP {'a': 1}::MAP(VARCHAR, DOUBLE PRECISION) AS m FROM reviews ORDER BY id
 !SELECT id FROM reviews WHERE <name> SIMILAR TO '[AB].*' ORDER BY id
 !SELECT id FROM reviews WHERE <name> NOT GLOB 'A*' ORDER BY id
+!SELECT r.id, r.film, COUNT(*) OVER (PARTITION BY r.film) AS n FROM reviews r WHERE <pos r.text> ORDER BY r.film, r.id LIMIT 5
+!SELECT film, array_agg(<name> ORDER BY id) AS l FROM reviews WHERE id < 9 GROUP BY film ORDER BY film
+!SELECT film, count(*) FILTER (WHERE <topic> = 'plot') AS p, count(*) FILTER (WHERE <topic> = 'music') AS m FROM reviews GROUP BY film ORDER BY film
+!SELECT film, sum((<topic> = 'plot')::INT) AS p FROM reviews GROUP BY film ORDER BY film
+!SELECT film, IFNULL(max(<rating>), 0) AS m, NULLIF(min(<rating>), 1) AS n FROM reviews GROUP BY film ORDER BY film
+!SELECT id FROM reviews WHERE <pos> = TRUE AND <joke> = FALSE ORDER BY id
+!SELECT id FROM reviews WHERE <pos> OR NULL ORDER BY id
+!SELECT x.id, x.p FROM (SELECT id, <pos>::BOOLEAN AS p FROM reviews) x LEFT JOIN (SELECT id, <joke>::BOOLEAN AS j FROM reviews) y USING (id) WHERE y.j IS NOT TRUE ORDER BY 1
+!SELECT t, count(*) FROM (SELECT id, <topic> AS t FROM reviews) WHERE t <> 'plot' GROUP BY t ORDER BY t
+!SELECT id FROM reviews WHERE <rating>::VARCHAR LIKE '1%' ORDER BY id
+!SELECT id FROM reviews WHERE <written> >= '2023-05-01' ORDER BY id
+!SELECT id FROM reviews WHERE year(<written>::DATE) = 2023 AND month(<written>::DATE) IN (3, 4) ORDER BY id
+!SELECT id, <written>::DATE > day AS late FROM reviews ORDER BY id
+!SELECT generate_series AS g, count(r.id) FROM generate_series(0, 3) g LEFT JOIN reviews r ON r.id = g.generate_series AND <pos r.text> GROUP BY 1 ORDER BY 1
+!WITH a AS MATERIALIZED (SELECT id FROM reviews WHERE <pos>), b AS (SELECT id FROM a WHERE id > 5) SELECT (SELECT count(*) FROM a) AS x, (SELECT count(*) FROM b) AS y
+!SELECT a.id FROM reviews a WHERE a.id = (SELECT min(b.id) FROM reviews b WHERE b.film = a.film AND <pos b.text>) ORDER BY 1
+!SELECT count(*) c, sum(stars) s FROM reviews WHERE <pos> HAVING c > 3
+!SELECT mode(<topic>) AS m, entropy(<topic>) AS e FROM reviews
+!SELECT quantile_cont(<rating>, 0.5) AS q, quantile_cont(<rating>, [0.25, 0.75]) AS r FROM reviews
+!SELECT id, sum(<rating>) OVER w AS s, avg(<rating>) OVER w AS a FROM reviews WINDOW w AS (PARTITION BY film ORDER BY id) ORDER BY id
+!SELECT film, sum(sum(<rating>)) OVER () AS s, avg(<rating>) AS a FROM reviews GROUP BY film ORDER BY film

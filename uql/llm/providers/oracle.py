@@ -20,6 +20,7 @@ import threading
 import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from uql.llm.providers.oracle_write import written
 from uql.llm.questions import NONE, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
 from uql.settings import Settings
 
+SHOWN = 8  # texts that an error lists, the nearest ones
 _KEYS = {"data", "labels", "key", "error", "latency_s", "price", "seed", "answers", "examples", "joins", "concurrency"}
 
 
@@ -206,7 +208,8 @@ class Oracle:
         """What the labels say of a row (or of a pair), and the SQL that says it. Raises ConfigError on an unknown text."""
         sql = self.answers.get(text)
         if sql is None:
-            known = "; ".join(sorted(self.answers))
+            near = get_close_matches(text, self.answers, SHOWN, 0.0)
+            known = "; ".join(near) + ("; …" if len(self.answers) > len(near) else "")
             raise ConfigError(
                 f"the oracle {self.path} has no answer for {text!r}", code="UQL402", help=f"it knows: {known}"
             )
