@@ -83,7 +83,7 @@ class Counts:
             parts.append("vectors of {:,} of {:,} rows".format(*self.embedded))
         rate = self.calls / self.seconds if self.seconds > 0 else 0.0
         if rate:
-            parts.append(f"{rate:.1f} rows/s" if rate < 100 else f"{rate:,.0f} rows/s")
+            parts.append(_pace(rate))
         if self.cached:
             parts.append(f"{self.cached:,} from the ledger")
         if self.failed:
@@ -92,7 +92,7 @@ class Counts:
             spent = f"${self.usd:.4f}"
             parts.append(f"{spent} of ${self.usd_cap:.2f}" if self.usd_cap is not None else spent)
         if rate and self.cap is not None and self.calls >= 8:
-            parts.append(f"{max(0, self.cap - self.calls) / rate:.0f} s left")
+            parts.append(_left(max(0, self.cap - self.calls) / rate))
         return ", ".join(parts)
 
     def estimate_lines(self) -> list[str]:
@@ -103,6 +103,24 @@ class Counts:
         ]
         more = len(self.estimates) - len(shown)
         return [*shown, f"… and {more} more"] if more > 0 else shown
+
+
+def _pace(rows_a_second: float) -> str:
+    """
+    >>> _pace(3.21), _pace(250.0), _pace(0.05)
+    ('3.2 rows/s', '250 rows/s', '20 s a row')
+    """
+    if rows_a_second < 0.5:
+        return f"{1 / rows_a_second:.0f} s a row"
+    return f"{rows_a_second:.1f} rows/s" if rows_a_second < 100 else f"{rows_a_second:,.0f} rows/s"
+
+
+def _left(seconds: float) -> str:
+    """
+    >>> _left(54), _left(1500)
+    ('54 s left', '25 min left')
+    """
+    return f"{seconds:.0f} s left" if seconds < 180 else f"{seconds / 60:,.0f} min left"
 
 
 class Progress:
