@@ -26,6 +26,7 @@ TARGETS = (0.8, 0.9, 0.95)
 DELTAS = (0.05, 0.2)
 REAL = ("air_cancel", "air_book", "abcd_acct", "abcd_manage", "bk_cheque")
 BATCH = 64
+REAL_ROWS = {"recall": 1_000, "precision": 2_000}  # random rows of a labelled table: no promise depends on their number
 FORKS = 10  # trials that share a table and the part of a run on which the promise does not depend
 Outcome = tuple[bool, float, float]  # held, share of the rows asked, what it bought
 Tables = Iterable[tuple[Proxied, tuple[int, ...]]]  # with the seed of the runs on each
@@ -209,7 +210,7 @@ def each_row(
                         cell = f"{kind} {share:.1%}"
                         yield trial_row(what, cell, target, delta, made_up(searched(seeds), share, kind, n))
                 for name in REAL if data else ():
-                    yield trial_row(what, name, target, delta, real(searched(seeds), name, n))
+                    yield trial_row(what, name, target, delta, real(searched(seeds), name, min(n, REAL_ROWS[what])))
 
 
 def cost_row(seeds: int) -> Row:

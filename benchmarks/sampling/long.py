@@ -101,7 +101,7 @@ def work(unit: Unit) -> list[dict[str, Any]]:
         return list(_coverage(unit))
     first = range(unit.first // BLOCK, unit.first // BLOCK + 1)  # a table, and as many runs on it as a unit has seeds
     if unit.name in promises.REAL:
-        tables = promises.real(first, unit.name)
+        tables = promises.real(first, unit.name, promises.REAL_ROWS[unit.table])
     else:
         kind, share = unit.name.split()
         tables = promises.made_up(first, float(share), kind)
