@@ -265,6 +265,9 @@ SET memory_limit = '1TB'
 DROP TABLE reviews
 CREATE TABLE x AS SELECT id FROM reviews
 CREATE OR REPLACE TABLE reviews AS SELECT 1
+CREATE SEMANTIC TABLE x AS SELECT id FROM reviews KEY (id)
+REFRESH reviews
+DROP SEMANTIC TABLE reviews
 INSERT INTO reviews SELECT id FROM films
 COPY (SELECT id FROM reviews) TO 'out.csv'
 COPY reviews TO 'out.csv'
