@@ -209,7 +209,7 @@ class Oracle:
         sql = self.answers.get(text)
         if sql is None:
             near = get_close_matches(text, self.answers, SHOWN, 0.0)
-            known = "; ".join(near) + ("; …" if len(self.answers) > len(near) else "")
+            known = "; ".join(sorted(near)) + ("; …" if len(self.answers) > len(near) else "")
             raise ConfigError(
                 f"the oracle {self.path} has no answer for {text!r}", code="UQL402", help=f"it knows: {known}"
             )
