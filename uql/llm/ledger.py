@@ -489,7 +489,8 @@ class Ledger:
         """Forget answers: of one table, of one model, older than an age, or the oldest until the file fits a size.
 
         Conditions given together must all hold; with none of them nothing is forgotten. What failed replies said goes with
-        the answers of its table, and so do corrections; what calls cost stays. Answers about rows of several tables (a join) go with each of them.
+        the answers of its table, and so do corrections; what calls cost stays.
+        Answers about rows of several tables (a join) go with each of them.
         Returns how many answers went.
         """
 
