@@ -84,7 +84,9 @@ def test_a_text_on_the_right_of_a_comparison_stays_a_text() -> None:
 
 def test_statements_of_every_construct_are_written_as_they_were_read():
     folder = Path(__file__).parents[1] / "golden" / "differential"
-    files = [file for file in sorted(folder.glob("*.sql")) if file.stem != "around_sub_queries"]  # those are DuckDB's own
+    files = [
+        file for file in sorted(folder.glob("*.sql")) if file.stem != "around_sub_queries"
+    ]  # those are DuckDB's own
     lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     for line in (line for line in lines if "PIVOT" not in line and not line.startswith("--")):
         tree = parse(both(line)[0])

@@ -104,4 +104,7 @@ def test_rows_share_no_request_where_their_probabilities_are_needed(settings: di
 def test_explain_says_that_answers_of_shared_requests_have_no_probabilities() -> None:
     with uql.connect(model=Hashed(), ledger=":memory:", rows_per_request=4) as con:
         con.sql("SELECT i AS id, 'a text of row ' || i AS text FROM range(60) r(i)").create("t")
-        assert "4 rows a request: answers have no probabilities" in con.uql('SELECT id FROM t WHERE "it is even"').explain()
+        assert (
+            "4 rows a request: answers have no probabilities"
+            in con.uql('SELECT id FROM t WHERE "it is even"').explain()
+        )
