@@ -74,12 +74,12 @@ def transaction(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """All or nothing. Raises: DataError (UQL509) where DuckDB refuses."""
     try:
         cursor.execute("BEGIN TRANSACTION")
+        whole = False
         try:
             yield
-        except BaseException:
-            cursor.execute("ROLLBACK")
-            raise
-        cursor.execute("COMMIT")
+            whole = True
+        finally:
+            cursor.execute("COMMIT" if whole else "ROLLBACK")
     except duckdb.Error as error:
         raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
 

@@ -39,7 +39,7 @@ class Settings:
     method: str | None = None  # sampler by name; None: the engine's choice
     strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
     explore: float | None = None  # of searches by the method 'uqe': share of the rows that are drawn at random
-    examples: bool | str = True  # ask once for example rows before sampling; a table name: the user's own, which are known too
+    examples: bool | str = True  # example rows are asked for before sampling; a table name: the user's own rows
     audit: str | None = None  # a table of judged rows: estimates are corrected by the model's errors on them
     soft: bool = False  # count by the model's probabilities, where judged rows show that they are chances
     describe: bool = False  # a model chooses what texts read: refused, the reading rule and USING (…) say it
