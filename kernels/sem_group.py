@@ -76,15 +76,16 @@ def _note_groups(column: VirtualColumn, relation: Relation, ctx: Context) -> Non
 async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
     """Where "none of these" is large, names groups for those rows and asks them again, as often as it helps and fits.
 
-    A round costs one call and one for each row that is asked again; nothing is asked where that takes more than a quarter of what
-    the budget leaves. A wished number of groups (INTO k) is kept: the share of the rows in none of them is noted.
+    A round costs one call and one for each row that is asked again; nothing is asked where that takes more than half of what the
+    budget leaves: a row asked again tells as much of the groups as a new one. A wished number of groups (INTO k) is kept: the
+    share of the rows in none of them is noted.
     """
     if column.id not in relation.labels:
         return
     stay = column.into is not None or (ctx.groups_stay and column.text in ctx.groups)
     for _ in range(0 if stay else ROUNDS):
         none = rids[_in_none(column, rids, relation)]
-        if len(none) < max(2, OPEN_SHARE * len(rids)) or not ctx.fits(4 * (1 + len(none))):
+        if len(none) < max(2, OPEN_SHARE * len(rids)) or not ctx.fits(2 * (1 + len(none))):
             break
         known = relation.labels[column.id]
         labels, descriptions = await _distinct(column, none, known, relation, ctx)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 from row_model import RowModel
 
@@ -205,3 +206,24 @@ def test_groups_are_described_to_models_that_gain_by_it(descriptions):
     assert labels == ("Fees", "Cards", "Trips")
     assert told == ("what a thing costs and why", "", "x" * 80)  # one line, no echo of the name, 80 characters
     assert any("Fees (what a thing costs and why)" in note for note in result.notes)
+
+
+def test_where_most_rows_fit_none_of_the_first_groups_more_are_named(tmp_path):
+    """44 kinds, of which one request can name 8: the rest is not left in one heap."""
+    kinds = "'kind ' || CASE WHEN i % 3 = 0 THEN i % 4 ELSE i % 44 END"
+    with duckdb.connect() as db:
+        db.sql(
+            f"COPY (SELECT i AS id, 'row ' || i || ' of ' || {kinds} AS text FROM range(3000) r(i)) TO '{tmp_path}/data.parquet'"
+        )
+        db.sql(f"COPY (SELECT i AS id, {kinds} AS kind FROM range(3000) r(i)) TO '{tmp_path}/labels.parquet'")
+    (tmp_path / "m.toml").write_text(
+        'data = "data.parquet"\nlabels = "labels.parquet"\nkey = "id"\n[answers]\n"the kind" = "kind"\n',
+        encoding="utf-8",
+    )
+    with uql.connect(model=f"oracle:{tmp_path}/m.toml", ledger=":memory:", progress=False, budget=128) as con:
+        con.sql(f"CREATE TABLE t AS FROM '{tmp_path}/data.parquet'")
+        result = con.uql('SELECT k, COUNT(*) AS n FROM t GROUP BY "the kind" AS k')
+        counts = dict(result.fetchall())
+    assert result.cost.calls <= 128
+    assert len(counts) > 16, counts
+    assert counts.get(NONE, 0) < 0.3 * 3000, "8 groups hold less than half of the rows"
