@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -154,3 +155,14 @@ def test_the_default_lies_in_uql_home(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("UQL_HOME", str(tmp_path))
     with Ledger() as ledger:
         assert ledger.path == str(tmp_path / "ledger.sqlite")
+
+
+def test_threads_that_write_statistics_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger, ThreadPoolExecutor(8) as threads:
+
+        def keep(number: int) -> None:
+            for n in range(300):
+                ledger.keep_statistics(f"scope {number}", {"n": n})
+
+        list(threads.map(keep, range(8)))
+        assert [ledger.statistics(f"scope {number}") for number in range(8)] == [{"n": 299}] * 8

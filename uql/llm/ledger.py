@@ -450,7 +450,11 @@ class Ledger:
         """Remember plain values by name, of one model and database."""
         now = time.time()
         rows = [(scope, name, json.dumps(value), now) for name, value in values.items()]
-        self._call(lambda: self._db.executemany("INSERT OR REPLACE INTO statistics VALUES (?, ?, ?, ?)", rows))
+
+        def work() -> None:  # no cursor leaves the ledger's thread: another's dropping it would reset the next statement
+            self._db.executemany("INSERT OR REPLACE INTO statistics VALUES (?, ?, ?, ?)", rows)
+
+        self._call(work)
 
     def statistics(self, scope: str) -> dict[str, Any]:
         """The values remembered."""
