@@ -18,7 +18,7 @@ from uql.nl.discover import Scope, discover
 from uql.nl.likeness import left_out, nearest
 from uql.nl.narrowing import Narrow, narrowed, numbers_of, unknown_words
 from uql.nl.prompts.queries import EXAMPLES, hinted
-from uql.nl.query_grammar import grammar, paths
+from uql.nl.query_grammar import grammar, paths, said_spans
 from uql.nl.query_reading import nodes_of, read
 from uql.settings import Settings
 
@@ -338,3 +338,19 @@ def test_whatever_a_grammar_lets_a_model_write_is_a_valid_plan(question: str) ->
             found = (error,)
         wrong += [f"{lines}: {found}"] if found else []
     assert not wrong, wrong[0]
+
+
+def test_a_value_is_named_by_words_of_the_question_as_they_stand() -> None:
+    assert said_spans("Who sold the Red Kettle?") == [
+        "sold",
+        "sold the Red",
+        "sold the Red Kettle",
+        "Red",
+        "Red Kettle",
+        "Kettle",
+    ]
+    asked = said_spans("Who made the highest number of points in any game?")
+    assert "points" in asked and not any(span.startswith(("Who", "the", "highest", "number")) for span in asked)
+    assert "Alice Johnson" in said_spans("How many orders did Alice Johnson's brother place?")
+    assert "los angeles" in said_spans("which teams are from los angeles")
+    assert said_spans("how many are there?") == []

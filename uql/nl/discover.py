@@ -41,7 +41,7 @@ _STOP_WORDS = (
     "a an and are as at by do does each for from has have how in is it its many me of "
     "on or that the their to was were what when where which who with show list give all any much more most than"
 )
-_STOP = frozenset(_STOP_WORDS.split())
+STOP = frozenset(_STOP_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             if len(rows) < SAMPLED:
                 inside = {w for v in values for w in _WORD.findall(v.lower())}
                 said[f.name] = tuple(
-                    w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in _STOP and w.lower() in inside
+                    w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in STOP and w.lower() in inside
                 )
         elif f.type == "VARCHAR[]":
             items = sorted({item.strip() for v in values for item in v.strip("[]").split(",")})
@@ -316,7 +316,7 @@ def _named(value: str, question: str) -> bool:
     >>> _named("AND", "Sun and rain"), _named("EUR", "the euro (EUR)"), _named("Leeds", "letters from leeds")
     (False, True, True)
     """
-    if len(value) < 2 or value.lower() in _STOP:
+    if len(value) < 2 or value.lower() in STOP:
         return False
     return _stands_in(value, question) if len(value) < 4 else _stands_in(value.lower(), question.lower())
 
@@ -375,7 +375,7 @@ def _spaced(name: str) -> str:
 
 def words_of(text: str) -> set[str]:
     """The stems of a text's words, roughly: players and player are one."""
-    return {stem(w) for w in (found.lower() for found in _WORD.findall(_spaced(text))) if w not in _STOP and len(w) > 1}
+    return {stem(w) for w in (found.lower() for found in _WORD.findall(_spaced(text))) if w not in STOP and len(w) > 1}
 
 
 def stem(word: str) -> str:

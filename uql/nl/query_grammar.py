@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from uql.nl.context import Source
-from uql.nl.discover import Scope
+from uql.nl.discover import STOP, Scope
 from uql.nl.likeness import DAYS
 from uql.nl.links import Link
 from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
@@ -147,9 +147,9 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
     said = [w.replace("'", "’") for w in dict.fromkeys(_WORD.findall(question))]
     words = [w for w in dict.fromkeys([*said, *_schema_words(scope), *GLUE]) if w.lower() not in SUPERLATIVES]
     rules.add("word", " | ".join(map(_literal, words)))
-    rules.add("said", " | ".join(map(_literal, said)) or '"x"')
-    rules.add("free", '"\'" said (" " said){0,5} "\'"')
-    rules.add("part", '"\'%" said (" " said){0,4} "%\'"')
+    spans = said_spans(question)
+    rules.add("free", _any(_literal(f"'{span}'") for span in spans) or _literal("''"))
+    rules.add("part", _any(_literal(f"'%{span}%'") for span in spans) or _literal("'%%'"))
     return "\n".join(rules.lines) + "\n"
 
 
@@ -489,6 +489,25 @@ RESERVED = frozenset(_words("select from where group order by limit as and or no
 def _plain(c: Column) -> bool:
     """A column that holds values, not texts to be read."""
     return c.field.modality is Modality.STRUCTURED
+
+
+def said_spans(question: str, most: int = 6) -> list[str]:
+    """What of a question may name a value: up to `most` words as they stand, with no word at an end that names nothing.
+
+    >>> said_spans("Who sold the Red Kettle?")
+    ['sold', 'sold the Red', 'sold the Red Kettle', 'Red', 'Red Kettle', 'Kettle']
+    """
+    empty = SUPERLATIVES | STOP | set(GLUE)
+    found = list(_WORD.finditer(question))
+    # "The" and "May" may begin a name, but for the first word of a sentence
+    names = [w.group() not in empty and (w.group().lower() not in empty or n > 0) for n, w in enumerate(found)]
+    spans = (
+        question[found[i].start() : found[j].end()].removesuffix("'s").removesuffix("’s")
+        for i in range(len(found))
+        for j in range(i, min(i + most, len(found)))
+        if names[i] and names[j]
+    )
+    return [span for span in dict.fromkeys(spans) if _safe(span)]
 
 
 def _marks(question: str) -> list[str]:
