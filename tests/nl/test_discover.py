@@ -131,3 +131,15 @@ def test_the_model_chooses_relevant_columns_where_there_are_many_tables(hospital
 def test_a_database_without_tables_says_so() -> None:
     with pytest.raises(QuestionError, match="no tables"):
         scope_of(duckdb.connect(), "anything")
+
+
+def test_values_and_words_of_large_tables_are_found_beyond_the_rows_that_are_looked_at() -> None:
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE members AS SELECT i AS id, CASE i WHEN 4321 THEN 'Alice Johnson' ELSE 'member ' || i END AS name FROM range(5000) t(i)"
+    )
+    source = scope_of(con, "How many assists did Alice Johnson have?").sources["members"]
+    assert ("name", "Alice Johnson") in source.matches
+    assert set(source.words["name"]) == {"Alice", "Johnson"}
+    nobody = scope_of(con, "Who made the highest number of assists?").sources["members"]
+    assert nobody.matches == () and nobody.words["name"] == ()

@@ -451,7 +451,8 @@ class Ledger:
         now = time.time()
         rows = [(scope, name, json.dumps(value), now) for name, value in values.items()]
 
-        def work() -> None:  # no cursor leaves the ledger's thread: another's dropping it would reset the next statement
+        def work() -> None:
+            # no cursor leaves the ledger's thread: another thread that drops it would reset the next statement
             self._db.executemany("INSERT OR REPLACE INTO statistics VALUES (?, ?, ?, ?)", rows)
 
         self._call(work)

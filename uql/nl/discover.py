@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from uql.features.embedder import Embedder
 
 SAMPLED = 1_000  # rows of a table that are looked at
+SEARCHED = 2_000_000  # rows up to which all values of a column are searched for the words of the question
 READ_CHARS = 200  # of a value
 VALUES = 3  # examples of a column
 NAMED = 3  # values of a column that stand in the question
@@ -244,6 +245,7 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
     parted: set[str] = set()
     said: dict[str, tuple[str, ...]] = {}
     words = _WORD.findall(question.lower())
+    telling = [w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in STOP]
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
         return source
@@ -256,6 +258,8 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
         samples[f.name] = tuple(_literal(v) if f.type == "VARCHAR" else _cut(v) for v in chosen)
         if f.type == "VARCHAR" and f.modality is Modality.STRUCTURED:
             found = [v for v in values if _named(v, question)]
+            if len(rows) == SAMPLED and table.row_count <= SEARCHED:
+                found += [v for v in _whole(f, table, catalog, question) if v not in found and _named(v, question)]
             few = len(values) <= FEW and (len(rows) < SAMPLED or 4 * len(values) <= sum(counts.values()))
             if few:
                 held[f.name] = tuple(values)
@@ -265,13 +269,30 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             matches += [(f.name, _cut(v)) for v in found][:NAMED]
             if len(rows) < SAMPLED:
                 inside = {w for v in values for w in _WORD.findall(v.lower())}
-                said[f.name] = tuple(
-                    w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in STOP and w.lower() in inside
-                )
+                said[f.name] = tuple(w for w in telling if w.lower() in inside)
+            elif table.row_count <= SEARCHED:
+                said[f.name] = _inside(f, table, catalog, telling)
         elif f.type == "VARCHAR[]":
             items = sorted({item.strip() for v in values for item in v.strip("[]").split(",")})
             matches += [(f.name, _cut(v)) for v in items if _named(v, question)][:NAMED]
     return replace(source, samples=samples, matches=tuple(matches), values=held, words=said, parted=frozenset(parted))
+
+
+def _whole(field: Field, table: Table, catalog: Catalog, question: str) -> list[str]:
+    """Values of a column, beyond the rows sampled too, that stand whole in the question."""
+    column = _quoted(field.name)
+    sql = f"SELECT DISTINCT {column} FROM {table.sql} WHERE contains(?, lower({column})) ORDER BY 1 LIMIT {FEW}"
+    return [row[0] for row in catalog.cursor.execute(sql, [question.lower()]).fetchall()]
+
+
+def _inside(field: Field, table: Table, catalog: Catalog, words: Sequence[str]) -> tuple[str, ...]:
+    """Those of the words that stand in some value of a column, whatever rows were sampled."""
+    if not words:
+        return ()
+    column = f"lower({_quoted(field.name)})"
+    asked = ", ".join(f"coalesce(bool_or(contains({column}, ?)), false)" for _ in words)
+    held = catalog.cursor.execute(f"SELECT {asked} FROM {table.sql}", [w.lower() for w in words]).fetchone()
+    return tuple(w for w, is_there in zip(words, held or (), strict=False) if is_there)
 
 
 def _is_said(value: str, words: Sequence[str]) -> bool:
