@@ -37,7 +37,14 @@ def main(arguments: list[str] | None = None) -> int:
         "--system", action="append", choices=systems.SYSTEMS, help="several times for several; dag by default"
     )
     parser.add_argument("--limit", type=int, help="questions a suite at most, evenly spread")
-    parser.add_argument("--fixed", action="store_true", help="only the 40 fixed questions (fixed.py)")
+    parser.add_argument(
+        "--fixed",
+        nargs="?",
+        const="first",
+        choices=[*fixed.SETS, *fixed.PARTS],
+        help="only fixed questions (fixed.py): a set of 40, or a part of one",
+    )
+    parser.add_argument("--only", action="append", default=[], help="the id of a question, several times for several")
     parser.add_argument("--router", type=Path, help="of `uql router train`, for stat_router and ml_router")
     parser.add_argument("--judge", help="model that judges Semantic Hit; without, it is not judged")
     parser.add_argument("--rows", type=Path, default=Path("nl-rows.jsonl"), help="where the rows of ask are kept")
@@ -103,7 +110,7 @@ def _ask(given: argparse.Namespace, shared: Path) -> int:
                 system=system,
                 model=given.model,
                 limit=given.limit,
-                only=fixed.questions(suite) if given.fixed else (),
+                only=given.only or (fixed.questions(suite, given.fixed) if given.fixed else ()),
                 router=router,
                 judge=given.judge,
                 done=known,

@@ -81,13 +81,12 @@ def _effort(held: Sequence[Row]) -> tuple[str, str, str]:
 
 
 def planning(rows: Sequence[Row]) -> str:
-    """Valid plans and right answers on the fixed questions: those the planner was made on, and those it was not."""
-    lines = ["The 40 fixed questions: valid plans before any data call, right answers"]
+    """Valid plans and right answers on the parts of the fixed questions: those the planner was made on, and those it was not."""
+    lines = ["The fixed questions: valid plans before any data call, right answers"]
     lines.append(_line("system", "questions", ("n", "valid plan", "right", "tries", "median s")))
     for system, held in by_system(rows):
-        own = [r for r in held if r.question in fixed.questions(r.suite)]
-        for name, developed in (("read while it was made", True), ("not read before", False)):
-            part = [r for r in own if fixed.is_developed(r.suite, r.question) is developed]
+        for name in fixed.PARTS:
+            part = [r for r in held if fixed.part_of(r.suite, r.question) == name]
             if part:
                 cells = (_share(_mean(r.valid for r in part)), _share(_mean(r.right for r in part)))
                 effort = (f"{mean(r.tries for r in part):.2f}", f"{median(r.seconds for r in part):.1f}")

@@ -17,8 +17,9 @@ from uql.nl.checks import Checked, check_plan
 from uql.nl.discover import Scope, discover
 from uql.nl.likeness import left_out, nearest
 from uql.nl.narrowing import Narrow, narrowed, numbers_of, unknown_words
+from uql.nl.paths import paths
 from uql.nl.prompts.queries import EXAMPLES, hinted
-from uql.nl.query_grammar import grammar, paths, said_spans
+from uql.nl.query_grammar import grammar, said_spans
 from uql.nl.query_reading import nodes_of, read
 from uql.settings import Settings
 

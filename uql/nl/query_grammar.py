@@ -19,29 +19,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
-from uql.nl.context import Source
 from uql.nl.discover import STOP, Scope
 from uql.nl.likeness import DAYS
-from uql.nl.links import Link
 from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
-from uql.schema import Field, Modality
+from uql.nl.paths import CALLED, Column, Path, is_age, is_dated, is_key, is_plain, paths
 
 MARKS = ("bar", "line", "point", "arc", "area")
-MOST_TABLES = 4  # of one query
-MOST_PATHS = 24
-MOST_VALUES = 60  # of a column that a condition may name
 AGGREGATES = ("count", "sum", "avg", "min", "max", "median", "percent")
 PARTS = ("year", "month", "century", "decade", "quarter", "weekday")
-_NUMBER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
-_TIME = ("DATE", "TIMESTAMP")
-_DATED = re.compile(r"'?-?\d{4}-\d\d")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|\d+")
-_YEAR = re.compile(r"\b(year|date|born|founded)|_(year|date)\b")
-_KEY = re.compile(r"(^|_)(id|key|code|no|number)$")
-CALLED = re.compile(r"(^|[_.\"])(name|title|label)s?\"?$")  # what a row is called
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def _words(text: str) -> list[str]:
@@ -53,49 +40,6 @@ GLUE = _words(
     "a an the is are was were has have had be been of in on at to for with and or not no by from it its there that which who whose "
     "this text image picture shows show says number year name made became as than more least about how many what when where"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a path, as the query names it."""
-
-    name: str  # with the table's name before it where two tables of the path have one so called
-    table: str
-    field: Field
-    values: tuple[str, ...] = ()  # all there are, where they are few
-    matches: tuple[str, ...] = ()  # values that stand in the question
-    dated: bool = False  # a date, or a text that begins as one
-    words: tuple[str, ...] | None = None  # of the question that stand in a value; None: not known
-    parted: bool = False  # some values are several others put together: a condition asks for a part
-
-    @property
-    def is_number(self) -> bool:
-        return self.field.type.startswith(_NUMBER) and not self.is_list and self.field.type != "UUID"
-
-    @property
-    def is_list(self) -> bool:
-        return self.field.type.endswith("[]")
-
-    @property
-    def is_boolean(self) -> bool:
-        return self.field.type == "BOOLEAN"
-
-    @property
-    def is_text(self) -> bool:
-        return self.field.type in ("VARCHAR", "UUID") or self.field.type.startswith("ENUM")
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """Tables that are joined, with the text of FROM and the columns that may be named."""
-
-    tables: tuple[str, ...]
-    source: str
-    columns: tuple[Column, ...]
-    reads: bool  # a text, an image or the like is among its columns
-    others: tuple[
-        tuple[str, str, str], ...
-    ] = ()  # a table that is not read, its column, and the column of the path that it meets
 
 
 @dataclass(slots=True)
@@ -112,18 +56,6 @@ class _Rules:
         if body not in self.known:
             self.known[body] = self.add(f"v{len(self.known)}", body)
         return self.known[body]
-
-
-def paths(scope: Scope) -> list[Path]:
-    """Every table of the scope, and the joins of up to four tables along its links, at most 24; the fewest tables first."""
-    names = list(scope.sources)
-    found: list[Path] = [_path(scope, (name,), ()) for name in names]
-    for size in range(2, MOST_TABLES + 1):
-        for chosen in combinations(names, size):
-            joined = _joined(chosen, scope.links)
-            if joined is not None and len(found) < MOST_PATHS:
-                found.append(_path(scope, *joined))
-    return [path for path in found if path.columns]
 
 
 def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
@@ -156,7 +88,7 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
 # ------------------------------------------------------------------------------------------------------------ one path
 def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
     """The rules of queries over one path; the name of the first, "" where the question wants none of them."""
-    plain = [c for c in path.columns if _plain(c)]
+    plain = [c for c in path.columns if is_plain(c)]
     if not plain or (narrow.ask != "may" and not path.reads):
         return ""
     col = rules.add(f"col{n}", _any(_literal(c.name) for c in plain))
@@ -204,7 +136,7 @@ def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
         plainly = f'("\\nWHERE " ({held}) (" AND " ({held})){{0,2}})? ' if held else ""
         return rules.add(f"way{n}", f"{source} {plainly}({_any(reading)})") if reading else ""
     told = f'"\\nWHERE " ({cond} " AND "){{0,2}} {asked} (" AND " {cond}){{0,2}}'
-    dates = narrow.timed and any(_is_dated(c) or _is_age(c) for c in plain)
+    dates = narrow.timed and any(is_dated(c) or is_age(c) for c in plain)
     plainly_best = narrow.best and (dates or narrow.measured)  # what is the greatest stands in a column
     read_too = f" | {where}? ({_any(reading)})" if reading and not plainly_best else ""
     counted = _counted_reading(asked, key, where, narrow)
@@ -243,7 +175,7 @@ def _rows(plain: Sequence[Column], key: str, narrow: Narrow) -> str:
 def _sorts(plain: Sequence[Column], narrow: Narrow) -> str:
     """What rows may be sorted by, with the directions; "" where nothing is."""
     return _any(
-        f"{_literal(c.name)} ({_any(_literal(way) for way in _ways(narrow, c.name, number=c.is_number, dated=_is_dated(c)))})"
+        f"{_literal(c.name)} ({_any(_literal(way) for way in _ways(narrow, c.name, number=c.is_number, dated=is_dated(c)))})"
         for c in _compared(plain, narrow)
         if not c.is_boolean and not c.is_list
     )
@@ -252,7 +184,7 @@ def _sorts(plain: Sequence[Column], narrow: Narrow) -> str:
 def _compared_figures(plain: Sequence[Column], narrow: Narrow) -> str:
     """The figures of a group that are compared with a number."""
     names = [*(("sum", "avg") if narrow.added else ()), *(narrow.aggregates() if narrow.best else ())]
-    numbers = [_literal(c.name + ")") for c in plain if c.is_number and not _is_key(c)]
+    numbers = [_literal(c.name + ")") for c in plain if c.is_number and not is_key(c)]
     return _any(['"count(*)"', *(f'"{name}(" ({_any(numbers)})' for name in names if numbers)])
 
 
@@ -289,14 +221,14 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond
     if narrow.several:
         yield f'"count(" {cond} ")"'
     yield f'"count(*)" | "count(DISTINCT " {col} ")"'
-    if narrow.median and (numbers := [_literal(c.name) for c in plain if c.is_number and not _is_key(c)]):
+    if narrow.median and (numbers := [_literal(c.name) for c in plain if c.is_number and not is_key(c)]):
         yield f'"median(" ({_any(numbers)}) ")"'
-    added = [_literal(c.name) for c in plain if c.is_number and not _is_key(c)]
+    added = [_literal(c.name) for c in plain if c.is_number and not is_key(c)]
     if narrow.added and (added or value):
         yield f'("sum(" | "avg(") ({_any([*added, *([value] if value else [])])}) ")"'
     for c in _compared(plain, narrow):
-        if (c.is_number and not _is_key(c)) or c.dated:
-            names = narrow.aggregates(dated=_is_dated(c), aged=_is_age(c))
+        if (c.is_number and not is_key(c)) or c.dated:
+            names = narrow.aggregates(dated=is_dated(c), aged=is_age(c))
             yield f"({_any(_literal(name + '(') for name in names)}) {_literal(c.name + ')')}"
     if value and narrow.best and not narrow.timed:
         yield f'({_any(_literal(name + "(") for name in narrow.aggregates())}) {value} ")"'
@@ -304,13 +236,13 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond
 
 def _compared(plain: Sequence[Column], narrow: Narrow) -> list[Column]:
     """The columns by which rows may be sorted: of dates or ages where the oldest are asked for, of numbers where the greatest."""
-    times = [c for c in plain if _is_dated(c) or _is_age(c)]
+    times = [c for c in plain if is_dated(c) or is_age(c)]
     if narrow.timed and times:
         return times
     named_ = [c for c in plain if (c.table, c.field.name) in narrow.measured]
     if narrow.best and named_ and not narrow.timed:
         return named_
-    numbers = [c for c in plain if c.is_number and not _is_key(c)]
+    numbers = [c for c in plain if c.is_number and not is_key(c)]
     return numbers if narrow.best and not narrow.timed and numbers else list(plain)
 
 
@@ -322,20 +254,6 @@ def _ways(narrow: Narrow, name: str, *, number: bool = False, dated: bool = Fals
         if len(names) == 1:
             return [" DESC" if names == ("max",) else " ASC"]
     return [way for way, may in ((" DESC", narrow.down), (" ASC", narrow.up)) if may] or [" DESC", " ASC"]
-
-
-def _is_dated(c: Column) -> bool:
-    """A date, or the number of a year."""
-    return c.dated or (c.is_number and _YEAR.search(f"{c.name} {c.field.description}".lower()) is not None)
-
-
-def _is_age(c: Column) -> bool:
-    return "age" in re.split(r"[\W_]+", c.name.lower())
-
-
-def _is_key(c: Column) -> bool:
-    """A number that names something."""
-    return _KEY.search(c.name.rpartition(".")[2].lower()) is not None
 
 
 def _conditions(
@@ -354,12 +272,12 @@ def _conditions(
     if narrow.never:
         yield from (_literal(f"without {table}") for table in dict.fromkeys(table for table, _, _ in path.others))
     if narrow.average:
-        numbers = [c.name for c in path.columns if _plain(c) and c.is_number and not _is_key(c)]
+        numbers = [c.name for c in path.columns if is_plain(c) and c.is_number and not is_key(c)]
         yield from (_literal(f"{name} {way} avg({name})") for name in numbers for way in "<>")
     if narrow.than:
         yield from map(_literal, _than(path))
     for c in path.columns:
-        if not _plain(c):
+        if not is_plain(c):
             continue
         name = _literal(c.name)
         if c.is_boolean:
@@ -369,7 +287,7 @@ def _conditions(
             yield f'{_literal("list_contains(" + c.name + ", ")} {there} ")"'
         elif c.is_number and narrow.numbers:
             yield f"{name} cmp number"
-        elif c.field.type.startswith(_TIME) and narrow.numbers:
+        elif c.is_time and narrow.numbers:
             yield f"{name} cmp day"
         elif c.is_text:
             yield from _texts(rules, c, name, narrow)
@@ -378,7 +296,7 @@ def _conditions(
 def _than(path: Path) -> Iterator[str]:
     """A number or date against that of the row of the same table that the question names."""
     for c in path.columns:
-        if not _plain(c) or _is_key(c) or not (c.is_number or c.field.type.startswith(_TIME)):
+        if not is_plain(c) or is_key(c) or not (c.is_number or c.is_time):
             continue
         for other in path.columns:
             if other.table == c.table and other.is_text and CALLED.search(other.name.lower()):
@@ -407,88 +325,6 @@ def _texts(rules: _Rules, c: Column, name: str, narrow: Narrow) -> Iterator[str]
     elif c.words and not known and not c.values:
         word = rules.shared(_any(map(_literal, dict.fromkeys(c.words))))
         yield f'{name} " LIKE \'%" {word} (" " {word}){{0,3}} "%\'"'
-
-
-def _joined(chosen: Sequence[str], links: Sequence[Link]) -> tuple[tuple[str, ...], tuple[Link, ...]] | None:
-    """The tables in an order in which each is linked to one before it, with those links; None where they do not hang together."""
-    placed, used = [chosen[0]], []
-    waiting = list(chosen[1:])
-    while waiting:
-        step = next(
-            (
-                (t, link)
-                for t in waiting
-                for link in links
-                if {link.left.table, link.right.table} in [{t, p} for p in placed]
-            ),
-            None,
-        )
-        if step is None:
-            return None
-        placed.append(step[0])
-        used.append(step[1])
-        waiting.remove(step[0])
-    return tuple(placed), tuple(used)
-
-
-def _path(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
-    columns: list[Column] = []
-    joined: set[str] = set()  # of two columns that are equal one is enough
-    for link in links:
-        later = max((link.left, link.right), key=lambda c: tables.index(c.table))
-        earlier = link.right if later is link.left else link.left
-        if later.name.lower() == earlier.name.lower():
-            joined.add(f"{later.table}.{later.name}")
-    taken = [f.name.lower() for t in tables for f in scope.sources[t].fields]
-    for table in tables:
-        source = scope.sources[table]
-        for f in source.shown:
-            if f"{table}.{f.name}" not in joined:
-                alone = taken.count(f.name.lower()) == 1
-                columns.append(_column(source, f, named(f.name) if alone else named(table, f.name)))
-    source_text = named(tables[0])
-    for table, link in zip(tables[1:], links, strict=True):
-        source_text += f" JOIN {named(table)} ON " + " = ".join(named(c.table, c.name) for c in (link.left, link.right))
-    reads = any(f.is_unstructured for t in tables for f in scope.sources[t].shown)
-    return Path(tuple(tables), source_text, tuple(columns), reads, tuple(_others(scope, tables)))
-
-
-def _others(scope: Scope, tables: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Tables that are not read but linked to one that is: their name, their column, and the column that it meets."""
-    for link in scope.links:
-        for mine, theirs in ((link.left, link.right), (link.right, link.left)):
-            if mine.table in tables and theirs.table not in tables:
-                yield theirs.table, named(theirs.name), named(mine.table, mine.name)
-
-
-def _column(source: Source, f: Field, name: str) -> Column:
-    samples = source.samples.get(f.name, ())
-    dated = f.type.startswith(_TIME) or (
-        f.type == "VARCHAR" and bool(samples) and all(_DATED.match(value) for value in samples)
-    )
-    return Column(
-        name,
-        source.name,
-        f,
-        source.values.get(f.name, ())[:MOST_VALUES],
-        tuple(v for c, v in source.matches if c == f.name),
-        dated,
-        source.words.get(f.name),
-        f.name in source.parted,
-    )
-
-
-def named(*parts: str) -> str:
-    """A name as UQL writes it, quoted where it must be."""
-    return ".".join(part if _PLAIN.match(part) and part.lower() not in RESERVED else f'"{part}"' for part in parts)
-
-
-RESERVED = frozenset(_words("select from where group order by limit as and or not on join union having case when"))
-
-
-def _plain(c: Column) -> bool:
-    """A column that holds values, not texts to be read."""
-    return c.field.modality is Modality.STRUCTURED
 
 
 def said_spans(question: str, most: int = 6) -> list[str]:

@@ -13,7 +13,8 @@ from typing import Any
 
 from uql.errors import QuestionError
 from uql.nl.discover import Scope
-from uql.nl.query_grammar import AGGREGATES, CALLED, PARTS, RESERVED, Column, Path, named, paths
+from uql.nl.paths import CALLED, RESERVED, Column, Path, named, paths
+from uql.nl.query_grammar import AGGREGATES, PARTS
 
 _CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
 _LINE = re.compile(r"\n(?=(?:WHERE|GROUP BY|SELECT|HAVING|ORDER BY|LIMIT|PLOT) )")

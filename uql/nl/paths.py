@@ -1,0 +1,199 @@
+"""The tables of a scope joined along its links, with the columns of each join as a query in lines names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from uql.nl.context import Source
+from uql.nl.discover import Scope
+from uql.nl.links import Link
+from uql.schema import Field, Modality
+
+MOST_TABLES = 4  # of one query
+MOST_PATHS = 24
+MOST_VALUES = 60  # of a column that a condition may name
+_NUMBER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
+_TIME = ("DATE", "TIMESTAMP")
+_DATED = re.compile(r"'?-?\d{4}-\d\d")
+_YEAR = re.compile(r"\b(year|date|born|founded)|_(year|date)\b")
+_KEY = re.compile(r"(^|_)(id|key|code|no|number)$")
+CALLED = re.compile(r"(^|[_.\"])(name|title|label)s?\"?$")  # what a row is called
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a path, as the query names it."""
+
+    name: str  # with the table's name before it where two tables of the path have one so called
+    table: str
+    field: Field
+    values: tuple[str, ...] = ()  # all there are, where they are few
+    matches: tuple[str, ...] = ()  # values that stand in the question
+    dated: bool = False  # a date, or a text that begins as one
+    words: tuple[str, ...] | None = None  # of the question that stand in a value; None: not known
+    parted: bool = False  # some values are several others put together: a condition asks for a part
+
+    @property
+    def is_number(self) -> bool:
+        return self.field.type.startswith(_NUMBER) and not self.is_list and self.field.type != "UUID"
+
+    @property
+    def is_time(self) -> bool:
+        return self.field.type.startswith(_TIME)
+
+    @property
+    def is_list(self) -> bool:
+        return self.field.type.endswith("[]")
+
+    @property
+    def is_boolean(self) -> bool:
+        return self.field.type == "BOOLEAN"
+
+    @property
+    def is_text(self) -> bool:
+        return self.field.type in ("VARCHAR", "UUID") or self.field.type.startswith("ENUM")
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Tables that are joined, with the text of FROM and the columns that may be named."""
+
+    tables: tuple[str, ...]
+    source: str
+    columns: tuple[Column, ...]
+    reads: bool  # a text, an image or the like is among its columns
+    others: tuple[
+        tuple[str, str, str], ...
+    ] = ()  # a table that is not read, its column, and the column of the path that it meets
+
+
+def paths(scope: Scope) -> list[Path]:
+    """Every table of the scope, and the joins of up to four tables along its links, at most 24; the fewest tables first."""
+    names = list(scope.sources)
+    found: list[Path] = [_path(scope, (name,), ()) for name in names]
+    for size in range(2, MOST_TABLES + 1):
+        for chosen in combinations(names, size):
+            joined = _joined(chosen, scope.links)
+            if joined is not None and len(found) < MOST_PATHS:
+                found.append(_path(scope, *joined))
+    return [path for path in found if path.columns]
+
+
+def _joined(chosen: Sequence[str], links: Sequence[Link]) -> tuple[tuple[str, ...], tuple[Link, ...]] | None:
+    """The tables in an order in which each is linked to one before it, with those links; None where they do not hang together."""
+    placed, used = [chosen[0]], []
+    waiting = list(chosen[1:])
+    while waiting:
+        step = next(
+            (
+                (t, link)
+                for t in waiting
+                for link in links
+                if {link.left.table, link.right.table} in [{t, p} for p in placed]
+            ),
+            None,
+        )
+        if step is None:
+            return None
+        placed.append(step[0])
+        used.append(step[1])
+        waiting.remove(step[0])
+    return tuple(placed), tuple(used)
+
+
+def _path(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
+    columns: list[Column] = []
+    joined: set[str] = set()  # of two columns that are equal one is enough
+    for link in links:
+        later = max((link.left, link.right), key=lambda c: tables.index(c.table))
+        earlier = link.right if later is link.left else link.left
+        if later.name.lower() == earlier.name.lower():
+            joined.add(f"{later.table}.{later.name}")
+    taken = [f.name.lower() for t in tables for f in scope.sources[t].fields]
+    for table in tables:
+        source = scope.sources[table]
+        for f in source.shown:
+            if f"{table}.{f.name}" not in joined:
+                alone = taken.count(f.name.lower()) == 1
+                columns.append(_column(source, f, named(f.name) if alone else named(table, f.name)))
+    source_text = named(tables[0])
+    for table, link in zip(tables[1:], links, strict=True):
+        source_text += f" JOIN {named(table)} ON " + " = ".join(named(c.table, c.name) for c in (link.left, link.right))
+    reads = any(f.is_unstructured for t in tables for f in scope.sources[t].shown)
+    return Path(tuple(tables), source_text, tuple(columns), reads, tuple(_others(scope, tables)))
+
+
+def _others(scope: Scope, tables: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Tables that are not read but linked to one that is: their name, their column, and the column that it meets."""
+    for link in scope.links:
+        for mine, theirs in ((link.left, link.right), (link.right, link.left)):
+            if mine.table in tables and theirs.table not in tables:
+                yield theirs.table, named(theirs.name), named(mine.table, mine.name)
+
+
+def _column(source: Source, f: Field, name: str) -> Column:
+    samples = source.samples.get(f.name, ())
+    dated = f.type.startswith(_TIME) or (
+        f.type == "VARCHAR" and bool(samples) and all(_DATED.match(value) for value in samples)
+    )
+    return Column(
+        name,
+        source.name,
+        f,
+        source.values.get(f.name, ())[:MOST_VALUES],
+        tuple(v for c, v in source.matches if c == f.name),
+        dated,
+        source.words.get(f.name),
+        f.name in source.parted,
+    )
+
+
+def named(*parts: str) -> str:
+    """A name as UQL writes it, quoted where it must be."""
+    return ".".join(part if _PLAIN.match(part) and part.lower() not in RESERVED else f'"{part}"' for part in parts)
+
+
+RESERVED = frozenset(
+    (
+        "select",
+        "from",
+        "where",
+        "group",
+        "order",
+        "by",
+        "limit",
+        "as",
+        "and",
+        "or",
+        "not",
+        "on",
+        "join",
+        "union",
+        "having",
+        "case",
+        "when",
+    )
+)
+
+
+def is_plain(c: Column) -> bool:
+    """A column that holds values, not texts to be read."""
+    return c.field.modality is Modality.STRUCTURED
+
+
+def is_dated(c: Column) -> bool:
+    """A date, or the number of a year."""
+    return c.dated or (c.is_number and _YEAR.search(f"{c.name} {c.field.description}".lower()) is not None)
+
+
+def is_age(c: Column) -> bool:
+    return "age" in re.split(r"[\W_]+", c.name.lower())
+
+
+def is_key(c: Column) -> bool:
+    """A number that names something."""
+    return _KEY.search(c.name.rpartition(".")[2].lower()) is not None
