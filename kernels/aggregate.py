@@ -18,6 +18,7 @@ from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.corrected import Correction, audited
 from uql.kernels.duck import quote
 from uql.kernels.exact import exactly
+from uql.kernels.inferred import doubted
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.sample import Sampled, after_stages, draw
 from uql.kernels.soft import Soft, soft
@@ -46,6 +47,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     """Asks what is needed and gives the groups. Raises BudgetError (UQL401) where an aggregate cannot be estimated."""
     calls = _calls(block, ctx)
     codes = _concrete_codes(block, relation, ctx)
+    await attribute.prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
     _check_estimable(block, calls, relation, ctx)
     weights = _weights(calls, relation, ctx)
     size = next(iter(weights.values()), None)
@@ -67,11 +69,11 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
     sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size), reached)
-    await attribute.warn([c for stage in block.filter_stages for c in stage.columns], ctx)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact and checked is None and chances is None:
-        return _exact(block, calls, columns, sampled, relation, ctx)
+        groups = _exact(block, calls, columns, sampled, relation, ctx)
+        return doubted(groups, block, codes, relation, ctx) if relation.derived else groups
     ctx.exact = False
     if block.sets:
         unknown = int(sampled.truth.unknown.sum() + failed.any(axis=1).sum())
@@ -427,10 +429,11 @@ class _Measure:
         self.domain = code if concrete and grouped else None
         self.confidence = confidence
         member = asked.group == code if grouped else np.ones(len(asked.truth), dtype=bool)
-        self.member = member
         counted = np.where(np.isnan(asked.truth), np.nan, asked.truth)
         inside = np.where(member, counted, 0.0)
         self.inside = np.where(asked.open_group & ~member, np.nan, inside)  # (told,) 1 in the group, 0 not, NaN unknown
+        # of a group whose rows are known the sampler picks them itself, and learns from those of other groups too
+        self.passing = self.inside if self.domain is None else counted
 
     def call(self, call: Call) -> Estimate:
         """The estimate of one aggregate."""
@@ -489,8 +492,8 @@ class _Measure:
         return self._masked(np.nan_to_num(self.asked.arguments[call]), call)
 
     def _masked(self, values: Floats, call: Call) -> Floats:
-        y = np.where(self.inside == 1.0, values, self.inside)
-        return np.where(self.asked.missing[call] & (self.inside == 1.0), np.nan, y)
+        y = np.where(self.passing == 1.0, values, self.passing)
+        return np.where(self.asked.missing[call] & (self.passing == 1.0), np.nan, y)
 
     def _one_sided(self, call: Call) -> Estimate:
         """What the rows seen prove: a maximum is at least, a minimum at most, a number of distinct values at least that."""

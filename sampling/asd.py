@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from uql.sampling import intervals, surrogate
-from uql.sampling.base import Floats, Indices
+from uql.sampling.base import Flags, Floats, Indices
 from uql.sampling.cells import Cells, balanced_tree, runs_of_equal_mass
-from uql.sampling.draws import Bounds, Draws, Flags, Three, is_binary, is_share
+from uql.sampling.draws import Bounds, Draws, Three, is_binary, is_share
 from uql.sampling.surrogate import Linear, Matrix
 from uql.sampling.uniform import FEW
 
@@ -262,15 +262,8 @@ class AsdSampler(Draws):
         key = kind, y.tobytes()
         if key in self._fits:
             return self._fits[key]
-        told, answered = self.told, ~np.isnan(self.answers)
-        drawn_in = np.full(self.n_rows, -1)
-        for t, wave in enumerate(self._waves):
-            drawn_in[wave.pairs.ravel()] = t
-        fits = []
-        for t in complete:
-            use = answered & (drawn_in[told] != t)
-            if self.past_only:
-                use &= drawn_in[told] < t
+        told, fits = self.told, []
+        for use in self._others(complete):
             rows = told[use]
             if kind == "share":
                 fits.append(self._learned(rows, y[use]))
@@ -279,24 +272,41 @@ class AsdSampler(Draws):
         self._fits[key] = fits
         return fits
 
-    def _predictions(self, y: Floats, weights: Floats | None, complete: list[int]) -> list[tuple[Floats, Floats]]:
-        """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it."""
+    def _others(self, complete: list[int]) -> list[Flags]:
+        """For each complete wave, (n,) the rows told that predict it: those of the others, or of earlier ones if
+        `past_only`."""
+        drawn_in = np.full(self.n_rows, -1)
+        for t, wave in enumerate(self._waves):
+            drawn_in[wave.pairs.ravel()] = t
+        told, answered = drawn_in[self.told], ~np.isnan(self.answers)
+        return [answered & (told < t if self.past_only else told != t) for t in complete]
+
+    def _predictions(
+        self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags
+    ) -> list[tuple[Floats, Floats]]:
+        """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it, for the rows `inside`
+        (N,)."""
         if weights is not None:
             each = weights[self.told]
             some = each != 0
             truth = np.where(some, y / np.where(some, each, 1.0), np.nan_to_num(self.answers))
-            ps = self._shares_of(truth, complete)
+            ps = self._shares_of(truth, complete, inside)
             return [(weights * p, weights**2 * spread) for p, spread in ps]
         if is_share(y):
-            return self._shares_of(y, complete)
+            return self._shares_of(y, complete, inside)
         means, fits = self._scored(y, "number", complete), self._fitted(y, "number", complete)
         return [(mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True)]
 
-    def _shares_of(self, y: Floats, complete: list[int]) -> list[tuple[Floats, Floats]]:
+    def _shares_of(self, y: Floats, complete: list[int], inside: Flags) -> list[tuple[Floats, Floats]]:
         """For each complete wave, (N,) the prediction of 0/1 answers or of chances, and the model's variance of it: p(1 − p),
-        for chances less by how much nearer they are to their predictions than 0 and 1 would be."""
+        for chances less by how much nearer they are to their predictions than 0 and 1 would be. Within a group the
+        predictions are moved by what its rows told differ from theirs."""
         y = np.clip(y, 0.0, 1.0)
         ps = self._scored(y, "share", complete)
+        if not inside.all():
+            rows, uses = self.told, self._others(complete)
+            uses = [use & inside[rows] for use in uses]
+            ps = [surrogate.moved(p, rows[use], y[use], inside) for p, use in zip(ps, uses, strict=True)]
         if is_binary(y):
             return [(p, p * (1 - p)) for p in ps]
         out = []
@@ -321,7 +331,7 @@ class AsdSampler(Draws):
         """Totals over the rows `inside` (N,) of one variable, or of two with x the second; each is (y, weights)."""
         m = len(variables)
         told = self.told
-        predicted = [self._predictions(y, weights, complete) for y, weights in variables]
+        predicted = [self._predictions(y, weights, complete, inside) for y, weights in variables]
         dense = np.zeros((m, self.n_rows))
         for j, (y, _) in enumerate(variables):
             dense[j, told] = y
@@ -452,7 +462,8 @@ class AsdSampler(Draws):
         by_cells, by_rows = moments_freedom(moments.freedom), float(max(counted_rows - 1, 1))
         freedom = max(by_cells, by_rows) if domain is None else min(by_cells, by_rows)
         low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom)
-        return ratio, min(max(low, least), ratio), max(min(high, most), ratio)
+        value = min(max(ratio, least), most)
+        return value, min(max(low, least), value), max(min(high, most), value)
 
     # before the first wave is complete: the rows told so far with their chances of being drawn
 
@@ -487,7 +498,7 @@ class AsdSampler(Draws):
             share = min(value / size, 1.0)
             variance = share * (1 - share) / max(kish, 1.0) * size**2
             return share_interval(value, variance, seen, np.ones(len(seen)), size, int(size), self.level)
-        spread = float(((stands * (y - y.mean()))[within] ** 2).sum())
+        spread = float(((stands * (y - np.where(within, y, 0.0).mean()))[within] ** 2).sum())
         return self._open_total(value, spread, max(len(seen) - 1, 1), y, inside, weights, bounds)
 
     def _early_ratio(self, y: Floats, x: Floats, inside: Flags, weights: Floats | None) -> Three:

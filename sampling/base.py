@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 

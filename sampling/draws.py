@@ -7,12 +7,10 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from uql.sampling.base import Estimate, Floats, Indices
+from uql.sampling.base import Estimate, Flags, Floats, Indices
 
 Known = tuple[Indices, Floats]
-Flags = NDArray[np.bool_]
 Bounds = tuple[float, float] | None
 Three = tuple[float, float, float]  # value (NaN where undefined), low, high
 
@@ -155,7 +153,8 @@ class Draws(ABC):
             bounds: what an unknown y may be; [0, 1] for 0/1 values, else the range seen, 0 included.
             weights: (N,) where y = weight · (0 or 1) and the weight of every row is known, as in the SUM of a stored
             column.
-            domain: a value of `groups`; y of rows of other groups is read as 0, and the group's known size is used.
+            domain: a value of `groups`: the sum of that group alone, whose known size is used. y of rows of other
+            groups adds nothing to it; a method may learn from it.
         """
         y = self._checked(y)
         rows = self.told
@@ -166,19 +165,19 @@ class Draws(ABC):
                 raise ValueError("a total within a group needs the groups of all rows")
             inside = self.groups[rows] == domain
             population = int((self.groups == domain).sum())
-            y = np.where(inside, y, 0.0)
-        missing = np.isnan(y)
+        missing = np.isnan(y) & inside
         unknown, calls = int(missing.sum()), self.calls
-        zero = np.where(missing, 0.0, y)
+        zero = np.nan_to_num(y)
         if int(inside.sum()) == population:
-            value = float(zero.sum())
+            value = float(zero[inside].sum())
             low = high = value
         else:
             value, low, high = self._total(zero, weights, domain, bounds)
         if unknown:
-            for filled in self._fills(y, missing, bounds, weights, rows):
+            for filled in self._fills(zero, missing, inside, bounds, weights):
                 if int(inside.sum()) == population:
-                    low, high = min(low, float(filled.sum())), max(high, float(filled.sum()))
+                    whole = float(filled[inside].sum())
+                    low, high = min(low, whole), max(high, whole)
                 else:
                     _, lower, upper = self._total(filled, weights, domain, bounds)
                     low, high = min(low, lower), max(high, upper)
@@ -198,14 +197,14 @@ class Draws(ABC):
                 raise ValueError("a ratio within a group needs the groups of all rows")
             inside = self.groups[rows] == domain
             population = int((self.groups == domain).sum())
-            y, x = np.where(inside, y, 0.0), np.where(inside, x, 0.0)
-        missing = np.isnan(y) | np.isnan(x)
+        open_ = np.isnan(y) | np.isnan(x)
+        missing = open_ & inside
         unknown = int(missing.sum())
-        everything = int(inside.sum()) == population
-        zero_y, zero_x = np.where(missing, 0.0, y), np.where(missing, 0.0, x)
+        everything = inside if int(inside.sum()) == population else None
+        zero_y, zero_x = np.where(open_, 0.0, y), np.where(open_, 0.0, x)
         value, low, high = self._quotient(zero_y, zero_x, everything, weights, domain)
         if unknown:
-            seen = (zero_x != 0) & ~missing
+            seen = (zero_x != 0) & inside & ~missing
             each = zero_y[seen] / zero_x[seen] if seen.any() else np.array([-math.inf, math.inf])
             for one in (float(each.min()), float(each.max())):
                 if not math.isfinite(one):
@@ -215,7 +214,7 @@ class Draws(ABC):
                 filled = np.where(missing, np.where(np.isnan(y), one * part, y), zero_y)
                 _, lower, upper = self._quotient(filled, part, everything, weights, domain)
                 low, high = min(low, lower), max(high, upper)
-        exact = everything and unknown == 0
+        exact = everything is not None and unknown == 0
         known_value = None if math.isnan(value) else value
         if exact and known_value is None:
             return Estimate(None, None, None, self.confidence, True, self.calls, 0, "exact")
@@ -230,7 +229,7 @@ class Draws(ABC):
 
     @abstractmethod
     def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
-        """Value and interval for a y without NaN, 0 outside the domain, when not every row of the domain was asked."""
+        """Value and interval for a y without NaN, of the rows of the domain, when not every one of them was asked."""
 
     @abstractmethod
     def _ratio(self, y: Floats, x: Floats, weights: Floats | None, domain: int | None) -> Three:
@@ -238,25 +237,27 @@ class Draws(ABC):
 
     # parts
 
-    def _quotient(self, y: Floats, x: Floats, everything: bool, weights: Floats | None, domain: int | None) -> Three:
-        if not everything:
+    def _quotient(
+        self, y: Floats, x: Floats, everything: Flags | None, weights: Floats | None, domain: int | None
+    ) -> Three:
+        """The ratio, exact where `everything` (n,) names the rows told, which are all that there are."""
+        if everything is None:
             return self._ratio(y, x, weights, domain)
-        bottom = float(x.sum())
-        value = float(y.sum()) / bottom if bottom else math.nan
+        bottom = float(x[everything].sum())
+        value = float(y[everything].sum()) / bottom if bottom else math.nan
         return (value, value, value) if bottom else (math.nan, -math.inf, math.inf)
 
     def _fills(
-        self, y: Floats, missing: Flags, bounds: Bounds, weights: Floats | None, rows: Indices
+        self, y: Floats, missing: Flags, inside: Flags, bounds: Bounds, weights: Floats | None
     ) -> tuple[Floats, Floats]:
-        """y with the unknown rows at the least, and at the most that they may be."""
+        """y with the unknown rows at the least, and at the most that they may be: by what the others `inside` are."""
         if weights is not None:
-            each = np.where(missing, weights[rows], 0.0)
+            each = weights[self.told]
             return np.where(missing, np.minimum(each, 0.0), y), np.where(missing, np.maximum(each, 0.0), y)
-        least, most = bounds if bounds is not None else self._range(y)
+        least, most = bounds if bounds is not None else self._range(y[inside & ~missing])
         return np.where(missing, least, y), np.where(missing, most, y)
 
-    def _range(self, y: Floats) -> tuple[float, float]:
-        seen = y[~np.isnan(y)]
+    def _range(self, seen: Floats) -> tuple[float, float]:
         if is_binary(seen):
             return 0.0, 1.0
         return min(0.0, float(seen.min())), max(0.0, float(seen.max()))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from uql.sampling import surrogate
 from uql.sampling.asd import AsdSampler, Plan
-from uql.sampling.base import Estimate, Floats, Indices
+from uql.sampling.base import Estimate, Flags, Floats, Indices
 from uql.sampling.cells import balanced_tree, runs_of_equal_mass
 from uql.sampling.surrogate import DIRECTIONS, Matrix, Span
 
@@ -250,13 +250,15 @@ class GroupBySampler(AsdSampler):
 
     # the estimate
 
-    def _predictions(self, y: Floats, weights: Floats | None, complete: list[int]) -> list[tuple[Floats, Floats]]:
+    def _predictions(
+        self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags
+    ) -> list[tuple[Floats, Floats]]:
         """As in ASD; for the indicator of a class, or of passing, from one model of all classes for each wave."""
         answers = np.nan_to_num(self.answers, nan=-1.0)
         codes = np.unique(answers[y == 1.0])
         whole = len(codes) > 0 and bool((y == np.isin(answers, codes)).all())
         if weights is not None or not whole:
-            return super()._predictions(y, weights, complete)
+            return super()._predictions(y, weights, complete, inside)
         out = []
         for t in complete:
             chances = self._wave_chances(t)

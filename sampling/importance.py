@@ -9,8 +9,8 @@ import numpy as np
 
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
-from uql.sampling.base import Floats
-from uql.sampling.draws import Bounds, Draws, Flags, Three, is_binary
+from uql.sampling.base import Flags, Floats
+from uql.sampling.draws import Bounds, Draws, Three, is_binary
 from uql.sampling.uniform import UniformSampler
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.sampling.base import Floats
+from uql.sampling.base import Flags, Floats, Indices
 
 Matrix = NDArray[np.float32]
 
@@ -37,6 +37,32 @@ def one_thread() -> AbstractContextManager[Any]:
     """A context in which BLAS uses one thread."""
     context: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return context
+
+
+def moved(p: Floats, rows: Indices, y: Floats, inside: Flags) -> Floats:
+    """(N,) the predictions p, of the rows of a group moved on the log-odds by one number that its answers ask for.
+
+    The number is a random effect, normal with mean 0 and variance 1 over groups: few answers move little.
+
+    Args:
+        rows: (m,) of the group, with their answers y (m,) in [0, 1].
+        inside: (N,) the rows of the group.
+    """
+    if not len(rows):
+        return p
+    at, shift = logit(p[rows]), 0.0
+    for _ in range(NEWTON_STEPS):
+        now = sigmoid(at + shift)
+        shift += (float((y - now).sum()) - shift) / (float((now * (1 - now)).sum()) + 1.0)
+    out = p.copy()
+    out[inside] = sigmoid(logit(p[inside]) + shift)
+    return out
+
+
+def logit(p: Floats) -> Floats:
+    """The log-odds of chances, those of 0 and 1 finite."""
+    p = np.clip(p, 1e-6, 1 - 1e-6)
+    return np.log(p / (1 - p))
 
 
 def sigmoid(x: Floats) -> Floats:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from uql.sampling import intervals
-from uql.sampling.base import Floats, Indices
-from uql.sampling.draws import Bounds, Draws, Flags, Three, is_binary
+from uql.sampling.base import Flags, Floats, Indices
+from uql.sampling.draws import Bounds, Draws, Three, is_binary
 
 FEW = 20  # below this many rows that add to a sum, a t interval is too short
 

@@ -10,7 +10,7 @@ from uql.sampling.importance import ImportanceSampler, inclusion
 from uql.sampling.methods import AGGREGATE
 from uql.sampling.retrieval import LearnedSearch, Search
 from uql.sampling.stratified import allocate
-from uql.sampling.surrogate import Span, fit_logistic, fit_ridge, number, probability
+from uql.sampling.surrogate import Span, fit_logistic, fit_ridge, moved, number, probability
 from uql.sampling.uqe import best_clusters, separation
 
 
@@ -117,6 +117,54 @@ def test_a_few_rows_that_hold_most_of_a_sum_are_asked_first():
     size[[17, 503]] = 5000.0
     sampler = AGGREGATE["uniform"](1000, 40, rng=np.random.default_rng(0), size=size)
     assert {17, 503} == set(sampler.propose(2).tolist())
+
+
+def test_what_is_learned_of_all_groups_serves_the_estimate_of_each():
+    world = World.of(3000, 0.3)
+    groups = np.random.default_rng(1).choice(2, 3000, p=(0.8, 0.2)).astype(np.int64)
+    inside = groups == 1
+    count, mean = (
+        world.truth[inside].sum(),
+        float(world.value[inside] @ world.truth[inside] / world.truth[inside].sum()),
+    )
+    error, held, seeds = {"asd": [], "uniform": []}, 0, 60
+    for seed in range(seeds):
+        for name, found in error.items():
+            sampler = AGGREGATE[name](
+                3000, 128, rng=np.random.default_rng(seed), features=world.features, prior=world.prior, groups=groups
+            )
+            told(sampler, world.truth)
+            y = sampler.answers
+            average = sampler.ratio(world.value[sampler.told] * y, y, weights=world.value, domain=1)
+            found.append([sampler.total(y, domain=1).value / count - 1, average.value / mean - 1])
+            held += name == "asd" and holds(average, mean)
+    asd, uniform = (np.sqrt(np.mean(np.square(found), axis=0)) for found in error.values())
+    assert (asd < 0.75 * uniform).all(), (asd, uniform)
+    assert held / seeds >= 0.93 - 3 * np.sqrt(0.0475 / seeds)
+
+
+def test_a_group_unlike_the_others_moves_its_own_predictions():
+    p, rows = np.full(500, 0.5), np.arange(40)
+    inside = np.arange(500) < 100
+    few, many = (moved(p, rows[:n], np.zeros(n), inside) for n in (2, 40))
+    assert (few[~inside] == 0.5).all() and (many[~inside] == 0.5).all()
+    assert 0.25 < few[0] < 0.5 and many[0] < 0.1
+    assert (moved(p, rows[:0], np.zeros(0), inside) == p).all()
+
+
+@pytest.mark.parametrize("name", sorted(AGGREGATE))
+def test_answers_of_other_groups_add_nothing_to_the_total_of_a_group(name):
+    world = World.of(1500, 0.4)
+    sampler = AGGREGATE[name](
+        1500, 96, rng=np.random.default_rng(0), features=world.features, prior=world.prior, groups=world.groups
+    )
+    told(sampler, world.truth)
+    y, other = sampler.answers, world.groups[sampler.told] != 1
+    unknown = np.where(other, np.nan, y)
+    found, without = sampler.total(unknown, (0.0, 1.0), domain=1), sampler.total(np.where(other, 0.0, y), domain=1)
+    assert found.unknown == 0 and found.high <= (world.groups == 1).sum()
+    if name not in ("asd", "uqe"):
+        assert found == without == sampler.total(y, domain=1)
 
 
 @pytest.mark.parametrize("name", sorted(AGGREGATE))
