@@ -84,6 +84,24 @@ class Memory(Protocol):
     def output_tokens(self) -> dict[str, float]: ...
 
 
+class Derived(Protocol):
+    """What answers a condition on pairs in the model's place: from one attribute of each row, as pairs are asked for."""
+
+    wrong: float | None  # the share of pairs that may be wrong, where random ones were asked outright
+
+    def drawn(self, rng: np.random.Generator) -> Masks | None:
+        """(pairs,) answers that may as well be: the value of each row drawn by its chances; None where these are not known."""
+        ...
+
+    async def answer(self, rids: Rids, ctx: Context) -> None:
+        """Fills in these pairs; those that the budget does not reach stay unasked."""
+        ...
+
+    def calls(self, rids: Rids | None) -> int:
+        """Calls that these pairs (None: all) still take."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RowError:
     """One answer that could not be had."""
@@ -212,6 +230,7 @@ class Relation:
         self.foreseen: dict[Formula, Foreseen] = {}  # what embeddings tell of each row's answers
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files could not be had, and why
         self.unsaid: dict[int, dict[int, RowError]] = {}  # of riders, by column and row: said where the row passes
+        self.derived: dict[int, Derived] = {}  # by column: conditions on pairs that are answered from their rows
 
     # -------------------------------------------------------------------------------------------------- answers
     def know(self, column: VirtualColumn) -> None:
@@ -251,6 +270,9 @@ class Relation:
             missing = np.zeros(self.n if rids is None else len(rids), dtype=bool)
             for column in stage.columns:
                 self.know(column)
+                if column.id in self.derived:
+                    total += self.derived[column.id].calls(rids)
+                    continue
                 missing |= ~(self.asked[column.id] if rids is None else self.asked[column.id][rids])
             count = int(missing.sum())
             shown = dict.fromkeys(c for column in stage.columns for c in (*column.reads, *column.holes))
@@ -279,7 +301,11 @@ class Relation:
         self._say(stage.columns, rids, ctx)
         if stage.riders:
             await self._known_without_riders(stage, rids, ctx)
-        open_ = [c for c in stage.columns if not bool(self.asked[c.id][rids].all())]
+        for column in stage.columns:
+            if column.id in self.derived:
+                await self.derived[column.id].answer(rids[~self.asked[column.id][rids]], ctx)
+        own = [c for c in stage.columns if c.id not in self.derived]
+        open_ = [c for c in own if not bool(self.asked[c.id][rids].all())]
         if not open_:
             return
         for column in open_:
@@ -336,6 +362,8 @@ class Relation:
         """Takes from the ledger what it knows of these rows; asks nobody."""
         for column in stage.columns:
             self.know(column)
+        if any(c.id in self.derived for c in stage.columns):  # what was said of pairs side by side is not to be relied on
+            return
         rids = rids[~np.logical_and.reduce([self.asked[c.id][rids] for c in stage.columns])]
         questions = [self.question(c) for c in stage.columns]
         empty = self._empty(stage.columns)

@@ -86,6 +86,8 @@ async def draw(
     n = relation.n
     room = n if left is None else (left - taxonomies) // max(1, per_row + per_passing)
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
+    if relation.derived:  # conditions on pairs that are answered from their rows
+        everything += relation.calls(block.filter_stages) - n * per_row
     each = _tokens_of_rows(block, after, relation, ctx)
     paid = None if each is None or ctx.settings.max_tokens is None else int(ctx.settings.max_tokens / each.mean())
     fits = (left is None or everything <= left) and (paid is None or n <= paid)

@@ -13,7 +13,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.errors import BudgetError
 from uql.kernels import sem_filter, sem_order
-from uql.kernels.attribute import by_attribute, preferred
+from uql.kernels.attribute import by_attribute, prefer
 from uql.kernels.base import Context, Relation, Rids, need
 from uql.kernels.finish import Output, rows, whole
 from uql.kernels.guide import Guide, guide
@@ -97,9 +97,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     if block.goal is Goal.FIRST and block.wanted is not None:
         return await _first(block, block.wanted, rids, relation, ctx)
     n = len(rids)
-    for column in (c for stage in block.filter_stages for c in stage.columns):
-        if await preferred(column, ctx):
-            await by_attribute(column, relation, ctx)
+    await prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
     left = ctx.calls_left
     if ctx.settings.recall is not None or ctx.settings.precision is not None:
         promised = await _promised(block, rids, relation, ctx)
@@ -132,6 +130,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     """Rows up to the k-th that passes: in the order of ORDER BY, else as a search finds them."""
     assert block.formula is not None
     relation.stops = True
+    await prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
     reserved = k * (len(block.left_over(block.late_stages)) + len(block.left_over(block.row_stages)))
     if reserved:
         need(ctx, reserved + len(block.filter_stages), f"the {k} rows of LIMIT with their values")

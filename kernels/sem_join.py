@@ -19,7 +19,7 @@ from uql.compiler.physical import OuterJoin, Stage
 from uql.compiler.sql import query_sql, render
 from uql.compiler.syntax import Column, Expr, Number
 from uql.kernels import sem_classify, sem_filter
-from uql.kernels.attribute import by_attribute
+from uql.kernels.attribute import by_attribute, prefer
 from uql.kernels.base import Context, Relation, need
 from uql.kernels.duck import quote
 from uql.schema import Field
@@ -90,6 +90,7 @@ async def ask_pairs(
         return Pairs(relation, sem_filter.Truth(~none, none, none))
     asked = [c for stage in stages for c in stage.columns]
     sem_classify.label_queries(asked, relation, ctx)
+    await prefer(asked, relation, ctx)
     for column in asked:
         await by_attribute(column, relation, ctx)
     if not ctx.fits(n * len(stages)):
