@@ -16,7 +16,8 @@ from uql.nl import forms
 from uql.nl.checks import Checked, check_plan
 from uql.nl.discover import Scope, discover
 from uql.nl.likeness import left_out, nearest
-from uql.nl.narrowing import Narrow, narrowed, numbers_of, unknown_words
+from uql.nl.naming import named_in
+from uql.nl.narrowing import Narrow, narrowed, numbers_behind, numbers_of, unknown_words
 from uql.nl.paths import paths
 from uql.nl.prompts.queries import EXAMPLES, hinted
 from uql.nl.query_grammar import grammar, said_spans
@@ -43,6 +44,11 @@ def database() -> duckdb.DuckDBPyConnection:
 
 def scope_of(question: str = "") -> Scope:
     return discover(question, Catalog(database()), None)
+
+
+def joined(scope: Scope) -> str:
+    """Farms and notes in the order of a scope."""
+    return next(path.source for path in paths(scope) if len(path.tables) == 2)
 
 
 def near(word: str, others: Sequence[str]) -> list[float]:
@@ -177,6 +183,56 @@ SAID = [
         "FROM farms\nGROUP BY county\nSELECT sum(acres)\nHAVING sum(acres) > 3900",
         "SELECT 'Kent', 4000",
     ),
+    (
+        "How many more farms are in Kent than in Devon?",
+        "FROM farms\nSELECT difference(count(county = 'Kent'), count(county = 'Devon'))",
+        "SELECT 20, 20, 0",
+    ),
+    (
+        "What is the difference between the total acres of Devon and of Kent?",
+        "FROM farms\nSELECT difference(sum(acres, county = 'Devon'), sum(acres, county = 'Kent'))",
+        "SELECT 3800.0, 4000.0, 200.0",
+    ),
+    (
+        "What is the difference between the largest and the smallest acres per county?",
+        "FROM farms\nGROUP BY county\nSELECT difference(max(acres), min(acres))",
+        "SELECT county, max(acres), min(acres), max(acres) - min(acres) FROM farms GROUP BY 1",
+    ),
+    (
+        "How many times as many farms opened in Kent as in Devon?",
+        "FROM farms\nSELECT times(count(county = 'Kent'), count(county = 'Devon'))",
+        "SELECT 20, 20, 1.0::DOUBLE",
+    ),
+    (
+        "What is the average number of notes per farm?",
+        "FROM both\nGROUP BY name\nSELECT avg(count(*))",
+        "SELECT 80 / 30, 30",
+    ),
+    (
+        "What is the largest total of acres of any county?",
+        "FROM farms\nGROUP BY county\nSELECT max(sum(acres))",
+        "SELECT 4000.0, 2",
+    ),
+    (
+        "What share of the farms does each county have?",
+        "FROM farms\nGROUP BY county\nSELECT share(count(*))",
+        "SELECT county, 20, 50.0::DOUBLE FROM farms GROUP BY 1",
+    ),
+    (
+        "What percentage of the acres does each county hold?",
+        "FROM farms\nGROUP BY county\nSELECT share(sum(acres))",
+        "SELECT county, sum(acres), sum(acres) / 78 FROM farms GROUP BY 1",
+    ),
+    (
+        "What percentage of the acres is in Kent?",
+        "FROM farms\nSELECT percent(sum(acres), county = 'Kent')",
+        "SELECT 4000 / 78.0",
+    ),
+    (
+        "Which farms have more acres than the average of their county?",
+        "FROM farms\nWHERE acres > avg(acres) of county\nSELECT name",
+        "SELECT name FROM farms WHERE acres > CASE county WHEN 'Kent' THEN 200 ELSE 190 END",
+    ),
 ]
 
 
@@ -185,6 +241,7 @@ def test_the_grammar_of_a_question_admits_its_query_which_gives_what_sql_gives(
     question: str, text: str, sql: str
 ) -> None:
     scope = scope_of(question)
+    text = text.replace("FROM both", f"FROM {joined(scope)}")
     assert pattern(grammar(scope, question, narrowed(question, scope, near, plot=False))).fullmatch(text)
     made = checked(text, question)
     assert made.problems == ()
@@ -194,6 +251,89 @@ def test_the_grammar_of_a_question_admits_its_query_which_gives_what_sql_gives(
         con.execute(f"CREATE TABLE {node.name} AS {node.body}")
     rows = con.execute(f"FROM {steps[-1].name}").fetchall()
     assert sorted(map(str, rows)) == sorted(str(row) for row in con.execute(_alike(sql, rows)).fetchall())
+
+
+PLAIN = [
+    "How many farms are in Kent?",
+    "Which farms have more acres than the average?",
+    "Plot the number of farms per county.",
+]
+
+
+@pytest.mark.parametrize("question", PLAIN)
+def test_figures_of_figures_are_in_the_grammar_of_questions_that_ask_for_them_alone(question: str) -> None:
+    scope = scope_of(question)
+    text = grammar(scope, question, narrowed(question, scope, near, plot="Plot" in question))
+    assert not any(word in text for word in ("difference(", "times(", "share(", "(count(*))", ") of "))
+
+
+def test_the_parts_of_a_difference_stand_in_the_plan_beside_it() -> None:
+    made = checked("FROM farms\nSELECT times(count(county = 'Kent'), count(county = 'Devon'))")
+    assert [f.name for f in made.fields["step2"] or ()] == ["n_kent", "n_devon", "times"]
+
+
+def test_an_average_of_the_own_group_is_a_step_that_the_query_joins() -> None:
+    made = checked("FROM farms\nWHERE county = 'Kent' AND acres < avg(acres) of county\nSELECT name")
+    assert [node.name for node in made.plan.nodes] == ["averages1", "step1", "answer"]
+    assert made.plan["step1"].inputs == ("averages1",)
+    assert "county = 'Kent'" not in made.plan["averages1"].body  # the average of the whole group
+
+
+def test_of_conditions_that_deny_each_other_the_first_is_kept_and_equal_ones_stand_once() -> None:
+    made = checked("FROM farms\nWHERE county = 'Kent' AND acres > 3 AND county = 'Kent'\nSELECT name")
+    assert made.plan.nodes[0].body.count("Kent") == 1
+
+
+def test_a_group_is_not_kept_alone_by_a_value_that_the_question_does_not_name() -> None:
+    lines = "FROM farms\nWHERE county = 'Kent'\nGROUP BY county\nSELECT count(*)"
+    assert "'Kent'" not in checked(lines, "How many farms are there in each county?").plan.nodes[0].body
+    assert "'Kent'" in checked(lines, "How many farms are there in each county, of Kent alone?").plan.nodes[0].body
+
+
+NAMED = [
+    ("Which farms have sheep?", {"farms"}, {("farms", "name")}, set()),
+    ("What is the county of the oldest farm?", {"farms"}, {("farms", "county")}, set()),
+    ("How many notes are there per farm?", {"farms", "notes"}, set(), {("farms", "name")}),
+    ("How many acres are there in each county?", {"farms"}, set(), {("farms", "county")}),
+    ("Is it raining?", set(), set(), set()),
+]
+
+
+@pytest.mark.parametrize(("question", "needed", "asked", "groups"), NAMED)
+def test_the_words_of_a_question_name_tables_and_columns(
+    question: str, needed: set[str], asked: set[tuple[str, str]], groups: set[tuple[str, str]]
+) -> None:
+    found = named_in(question, scope_of(question))
+    assert set().union(*found.needed) == needed
+    assert (found.asked, found.groups) == (asked, groups)
+
+
+def test_a_query_reads_the_tables_that_the_question_names() -> None:
+    question = "Which farms have a note that tells of sheep?"
+    scope = scope_of(question)
+    admitted = pattern(grammar(scope, question, narrowed(question, scope, near, plot=False)))
+    assert admitted.fullmatch(f"FROM {joined(scope)}\nWHERE ask('note tells of sheep')\nSELECT name")
+    assert not admitted.fullmatch("FROM notes\nWHERE ask('note tells of sheep')\nSELECT farm_id")
+    assert not admitted.fullmatch(f"FROM {joined(scope)}\nWHERE ask('note tells of sheep')\nSELECT farm_id")
+
+
+def test_a_key_is_compared_with_a_number_that_stands_behind_its_name_alone() -> None:
+    def text(question: str) -> str:
+        return grammar(scope_of(question), question, narrowed(question, scope_of(question), near, plot=False))
+
+    assert '"id" " = " ("12")' in text("What is the county of farm 12?")
+    assert '"id"  " = "' not in text("Which farms have 12 acres?") and '"id" cmp' not in text(
+        "Which farms have 12 acres?"
+    )
+
+
+def test_as_many_conditions_are_read_as_the_question_joins() -> None:
+    one = "Which notes tell of sheep?"
+    two = "Which notes tell of sheep and of goats?"
+    lines = "FROM notes\nWHERE ask('tell of sheep') AND ask('tell of sheep')\nSELECT farm_id"
+    scope = scope_of(one)
+    assert not pattern(grammar(scope, one, narrowed(one, scope, near, plot=False))).fullmatch(lines)
+    assert pattern(grammar(scope, two, narrowed(two, scope, near, plot=False))).fullmatch(lines)
 
 
 def _alike(sql: str, rows: Sequence[tuple[object, ...]]) -> str:
@@ -219,7 +359,9 @@ def test_the_greatest_of_what_a_column_holds_is_not_read_from_texts() -> None:
 
 
 def test_numbers_are_read_in_digits_and_words() -> None:
-    assert numbers_of("three of 1,250.5 in May 2024") == ["1250.5", "2024", "3", "5"]
+    assert numbers_of("more than three of 1,250.5 in May 2024") == ["1250.5", "2024", "3", "5"]
+    assert numbers_of("the number of three pointers") == []
+    assert numbers_behind("farm 12 and the three notes of inspector no. 4") == {"farm": ["12"], "inspector": ["4"]}
 
 
 # ------------------------------------------------------------------------------------------------------------ the grammar
@@ -242,6 +384,11 @@ QUESTIONS = [
     "What share of the farms of Kent without notes is larger than the average?",
     "How many farms have sheep and how many were opened before Farm 3?",
     "What are the two newest farms of each county, by quarter and day of the week?",
+    "How many more farms of Kent than of Devon have sheep?",
+    "How many times higher is the average of acres in Kent than in Devon?",
+    "What is the average number of notes of sheep per farm?",
+    "What percentage of the acres does each county have?",
+    "Which farms have more acres than the average of their county and sheep?",
 ]
 
 

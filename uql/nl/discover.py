@@ -366,11 +366,11 @@ def _scores(
     """(n,) similarity of each table: that of its text, or of its nearest column, with words and values in common."""
     texts, owner = [], []
     for i, source in enumerate(sources):
-        texts.append(f"{_spaced(source.name)} {source.description} {' '.join(_spaced(f.name) for f in source.shown)}")
+        texts.append(f"{spaced(source.name)} {source.description} {' '.join(spaced(f.name) for f in source.shown)}")
         owner.append(i)
         for f in source.shown:
             values = " ".join(source.samples.get(f.name, ()))
-            texts.append(f"{_spaced(source.name)} {_spaced(f.name)} {f.description} {values}")
+            texts.append(f"{spaced(source.name)} {spaced(f.name)} {f.description} {values}")
             owner.append(i)
     wanted = words_of(question)
     common = np.array([len(wanted & words_of(text)) / (1 + len(wanted)) for text in texts])
@@ -386,9 +386,9 @@ def _scores(
     return score
 
 
-def _spaced(name: str) -> str:
+def spaced(name: str) -> str:
     """
-    >>> _spaced("birthDate_ofPlayer")
+    >>> spaced("birthDate_ofPlayer")
     'birth Date of Player'
     """
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("_", " "))
@@ -396,12 +396,19 @@ def _spaced(name: str) -> str:
 
 def words_of(text: str) -> set[str]:
     """The stems of a text's words, roughly: players and player are one."""
-    return {stem(w) for w in (found.lower() for found in _WORD.findall(_spaced(text))) if w not in STOP and len(w) > 1}
+    return {stem(w) for w in (found.lower() for found in _WORD.findall(spaced(text))) if w not in STOP and len(w) > 1}
 
 
 def stem(word: str) -> str:
+    """A word without its ending, roughly.
+
+    >>> [stem(word) for word in ("notes", "prices", "boxes", "cities", "seen", "joined")]
+    ['note', 'price', 'box', 'city', 'seen', 'join']
+    """
     for ending in ("ies", "es", "s", "ed", "ing"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
+        if ending == "es" and not word.endswith(("sses", "xes", "ches", "shes")):
+            continue
+        if word.endswith(ending) and not word.endswith("ss") and len(word) - len(ending) >= 3:
             return word[: -len(ending)] + ("y" if ending == "ies" else "")
     return word
 

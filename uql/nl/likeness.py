@@ -23,6 +23,10 @@ _SHAPES = (
     re.compile(r"\b(two|three|four|five|\d+)\b.*\b(each|per|every)\b"),
     re.compile(r"\bor\b"),
     re.compile(r"\b(century|year|decade|month)\b"),
+    re.compile(r"\b(difference|gap)\b|\bhow (much|many) (more|less|fewer)\b"),
+    re.compile(r"\btimes (as|more|higher|larger)\b|\bratio\b"),
+    re.compile(r"\b(average|mean|highest|lowest|largest|smallest) (number|count|total|sum)\b|\bon average\b"),
+    re.compile(r"\b(average|mean)\b.*\b(its|their|the same|his|her)\b"),
     re.compile(r"\bof the\b.*\b(oldest|newest|youngest|most|highest|lowest|largest|smallest)\b"),
 )
 # Words of questions that name no column and no value.
@@ -42,7 +46,7 @@ _GENERAL = (
     "answer question data total overall exactly approximately roughly least anything anyone anybody something someone nothing nobody "
     "everything everyone everybody what which who whom whose when where why how your our their his its mine yours ours theirs "
     "if so such than then because until since while through during without within across per via onto into upon toward towards "
-    "up down here now today currently please kindly hello thanks thank"
+    "up down here now today currently please kindly hello thanks thank difference gap ratio hold contribute account own apart twice"
 )
 COMMON = frozenset(stem(word) for word in _GENERAL.split()) | frozenset(_GENERAL.split())
 

@@ -8,11 +8,13 @@ name, value or comment of the database is something to be read where there are t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from uql.nl.discover import Scope, stem, words_of
+from uql.nl.compounds import Compound, compounds_in
+from uql.nl.discover import Scope, spaced, stem, words_of
 from uql.nl.likeness import COMMON, MONTHS, date_words, names_of
+from uql.nl.naming import PARTS, UNITS, Named, named_in
 
 Near = Callable[[str, Sequence[str]], Sequence[float]]
 NEAR = 0.3  # similarity from which a word is one for a name
@@ -41,7 +43,6 @@ _COUNTED = re.compile(r"\b(most|fewest|least|number|many|more|less|fewer)\b")
 _ADDED = re.compile(r"\b(total|sum|average|mean|altogether)\b")
 _ROW = re.compile(r"\b(who|which|whose)\b|\bof the \w+ (that|with|who|which|whose)\b")
 _NUMBERS = ("DOUBLE", "FLOAT", "DECIMAL", "REAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U")
-_PARTS = ("year", "month", "century", "decade", "quarter", "weekday")
 _PART_OF = {
     "quarter": re.compile(r"\b((per|each|every|by|which|what) quarters?|quarterly|quarters? of (the year|\d{4}))\b"),
     "weekday": re.compile(r"\b(weekdays?|days? of the week|(mon|tues|wednes|thurs|fri|satur|sun)days?)\b"),
@@ -49,10 +50,21 @@ _PART_OF = {
 }
 _COUNTED_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _COUNTING = {word: n for n, word in enumerate(_COUNTED_WORDS, 2)}
+_COUNTED_OF = re.compile(
+    r"\b(?:than|least|most|over|under|above|below|exactly|only|with|has|have|had|between|and|are|is|was|equals?) "
+    rf"({'|'.join(_COUNTED_WORDS)})\b"
+)
+_NUMBERED = re.compile(r"\b([a-z]+)(?: id| number| no\.?| #)? #?(\d+)\b")
 _DIGITS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _AVERAGE = re.compile(r"\b(above|below|over|under|than|exceed\w*) (the )?(overall )?(average|mean|median)\b")
 _THAN = re.compile(r"\b(than|before|after|since|until)\b")
 _NEVER = re.compile(r"\b(never|without|no|not|none|neither|nor|lack(s|ing)?)\b|n't\b")
+_DENIED = re.compile(
+    r"\b(out of|except|exclud\w+|outside|other than|non|un[a-z]{4,}|in(?:active|valid|complete|correct|dependent))\b"
+)
+_ALSO = re.compile(r"\b(and|but|also|both|while|plus|as well as)\b")
+_ASIDE_OF = re.compile(r"([a-z]{3,}) \(([^)]*)\)")
+_ASIDE = re.compile(r"\([^)]*\)|\bboth\b(?=.*\band\b)|\bbetween\b.*?\band\b")
 _SHARE = re.compile(r"\b(percentage|percent|share|proportion|fraction)\b|%")
 _SHARE_ASKED = re.compile(
     r"\b(what|which|how (large|big|high)( is)?( a| the)?)( is)?( the)? (percentage|percent|share|proportion|fraction)\b"
@@ -91,6 +103,12 @@ class Narrow:
         share: "must": it asks for a percentage; "may"; "no". several: it counts more than one thing.
         median: it asks for one.
         measured: the columns, as (table, column), of which it names the greatest or the least.
+        named: the tables and columns that it names.
+        denied: it denies something, so that a condition may be turned round.
+        reads: conditions that a model reads, at most.
+        noun: what is read is a number, percentage … of something.
+        compound: figures of figures.
+        behind: the numbers that stand behind a word, by its stem.
     """
 
     group: str = "may"
@@ -101,7 +119,7 @@ class Narrow:
     early: bool = True
     down: bool = True
     up: bool = True
-    parts: tuple[str, ...] = _PARTS
+    parts: tuple[str, ...] = PARTS
     ask: str = "may"
     plot: bool = False
     added: bool = True
@@ -120,6 +138,12 @@ class Narrow:
     several: bool = False
     median: bool = False
     measured: frozenset[tuple[str, str]] = frozenset()
+    named: Named = field(default_factory=Named)
+    denied: bool = True
+    reads: int = 3
+    noun: str = ""
+    compound: Compound = field(default_factory=Compound)
+    behind: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
@@ -134,25 +158,41 @@ class Narrow:
 
 
 def numbers_of(question: str) -> list[str]:
-    """The numbers that stand in a question in digits or in words, and those of the months that it names.
+    """The numbers that stand in a question in digits, or in words where something is compared, and those of the months that it names.
 
     >>> numbers_of("more than three orders over 1,250.5 in March 2024")
     ['1250.5', '2024', '3']
     """
     named = [str(MONTHS.index(word) + 1) for word in re.findall(r"[A-Za-z]+", question) if word in MONTHS]
-    return list(dict.fromkeys([*_counts(question), *named]))
+    said = [str(_COUNTING[word]) for word in _COUNTED_OF.findall(question.lower())]
+    return list(dict.fromkeys([*_digits(question), *said, *named]))
+
+
+def numbers_behind(question: str) -> dict[str, list[str]]:
+    """The numbers that stand behind a word, by its stem: those of keys.
+
+    >>> numbers_behind("the story of race 7 and of order number 12")
+    {'race': ['7'], 'order': ['12']}
+    """
+    found: dict[str, list[str]] = {}
+    for word, number in _NUMBERED.findall(question.lower()):
+        found.setdefault(stem(word), []).append(number)
+    return found
+
+
+def _digits(question: str) -> list[str]:
+    return [match.replace(",", "") for match in _DIGITS.findall(question)]
 
 
 def _counts(question: str) -> list[str]:
-    found = [match.replace(",", "") for match in _DIGITS.findall(question)]
-    return found + [str(_COUNTING[w]) for w in re.findall(r"[a-z]+", question.lower()) if w in _COUNTING]
+    return _digits(question) + [str(_COUNTING[w]) for w in re.findall(r"[a-z]+", question.lower()) if w in _COUNTING]
 
 
 def _parts(question: str, low: str) -> tuple[str, ...]:
     """The parts of dates that a question names; a year in digits is one."""
     named = any(word in MONTHS for word in re.findall(r"[A-Za-z]+", question))
     found = []
-    for part in _PARTS:
+    for part in PARTS:
         pattern = _PART_OF.get(part)
         is_said = pattern.search(low) is not None if pattern is not None else part in low
         if is_said or (part == "year" and re.search(r"\b\d{4}\b", low)) or (part == "month" and named):
@@ -176,7 +216,18 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     ask = "may"
     if unknown and reads:
         ask = "number" if _MEASURED.search(low) else "must"
-    group = "must" if _GROUP.search(low) else "may" if plot or _GROUPS.search(low) or _HAVING.search(low) else "no"
+    figures = (
+        any(p.search(low) for p in (_COUNTED, _ADDED, _SHARE, _HOW_MANY, _AVERAGE)) or high or least or early or late
+    )
+    group = (
+        "must"
+        if _GROUP.search(low) and (figures or unknown)
+        else "may"
+        if _GROUP.search(low) or plot or _GROUPS.search(low) or _HAVING.search(low)
+        else "no"
+    )
+    compound = compounds_in(question, scope, plot=plot)
+    group = "may" if group == "no" and compound.nested else group
     group = "count" if group == "no" and ask == "may" and _COUNTED.search(low) else group
     counts = [int(text) for text in _counts(question) if text.isdigit() and len(text) < 3]
     superlative = high or least or early or late or _EST.search(low) is not None
@@ -208,6 +259,12 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         len(_HOW_MANY.findall(low)) > 1,
         "median" in low,
         _measured_columns(low, scope),
+        named_in(question, scope),
+        _NEVER.search(low) is not None or _DENIED.search(low) is not None,
+        1 + len(_ALSO.findall(_ASIDE.sub(" ", low))),
+        found[2] if (found := _MEASURED.search(low)) is not None and ask == "number" else "",
+        compound,
+        numbers_behind(question),
     )
 
 
@@ -220,12 +277,21 @@ def _measured_columns(low: str, scope: Scope) -> frozenset[tuple[str, str]]:
         (name, f.name)
         for name, source in scope.sources.items()
         for f in source.shown
-        if f.type not in ("VARCHAR", "BOOLEAN") and stem(f.name.lower().split("_")[-1]) in said
+        if f.type not in ("VARCHAR", "BOOLEAN") and _last(f.name) in said
     )
 
 
+def _last(name: str) -> str:
+    """The noun of a column's name, units aside: the last word of it."""
+    words = [stem(word) for word in re.split(r"[\W_]+", spaced(name).lower()) if word]
+    return next((word for word in reversed(words) if word not in UNITS), "")
+
+
 def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
-    """The words of a question that are near to no name, comment or value of the scope."""
+    """The words of a question that are near to no name, comment or value of the scope.
+
+    A word before a value in brackets, as in `the euro (EUR)`, says what the value does.
+    """
     if near is None:
         return []
     names = names_of(scope, read=False)
@@ -233,7 +299,9 @@ def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
     numbers = any(f.type.startswith(_NUMBERS) for source in scope.sources.values() for f in source.shown)
     written = {w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}
     found = []
-    for word in sorted(written):
+    values = {value.lower() for source in scope.sources.values() for _, value in source.matches}
+    explained = {word for word, value in _ASIDE_OF.findall(question.lower()) if value in values}
+    for word in sorted(written - explained):
         stems = words_of(word)
         if not stems or stems & known or stems <= COMMON or word in COMMON or word in dates:
             continue

@@ -17,17 +17,18 @@ columns, so that a column is chosen among those of the tables read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
 
-from uql.nl.discover import STOP, Scope
+from uql.nl import compounds
+from uql.nl.discover import STOP, Scope, words_of
+from uql.nl.gbnf import Rules, either, literal, safe
 from uql.nl.likeness import DAYS
+from uql.nl.naming import Place, covered
 from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
 from uql.nl.paths import CALLED, Column, Path, is_age, is_dated, is_key, is_plain, paths
 
 MARKS = ("bar", "line", "point", "arc", "area")
 AGGREGATES = ("count", "sum", "avg", "min", "max", "median", "percent")
-PARTS = ("year", "month", "century", "decade", "quarter", "weekday")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|\d+")
 
 
@@ -42,22 +43,6 @@ GLUE = _words(
 )
 
 
-@dataclass(slots=True)
-class _Rules:
-    lines: list[str] = field(default_factory=list)
-    known: dict[str, str] = field(default_factory=dict)
-
-    def add(self, name: str, body: str) -> str:
-        self.lines.append(f"{name} ::= {body}")
-        return name
-
-    def shared(self, body: str) -> str:
-        """The name of a rule of this body, added where it is new."""
-        if body not in self.known:
-            self.known[body] = self.add(f"v{len(self.known)}", body)
-        return self.known[body]
-
-
 def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
     """The grammar of llama.cpp for one query over the scope.
 
@@ -65,90 +50,149 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
         question: its words and numbers are those that conditions may hold.
         narrow: what it leaves open of the query.
     """
-    rules = _Rules()
-    ways = [way for n, path in enumerate(paths(scope)) if (way := _way(rules, n, path, narrow))]
+    rules = Rules()
+    ways = [way for n, path in enumerate(_fitting(scope, narrow)) if (way := _way(rules, n, path, narrow))]
     rules.add("root", "(" + " | ".join(ways) + ")" + (' "\\nPLOT " mark' if narrow.plot else ""))
     named = _marks(question) or list(MARKS)
-    rules.add("mark", " | ".join(map(_literal, named)))
+    rules.add("mark", " | ".join(map(literal, named)))
     numbers = numbers_of(question)
-    rules.add("number", " | ".join(map(_literal, numbers)) if numbers else '"-"? [0-9]{1,9}')
-    rules.add("limit", '"\\nLIMIT " (' + _any(f'"{n}"' for n in dict.fromkeys([*narrow.first, 1])) + ")")
+    rules.add("number", " | ".join(map(literal, numbers)) if numbers else '"-"? [0-9]{1,9}')
+    rules.add("limit", '"\\nLIMIT " (' + either(f'"{n}"' for n in dict.fromkeys([*narrow.first, 1])) + ")")
     rules.add("cmp", '" = " | " <> " | " < " | " <= " | " > " | " >= "')
     day = '[0-9]{4} ("-" [0-1] [0-9] "-" [0-3] [0-9])?'
     rules.add("day", '"\'" ' + day + ' "\'"')
     said = [w.replace("'", "’") for w in dict.fromkeys(_WORD.findall(question))]
     words = [w for w in dict.fromkeys([*said, *_schema_words(scope), *GLUE]) if w.lower() not in SUPERLATIVES]
-    rules.add("word", " | ".join(map(_literal, words)))
+    rules.add("word", " | ".join(map(literal, words)))
     spans = said_spans(question)
-    rules.add("free", _any(_literal(f"'{span}'") for span in spans) or _literal("''"))
-    rules.add("part", _any(_literal(f"'%{span}%'") for span in spans) or _literal("'%%'"))
+    rules.add("free", either(literal(f"'{span}'") for span in spans) or literal("''"))
+    rules.add("part", either(literal(f"'%{span}%'") for span in spans) or literal("'%%'"))
     return "\n".join(rules.lines) + "\n"
 
 
+def _fitting(scope: Scope, narrow: Narrow) -> list[Path]:
+    """The joins that hold most of what the question names."""
+    found = [path for path in paths(scope) if any(map(is_plain, path.columns))]
+    if narrow.ask != "may":
+        found = [path for path in found if path.reads]
+    wanted = narrow.named.needed
+    if narrow.measured and narrow.best:
+        wanted = (*wanted, frozenset(table for table, _ in narrow.measured))
+    most = max((covered(path.tables, wanted) for path in found), default=0)
+    return [path for path in found if covered(path.tables, wanted) == most]
+
+
 # ------------------------------------------------------------------------------------------------------------ one path
-def _way(rules: _Rules, n: int, path: Path, narrow: Narrow) -> str:
-    """The rules of queries over one path; the name of the first, "" where the question wants none of them."""
+def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
+    """The rules of queries over one path; the name of the first, "" where it has none that the question wants."""
     plain = [c for c in path.columns if is_plain(c)]
-    if not plain or (narrow.ask != "may" and not path.reads):
-        return ""
-    col = rules.add(f"col{n}", _any(_literal(c.name) for c in plain))
-    dated = [_literal(c.name) for c in plain if c.dated] if narrow.parts else []
-    parts = f'({_any(map(_literal, narrow.parts))}) "(" ({_any(dated)}) ")"' if dated else ""
+    col = rules.add(f"col{n}", either(literal(c.name) for c in plain))
+    dated = [literal(c.name) for c in plain if c.dated]
+    parts = f'({either(map(literal, narrow.parts))}) "(" ({either(dated)}) ")"' if dated and narrow.parts else ""
     key = rules.add(f"key{n}", f"{col} | {parts}" if parts else col)
-    value = asked = ""
-    if path.reads:
-        texts = [c for c in plain if c.is_text]
-        holes = [_literal("{" + c.name + "}") for c in [c for c in texts if CALLED.search(c.name.lower())] or texts]
-        piece = rules.add(f"piece{n}", _any(["word", *holes]))
-        some = f'{piece} (" " {piece}){{1,16}}'
-        if narrow.read:  # it is about what no column holds
-            some = f'({piece} " "){{0,12}} ({_any(map(_literal, narrow.read))}) (" " {piece}){{0,12}}'
-        text = rules.add(f"text{n}", f'"\'" {some} "\'"')
-        asked = f'"ask(" {text} ")"'
-        value = f'"ask_number(" {text} ")"'
-    agg = rules.add(f"agg{n}", _any(_figures(plain, value, narrow, col, f"cond{n}")))
-    conditions = (
-        _any(_conditions(rules, path, asked, value, dated, narrow)) or f'{_literal(plain[0].name)} " IS NOT NULL"'
-    )
-    cond = rules.add(f"cond{n}", conditions)
-    where = rules.add(f"where{n}", f'"\\nWHERE " {cond} (" AND " {cond}){{0,3}}')
-    bodies = _groups(agg, key, narrow, _sorts(plain, narrow), _compared_figures(plain, narrow))
+    lead = _of_places(rules, plain, narrow.named.asked) or key
+    group = _of_places(rules, plain, narrow.named.groups) or key
+    if narrow.named.part and dated and group == key:
+        group = rules.shared(f'"{narrow.named.part}(" ({either(dated)}) ")"')
+    asked, value = _asking(rules, n, plain, narrow) if path.reads else ("", "")
+    held = either(_conditions(rules, path, dated if narrow.parts else [], narrow))
+    told = either([asked, *([f"{value} cmp number"] if narrow.numbers else [])]) if asked else ""
+    cond = rules.add(f"cond{n}", either(filter(None, [held, told])) or f'{literal(plain[0].name)} " IS NOT NULL"')
+    where = rules.add(f"where{n}", _where(held, told, narrow.reads) or f'"\\nWHERE " {cond}')
+    agg = rules.add(f"agg{n}", either(_figures(plain, value, narrow, col, cond)))
+    source = literal("FROM " + path.source)
+    if made := _compounds(plain, group, cond, where, narrow):
+        return rules.add(f"way{n}", f"{source} {where}? ({made})")
+    bodies = _groups(plain, agg, key, group, narrow)
     if narrow.group != "must":
         whole = (
             [] if narrow.which and narrow.best and narrow.group == "no" else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
         )
-        bodies = [_rows(plain, key, narrow), *whole, *bodies]
-    free = f"{_literal('FROM ' + path.source)} {where}? ({_any(bodies)})"
+        bodies = [_rows(plain, lead, key, narrow), *whole, *bodies]
+    free = f"{source} {where}? ({either(bodies)})"
     if narrow.ask == "may":
         return rules.add(f"way{n}", _with_asks(free, path, asked, value, key, narrow, where) if path.reads else free)
     names = [*(narrow.aggregates() if narrow.best else ()), *(("avg", "sum") if narrow.added else ())]
-    read = rules.add(f"read{n}", _any(f'"{name}(" {value} ")"' for name in names or AGGREGATES[1:5]))
-    sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
+    read = rules.add(f"read{n}", either(f'"{name}(" {value} ")"' for name in names or AGGREGATES[1:5]))
+    sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
     item = f'{value} " AS answer"' if narrow.ask == "number" else f'({asked} | {value}) " AS answer"'
     first = f'"\\nORDER BY answer" ({sort}) limit'
-    rows = f'"\\nSELECT " ({key} ", "){{{int(narrow.row)},3}} {item} ' + (first if narrow.row else f"({first}?)?")
-    grouped = _groups(read, key, narrow, "", '"count(*)"') if narrow.group in ("must", "may") and names else []
+    shown = f'{lead} ", " ({key} ", "){{0,2}}' if narrow.row else f'({key} ", "){{0,3}}'
+    rows = f'"\\nSELECT " {shown} {item} ' + (first if narrow.row else f"({first}?)?")
+    grouped = _groups([], read, key, group, narrow) if narrow.group in ("must", "may") and names else []
     whole = [] if narrow.row or not names or (narrow.which and narrow.group == "no") else [f'"\\nSELECT " {read}']
-    reading = grouped if narrow.group == "must" else [rows, *whole, *grouped]
-    source = _literal("FROM " + path.source)
+    reading = grouped if narrow.group == "must" and grouped else [rows, *whole, *grouped]
     if narrow.ask == "number":
-        held = _any(_conditions(rules, path, "", "", dated, narrow))
         plainly = f'("\\nWHERE " ({held}) (" AND " ({held})){{0,2}})? ' if held else ""
-        return rules.add(f"way{n}", f"{source} {plainly}({_any(reading)})") if reading else ""
-    told = f'"\\nWHERE " ({cond} " AND "){{0,2}} {asked} (" AND " {cond}){{0,2}}'
+        return rules.add(f"way{n}", f"{source} {plainly}({either(reading)})")
     dates = narrow.timed and any(is_dated(c) or is_age(c) for c in plain)
     plainly_best = narrow.best and (dates or narrow.measured)  # what is the greatest stands in a column
-    read_too = f" | {where}? ({_any(reading)})" if reading and not plainly_best else ""
-    counted = _counted_reading(asked, key, where, narrow)
-    return rules.add(f"way{n}", f"{source} ({told} ({_any(bodies)}){read_too}{counted})")
+    read_too = f" | {where}? ({either(reading)})" if not plainly_best else ""
+    counted = _counted_reading(asked, key, group, where, narrow)
+    return rules.add(
+        f"way{n}", f"{source} ({_told(held, asked, told, narrow.reads)} ({either(bodies)}){read_too}{counted})"
+    )
 
 
-def _counted_reading(asked: str, key: str, where: str, narrow: Narrow) -> str:
+def _of_places(rules: Rules, plain: Sequence[Column], places: Collection[Place]) -> str:
+    """The rule of the columns of some places; "" where there are none."""
+    found = [literal(c.name) for c in plain if (c.table, c.field.name) in places]
+    return rules.shared(either(found)) if found else ""
+
+
+def _asking(rules: Rules, n: int, plain: Sequence[Column], narrow: Narrow) -> tuple[str, str]:
+    """The rules of a condition and of a number that a model reads."""
+    texts = [c for c in plain if c.is_text]
+    holes = [literal("{" + c.name + "}") for c in [c for c in texts if CALLED.search(c.name.lower())] or texts]
+    piece = rules.add(f"piece{n}", either(["word", *holes]))
+    some = f'{piece} (" " {piece}){{1,12}}'
+    if narrow.read:  # it is about what no column holds
+        some = f'({piece} " "){{0,6}} ({either(map(literal, narrow.read))}) (" " {piece}){{0,8}}'
+    text = rules.add(f"text{n}", f'"\'" {some} "\'"')
+    number = text
+    if narrow.noun:
+        number = rules.add(f"number{n}", f'"\'the {narrow.noun} of " {some} "\'"')
+    return f'"ask(" {text} ")"', f'"ask_number(" {number} ")"'
+
+
+def _compounds(plain: Sequence[Column], group: str, cond: str, where: str, narrow: Narrow) -> str:
+    """Figures of figures, where the question asks for nothing else; "" where it may."""
+    compound = narrow.compound
+    if compound.compare and (two := compounds.compared(plain, compound, cond)):
+        keys = (
+            f'("\\nGROUP BY " {group})' + ("" if narrow.group == "must" else "?")
+            if narrow.group in ("must", "may")
+            else ""
+        )
+        return f'{keys} "\\nSELECT " {two}'
+    if compound.must and (over := compounds.over_groups(plain, compound)):
+        return f'"\\nGROUP BY " {group} "\\nSELECT " {over}'
+    return ""
+
+
+def _where(held: str, read: str, reads: int) -> str:
+    """Conditions on columns, and at most so many that a model reads; "" where there are none."""
+    plain = f'({held}) (" AND " ({held})){{0,3}}' if held else ""
+    if not read:
+        return f'"\\nWHERE " {plain}' if plain else ""
+    more = f'(" AND " ({read})){{0,{reads - 1}}}' if reads > 1 else ""
+    told = f"({read}) {more}"
+    return f'"\\nWHERE " ({plain} (" AND " {told})? | {told})' if plain else f'"\\nWHERE " {told}'
+
+
+def _told(held: str, asked: str, read: str, reads: int) -> str:
+    """Conditions of which a model reads one at least."""
+    before = f'(({held}) " AND "){{0,3}} ' if held else ""
+    more = f' (" AND " ({read})){{0,{reads - 1}}}' if reads > 1 else ""
+    return f'"\\nWHERE " {before}{asked}{more}'
+
+
+def _counted_reading(asked: str, key: str, group: str, where: str, narrow: Narrow) -> str:
     """The rows of which a model says yes, in percent or counted beside each other; "" where neither is asked for."""
     name = "percent" if narrow.share != "no" else "count" if narrow.several else ""
     if not name:
         return ""
-    keys = "" if narrow.group == "no" else f'("\\nGROUP BY " {key})' + ("" if narrow.group == "must" else "?")
+    keys = "" if narrow.group == "no" else f'("\\nGROUP BY " {group})' + ("" if narrow.group == "must" else "?")
     figure = f'"{name}(" {asked} ")"'
     return f' | {where}? {keys} "\\nSELECT " ({key} ", ")? {figure} (", " {figure}){{0,2}}'
 
@@ -157,25 +201,25 @@ def _with_asks(free: str, path: Path, asked: str, value: str, key: str, narrow: 
     """Queries that may read, or not."""
     if narrow.group == "must":
         return free
-    sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
+    sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
     item = f'({asked} | {value}) " AS answer"'
-    source = _literal("FROM " + path.source)
+    source = literal("FROM " + path.source)
     return f'{free} | {source} {where}? "\\nSELECT " ({key} ", "){{0,3}} {item} ("\\nORDER BY answer" ({sort}) limit?)?'
 
 
-def _rows(plain: Sequence[Column], key: str, narrow: Narrow) -> str:
+def _rows(plain: Sequence[Column], lead: str, key: str, narrow: Narrow) -> str:
     """SELECT of columns, sorted in the directions that the question leaves open; where it asks for the first, no row without a sort."""
     sorts = _sorts(plain, narrow)
     first = f'"\\nORDER BY " ({sorts}) limit'
     sorted_ = first if narrow.best and narrow.group == "no" else f"({first}?)?"
     order = sorted_ if sorts else ""
-    return f'"\\nSELECT " "DISTINCT "? {key} (", " {key}){{0,3}} {order}'
+    return f'"\\nSELECT " "DISTINCT "? {lead} (", " {key}){{0,3}} {order}'
 
 
 def _sorts(plain: Sequence[Column], narrow: Narrow) -> str:
     """What rows may be sorted by, with the directions; "" where nothing is."""
-    return _any(
-        f"{_literal(c.name)} ({_any(_literal(way) for way in _ways(narrow, c.name, number=c.is_number, dated=is_dated(c)))})"
+    return either(
+        f"{literal(c.name)} ({either(literal(way) for way in _ways(narrow, c.name, number=c.is_number, dated=is_dated(c)))})"
         for c in _compared(plain, narrow)
         if not c.is_boolean and not c.is_list
     )
@@ -184,18 +228,19 @@ def _sorts(plain: Sequence[Column], narrow: Narrow) -> str:
 def _compared_figures(plain: Sequence[Column], narrow: Narrow) -> str:
     """The figures of a group that are compared with a number."""
     names = [*(("sum", "avg") if narrow.added else ()), *(narrow.aggregates() if narrow.best else ())]
-    numbers = [_literal(c.name + ")") for c in plain if c.is_number and not is_key(c)]
-    return _any(['"count(*)"', *(f'"{name}(" ({_any(numbers)})' for name in names if numbers)])
+    numbers = [literal(c.name + ")") for c in plain if c.is_number and not is_key(c)]
+    return either(['"count(*)"', *(f'"{name}(" ({either(numbers)})' for name in names if numbers)])
 
 
-def _groups(agg: str, key: str, narrow: Narrow, sorts: str, counted: str) -> list[str]:
+def _groups(plain: Sequence[Column], agg: str, key: str, group: str, narrow: Narrow) -> list[str]:
     """GROUP BY with figures; where the question names no groups, only to find the first of them, or those above a number.
 
     Without a figure: the first so many rows of each group.
     """
-    keys = f'"\\nGROUP BY " {key}' + (f' (", " {key})?' if narrow.keys > 1 else "")
+    sorts, counted = _sorts(plain, narrow), _compared_figures(plain, narrow)
+    keys = f'"\\nGROUP BY " {group}' + (f' (", " {key})?' if narrow.keys > 1 else "")
     select = f'"\\nSELECT " ({key} ", "){{0,3}} {agg}' + (f' (", " {agg})?' if narrow.keys > 1 else "")
-    sort = _any(f'"{way}"' for way in _ways(narrow, "", number=True))
+    sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
     having = f'"\\nHAVING " ({counted}) cmp number'
     order = f'"\\nORDER BY " ({agg} ({sort}) | {key} (" DESC" | " ASC")) limit?'
     if narrow.group == "no":
@@ -207,6 +252,12 @@ def _groups(agg: str, key: str, narrow: Narrow, sorts: str, counted: str) -> lis
             f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nHAVING " {count} cmp number',
         ]
     grouped = [f"{keys} {select} ({having})? ({order})?"]
+    if plain and narrow.share == "must":
+        grouped.append(
+            f'{keys} "\\nSELECT " ({compounds.shares(plain, narrow.compound)}) ("\\nORDER BY share" ({sort}) limit?)?'
+        )
+    if plain and narrow.compound.nested and (over := compounds.over_groups(plain, narrow.compound)):
+        grouped.append(f'{keys} "\\nSELECT " {over}')
     if narrow.group == "must" and narrow.best and narrow.first and sorts:  # the two dearest of each kind
         grouped.append(f'{keys} "\\nSELECT " {key} (", " {key}){{0,3}} "\\nORDER BY " ({sorts}) limit')
     return grouped
@@ -216,22 +267,24 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond
     """count, sum, avg, min and max of what they make sense of; the rows of which a condition holds, counted or in percent."""
     if narrow.share != "no":
         yield f'"percent(" {cond} ")"'
+        if of := compounds.percents(plain, narrow.compound, cond):
+            yield of
     if narrow.share == "must":
         return
     if narrow.several:
         yield f'"count(" {cond} ")"'
     yield f'"count(*)" | "count(DISTINCT " {col} ")"'
-    if narrow.median and (numbers := [_literal(c.name) for c in plain if c.is_number and not is_key(c)]):
-        yield f'"median(" ({_any(numbers)}) ")"'
-    added = [_literal(c.name) for c in plain if c.is_number and not is_key(c)]
+    if narrow.median and (numbers := [literal(c.name) for c in plain if c.is_number and not is_key(c)]):
+        yield f'"median(" ({either(numbers)}) ")"'
+    added = [literal(c.name) for c in plain if c.is_number and not is_key(c)]
     if narrow.added and (added or value):
-        yield f'("sum(" | "avg(") ({_any([*added, *([value] if value else [])])}) ")"'
+        yield f'("sum(" | "avg(") ({either([*added, *([value] if value else [])])}) ")"'
     for c in _compared(plain, narrow):
         if (c.is_number and not is_key(c)) or c.dated:
             names = narrow.aggregates(dated=is_dated(c), aged=is_age(c))
-            yield f"({_any(_literal(name + '(') for name in names)}) {_literal(c.name + ')')}"
+            yield f"({either(literal(name + '(') for name in names)}) {literal(c.name + ')')}"
     if value and narrow.best and not narrow.timed:
-        yield f'({_any(_literal(name + "(") for name in narrow.aggregates())}) {value} ")"'
+        yield f'({either(literal(name + "(") for name in narrow.aggregates())}) {value} ")"'
 
 
 def _compared(plain: Sequence[Column], narrow: Narrow) -> list[Column]:
@@ -256,41 +309,52 @@ def _ways(narrow: Narrow, name: str, *, number: bool = False, dated: bool = Fals
     return [way for way, may in ((" DESC", narrow.down), (" ASC", narrow.up)) if may] or [" DESC", " ASC"]
 
 
-def _conditions(
-    rules: _Rules, path: Path, asked: str, value: str, dated: Sequence[str], narrow: Narrow
-) -> Iterator[str]:
-    """What WHERE may hold: each column with values that are there, with numbers where the question has one."""
-    if asked:
-        yield asked
-    if value and narrow.numbers:
-        yield f"{value} cmp number"
+def _conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow) -> Iterator[str]:
+    """What WHERE may hold of columns: those with values that are there, with numbers where the question has one."""
     counted = [part for part in narrow.parts if part != "weekday"]
     if dated and counted and narrow.numbers:
-        yield f'({_any(map(_literal, counted))}) "(" ({_any(dated)}) ")" cmp number'
+        yield f'({either(map(literal, counted))}) "(" ({either(dated)}) ")" cmp number'
     if dated and "weekday" in narrow.parts:
-        yield f'"weekday(" ({_any(dated)}) ") = " ({_any(_literal(repr(day)) for day in DAYS)})'
+        yield f'"weekday(" ({either(dated)}) ") = " ({either(literal(repr(day)) for day in DAYS)})'
     if narrow.never:
-        yield from (_literal(f"without {table}") for table in dict.fromkeys(table for table, _, _ in path.others))
-    if narrow.average:
+        yield from (literal(f"without {table}") for table in dict.fromkeys(table for table, _, _ in path.others))
+    if narrow.compound.own:
+        yield from compounds.own_averages([c for c in path.columns if is_plain(c)], narrow.compound)
+    elif narrow.average:
         numbers = [c.name for c in path.columns if is_plain(c) and c.is_number and not is_key(c)]
-        yield from (_literal(f"{name} {way} avg({name})") for name in numbers for way in "<>")
+        yield from (literal(f"{name} {way} avg({name})") for name in numbers for way in "<>")
     if narrow.than:
-        yield from map(_literal, _than(path))
+        yield from map(literal, _than(path))
     for c in path.columns:
         if not is_plain(c):
             continue
-        name = _literal(c.name)
+        name = literal(c.name)
         if c.is_boolean:
-            yield f'"NOT "? {name}'
+            yield name if _is_said(c, narrow) and not narrow.denied else f'"NOT "? {name}'
         elif c.is_list and c.matches:
-            there = rules.shared(_any(_literal(f"'{v}'") for v in c.matches if _safe(v)) or "free")
-            yield f'{_literal("list_contains(" + c.name + ", ")} {there} ")"'
+            there = rules.shared(either(literal(f"'{v}'") for v in c.matches if safe(v)) or "free")
+            yield f'{literal("list_contains(" + c.name + ", ")} {there} ")"'
+        elif c.is_number and is_key(c):
+            yield from _numbered(c, narrow)
         elif c.is_number and narrow.numbers:
             yield f"{name} cmp number"
         elif c.is_time and narrow.numbers:
             yield f"{name} cmp day"
         elif c.is_text:
             yield from _texts(rules, c, name, narrow)
+
+
+def _is_said(c: Column, narrow: Narrow) -> bool:
+    """Does the question name this column?"""
+    return (c.table, c.field.name) in narrow.compound.named
+
+
+def _numbered(c: Column, narrow: Narrow) -> Iterator[str]:
+    """A key by a number that stands behind a word of its name or table: race 7, order number 12."""
+    mine = words_of(f"{c.table} {c.field.name}") | {"id", "number", "no"}
+    said = [number for word, found in narrow.behind.items() if word in mine for number in found]
+    if said:
+        yield f'{literal(c.name)} " = " ({either(map(literal, dict.fromkeys(said)))})'
 
 
 def _than(path: Path) -> Iterator[str]:
@@ -301,29 +365,29 @@ def _than(path: Path) -> Iterator[str]:
         for other in path.columns:
             if other.table == c.table and other.is_text and CALLED.search(other.name.lower()):
                 for value in other.matches:
-                    if _safe(value):
+                    if safe(value):
                         yield from (f"{c.name} {way} that of {other.name} = '{value}'" for way in "<>")
 
 
-def _texts(rules: _Rules, c: Column, name: str, narrow: Narrow) -> Iterator[str]:
+def _texts(rules: Rules, c: Column, name: str, narrow: Narrow) -> Iterator[str]:
     """Conditions on a column of words: its values where they are few, else what stands in the question and in a value."""
-    values = [v for v in (c.values if narrow.values == "all" else c.matches) if _safe(v)]
+    values = [v for v in (c.values if narrow.values == "all" else c.matches) if safe(v)]
     if c.parted and values:
-        yield f'{name} " LIKE " {rules.shared(_any(_literal(f"{chr(39)}%{v}%{chr(39)}") for v in values))}'
+        yield f'{name} " LIKE " {rules.shared(either(literal(f"{chr(39)}%{v}%{chr(39)}") for v in values))}'
         return
     if len(c.matches) > 1 and len(values) > 1:
-        either = rules.shared(_any(_literal(f"'{v}'") for v in c.matches if v in values) or _literal("''"))
-        yield f'{name} " IN (" {either} (", " {either}){{1,3}} ")"'
+        some = rules.shared(either(literal(f"'{v}'") for v in c.matches if v in values) or literal("''"))
+        yield f'{name} " IN (" {some} (", " {some}){{1,3}} ")"'
     if values and c.values:
-        yield f'{name} (" = " | " <> ") {rules.shared(_any(_literal(f"{chr(39)}{v}{chr(39)}") for v in values))}'
+        yield f'{name} (" = " | " <> ") {rules.shared(either(literal(f"{chr(39)}{v}{chr(39)}") for v in values))}'
         return
-    known = [_literal(f"'{v}'") for v in c.matches if _safe(v)]
+    known = [literal(f"'{v}'") for v in c.matches if safe(v)]
     if known:
-        yield f'{name} " = " ({_any(known)})'
+        yield f'{name} " = " ({either(known)})'
     if c.words is None:
         yield f'{name} (" = " free | " LIKE " part)'
     elif c.words and not known and not c.values:
-        word = rules.shared(_any(map(_literal, dict.fromkeys(c.words))))
+        word = rules.shared(either(map(literal, dict.fromkeys(c.words))))
         yield f'{name} " LIKE \'%" {word} (" " {word}){{0,3}} "%\'"'
 
 
@@ -343,7 +407,7 @@ def said_spans(question: str, most: int = 6) -> list[str]:
         for j in range(i, min(i + most, len(found)))
         if names[i] and names[j]
     )
-    return [span for span in dict.fromkeys(spans) if _safe(span)]
+    return [span for span in dict.fromkeys(spans) if safe(span)]
 
 
 def _marks(question: str) -> list[str]:
@@ -365,15 +429,3 @@ def _schema_words(scope: Scope) -> list[str]:
         for name, source in scope.sources.items()
     )
     return sorted(set(_WORD.findall(text.replace("_", " "))))
-
-
-def _safe(value: str) -> bool:
-    return value.isprintable() and "…" not in value and "'" not in value and "%" not in value
-
-
-def _any(options: Iterable[str]) -> str:
-    return " | ".join(options)
-
-
-def _literal(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uql.errors import QuestionError
+from uql.nl import compounds
 from uql.nl.discover import Scope
+from uql.nl.naming import PARTS
 from uql.nl.paths import CALLED, RESERVED, Column, Path, named, paths
-from uql.nl.query_grammar import AGGREGATES, PARTS
+from uql.nl.query_grammar import AGGREGATES
 
 _CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
 _LINE = re.compile(r"\n(?=(?:WHERE|GROUP BY|SELECT|HAVING|ORDER BY|LIMIT|PLOT) )")
 _NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
 _COMPARED = re.compile(rf"(.*?\)|{_NAME}) (=|<>|<=|>=|<|>|LIKE|IN) (.*)\Z", re.DOTALL)
+_EQUAL = re.compile(rf"({_NAME}) = '([^']*)'")
+_OWN = re.compile(rf"({_NAME}) ([<>]) avg\(({_NAME})\) of ({_NAME})")
 _THAT_OF = re.compile(rf"that of ({_NAME}) = ('[^']*')\Z")
 _WHO = re.compile(r"\b(who|which|what (is|are) the \w+est)\b")
 READ = "answer"  # name of what a model reads
@@ -40,6 +44,8 @@ class Lines:
     mark: str = ""
     distinct: bool = False
     who: bool = False  # the question asks which row it is
+    unsigned: bool = False  # it asks how far apart two figures are
+    before: list[dict[str, Any]] = field(default_factory=list)  # nodes that the query joins
 
 
 def nodes_of(text: str, scope: Scope, title: str = "") -> dict[str, Any]:
@@ -51,8 +57,11 @@ def nodes_of(text: str, scope: Scope, title: str = "") -> dict[str, Any]:
     """
     lines = read(text, scope)
     lines.who = _WHO.search(title.lower()) is not None
+    lines.unsigned = compounds.wants_distance(title)
     _pruned(lines, scope)
+    _cleared(lines, title)
     made = _Reading(lines).nodes()
+    made[:0] = lines.before
     if lines.mark:
         made.append(_plot(lines.mark, made[-1].pop("columns"), made[-1]["name"], title))
     for node in made:
@@ -116,7 +125,7 @@ def split(text: str, between: str) -> list[str]:
 def _pruned(lines: Lines, scope: Scope) -> None:
     """Leaves out tables of which nothing is named, where rows are not counted or added up."""
     whole = " ".join([*lines.where, *lines.group, *lines.items, lines.having, lines.order])
-    if re.search(r"\b(count|sum|avg|median|percent)\(", whole) or any(
+    if re.search(r"\b(count|sum|avg|median|percent|share)\(", whole) or any(
         part.startswith("without ") for part in lines.where
     ):
         return
@@ -130,6 +139,19 @@ def _pruned(lines: Lines, scope: Scope) -> None:
             lines.path = Path(best.tables, best.source, lines.path.columns, best.reads, best.others)
 
 
+def _cleared(lines: Lines, title: str) -> None:
+    """Leaves out conditions that are there twice, that deny another, or that keep one group where the question names no such value."""
+    low = title.lower()
+    kept: list[str] = []
+    for part in dict.fromkeys(lines.where):
+        denied = part.removeprefix("NOT ") if part.startswith("NOT ") else f"NOT {part}"
+        held = _EQUAL.fullmatch(part)
+        one_group = held is not None and held[1] in lines.group and held[2].lower() not in low
+        if denied not in kept and not one_group:
+            kept.append(part)
+    lines.where = kept
+
+
 @dataclass(slots=True)
 class _Reading:
     """The statements of one query."""
@@ -139,6 +161,14 @@ class _Reading:
 
     def nodes(self) -> list[dict[str, Any]]:
         lines = self.lines
+        lines.where = [self._own_group(part) for part in lines.where]
+        call = next((found for item in lines.items if (found := _CALL.match(item))), None)
+        if call is not None and call[1] in compounds.COMPARING:
+            return self._of_two(call[1], call[2])
+        if call is not None and call[1] == compounds.SHARE:
+            return self._shares(call[2])
+        if call is not None and lines.group and _agg(call[2]) and len(split(call[2], ", ")) == 1:
+            return self._over_groups(call[1], call[2])
         if lines.group or any(_agg(item) for item in lines.items):
             return self._grouped()
         return self._rows()
@@ -254,6 +284,72 @@ class _Reading:
             text += f" ORDER BY {', '.join([*groups, f'{key} {way}'])}"
         return _node("sql", "step2", text, columns)
 
+    # ------------------------------------------------------------------------------------------------ figures of figures
+    def _figures_of(self, figures: Sequence[str]) -> tuple[dict[str, Any], list[str], list[str]]:
+        """A first step with some figures of each group, the names of the groups' keys, and those of the figures."""
+        keys = [(key, self._name(key)) for key in dict.fromkeys(self.lines.group)]
+        named_ = [(figure, self._name(figure)) for figure in figures]
+        items = ", ".join(f"{self._value(item)} AS {name}" for item, name in [*keys, *named_])
+        by = f" GROUP BY {', '.join(self._value(key) for key, _ in keys)}" if keys else ""
+        names = [name for _, name in keys], [name for _, name in named_]
+        text = f"SELECT {items} {self._from(self._known([key for key, _ in keys]))}{by}"
+        return _node("uql", "step1", text, [*names[0], *names[1]]), *names
+
+    def _of_two(self, kind: str, inner: str) -> list[dict[str, Any]]:
+        """Two figures, and their difference or how many times the second the first is."""
+        parts = split(inner, ", ")
+        if len(parts) != 2:
+            raise QuestionError(f"{kind}() is of two figures, not {len(parts)}", code="UQL631")
+        first, keys, (a, b) = self._figures_of(parts)
+        made = compounds.of_two(kind, a, b, unsigned=self.lines.unsigned)
+        columns = [*keys, a, b, kind]
+        text = f"SELECT {', '.join([*keys, a, b])}, {made} AS {kind} FROM step1"
+        return [first, _node("sql", "step2", text, columns)]
+
+    def _shares(self, figure: str) -> list[dict[str, Any]]:
+        """A figure of each group, and what it has of them all in percent."""
+        first, keys, (name,) = self._figures_of([figure])
+        columns = [*keys, name, "percent"]
+        text = (
+            f"SELECT {', '.join([*keys, name])}, 100.0 * {name} / nullif(sum({name}) OVER (), 0) AS percent FROM step1"
+        )
+        way = "DESC" if self.lines.down or not self.lines.order else "ASC"
+        text = f"SELECT {', '.join(columns)} FROM ({text}) AS shares ORDER BY percent {way}"
+        text += f" LIMIT {self.lines.limit}" if self.lines.limit else ""
+        return [first, _node("sql", "step2", text, columns)]
+
+    def _over_groups(self, outer: str, inner: str) -> list[dict[str, Any]]:
+        """An aggregate of the figures that the groups have."""
+        first, _, (name,) = self._figures_of([inner])
+        over = f"{outer}_{name}"
+        return [
+            first,
+            _node("sql", "step2", f"SELECT {outer}({name}) AS {over}, count(*) AS groups FROM step1", [over, "groups"]),
+        ]
+
+    def _own_group(self, text: str) -> str:
+        """A comparison with the average of the row's own group, which a step before makes; any other condition as it is."""
+        found = _OWN.fullmatch(text)
+        if found is None:
+            return text
+        number, way, of, key = found.groups()
+        table = f"averages{len(self.lines.before) + 1}"
+        columns = [self._column(name) for name in (of, key)]
+        alone = len({c.table for c in columns if c is not None}) == 1 and None not in columns
+        group, value = (self._bare(key), self._bare(of)) if alone else (key, of)
+        source = self._table(key) if alone else self.lines.path.source
+        body = f"SELECT {group} AS own_group, avg({value}) AS own_average FROM {source} WHERE {group} IS NOT NULL GROUP BY {group}"
+        self.lines.before.append(_node("uql", table, body, ["own_group", "own_average"]))
+        path = self.lines.path
+        joined = f"{path.source} JOIN {table} ON {self._full(key)} = {table}.own_group"
+        self.lines.path = replace(path, source=joined)
+        return f"{number} {way} {table}.own_average"
+
+    def _full(self, name: str) -> str:
+        """A column with its table."""
+        column = self._column(name)
+        return name if column is None else named(column.table, column.field.name)
+
     # ---------------------------------------------------------------------------------------------------- expressions
     def _from(self, more: Sequence[str] = ()) -> str:
         conditions = [*map(self._condition, self.lines.where), *more]
@@ -327,6 +423,12 @@ class _Reading:
             return "count(*)"
         if inner.startswith("DISTINCT "):
             return f"count(DISTINCT {self._value(inner[9:])})"
+        parts = split(inner, ", ")
+        if len(parts) == 2 and name == "percent":
+            whole = self._value(parts[0])
+            return f"100.0 * {whole} FILTER (WHERE {self._condition(parts[1])}) / {whole}"
+        if len(parts) == 2:
+            return f"{name}({self._value(parts[0])}) FILTER (WHERE {self._condition(parts[1])})"
         if name == "percent":
             return f"100 * avg(CASE WHEN {self._condition(inner)} THEN 1.0 ELSE 0.0 END)"
         if name == "count":
@@ -374,11 +476,12 @@ class _Reading:
             name = READ
         elif call[1] in PARTS:
             name = call[1]
-        elif call[1] in ("count", "percent"):
+        elif call[1] in ("count", "percent") or len(split(call[2], ", ")) == 2:
             held = re.sub(r"\W+", "_", " ".join(re.findall(r"'([^']*)'", call[2]))).strip("_")[
                 :24
             ]  # the condition's own word
-            name = ("n" if call[1] == "count" else "percent") + (f"_{held}" if held else "")
+            kind = {"count": "n", "percent": "percent"}.get(call[1]) or f"{call[1]}_{split(call[2], ', ')[0]}"
+            name = kind + (f"_{held}" if held else "")
         else:
             inner = re.sub(r"\W+", "_", call[2].rpartition(".")[2]).strip("_")
             name = f"{call[1]}_{READ if '(' in call[2] else inner}"

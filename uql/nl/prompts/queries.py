@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from uql.nl.prompts import Wording, rules_text
 
-VERSION = "queries-2"
+VERSION = "queries-3"
 SYSTEM = (
     "You write one query in lines: FROM, WHERE, GROUP BY, SELECT, ORDER BY, LIMIT. GROUP BY is for each, per and by. "
     "ORDER BY with LIMIT 1 is for the most, the first, the largest. "
@@ -131,6 +131,46 @@ EXAMPLES: tuple[Example, ...] = (
     ),
     Example(
         _STAFF, "Scatter plot of the salary and the date of hiring.", "FROM staff\nSELECT salary, hired\nPLOT point"
+    ),
+    Example(
+        _STAFF,
+        "How many more people work in Sales than in Legal?",
+        f"FROM {_STAFF_JOIN}\nSELECT difference(count(title = 'Sales'), count(title = 'Legal'))",
+    ),
+    Example(
+        _STAFF,
+        "What is the difference between the highest and the lowest salary?",
+        "FROM staff\nSELECT difference(max(salary), min(salary))",
+    ),
+    Example(
+        _BOOKS,
+        "How many times as many pages do the Welsh books have as the Irish ones?",
+        "FROM books\nSELECT times(sum(pages, language = 'Welsh'), sum(pages, language = 'Irish'))",
+    ),
+    Example(
+        _STAFF,
+        "What is the average number of people per department?",
+        f"FROM {_STAFF_JOIN}\nGROUP BY title\nSELECT avg(count(*))",
+    ),
+    Example(
+        _STAFF,
+        "What is the highest total salary of any department?",
+        f"FROM {_STAFF_JOIN}\nGROUP BY title\nSELECT max(sum(salary))",
+    ),
+    Example(
+        _BOOKS,
+        "What share of the books does each language have?",
+        "FROM books\nGROUP BY language\nSELECT share(count(*))",
+    ),
+    Example(
+        _STAFF,
+        "What percentage of all salaries is paid in Sales?",
+        f"FROM {_STAFF_JOIN}\nSELECT percent(sum(salary), title = 'Sales')",
+    ),
+    Example(
+        _STAFF,
+        "Who earns more than the average salary of their department?",
+        f"FROM {_STAFF_JOIN}\nWHERE salary > avg(salary) of title\nSELECT name",
     ),
     Example(
         _RACES,

@@ -1,0 +1,42 @@
+"""Pieces of a grammar in the notation of llama.cpp (GBNF)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Rules:
+    """The rules of one grammar, those of equal bodies once."""
+
+    lines: list[str] = field(default_factory=list)
+    known: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, body: str) -> str:
+        self.lines.append(f"{name} ::= {body}")
+        return name
+
+    def shared(self, body: str) -> str:
+        """The name of a rule of this body, added where it is new."""
+        if body not in self.known:
+            self.known[body] = self.add(f"v{len(self.known)}", body)
+        return self.known[body]
+
+
+def either(options: Iterable[str]) -> str:
+    return " | ".join(options)
+
+
+def literal(text: str) -> str:
+    """A text as it stands.
+
+    >>> literal('a "b"'), either(map(literal, "xy"))
+    ('"a \\\\"b\\\\""', '"x" | "y"')
+    """
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def safe(value: str) -> bool:
+    """May a value stand between the single quotes of a line?"""
+    return value.isprintable() and "…" not in value and "'" not in value and "%" not in value

@@ -1,0 +1,157 @@
+"""Which tables and columns the words of a question name: those that its query has to read, to show, or to group by.
+
+A table or column is named where all words of its name stand in the question (`birth date`, `orders`); units and keys (`area_km2`, `id`) do
+not count. Nothing here knows a database: a question that names no table leaves all of them open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from uql.nl.discover import Scope, spaced, stem, words_of
+from uql.nl.likeness import COMMON
+from uql.nl.paths import CALLED
+from uql.schema import Modality
+
+Place = tuple[str, str]  # table, column
+PARTS = ("year", "month", "century", "decade", "quarter", "weekday")
+UNITS = frozenset(map(stem, ("km", "km2", "usd", "eur", "gbp", "pct", "ppp", "kg", "cm", "sqm")))
+_HEAD = re.compile(
+    r"\b(?:which|what|list|show|name|get|find)\b(?:'s)?(?: (?:is|are|was|were|all|me|of|us))*"
+    r"(?: (?:the|a|an|all|two|three|four|five|\d+))* ((?:[\w-]+ ?){1,4})"
+)
+_ONE = re.compile(r"\bof (?:all )?(?:the|those|these) ((?:[\w-]+ ?){1,3})")  # of the books that …, which one
+_EACH = re.compile(r"\b(?:per|each|every)\b(?: of)?(?: the)?(?: different| distinct| single)* ((?:[\w-]+ ?){1,3})")
+_END_WORDS = (
+    "of in on at to for with that who whose which where when and or is are was were has have had do does did by from there if than as "
+    "it they he she we you i"
+)
+_DENIES = re.compile(r"\b(?:never|without|not|no|none|neither|nor|lack(?:s|ing)?)\b|n't\b")
+_ENDS = frozenset(_END_WORDS.split())  # they end a noun with what stands before it
+_LEAD_WORDS = (
+    "one ones single different distinct most least new old total average mean number amount count highest lowest"
+)
+_LEADS = frozenset(_LEAD_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a question names.
+
+    Attributes:
+        needed: sets of tables; of each a query reads one at least, as far as one join does.
+        asked: columns of which one is shown first: of `which country` what a country is called.
+        groups: columns of which one is the first key of a group: of `per city` the cities.
+        part: the part of a date that is the key instead: of `each year`.
+    """
+
+    needed: tuple[frozenset[str], ...] = ()
+    asked: frozenset[Place] = frozenset()
+    groups: frozenset[Place] = frozenset()
+    part: str = ""
+
+
+def named_in(question: str, scope: Scope) -> Named:
+    """What a question names of a scope."""
+    low = " ".join(question.lower().replace("-", " ").split())
+    positive = _DENIES.split(low)[0]  # of `farms without notes` the farms
+    there = words_of(positive) or words_of(low)
+    needed = list(dict.fromkeys([*_tables_named(there, scope), *_values_named(there, scope)]))
+    asked = _first(low, (_HEAD, _ONE), scope)
+    groups = _first(low, (_EACH,), scope)
+    if asked:
+        needed.append(frozenset(table for table, _ in asked))
+    if groups:
+        needed.append(frozenset(table for table, _ in groups))
+    each = _EACH.search(low)
+    part = each[1].split()[0] if each is not None and not groups else ""
+    return Named(tuple(dict.fromkeys(needed)), asked, groups, part if part in PARTS else "")
+
+
+def covered(tables: Sequence[str], needed: Sequence[frozenset[str]]) -> int:
+    """How many of the sets some tables meet."""
+    return sum(not wanted.isdisjoint(tables) for wanted in needed)
+
+
+def _tables_named(there: set[str], scope: Scope) -> Iterator[frozenset[str]]:
+    """For each table or column whose whole name stands in the question: the tables with all its words in their names or columns."""
+    for name, source in scope.sources.items():
+        for phrase in (_telling(name), *(_telling(f.name) for f in source.shown)):
+            if phrase and phrase <= there and not phrase <= COMMON:
+                yield frozenset(other for other in scope.sources if _has(phrase, other, scope))
+
+
+def _has(phrase: frozenset[str], table: str, scope: Scope) -> bool:
+    """Is this what a table, or one of its columns, is called? A table that links two is called by both, a key is not what it points to."""
+    source = scope.sources[table]
+    return phrase <= words_of(table) or any(phrase <= _telling(f.name) for f in source.shown)
+
+
+def _values_named(there: set[str], scope: Scope) -> Iterator[frozenset[str]]:
+    """For each value that stands in the question and is no word of a name: the tables that hold it."""
+    names = frozenset(
+        word
+        for name, source in scope.sources.items()
+        for said in (name, *(f.name for f in source.shown))
+        for word in words_of(said)
+    )
+    for source in scope.sources.values():
+        for _, value in source.matches:
+            words = words_of(value)
+            if words and words <= there and not words & names and not words <= COMMON:
+                yield frozenset(
+                    n for n, s in scope.sources.items() if any(v.lower() == value.lower() for _, v in s.matches)
+                )
+
+
+def _first(low: str, patterns: Sequence[re.Pattern[str]], scope: Scope) -> frozenset[Place]:
+    """The columns that the first noun behind a pattern names; none where it names none."""
+    for pattern in patterns:
+        for found in pattern.finditer(low):
+            if places := places_behind(found[1].split(), scope):
+                return places
+    return frozenset()
+
+
+def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
+    """The columns so called, or those that say what a row of the table so called is called."""
+    inside = {word for s in scope.sources.values() for f in s.shown for word in words_of(f.name)}
+    for i, word in enumerate(words):
+        if word in _ENDS:
+            return frozenset()
+        for j in range(len(words), i, -1):
+            phrase = words_of(" ".join(words[i:j])) if not _ENDS & set(words[i:j]) else set()
+            if not phrase:
+                continue
+            columns = frozenset(
+                (name, f.name)
+                for name, source in scope.sources.items()
+                for f in source.shown
+                if f.modality is Modality.STRUCTURED and f.type != "BOOLEAN" and _telling(f.name) == phrase
+            )
+            if columns and word not in _LEADS:
+                return columns
+            after = stem(words[j]) if j < len(words) else ""
+            if after not in inside and (called := _called(phrase, scope)):
+                return called
+    return frozenset()
+
+
+def _called(phrase: set[str], scope: Scope) -> frozenset[Place]:
+    """What rows of a table of this name are called; of tables that have the name among others, where none has it alone."""
+    alone = [name for name in scope.sources if words_of(name) == phrase]
+    tables = alone and [name for name in scope.sources if phrase <= words_of(name)]
+    return frozenset(
+        (name, f.name)
+        for name in tables
+        for f in scope.sources[name].shown
+        if f.modality is Modality.STRUCTURED and f.type == "VARCHAR" and CALLED.search(f.name.lower())
+    )
+
+
+def _telling(name: str) -> frozenset[str]:
+    """The words of a name but for units; none of a key, which only points to what has that name."""
+    last = re.split(r"[\W_]+", spaced(name).lower())[-1]
+    return frozenset() if last in ("id", "ids", "key") else frozenset(words_of(name) - UNITS)
