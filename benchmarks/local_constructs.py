@@ -183,6 +183,10 @@ def _count_lost(rows: Rows, truth: Truth) -> float:
     return _near(rows[0][0], float(sum(v == "lost_or_stolen_card" for v in truth["intent"].values())))
 
 
+def _count_apple(rows: Rows, truth: Truth) -> float:
+    return _near(rows[0][0], float(sum(v == "apple_pay_or_google_pay" for v in truth["intent"].values())))
+
+
 def _order(rows: Rows, truth: Truth) -> float:
     """AUC of the places: a negative tweet before a positive one."""
     places = {i: n for n, (i,) in enumerate(rows)}
@@ -232,18 +236,49 @@ def _covered(label: str) -> Callable[[Rows, Truth], float]:
     return judge
 
 
+def _same_pairs(label: str, truth: Truth) -> dict[tuple[Any, Any], bool]:
+    """The pairs of `_paired`, and whether both rows have the same label."""
+    ids = sorted(truth[label])
+    every = {*zip(ids[::2], ids[1::2], strict=False), *zip(ids, ids[3:], strict=False)}
+    return {(a, b): bool(truth[label][a] == truth[label][b]) for a, b in every}
+
+
 def _pairs(label: str) -> Callable[[Rows, Truth], float]:
     """Mean of the shares of matching and of other pairs that are right: neither yes nor no to all gives more than a half."""
 
     def judge(rows: Rows, truth: Truth) -> float:
-        ids = sorted(truth[label])
-        every = {*zip(ids[::2], ids[1::2], strict=False), *zip(ids, ids[3:], strict=False)}
         found = {tuple(row) for row in rows}
         right: dict[bool, list[bool]] = {True: [], False: []}
-        for pair in every:
-            same = bool(truth[label][pair[0]] == truth[label][pair[1]])
+        for pair, same in _same_pairs(label, truth).items():
             right[same].append((pair in found) == same)
         return float(np.mean([np.mean(held) for held in right.values() if held]))
+
+    return judge
+
+
+def _count_pairs(label: str) -> Callable[[Rows, Truth], float]:
+    return lambda rows, truth: _near(rows[0][0], float(sum(_same_pairs(label, truth).values())))
+
+
+def _precision_of_pairs(label: str) -> Callable[[Rows, Truth], float]:
+    """The share of the pairs returned that match; none is returned: 0."""
+
+    def judge(rows: Rows, truth: Truth) -> float:
+        same = _same_pairs(label, truth)
+        return float(np.mean([same[tuple(row)] for row in rows])) if rows else 0.0
+
+    return judge
+
+
+def _has_partner(label: str) -> Callable[[Rows, Truth], float]:
+    """The share of the rows of which it is right that a pair matches."""
+
+    def judge(rows: Rows, truth: Truth) -> float:
+        same = _same_pairs(label, truth)
+        found = {row[0] for row in rows}
+        return _agree(
+            {a: a in found for a, _ in same}, {a: any(v for (x, _), v in same.items() if x == a) for a, _ in same}
+        )
 
     return judge
 
@@ -273,13 +308,15 @@ def _grouped(table: str, text: str) -> str:
     return f"SELECT id, g FROM (SELECT unnest(list(id)) AS id, g FROM {table} GROUP BY {text} AS g)"
 
 
-def _same(table: str, condition: str) -> str:
-    return f'SELECT a, b FROM {_paired(table)} AS p WHERE "{condition}"'
+def _same(table: str, condition: str, what: str = "a, b", end: str = "") -> str:
+    return f'SELECT {what} FROM {_paired(table)} AS p WHERE "{condition}"{end}'
 
 
 MATTER = '"what the question is about"'
 TOPIC = '"the topic of the article"'
 WAIT = '"the number of hours of waiting or delay"::INTEGER'
+SAME_TOPIC = "the articles {p.one} and {p.two} have the same topic"
+APPLE = '"the question is about Apple Pay or Google Pay"'  # which no construct before it has asked
 LOST = '"the customer\'s card was lost or stolen"'
 ABOUT = '"{q.text} is about {k.name}"'
 LOST_KIND = "k.name = 'a lost or stolen card'"
@@ -287,8 +324,8 @@ CONSTRUCTS = (
     Construct("WHERE", f"SELECT id FROM questions WHERE {LOST}", "accuracy", _lost, 0.7),
     Construct("WHERE NOT … OR", f"SELECT id FROM questions WHERE NOT (NOT {LOST} OR id < 0)", "accuracy", _lost, 0.7),
     Construct("COUNT", f"SELECT COUNT(*) FROM questions WHERE {LOST}", "1/(1+rel. error)", _count_lost, 0.7),
-    Construct("COUNT, half the calls", f"SELECT COUNT(*) FROM questions WHERE {LOST} WITH (budget = $half)",
-              "1/(1+rel. error)", _count_lost, 0.5),
+    Construct("COUNT, half the calls", f"SELECT COUNT(*) FROM questions WHERE {APPLE} WITH (budget = $half)",
+              "1/(1+rel. error)", _count_apple, 0.5),
     Construct("CASE WHEN", f"SELECT id FROM (SELECT id, CASE WHEN {LOST} THEN 1 ELSE 0 END AS x FROM questions) WHERE x = 1",
               "accuracy", _lost, 0.7),
     Construct("::BOOLEAN", f"SELECT id FROM (SELECT id, {LOST}::BOOLEAN AS x FROM questions) WHERE x", "accuracy", _lost, 0.7),
@@ -329,8 +366,15 @@ CONSTRUCTS = (
               _pairs("intent"), 0.7),
     Construct("the same sentiment", _same("tweets", "the tweets {p.one} and {p.two} have the same sentiment"), "balanced accuracy",
               _pairs("negative"), 0.7),
-    Construct("the same topic", _same("articles", "the articles {p.one} and {p.two} have the same topic"), "balanced accuracy",
+    Construct("the same topic", _same("articles", SAME_TOPIC), "balanced accuracy",
               _pairs("topic"), 0.7),
+    Construct("the same airline", _same("tweets", "the tweets {p.one} and {p.two} are about the same airline"), "balanced accuracy",
+              _pairs("airline"), 0.7),
+    Construct("COUNT of pairs", _same("articles", SAME_TOPIC, "COUNT(*)"), "1/(1+rel. error)", _count_pairs("topic"), 0.6),
+    Construct("LIMIT of pairs", _same("articles", SAME_TOPIC, end=" LIMIT 5"), "precision", _precision_of_pairs("topic"), 0.6),
+    Construct("pairs, exact", _same("articles", SAME_TOPIC, end=" WITH (exact)"), "balanced accuracy", _pairs("topic"), 0.7),
+    Construct("EXISTS, of pairs", f"SELECT DISTINCT o.a FROM {_paired('articles')} AS o WHERE EXISTS (SELECT 1 FROM articles n "
+              'WHERE n.id = o.b AND "the articles {o.one} and {n.text} have the same topic")', "accuracy", _has_partner("topic"), 0.7),
     Construct("JOIN … ON", f"SELECT q.id FROM questions q JOIN kinds k ON {ABOUT} AND {LOST_KIND}", "accuracy", _lost, 0.7),
     Construct("LEFT JOIN", f"SELECT q.id FROM questions q LEFT JOIN kinds k ON {LOST_KIND} AND {ABOUT} WHERE k.name IS NOT NULL",
               "accuracy", _lost, 0.7),

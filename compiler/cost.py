@@ -43,7 +43,9 @@ LEAST_SHARE = 0.055  # of the rows that pass it, for the most rows that a search
 UNSPENT = 8  # calls at most that a search or a sample leaves of its budget: less than a batch
 ROUNDED = 0.01  # of a share that was counted: by so much may imagined rows miss it
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
-NAMED_TWICE = 2  # calls that name the values of an attribute, from some rows and from others
+NAMED = (
+    3  # calls at most that name the values of an attribute: from some rows, from others, and which names mean the same
+)
 ATTRIBUTE_CHECKS = 64  # pairs asked outright, to see whether an attribute decides a condition on pairs
 NAMED_FIRST = 24  # rows whose groups are asked apart from their WHERE: the taxonomy is made from them
 
@@ -266,7 +268,8 @@ def calls_of(block: Block, known: Known) -> Calls:
         passing = pairs
         if join.formula is not None:
             unseen = replace(known, answers=None, rates=None)
-            by_stage.update(_filter(join.formula, join.stages, pairs, unseen))
+            of_pairs = _filter(join.formula, join.stages, pairs, unseen)
+            by_stage.update({s: replace(n, low=0.0) if _told_by_rows(s, known) else n for s, n in of_pairs.items()})
             passing = Range(0, pairs.expected * passes(join.formula, model_answers(join.formula, unseen)), pairs.high)
         if isinstance(join, Correlated):
             by_stage.update(dict.fromkeys(join.values, passing))
@@ -287,9 +290,11 @@ def calls_of(block: Block, known: Known) -> Calls:
         by_stage.update(_filter(block.formula, block.filter_stages, rows, known))
         if block.goal is Goal.SEARCH:
             by_stage.update(_by_attribute(by_stage, known))
-        compared = by_words(block, known)
-        rows_asked = NAMED_TWICE + sum(known.pair_sides)  # and the pairs too, where the attribute has many values
-        by_stage.update({s: Range(0.0, rows_asked, rows_asked + by_stage[s].high) for s in compared})
+        rows_asked = NAMED + sum(known.pair_sides)  # and the pairs too, where the model names no values
+        for compared in by_words(block, known):
+            pairs = by_stage[compared]
+            few = min(rows_asked, NAMED + 2 * pairs.expected) if block.goal is Goal.FIRST else rows_asked
+            by_stage[compared] = Range(0.0, few, rows_asked + pairs.high)
     passing = rows * share
     returned = passing
     if block.wanted is not None:
@@ -428,9 +433,12 @@ def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Kno
 
 def by_words(block: Block, known: Known) -> tuple[Stage, ...]:
     """The stages with comparisons of two texts that this model answers from the attribute that they name."""
-    if known.weighs_pairs or not known.pair_sides or block.goal not in (Goal.EVERY, Goal.SEARCH):
-        return ()
-    return tuple(s for s in block.filter_stages if any(c.kind is Kind.CONDITION and stated(c.text) for c in s.columns))
+    return tuple(s for s in block.filter_stages if _told_by_rows(s, known)) if known.pair_sides else ()
+
+
+def _told_by_rows(stage: Stage, known: Known) -> bool:
+    """Does this model answer a comparison among these from the attribute of each row that it names?"""
+    return not known.weighs_pairs and any(c.kind is Kind.CONDITION and stated(c.text) for c in stage.columns)
 
 
 def _by_attribute(by_stage: Mapping[Stage, Range], known: Known) -> dict[Stage, Range]:
