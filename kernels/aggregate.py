@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.physical import Block
-from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Star, Unary, Virtual
+from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Unary, Virtual
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
 from uql.errors import BudgetError
@@ -22,6 +22,7 @@ from uql.kernels.inferred import doubted
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.sample import Sampled, after_stages, draw
 from uql.kernels.soft import Soft, soft
+from uql.kernels.weights import argument, importance, stored_weights
 from uql.sampling.base import AggregateSampler, Estimate
 from uql.sampling.errors import Audit
 
@@ -41,6 +42,7 @@ class Groups:
     estimates: dict[Expr, list[Estimate]] = field(default_factory=dict)  # by group
     ratios: dict[Expr, list[Estimate]] = field(default_factory=dict)  # of quotients of two aggregates
     members: list[Rids] = field(default_factory=list)  # rows of each group, those asked
+    every: bool = True  # are these all groups, as far as is known?
 
 
 async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
@@ -49,8 +51,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     codes = _concrete_codes(block, relation, ctx)
     await attribute.prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
     _check_estimable(block, calls, relation, ctx)
-    weights = _weights(calls, relation, ctx)
-    size = next(iter(weights.values()), None)
+    weights = stored_weights(calls, relation, ctx)
     columns = _columns(block)
 
     def reached(so_far: Sampled) -> bool:
@@ -68,7 +69,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     chances = await soft(block, calls, _quotients(block, calls), relation, ctx)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
-    sampled = await draw(block, relation, ctx, codes, None if size is None else np.abs(size), reached)
+    sampled = await draw(block, relation, ctx, codes, importance(weights), reached)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact and checked is None and chances is None:
@@ -142,26 +143,6 @@ def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> NDArray[n
         f"SELECT dense_rank() OVER (ORDER BY {keys}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
     )
     return np.asarray(table.column(0).to_numpy(), dtype=np.int64)
-
-
-def _weights(calls: tuple[Call, ...], relation: Relation, ctx: Context) -> dict[Call, Floats]:
-    """(N,) the stored value that a SUM or AVG weighs every candidate row with, where no model is needed for it."""
-    found: dict[Call, Floats] = {}
-    for call in calls:
-        if call.name in ("sum", "avg", "mean") and not call.distinct and not is_semantic(call):
-            value = f"TRY_CAST({_argument(call, ctx)} AS DOUBLE)"
-            table = ctx.duck.arrow(f"SELECT coalesce({value}, 0) AS v FROM {quote(relation.name)} ORDER BY rowid")
-            found[call] = np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
-    return found
-
-
-def _argument(call: Call, ctx: Context) -> str:
-    """SQL of what a call aggregates, NULL on rows that its FILTER leaves out."""
-    star = not call.args or isinstance(call.args[0], Star)
-    value = "1" if star else ctx.duck.expression(call.args[0])
-    if call.filter is not None:
-        return f"CASE WHEN {ctx.duck.expression(call.filter)} THEN {value} END"
-    return value
 
 
 # -------------------------------------------------------------------------------------------------------------- exact
@@ -289,7 +270,7 @@ def _estimated(
         extra[name] = np.array(values, dtype=np.float64)
     groups.table = _group_table(block, keys, names, representatives, columns, extra, relation, ctx, labels)
     if block.keys and not sampled.every:
-        _note_unseen(block, codes, group_codes, sampled, ctx)
+        groups.every = _note_unseen(block, codes, group_codes, sampled, ctx)
     return groups
 
 
@@ -356,7 +337,7 @@ def _asked(
     missing: dict[Call, NDArray[np.bool_]] = {}
     parts = []
     for i, call in enumerate(calls):
-        value = _argument(call, ctx)
+        value = argument(call, ctx)
         number = f"CAST(({value}) IS NOT NULL AS DOUBLE)" if call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
         parts.append(f"{number} AS a{i}")
         if call.distinct:
@@ -468,7 +449,7 @@ class _Measure:
         """The estimate of top / bottom, each a COUNT or a SUM."""
         y = self._count(top) if top.name == "count" else self._sum(top)
         x = self._count(bottom) if bottom.name == "count" else self._sum(bottom)
-        return self.sampler.ratio(y, x, **self._keywords())
+        return self.sampler.ratio(y, x, **self._keywords(top))
 
     @property
     def sampler(self) -> AggregateSampler:
@@ -559,13 +540,15 @@ def _factor_of(expr: Expr) -> Call | None:
 
 def _note_unseen(
     block: Block, codes: NDArray[np.int64] | None, found: list[int], sampled: Sampled, ctx: Context
-) -> None:
+) -> bool:
+    """Says which groups may be missing; False where some may."""
     asked = len(sampled.told)
     if codes is not None:
         unseen = len(np.unique(codes)) - len(found)
         if unseen:
             ctx.notes.append(f"{unseen} groups had no row that passed among the {asked} rows asked and are not shown")
-        return
+        return not unseen
     level = ctx.settings.confidence
     share = 1 - (1 - level) ** (1 / max(1, asked))
     ctx.notes.append(f"groups below {share:.1%} of the rows may be missing: {asked} rows were asked ({level:.0%})")
+    return False

@@ -443,7 +443,7 @@ class AsdSampler(Draws):
         moments = self._moments([(y, weights), (x, None)], inside, complete)
         top, bottom = float(moments.totals[0]), float(moments.totals[1])
         # a mean of stored values lies among them
-        stored = weights is not None and is_share(x)
+        stored = weights is not None and is_share(x) and bool(np.isclose(y, weights[self.told] * x).all())
         least, most = _ends(weights[inside]) if stored and weights is not None else (-math.inf, math.inf)
         if bottom <= 0:
             return math.nan, least, most
@@ -504,7 +504,7 @@ class AsdSampler(Draws):
     def _early_ratio(self, y: Floats, x: Floats, inside: Flags, weights: Floats | None) -> Three:
         stands = self._chances() * inside[self.told]
         bottom = float((stands * x).sum())
-        stored = weights is not None and is_binary(x)
+        stored = weights is not None and is_binary(x) and bool(np.isclose(y, weights[self.told] * x).all())
         least, most = _ends(weights[inside]) if stored and weights is not None else (-math.inf, math.inf)
         return (float((stands * y).sum()) / bottom if bottom else math.nan), least, most
 

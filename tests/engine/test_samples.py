@@ -108,3 +108,33 @@ def test_a_search_by_the_papers_method_may_explore(large):
         result = con.uql(f"SELECT id FROM reviews WHERE {POSITIVE} WITH (method = 'uqe'{explore})")
         found[explore] = len(result.fetchall())
     assert found[", explore = 0.9"] < found[""]
+
+
+HEAVY = "exp(1.5 * sqrt(-2 * ln((hash(id) % 9973 + 1) / 9974.0)) * cos(6.2831853 * (hash(id + 7) % 9973) / 9973.0))"
+
+
+@pytest.mark.parametrize(
+    "asked, labelled, within",
+    [
+        (f"AVG(h) FILTER (WHERE NOT {POSITIVE})", "AVG(h) FILTER (WHERE sentiment <> 'pos')", 0.2),
+        (f"SUM(h) FILTER (WHERE {POSITIVE} AND id > 20)", "SUM(h) FILTER (WHERE sentiment = 'pos' AND id > 20)", 0.4),
+        (f"SUM(CASE WHEN {POSITIVE} THEN h ELSE 0 END)", "SUM(CASE WHEN sentiment = 'pos' THEN h ELSE 0 END)", 0.4),
+        (f"AVG(CASE WHEN {POSITIVE} THEN h END)", "AVG(CASE WHEN sentiment = 'pos' THEN h END)", 0.2),
+        (
+            f"SUM(h) FILTER (WHERE {POSITIVE}) / COUNT(*) FILTER (WHERE {POSITIVE})",
+            "SUM(h) FILTER (WHERE sentiment = 'pos') / COUNT(*) FILTER (WHERE sentiment = 'pos')",
+            0.2,
+        ),
+        (f"SUM(h) FILTER (WHERE {POSITIVE}) / COUNT(*)", "SUM(h) FILTER (WHERE sentiment = 'pos') / COUNT(*)", 0.4),
+    ],
+)
+def test_stored_values_of_rows_that_were_not_asked_are_known_to_every_sum_and_mean(large, asked, labelled, within):
+    (truth,) = large.truth(f"SELECT {labelled} FROM (SELECT *, {HEAVY} AS h FROM r WHERE text IS NOT NULL)")[0]
+    error = []
+    for seed in range(4):
+        con = large.connect(budget=120, seed=seed)
+        source = f"(SELECT *, {HEAVY} AS h FROM reviews WHERE text IS NOT NULL) AS s"
+        found = con.uql(f"SELECT {asked} AS x FROM {source}").estimates["x"]
+        assert found.low <= truth <= found.high and not found.exact
+        error.append(found.value / truth - 1)
+    assert sum(e * e for e in error) / len(error) < within**2
