@@ -43,9 +43,7 @@ LEAST_SHARE = 0.055  # of the rows that pass it, for the most rows that a search
 UNSPENT = 8  # calls at most that a search or a sample leaves of its budget: less than a batch
 ROUNDED = 0.01  # of a share that was counted: by so much may imagined rows miss it
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
-NAMED = (
-    3  # calls at most that name the values of an attribute: from some rows, from others, and which names mean the same
-)
+NAMED = 5  # calls at most that name the values of an attribute
 ATTRIBUTE_CHECKS = 64  # pairs asked outright, to see whether an attribute decides a condition on pairs
 NAMED_FIRST = 24  # rows whose groups are asked apart from their WHERE: the taxonomy is made from them
 

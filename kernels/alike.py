@@ -1,11 +1,18 @@
-"""Values of rows, told by a small model, made steadier by the values of rows near in meaning, where nearness tells them.
+"""Which rows are alike in an attribute whose values cannot be listed, from a small model's answers and from nearness in meaning.
 
-A small model puts many rows to a wrong one of the values; rows near in meaning mostly have the same one, if the values are of a kind
-that texts differ by (a topic), and not where they are of another (a mood). How far neighbours are listened to is found from the model's
-own answers: each row's value is foretold from the others', and the width with which that succeeds best is taken; none where none helps.
+The model names groups twice, from different rows, and puts each row to one of them all. By either list, two rows are alike by the chance
+that they are in one group; both lists together are their geometric mean, so that names of either list that mean the same do no harm.
+
+A small model puts many rows to a wrong group. Rows near in meaning are mostly in the same one, if the groups are of a kind that texts
+differ by (topics), and not where they are of another (moods). How far neighbours are listened to is found from the model's own
+answers: each row's group is foretold from the others', and the width with which that succeeds best is taken; none where none helps.
+Where it helps, nearness counts beside the groups, each in its standard deviations.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,43 +20,116 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SHARPNESS = (0.0, 2.0, 4.0, 8.0, 16.0)  # of the weight exp(s·cosine) of a neighbour; 0: all rows count alike, and nothing is learned
-ROUNDS = 4  # of telling each row's value from its own answer and its neighbours' values
+SHARPNESS = (
+    0.0,
+    2.0,
+    4.0,
+    8.0,
+    16.0,
+)  # of the weight exp(s·cosine) of a neighbour; 0: all rows count alike, and nothing is learned
+ROUNDS = 4  # of telling each row's group from its own answer and its neighbours' groups
 FEWEST_ROWS = 8  # below, there is nothing to learn from
-LEAST_GAIN = 0.02  # of the mean log chance a row, for neighbours to be listened to
-FLOOR = 1e-3  # of a share: no value is impossible
+LEAST_GAIN = 0.05  # of the mean log chance a row, for neighbours to be listened to
+FLOOR = 1e-3  # of a share: no group is impossible
+MOST_LOOKED = 600  # rows that others are compared with, and between which all pairs are looked at
+ROWS_AT_ONCE = 4096
 
 
-def steadied(shares: Floats, vectors: NDArray[np.float32] | None) -> Floats:
-    """(n, k) the chance of each value for each row.
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What is known of n rows: their groups by each list, and where they lie."""
+
+    parts: tuple[Floats, ...]  # (n, k) the chance of each group, of each list
+    unit: Floats | None  # (n, d) features of length 1; None: nearness tells nothing of the groups
+    center: tuple[float, float] = (0.0, 0.0)  # mean over pairs of the log-odds and of the cosine
+    spread: tuple[float, float] = (1.0, 1.0)  # standard deviation of both
+    cut: float = 0.0  # the score from which pairs are called alike
+
+    def chances(self, left: Ints, right: Ints) -> Floats:
+        """(pairs,) the chance that two rows are in one group, by the groups alone."""
+        logs = [np.log(np.clip((part[left] * part[right]).sum(axis=1), FLOOR, 1 - FLOOR)) for part in self.parts]
+        found: Floats = np.exp(np.mean(logs, axis=0))
+        return found
+
+    def scores(self, left: Ints, right: Ints) -> Floats:
+        """(pairs,) higher where two rows are more alike; above 0 they are called so."""
+        chances = self.chances(left, right)
+        odds = np.log(chances) - np.log1p(-chances)
+        if self.unit is None:
+            return (odds - self.center[0]) / self.spread[0] - self.cut
+        cosine = np.einsum("pd,pd->p", self.unit[left], self.unit[right])
+        return (odds - self.center[0]) / self.spread[0] + (cosine - self.center[1]) / self.spread[1] - self.cut
+
+    def drawn(self, rng: np.random.Generator) -> list[Ints]:
+        """A group of each row drawn by its chances, (n,) for each list."""
+        return [(part.cumsum(axis=1) > rng.random((len(part), 1))).argmax(axis=1) for part in self.parts]
+
+
+def likeness(parts: Sequence[Floats], vectors: NDArray[np.float32] | None, rng: np.random.Generator) -> Likeness:
+    """What the model's answers tell of all pairs of rows.
 
     Args:
-        shares: (n, k) of the k values in the model's answer; rows sum to 1.
-        vectors: (n, d) the rows' features; None: there are none, and the shares stay.
+        parts: (n, k) of the k groups of each list in the model's answer about each row.
+        vectors: (n, d) the rows' features; None: there are none.
+        rng: chooses the rows whose pairs are looked at, where they are many.
     """
-    n, k = shares.shape
+    n = len(parts[0])
+    unit = None if vectors is None or n < FEWEST_ROWS or vectors.shape[1] == 0 else _unit(vectors)
+    some = np.arange(n) if n <= MOST_LOOKED else np.sort(rng.choice(n, MOST_LOOKED, replace=False))
+    told = [steadied(part, unit, some) for part in parts]
+    if not any(helped for _, helped in told):
+        unit = None
+    found = Likeness(tuple(shares for shares, _ in told), unit)
+    left, right = (some[side].astype(np.int64) for side in np.triu_indices(len(some), 1))
+    if not len(left):
+        return found
+    chances = found.chances(left, right)
+    odds = np.log(chances) - np.log1p(-chances)
+    cosine = odds if unit is None else np.einsum("pd,pd->p", unit[left], unit[right])
+    center = (float(odds.mean()), float(cosine.mean()))
+    spread = (max(float(odds.std()), 1e-9), max(float(cosine.std()), 1e-9))
+    scored = Likeness(found.parts, unit, center, spread)
+    cut = float(np.quantile(scored.scores(left, right), 1 - chances.mean()))  # as many are alike as the groups say
+    return Likeness(found.parts, unit, center, spread, cut)
+
+
+def steadied(shares: Floats, unit: Floats | None, some: Ints) -> tuple[Floats, bool]:
+    """(n, k) the chance of each group for each row, and whether neighbours were listened to.
+
+    Args:
+        shares: (n, k) as the model answered; a row of zeros says nothing of the row.
+        unit: (n, d) features of length 1.
+        some: (m,) the rows that may tell of others.
+    """
     own = (shares + FLOOR) / (shares + FLOOR).sum(axis=1, keepdims=True)
-    if vectors is None or n < FEWEST_ROWS or k < 2 or vectors.shape[1] == 0:
-        return own
-    centred = vectors - vectors.mean(axis=0)
-    unit = centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
-    cosine = (unit @ unit.T).astype(np.float64)
+    if unit is None or own.shape[1] < 2:
+        return own, False
     prior = own.mean(axis=0)
-    gains = [float(np.log((own * _foretold(own, cosine, s)).sum(axis=1)).mean()) for s in SHARPNESS]
+    gains = [float(np.log((own * _foretold(own, unit, some, s)).sum(axis=1)).mean()) for s in SHARPNESS]
     best = int(np.argmax(gains))
     if gains[best] - gains[0] < LEAST_GAIN:
-        return own
+        return own, False
     told = own
     for _ in range(ROUNDS):
-        told = own * _foretold(told, cosine, SHARPNESS[best]) / prior
+        told = own * _foretold(told, unit, some, SHARPNESS[best]) / prior
         told = told / told.sum(axis=1, keepdims=True)
-    return told
+    return told, True
 
 
-def _foretold(shares: Floats, cosine: Floats, sharpness: float) -> Floats:
-    """(n, k) the values of each row as the other rows tell them, nearer ones more."""
-    weights = np.exp(sharpness * cosine)
-    np.fill_diagonal(weights, 0.0)
-    found: Floats = weights @ shares
-    found = found + FLOOR * found.sum(axis=1, keepdims=True)
-    return found / found.sum(axis=1, keepdims=True)
+def _unit(vectors: NDArray[np.float32]) -> Floats:
+    centred = (vectors - vectors.mean(axis=0)).astype(np.float64)
+    found: Floats = centred / np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), 1e-9)
+    return found
+
+
+def _foretold(shares: Floats, unit: Floats, some: Ints, sharpness: float) -> Floats:
+    """(n, k) the groups of each row as some other rows tell them, nearer ones more."""
+    found = np.empty_like(shares)
+    for start in range(0, len(shares), ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + ROWS_AT_ONCE, len(shares)))
+        weights = np.exp(sharpness * (unit[rows] @ unit[some].T))
+        weights[rows[:, None] == some[None, :]] = 0.0
+        found[rows] = weights @ shares[some]
+    found += FLOOR * found.sum(axis=1, keepdims=True)
+    done: Floats = found / found.sum(axis=1, keepdims=True)
+    return done

@@ -4,9 +4,10 @@ Such a model reads one text well and is near chance where it has to weigh two. W
 n + m calls in place of n · m, and code compares the answers. The model names the values from some rows and again from others:
 
 - it names the same ones: there are few (moods, opinions), and each row is asked which of them it has;
-- it names others, and they stand in the rows word for word (owners, products): each row is asked for its own, in its words;
-- it names others, in words of its own (topics, reasons): all that were named, near-duplicates merged, are the values, and rows near in
-  meaning make the answers steadier (`alike`).
+- it names others, they stand in the rows word for word, and rows that are asked for their own, in their words, repeat each other's
+  (owners, products): so is every row asked;
+- it names others, and so do the rows (topics, reasons): groups are named as for GROUP BY, from two sets of rows, each row is asked
+  which of them all it is in, and rows near in meaning make the answers steadier (`alike`).
 
 Rows are asked as pairs need them: all at once where they fit in the budget, else as a sample or a search comes to them.
 """
@@ -22,17 +23,23 @@ from numpy.typing import NDArray
 from uql.compiler.formula import FALSE, NULL, TRUE, UNKNOWN, Masks
 from uql.compiler.stated import Stated
 from uql.compiler.virtual import VirtualColumn
-from uql.kernels import alike
+from uql.kernels import alike, sem_group
 from uql.kernels.base import Context, Relation, Rids, RowError
 from uql.kernels.labels import stem
-from uql.kernels.merge import duplicates
 from uql.kernels.values import MOST_VALUES, SHOWN, Proposal, Side, propose_from
-from uql.llm.questions import NONE, Choice, Extract, Question, Row
+from uql.llm.questions import NONE, Choice, Extract, Question, Row, Write
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FEWEST_ROWS = 4  # that the budget must leave after the values are named
+NAMING = 5  # calls at most that name the values
+FEWEST_ROWS = 4  # that the budget must leave after that
+NAMED_FROM = 20  # rows from which groups are named, twice
+MANY_GROUPS = (6, 8)  # at least and at most, from each of them
+PILOT = 16  # rows asked for their own words first
+MOST_WITHOUT = 0.5  # of them, that are in none of the groups: then each has a name of its own
+REPEATED = 0.25  # of them, that say what another says: else each has words of its own
+LONG_NAME = 5  # letters of a name that is looked for inside words too
 WORD_FOR_WORD = 0.6  # of the values named, that stand in the rows shown: then every row is asked for its own
 
 
@@ -44,11 +51,15 @@ class Values:
     labels: tuple[str, ...]  # empty: each row's own words
     matches: frozenset[tuple[str, str]]
     rule: str  # same, different or opposite
-    near: bool = False  # rows near in meaning mostly share them: they make each other's answers steadier
+    lists: tuple[
+        tuple[int, ...], ...
+    ] = ()  # of groups: the labels of each list of names, which say the same in other words
 
     @property
     def question(self) -> Question:
-        return Choice(self.text, self.labels, none_of_these=True) if self.labels else Extract(self.text, "VARCHAR")
+        if self.labels:
+            return Choice(self.text, self.labels, none_of_these=True)
+        return Extract(self.text if self.text.lower().startswith("the ") else f"the {self.text}", "VARCHAR")
 
     @property
     def said(self) -> str:
@@ -65,7 +76,7 @@ async def compare(
     rows = list(dict.fromkeys(row for side in sides for row in side.rows if not row.is_null))
     if len(rows) < 2:
         return False
-    values = await named_values(column, named, rows, relation.source, ctx)
+    values = await named_values(column, named, rows, relation, ctx)
     if values is None:
         ctx.notes.append(f'the model named no values of "{named.attribute}": pairs are asked outright')
         return False
@@ -79,26 +90,76 @@ async def compare(
 
 
 async def named_values(
-    column: VirtualColumn, named: Stated, rows: Sequence[Row], source: str, ctx: Context
+    column: VirtualColumn, named: Stated, rows: Sequence[Row], relation: Relation, ctx: Context
 ) -> Values | None:
-    """What to ask of each row: two or three calls. None where they do not fit, or the model names nothing."""
+    """What to ask of each row. None where the calls do not fit, or the model names nothing."""
     order = [rows[i] for i in ctx.rng.permutation(len(rows))]
     shown, others = order[:SHOWN], order[SHOWN : 2 * SHOWN] or order[:SHOWN]
-    if not ctx.fits(2 + min(len(rows), FEWEST_ROWS)):
+    if not ctx.fits(NAMING + min(len(rows), FEWEST_ROWS)):
         return None
-    first = await propose_from(column, shown, source, ctx)
+    first = await propose_from(column, shown, relation.source, ctx)
     if first is None:
         return None
-    again = await propose_from(column, others, source, ctx)
+    again = await propose_from(column, others, relation.source, ctx)
     values = few(first, again)
     if values is not None:
         listed = {pair for pair in first.matches if set(pair) <= set(values)}
         return Values(named.attribute, values, named.matches(values, listed), named.rule)
+    if named.rule == "opposite":  # of values that were not seen together nothing tells which are opposite
+        return None
     every = (*first.values, *(again.values if again is not None else ()))
-    if again is not None and named.rule != "opposite" and _word_for_word(every, [*shown, *others]) >= WORD_FOR_WORD:
-        return Values(named.attribute, (), frozenset(), named.rule)
-    values = await _merged(column, every, source, ctx)
-    return Values(named.attribute, values, named.matches(values, ()), named.rule, near=True)
+    own = Values(named.attribute, (), frozenset(), named.rule)
+    stand_there = _word_for_word(every, [*shown, *others]) >= WORD_FOR_WORD
+    if stand_there and await _repeated(own.question, order[:PILOT], relation.source, ctx) >= REPEATED:
+        return own
+    groups = await _groups(named.attribute, order, relation.source, ctx)
+    labels = tuple({stem(name): name for names_of in groups for name in names_of}.values())
+    if len(labels) < 2:
+        return own if stand_there else None
+    place = {stem(name): i for i, name in enumerate(labels)}
+    lists = tuple(tuple(dict.fromkeys(place[stem(name)] for name in names_of)) for names_of in groups)
+    of_groups = Values(named.attribute, labels, frozenset(), named.rule, lists)
+    if stand_there and await _without(of_groups.question, order[:PILOT], relation.source, ctx) > MOST_WITHOUT:
+        return own
+    return of_groups
+
+
+async def _repeated(question: Question, rows: Sequence[Row], source: str, ctx: Context) -> float:
+    """The share of these rows whose own words another one has too."""
+    if not ctx.fits(len(rows) + NAMING + FEWEST_ROWS):
+        return 0.0
+    (answers,) = await ctx.ask([question], rows, source)
+    numbers = names([None if value is None else str(value) for value in answers.values])
+    counts = np.bincount(numbers[numbers >= 0], minlength=1)
+    return float(counts[counts > 1].sum()) / max(1, len(rows))
+
+
+async def _without(question: Question, rows: Sequence[Row], source: str, ctx: Context) -> float:
+    """The share of these rows that are in none of the groups."""
+    if not ctx.fits(len(rows)):
+        return 0.0
+    (answers,) = await ctx.ask([question], rows, source)
+    return sum(value == NONE for value in answers.values) / max(1, len(rows))
+
+
+async def _groups(attribute: str, order: Sequence[Row], source: str, ctx: Context) -> list[tuple[str, ...]]:
+    """Names of groups by the attribute, from one set of rows and from another: a single list may be too coarse, or leave some out."""
+    found: list[tuple[str, ...]] = []
+    for part in (order[:NAMED_FROM], order[NAMED_FROM : 2 * NAMED_FROM]):
+        if len(part) < 2 or not ctx.fits(1 + FEWEST_ROWS):
+            continue
+        least, most = min(MANY_GROUPS[0], len(part)), min(MANY_GROUPS[1], len(part))
+        asked = Write(
+            attribute if attribute.lower().startswith("the ") else f"the {attribute}",
+            task="taxonomy",
+            schema=sem_group.schema_of(least, most),
+            shown=tuple(part),
+            parameters=(("groups", f"{least} to {most}"),),
+            max_tokens=300,
+        )
+        listed, _ = sem_group.read_groups(await ctx.write(asked, source=source, optional=True), most)
+        found += [listed] if len(listed) > 1 else []
+    return found
 
 
 def few(first: Proposal, again: Proposal | None) -> tuple[str, ...] | None:
@@ -119,17 +180,12 @@ def few(first: Proposal, again: Proposal | None) -> tuple[str, ...] | None:
 
 
 def _word_for_word(values: Sequence[str], rows: Sequence[Row]) -> float:
-    """The share of the values that stand in the rows as words."""
+    """The share of the values that stand in the rows as words, or as one word: "US Airways" in "@USAirways"."""
     texts = f" {stem(' '.join(str(cell.value) for row in rows for cell in row.cells))} "
+    joined = texts.replace(" ", "")
     keys = {stem(value) for value in values}
-    return sum(f" {key} " in texts for key in keys) / max(1, len(keys))
-
-
-async def _merged(column: VirtualColumn, values: Sequence[str], source: str, ctx: Context) -> tuple[str, ...]:
-    """The values without those that mean what one before them means."""
-    distinct = tuple({stem(value): value for value in reversed(values)}.values())[::-1]
-    gone = await duplicates(column, (), distinct, source, ctx)
-    return tuple(value for value in distinct if value not in gone)
+    found = [f" {key} " in texts or (len(key) >= LONG_NAME and key.replace(" ", "") in joined) for key in keys]
+    return sum(found) / max(1, len(keys))
 
 
 class Compared:
@@ -151,7 +207,7 @@ class Compared:
         self.told = np.zeros(n, dtype=bool)  # was asked, and answered or failed
         self.shares = np.full((n, len(values.labels) + 1), np.nan)  # of each label and of none of them
         self.own: list[str | None] = [None] * n
-        self._made: Floats | None = None  # the chances of the values, of the rows told so far
+        self._made: alike.Likeness | None = None  # of the rows told so far
         self.wrong: float | None = None
         labels = values.labels
         options = (*labels, NONE)  # a row with none of the values differs from one that has a value
@@ -219,54 +275,82 @@ class Compared:
     def _chances(self, left: Ints, right: Ints, ctx: Context) -> tuple[Floats, NDArray[np.bool_]]:
         """(n,) the chance that the condition holds of pairs of rows, and whether it does; NaN where a row has no value."""
         if not self.values.labels:
-            keys = [None if value is None else _bare(value) for value in self.own]
-            same = np.array([keys[a] == keys[b] for a, b in zip(left, right, strict=True)], dtype=bool)
-            without = np.array([value is None for value in keys], dtype=bool)
+            keys = names(self.own)
+            same = keys[left] == keys[right]
+            without = keys < 0
             holds = same == (self.values.rule == "same")
             return np.where(without[left] | without[right], np.nan, holds.astype(np.float64)), holds
-        shares = self._shares(ctx)
-        best = shares.argmax(axis=1)
+        if self.values.lists:
+            alike_ = self._alike(ctx)
+            place = np.cumsum(self.known) - 1  # of each row among those with an answer
+            fine = self.known[left] & self.known[right]
+            score = np.full(len(left), np.nan)
+            score[fine] = alike_.scores(place[left[fine]], place[right[fine]])
+            holds = (score > 0) == (self.values.rule == "same")
+            return 1 / (1 + np.exp(-score if self.values.rule == "same" else score)), holds
         none = len(self.values.labels)
-        chance = np.einsum("pi,ij,pj->p", shares[left], self.rule.astype(np.float64), shares[right], optimize=True)
+        best = self.shares.argmax(axis=1)
+        chance = np.einsum(
+            "pi,ij,pj->p", self.shares[left], self.rule.astype(np.float64), self.shares[right], optimize=True
+        )
         chance[(best[left] == none) & (best[right] == none)] = np.nan
         return chance, self.rule[best[left], best[right]]
 
-    def _shares(self, ctx: Context) -> Floats:
-        """(rows, labels and none) the chance of each value, NaN for rows not told."""
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(rows,) which have an answer."""
+        return ~np.isnan(self.shares[:, 0])
+
+    def _alike(self, ctx: Context) -> alike.Likeness:
         if self._made is None:
-            told = np.flatnonzero(self.told & ~np.isnan(self.shares[:, 0]))
-            made = np.full_like(self.shares, np.nan)
+            shares = self.shares[self.known]
+            apart = shares[:, -1:] / max(1, len(self.values.labels))  # "none of these" says nothing of which
             vectors = self._vectors(ctx)
-            shares = self.shares[told]
-            if self.values.near:  # "none of these" says nothing of which, and neighbours may
-                own = shares[:, :-1] + shares[:, -1:] / (shares.shape[1] - 1)
-                shares = np.zeros_like(shares)
-                shares[:, :-1] = alike.steadied(own, None if vectors is None else vectors[told])
-            made[told] = shares
-            self._made = made
+            self._made = alike.likeness(
+                [shares[:, list(part)] + apart for part in self.values.lists],
+                None if vectors is None else vectors[self.known],
+                np.random.default_rng(ctx.settings.seed),
+            )
         return self._made
 
     def _vectors(self, ctx: Context) -> NDArray[np.float32] | None:
-        if not self.values.near or ctx.features is None:
+        if ctx.features is None:
             return None
         texts = ["\n".join(str(cell.value) for cell in row.cells if isinstance(cell.value, str)) for row in self.rows]
         return ctx.features.store.table(texts, f"{self.relation.source}: {self.column.text}").matrix
 
     def drawn(self, rng: np.random.Generator) -> Masks | None:
-        """(pairs,) answers with the value of each row drawn by its chances; None where rows say it in their own words."""
-        if not self.values.labels or self._made is None:
+        """(pairs,) answers with the value of each row drawn by its chances; None where rows say it in their own words.
+
+        Of groups named twice one list is drawn too, or both: that pairs must be in one group of either.
+        """
+        known = self.known
+        if not self.values.labels or not known.any():
             return None
-        shares = np.nan_to_num(self._made)
-        value = (shares.cumsum(axis=1) > rng.random((len(shares), 1))).argmax(axis=1)
-        known = ~np.isnan(self._made[:, 0])
-        found = np.where(self.rule[value[self.left], value[self.right]], TRUE, FALSE).astype(np.uint8)
+        place = np.maximum(np.cumsum(known) - 1, 0)
+        left, right = place[self.left], place[self.right]
+        if self._made is not None:
+            values = self._made.drawn(rng)
+            chosen = rng.integers(len(values) + 1)
+            parts = values if chosen == len(values) else [values[chosen]]
+            same = np.logical_and.reduce([part[left] == part[right] for part in parts])
+            holds = same == (self.values.rule == "same")
+        else:
+            shares = self.shares[known]
+            value = (shares.cumsum(axis=1) > rng.random((len(shares), 1)) * shares.sum(axis=1, keepdims=True)).argmax(
+                axis=1
+            )
+            holds = self.rule[value[left], value[right]]
+        found = np.where(holds, TRUE, FALSE).astype(np.uint8)
         found[~known[self.left] | ~known[self.right]] = UNKNOWN
         found[(self.left < 0) | (self.right < 0)] = NULL
         return found
 
     def _note(self, ctx: Context) -> None:
         """What the answers rest on, in place of what was said before."""
-        steady = ", made steadier by rows near in meaning" if self.values.near and ctx.features is not None else ""
+        steady = (
+            ", made steadier by rows near in meaning" if self._made is not None and self._made.unit is not None else ""
+        )
         ctx.note_once(
             f'"{self.column.text}" was decided from ',
             f'"{self.values.text}" ({self.values.said}) of each row{steady}, as it says: this model is near chance where it has to '
@@ -274,6 +358,23 @@ class Compared:
         )
 
 
-def _bare(value: str) -> str:
-    """What two spellings of a name have in common: "US Airways" is "USAirways"."""
-    return stem(value).replace(" ", "")
+def names(values: Sequence[str | None]) -> Ints:
+    """(n,) a number for each value, the same for spellings of one name, −1 for None.
+
+    Case, plurals, spaces and articles do not count; a name that begins one longer name, and no other, is that name.
+
+    >>> names(["US Airways", "usairways", "Delta", "Delta Air Lines", None, "Ann", "Ann Lee", "Ann Ray"]).tolist()
+    [0, 0, 1, 1, -1, 2, 3, 4]
+    """
+    words = [None if value is None else stem(value).split() for value in values]
+    distinct = sorted({tuple(w) for w in words if w}, key=len, reverse=True)
+    whole: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for name in distinct:
+        longer = {whole[other] for other in whole if other[: len(name)] == name}
+        whole[name] = next(iter(longer)) if len(longer) == 1 else name
+    numbers: dict[str, int] = {}
+    found = np.full(len(values), -1, dtype=np.int64)
+    for i, w in enumerate(words):
+        if w:
+            found[i] = numbers.setdefault("".join(whole[tuple(w)]), len(numbers))
+    return found
