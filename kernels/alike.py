@@ -55,10 +55,11 @@ class Likeness:
         """(pairs,) higher where two rows are more alike; above 0 they are called so."""
         chances = self.chances(left, right)
         odds = np.log(chances) - np.log1p(-chances)
-        if self.unit is None:
-            return (odds - self.center[0]) / self.spread[0] - self.cut
-        cosine = np.einsum("pd,pd->p", self.unit[left], self.unit[right])
-        return (odds - self.center[0]) / self.spread[0] + (cosine - self.center[1]) / self.spread[1] - self.cut
+        found: Floats = (odds - self.center[0]) / self.spread[0] - self.cut
+        if self.unit is not None:
+            cosine = np.einsum("pd,pd->p", self.unit[left], self.unit[right])
+            found += (cosine - self.center[1]) / self.spread[1]
+        return found
 
     def drawn(self, rng: np.random.Generator) -> list[Ints]:
         """A group of each row drawn by its chances, (n,) for each list."""

@@ -87,7 +87,10 @@ class Memory(Protocol):
 class Derived(Protocol):
     """What answers a condition on pairs in the model's place: from one attribute of each row, as pairs are asked for."""
 
-    wrong: float | None  # the share of pairs that may be wrong, where random ones were asked outright
+    @property
+    def wrong(self) -> float | None:
+        """The share of pairs that may be wrong, where random ones were asked outright."""
+        ...
 
     def drawn(self, rng: np.random.Generator) -> Masks | None:
         """(pairs,) answers that may as well be: the value of each row drawn by its chances; None where these are not known."""

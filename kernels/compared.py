@@ -139,7 +139,7 @@ async def _without(question: Question, rows: Sequence[Row], source: str, ctx: Co
     if not ctx.fits(len(rows)):
         return 0.0
     (answers,) = await ctx.ask([question], rows, source)
-    return sum(value == NONE for value in answers.values) / max(1, len(rows))
+    return answers.values.count(NONE) / max(1, len(rows))
 
 
 async def _groups(attribute: str, order: Sequence[Row], source: str, ctx: Context) -> list[tuple[str, ...]]:
@@ -220,10 +220,11 @@ class Compared:
         left, right = (self.left, self.right) if rids is None else (self.left[rids], self.right[rids])
         return len(self._open(left, right))
 
-    def _open(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _open(self, left: Ints, right: Ints) -> Ints:
         both = (left >= 0) & (right >= 0)
         wanted = np.unique(np.concatenate([left[both], right[both]]))
-        return wanted[~self.told[wanted]]
+        unasked: Ints = wanted[~self.told[wanted]]
+        return unasked
 
     async def answer(self, rids: Rids, ctx: Context) -> None:
         """Fills in the values of these pairs; those whose rows the budget did not reach stay unasked."""
@@ -299,7 +300,8 @@ class Compared:
     @property
     def known(self) -> NDArray[np.bool_]:
         """(rows,) which have an answer."""
-        return ~np.isnan(self.shares[:, 0])
+        found: NDArray[np.bool_] = ~np.isnan(self.shares[:, 0])
+        return found
 
     def _alike(self, ctx: Context) -> alike.Likeness:
         if self._made is None:

@@ -230,6 +230,30 @@ def test_method_attribute_asks_for_it_where_the_pairs_would_fit(world):
     assert not by_attribute.exact
 
 
+def test_a_count_by_the_attribute_has_the_interval_of_the_pairs_that_its_check_leaves_open(world):
+    query = (
+        'SELECT COUNT(*) AS n FROM reviews AS a JOIN reviews AS b ON a.id < b.id AND "the two reviews disagree" '
+        "WHERE a.text IS NOT NULL AND b.text IS NOT NULL WITH (exact{})"
+    )
+    con = world.connect()
+    by_attribute, by_pairs = con.uql(query.format(", method = 'attribute'")), con.uql(query.format(""))
+    assert by_attribute.fetchall() == by_pairs.fetchall()
+    told, counted = by_attribute.estimates["n"], by_pairs.estimates["n"]
+    assert by_pairs.exact and counted.low == counted.high
+    assert not by_attribute.exact and told.low < counted.value < told.high
+    assert by_attribute.cost.calls < 120 < by_pairs.cost.calls
+
+
+def test_limit_by_the_attribute_gives_pairs_that_hold(world):
+    result = world.connect().uql(
+        'SELECT a.id, b.id FROM reviews AS a JOIN reviews AS b ON a.id < b.id AND "the two reviews disagree" '
+        "WHERE a.text IS NOT NULL AND b.text IS NOT NULL LIMIT 3 WITH (method = 'attribute')"
+    )
+    truth = world.truth("SELECT x.id, y.id FROM r AS x JOIN r AS y ON x.id < y.id AND x.sentiment <> y.sentiment")
+    rows = result.fetchall()
+    assert len(rows) == 3 and set(rows) <= set(truth) and not result.exact
+
+
 def test_a_semi_join_uses_the_attribute_too(world):
     query = (
         "SELECT a.id FROM reviews AS a {} JOIN reviews AS b ON a.film <> b.film AND b.stars = 1 "
