@@ -15,9 +15,10 @@ from uql.errors import QuestionError
 from uql.nl import forms
 from uql.nl.checks import Checked, check_plan
 from uql.nl.discover import Scope, discover
+from uql.nl.grounding import absent, unknown_words, vague
 from uql.nl.likeness import left_out, nearest
 from uql.nl.naming import named_in
-from uql.nl.narrowing import Narrow, narrowed, numbers_behind, numbers_of, unknown_words
+from uql.nl.narrowing import Narrow, narrowed, numbers_behind, numbers_of
 from uql.nl.paths import paths
 from uql.nl.prompts.queries import EXAMPLES, hinted
 from uql.nl.query_grammar import grammar, said_spans
@@ -334,6 +335,64 @@ def test_as_many_conditions_are_read_as_the_question_joins() -> None:
     scope = scope_of(one)
     assert not pattern(grammar(scope, one, narrowed(one, scope, near, plot=False))).fullmatch(lines)
     assert pattern(grammar(scope, two, narrowed(two, scope, near, plot=False))).fullmatch(lines)
+
+
+NOTHING = [
+    ("How many employees are there?", ["employees"]),
+    ("What is the profit of Farm 3?", ["profit"]),
+    ("How many inspectors walked over the fields?", []),  # a text tells of them
+    ("How many farms are there?", []),
+    ("How many complaints are there?", []),  # a text tells of one in other words
+]
+
+
+@pytest.mark.parametrize(("question", "wanted"), NOTHING)
+def test_what_is_counted_or_asked_for_is_somewhere(question: str, wanted: list[str]) -> None:
+    scope = scope_of(question)
+    assert absent(question, unknown_words(question, scope, near), scope) == wanted
+
+
+def test_the_best_of_something_is_the_best_by_something() -> None:
+    con = database()
+    con.execute("ALTER TABLE farms ADD COLUMN sold DOUBLE")
+    scope = discover("", Catalog(con), None)
+    assert vague("Which is the best farm?", scope, near) == ("best", ["farms.acres", "farms.sold"])
+    for question in (
+        "Which is the best farm by acres?",
+        "Which farm sold best?",
+        "Which are the top three farms?",
+        "Which farm is largest?",
+    ):
+        assert vague(question, scope, near) == ("", []), question
+
+
+def test_a_table_that_the_question_does_not_mean_is_not_joined() -> None:
+    scope = scope_of("How many farms are in Kent?")
+    text = grammar(
+        scope, "How many farms are in Kent?", narrowed("How many farms are in Kent?", scope, near, plot=False)
+    )
+    assert "JOIN" not in text  # each farm would be counted once a note
+
+
+def test_dates_that_are_not_there_are_a_condition() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE loans (id INTEGER, book VARCHAR, returned DATE)")
+    con.execute("INSERT INTO loans VALUES (1, 'Emma', DATE '2024-01-02'), (2, 'Ulysses', NULL)")
+    for question, condition in (
+        ("How many loans were not returned?", "IS NULL"),
+        ("How many loans were returned?", "IS NOT NULL"),
+    ):
+        scope = discover(question, Catalog(con), None)
+        lines = f"FROM loans\nWHERE returned {condition}\nSELECT count(*)"
+        assert pattern(grammar(scope, question, narrowed(question, scope, near, plot=False))).fullmatch(lines)
+        assert con.execute(nodes_of(lines, scope, question)["nodes"][0]["uql"]).fetchall() == [(1,)]
+
+
+def test_nodes_have_names_that_are_not_taken() -> None:
+    lines = "FROM farms\nSELECT name\nORDER BY acres DESC\nLIMIT 1"
+    nodes = nodes_of(lines, scope_of(), "", {"step1", "step2"})["nodes"]
+    assert [node["name"] for node in nodes] == ["step1_2", "step2_2"]
+    assert "FROM step1_2 WHERE" in nodes[1]["body"]
 
 
 def _alike(sql: str, rows: Sequence[tuple[object, ...]]) -> str:

@@ -142,6 +142,7 @@ class Answer:
             if node.kind in (NodeKind.UQL, NodeKind.SQL):
                 lines.append(_to(node.body, node.name))
             elif sub is not None and sub.uql:
+                lines += [_to(text, name) for name, text in sub.steps]
                 lines.append(_to(sub.uql, node.name))
             elif node.kind is NodeKind.PYTHON:
                 lines += [f"-- {node.name} is made by Python:", *(f"--   {line}" for line in node.body.splitlines())]

@@ -112,10 +112,13 @@ def compounds_in(question: str, scope: Scope, *, plot: bool = False) -> Compound
 
 
 def _named(low: str, scope: Scope) -> frozenset[Place]:
-    """The columns whose names have a word of the question."""
+    """The columns whose names have a word of the question; one that every question has counts where the name is nothing else."""
     there = words_of(low)
     return frozenset(
-        (name, f.name) for name, s in scope.sources.items() for f in s.shown if words_of(f.name) & there - COMMON
+        (name, f.name)
+        for name, source in scope.sources.items()
+        for f in source.shown
+        if (words := words_of(f.name)) & (there - COMMON) or (words and words <= there)
     )
 
 

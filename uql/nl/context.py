@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.errors import BudgetError, QuestionError
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
+    from uql.nl.discover import Scope
     from uql.nl.workspace import Workspace
     from uql.result import Outcome
     from uql.settings import Settings
@@ -37,7 +38,8 @@ class Source:
         samples: example values by column, each one short line.
         matches: values that stand in the question, as (column, value).
         values: of columns that hold few of them, all there are.
-        words: of the question, that stand in some value of a column of texts; without an entry where not all rows were looked at.
+        words: of the question, that stand in some value of a column of words; of a column of texts the stems of those that stand in some
+            text; without an entry where not all rows were looked at.
         parted: columns of which some values are several others put together.
         score: similarity to the question, higher is nearer.
     """
@@ -94,6 +96,8 @@ class AskContext:
         workspace: the confined DuckDB that holds copies of the sources and the results of nodes.
         planner: the model that plans and writes; None: the gate's own.
         emit: takes events.
+        find: a question in words → the tables it may need, with the values that it names and the links; None: nobody looks.
+        near: a text and others → how alike they are; None: by words in common.
         prompts: what was asked of the planner in this step.
     """
 
@@ -104,6 +108,8 @@ class AskContext:
     rules: tuple[str, ...] = ()
     planner: Provider | str | None = None
     emit: Callable[[Any], None] = lambda event: None
+    find: Callable[[str], Scope] | None = None
+    near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
     prompts: list[Prompted] = field(default_factory=list)
     steps: list[AskContext] = field(default_factory=list)
 
@@ -136,9 +142,15 @@ class AskContext:
             self.rules,
             self.planner,
             self.emit,
+            self.find,
+            self.near,
         )
         self.steps.append(made)
         return made
+
+    def asking(self, question: str) -> AskContext:
+        """The same step with a question of its own: its prompts and costs are those of this one."""
+        return replace(self, question=question)
 
     # --------------------------------------------------------------------------------------------------- the model
     async def ask(

@@ -116,6 +116,7 @@ class SubAnswer:
         confidence: 0 to 1, as the adapter says; None: it does not.
         uql: statement that made it, where one did.
         problem: why there is no valid answer; None: there is one.
+        steps: statements that ran before `uql`, each with the name of its rows.
     """
 
     value: Any
@@ -126,3 +127,4 @@ class SubAnswer:
     uql: str | None = None
     problem: str | None = None
     extra: Mapping[str, Any] | None = None
+    steps: tuple[tuple[str, str], ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,15 @@ class Scope:
         return replace(
             self, sources=kept, links=tuple(x for x in self.links if x.left.table in kept and x.right.table in kept)
         )
+
+    def connected(self, names: Collection[str]) -> Scope:
+        """These tables with those that link two of them."""
+        met: dict[str, set[str]] = {}
+        for link in self.links:
+            for mine, theirs in ((link.left.table, link.right.table), (link.right.table, link.left.table)):
+                if theirs in names:
+                    met.setdefault(mine, set()).add(theirs)
+        return self.only([n for n in self.sources if n in names or len(met.get(n, ())) > 1])
 
 
 async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Scope:
@@ -272,6 +281,8 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
                 said[f.name] = tuple(w for w in telling if w.lower() in inside)
             elif table.row_count <= SEARCHED:
                 said[f.name] = _inside(f, table, catalog, telling)
+        elif f.type == "VARCHAR" and table.row_count <= SEARCHED:
+            said[f.name] = _inside(f, table, catalog, list(dict.fromkeys(map(stem, map(str.lower, telling)))))
         elif f.type == "VARCHAR[]":
             items = sorted({item.strip() for v in values for item in v.strip("[]").split(",")})
             matches += [(f.name, _cut(v)) for v in items if _named(v, question)][:NAMED]

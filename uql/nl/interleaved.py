@@ -1,7 +1,9 @@
 """The mode `interleaved`: logical steps in words, each mapped to a node when its inputs are there, and run.
 
 A step that fails asks the six error questions: the plan at fault is planned again, another tool or other arguments are mapped again, each
-at most twice. Source: CAESURA (Urban and Binnig, 2023).
+at most twice. A model that takes a grammar writes each step in lines, which may become several nodes; the last has the step's output.
+
+Source: CAESURA (Urban and Binnig, 2023).
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uql.errors import QuestionError, UQLError
 from uql.nl import forms
@@ -19,12 +21,16 @@ from uql.nl.context import AskContext
 from uql.nl.dag import Node, NodeKind, Plan
 from uql.nl.discover import Scope, schema_text
 from uql.nl.executor import Executor
-from uql.nl.planner import Planner
+from uql.nl.naming import named_in
+from uql.nl.planner import Planner, takes_lines
 from uql.nl.prompts import faults as fault_words
 from uql.nl.prompts import interleaved as words
 from uql.nl.runners import preview
 from uql.nl.shapes import Shapes
 from uql.schema import Field
+
+if TYPE_CHECKING:
+    from uql.llm.providers.base import Provider
 
 TRIES = 2  # re-plans, and new mappings of a step
 OBSERVED = 3  # rows of an input that are shown
@@ -101,7 +107,7 @@ class Interleaved:
             self.executor.accept_empty = n == TRIES and step is self.logical[-1]
             inner = self.ctx.step(f"map {step.output}")
             try:
-                node = await self._mapped(step, why, inner)
+                nodes = await self._mapped(step, why, inner)
             except QuestionError as error:
                 why = said(error)
                 continue
@@ -110,13 +116,16 @@ class Interleaved:
                     why = said(error)
                     continue
                 raise
-            output = await self.executor.run_one(node)
-            told = next(t for t in reversed(self.executor.steps) if t.node == node.name)
-            told.prompts[:0] = inner.prompts
-            if output is not None:
+            for node in nodes:
+                output = await self.executor.run_one(node)
+                told = next(t for t in reversed(self.executor.steps) if t.node == node.name)
+                told.prompts[:0], inner.prompts = inner.prompts, []
+                if output is None:
+                    why = self.executor._failed.pop(node.name, "it failed")
+                    break
                 self.nodes = [n for n in self.nodes if n.name != node.name] + [node]
+            else:
                 return ""
-            why = self.executor._failed.pop(node.name, "it failed")
             if self.executor.limit:
                 return why
             verdict = await self._asked(step, why)
@@ -125,8 +134,11 @@ class Interleaved:
             why = f"{why}. {verdict['fix']}"
         return why
 
-    async def _mapped(self, step: LogicalStep, why: str, inner: AskContext) -> Node:
+    async def _mapped(self, step: LogicalStep, why: str, inner: AskContext) -> list[Node]:
         inputs = self._inputs(step)
+        model = await inner.gate.provider(inner.planner)
+        if takes_lines(model):
+            return await self._in_lines(step, why, inner, model)
         scope = Scope(
             {n: s for n, s in self.planner.scope.sources.items() if n in step.inputs} or self.planner.scope.sources,
             self.planner.scope.links,
@@ -144,7 +156,25 @@ class Interleaved:
             for name, fields in inputs.items():
                 shapes.add(name, fields)
             checked, _ = check_node(node, self.ctx.sources, shapes, inputs, self.ctx.settings)
-        return checked
+        return [checked]
+
+    async def _in_lines(self, step: LogicalStep, why: str, inner: AskContext, model: Provider) -> list[Node]:
+        """The nodes of a step whose query is written in lines, over its inputs and the tables that its words name."""
+        words_ = step.description
+        if len(self.logical) == 1:
+            words_ = self.ctx.question  # nothing is left of a question that is one step but its own words
+        scope = self.ctx.find(words_) if self.ctx.find is not None else self.planner.scope
+        named = {table for tables in named_in(words_, scope).needed for table in tables}
+        scope = scope.connected({*(n for n in step.inputs if n in scope.sources), *named})
+        kept = [n for n in self.nodes if n.name in step.inputs and n.name in self.executor.outputs]
+        planner = Planner.of(inner.asking(words_), scope if scope.sources or kept else self.planner.scope, model)
+        found = await planner.plan(kept=kept, why=why, step=inner.asking(words_), taken=list(self.executor.outputs))
+        if found.cannot:
+            raise QuestionError(found.cannot)
+        old = {node.name for node in kept}
+        nodes = [n for n in found.checked.plan.nodes if n.name not in old and n.kind is not NodeKind.ANSWER]
+        last = nodes[-1]
+        return [*nodes[:-1], replace(last, name=step.output, description=step.description)]
 
     def _inputs(self, step: LogicalStep) -> dict[str, tuple[Field, ...]]:
         return {name: self.executor.outputs[name].fields for name in step.inputs if name in self.executor.outputs}
@@ -163,7 +193,15 @@ class Interleaved:
         kept = "\n".join(f"{n} ({', '.join(f.name for f in o.fields)})" for n, o in outputs.items())
         inner = self.ctx.step("steps")
         schema = schema_text(self.planner.scope, tokens=self.planner.tokens - 900)
-        said_ = await inner.say(words.steps(self.ctx.question, schema, self.ctx.rules, why, kept))
+        held = takes_lines(await inner.gate.provider(inner.planner))
+        names = [*self.planner.scope.sources, *outputs] if held else []
+        try:
+            said_ = await inner.say(words.steps(self.ctx.question, schema, self.ctx.rules, why, kept, names=names))
+        except QuestionError:
+            if not held:
+                raise
+            whole = {"description": self.ctx.question, "inputs": [*self.planner.scope.sources], "output": "result1"}
+            said_ = {"steps": [whole]}
         self.ctx.prompts += inner.prompts
         steps: list[LogicalStep] = []
         taken = {*map(str.lower, self.ctx.sources), *map(str.lower, outputs)}

@@ -29,6 +29,9 @@ _END_WORDS = (
     "it they he she we you i"
 )
 _DENIES = re.compile(r"\b(?:never|without|not|no|none|neither|nor|lack(?:s|ing)?)\b|n't\b")
+_SORTED = re.compile(
+    r"\b(?:(?:in|by) )?(?:the )?(?:ascending|descending|alphabetical|reverse)? ?order\b|\border(?:ed)? by\b"
+)
 _ENDS = frozenset(_END_WORDS.split())  # they end a noun with what stands before it
 _LEAD_WORDS = (
     "one ones single different distinct most least new old total average mean number amount count highest lowest"
@@ -56,8 +59,7 @@ class Named:
 def named_in(question: str, scope: Scope) -> Named:
     """What a question names of a scope."""
     low = " ".join(question.lower().replace("-", " ").split())
-    positive = _DENIES.split(low)[0]  # of `farms without notes` the farms
-    there = words_of(positive) or words_of(low)
+    there = words_of(_SORTED.sub(" ", _DENIES.split(low)[0])) or words_of(low)  # of `farms without notes` the farms
     needed = list(dict.fromkeys([*_tables_named(there, scope), *_values_named(there, scope)]))
     asked = _first(low, (_HEAD, _ONE), scope)
     groups = _first(low, (_EACH,), scope)
@@ -78,8 +80,9 @@ def covered(tables: Sequence[str], needed: Sequence[frozenset[str]]) -> int:
 def _tables_named(there: set[str], scope: Scope) -> Iterator[frozenset[str]]:
     """For each table or column whose whole name stands in the question: the tables with all its words in their names or columns."""
     for name, source in scope.sources.items():
-        for phrase in (_telling(name), *(_telling(f.name) for f in source.shown)):
-            if phrase and phrase <= there and not phrase <= COMMON:
+        columns = (phrase for f in source.shown if not (phrase := _telling(f.name)) <= COMMON)
+        for phrase in (_telling(name), *columns):
+            if phrase and phrase <= there:
                 yield frozenset(other for other in scope.sources if _has(phrase, other, scope))
 
 
@@ -125,6 +128,9 @@ def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
             phrase = words_of(" ".join(words[i:j])) if not _ENDS & set(words[i:j]) else set()
             if not phrase:
                 continue
+            after = stem(words[j]) if j < len(words) else ""
+            if after not in inside and any(words_of(name) == phrase for name in scope.sources):
+                return _called(phrase, scope)
             columns = frozenset(
                 (name, f.name)
                 for name, source in scope.sources.items()
@@ -133,9 +139,6 @@ def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
             )
             if columns and word not in _LEADS:
                 return columns
-            after = stem(words[j]) if j < len(words) else ""
-            if after not in inside and (called := _called(phrase, scope)):
-                return called
     return frozenset()
 
 

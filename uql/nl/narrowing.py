@@ -8,16 +8,15 @@ name, value or comment of the database is something to be read where there are t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from uql.nl.compounds import Compound, compounds_in
 from uql.nl.discover import Scope, spaced, stem, words_of
-from uql.nl.likeness import COMMON, MONTHS, date_words, names_of
+from uql.nl.grounding import Near, absent, tables_near, unknown_words, vague
+from uql.nl.likeness import COMMON, MONTHS
 from uql.nl.naming import PARTS, UNITS, Named, named_in
 
-Near = Callable[[str, Sequence[str]], Sequence[float]]
-NEAR = 0.3  # similarity from which a word is one for a name
 _RECENT = re.compile(r"\b(most|least) recent(ly)?\b")
 _UP = re.compile(
     r"\b(highest|largest|biggest|tallest|longest|greatest|most|maximum|max|top|best|heaviest|strongest|richest|dearest)\b"
@@ -42,7 +41,6 @@ _MEASURED = re.compile(
 _COUNTED = re.compile(r"\b(most|fewest|least|number|many|more|less|fewer)\b")
 _ADDED = re.compile(r"\b(total|sum|average|mean|altogether)\b")
 _ROW = re.compile(r"\b(who|which|whose)\b|\bof the \w+ (that|with|who|which|whose)\b")
-_NUMBERS = ("DOUBLE", "FLOAT", "DECIMAL", "REAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U")
 _PART_OF = {
     "quarter": re.compile(r"\b((per|each|every|by|which|what) quarters?|quarterly|quarters? of (the year|\d{4}))\b"),
     "weekday": re.compile(r"\b(weekdays?|days? of the week|(mon|tues|wednes|thurs|fri|satur|sun)days?)\b"),
@@ -63,7 +61,6 @@ _DENIED = re.compile(
     r"\b(out of|except|exclud\w+|outside|other than|non|un[a-z]{4,}|in(?:active|valid|complete|correct|dependent))\b"
 )
 _ALSO = re.compile(r"\b(and|but|also|both|while|plus|as well as)\b")
-_ASIDE_OF = re.compile(r"([a-z]{3,}) \(([^)]*)\)")
 _ASIDE = re.compile(r"\([^)]*\)|\bboth\b(?=.*\band\b)|\bbetween\b.*?\band\b")
 _SHARE = re.compile(r"\b(percentage|percent|share|proportion|fraction)\b|%")
 _SHARE_ASKED = re.compile(
@@ -96,7 +93,7 @@ class Narrow:
         added: sums or averages are asked for; best: the greatest or the least are; timed: by date or age.
         read: words of which one stands in what is read.
         values: "named": only values that the question names; "all".
-        which: it asks for rows: who, which.
+        which: it asks for rows: who, which; who: for somebody.
         row: it asks which row has the greatest or least of what is read.
         numbers: it has some, that a condition may compare with; first: those of them that may say how many rows are wanted.
         average: it compares with the average; than: with another row; never: it asks for rows to which others have nothing.
@@ -109,6 +106,9 @@ class Narrow:
         noun: what is read is a number, percentage … of something.
         compound: figures of figures.
         behind: the numbers that stand behind a word, by its stem.
+        tables: those that its words may mean; others are read only where they link two.
+        absent: the nouns that it asks for, and that nothing of the database is about.
+        vague: `best`, where nothing says by what; measures: what it may be by.
     """
 
     group: str = "may"
@@ -144,6 +144,11 @@ class Narrow:
     noun: str = ""
     compound: Compound = field(default_factory=Compound)
     behind: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tables: frozenset[str] = frozenset()
+    absent: tuple[str, ...] = ()
+    who: bool = False
+    vague: str = ""
+    measures: tuple[str, ...] = ()
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
@@ -212,6 +217,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     early, late = _EARLY.search(low) is not None, _LATE.search(low) is not None
     down, up = _DESC.search(low) is not None, _ASC.search(low) is not None
     unknown = unknown_words(question, scope, near)
+    unsaid, measures = vague(question, scope, near)
     reads = any(f.is_unstructured for source in scope.sources.values() for f in source.shown)
     ask = "may"
     if unknown and reads:
@@ -265,6 +271,11 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         found[2] if (found := _MEASURED.search(low)) is not None and ask == "number" else "",
         compound,
         numbers_behind(question),
+        tables_near(question, scope, near),
+        tuple(absent(question, unknown, scope)),
+        re.search(r"\b(who|whose|whom)\b", low) is not None,
+        unsaid,
+        tuple(measures),
     )
 
 
@@ -285,29 +296,3 @@ def _last(name: str) -> str:
     """The noun of a column's name, units aside: the last word of it."""
     words = [stem(word) for word in re.split(r"[\W_]+", spaced(name).lower()) if word]
     return next((word for word in reversed(words) if word not in UNITS), "")
-
-
-def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
-    """The words of a question that are near to no name, comment or value of the scope.
-
-    A word before a value in brackets, as in `the euro (EUR)`, says what the value does.
-    """
-    if near is None:
-        return []
-    names = names_of(scope, read=False)
-    known, dates = words_of(names), date_words(scope)
-    numbers = any(f.type.startswith(_NUMBERS) for source in scope.sources.values() for f in source.shown)
-    written = {w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}
-    found = []
-    values = {value.lower() for source in scope.sources.values() for _, value in source.matches}
-    explained = {word for word, value in _ASIDE_OF.findall(question.lower()) if value in values}
-    for word in sorted(written - explained):
-        stems = words_of(word)
-        if not stems or stems & known or stems <= COMMON or word in COMMON or word in dates:
-            continue
-        if numbers and _EST.fullmatch(word):  # the dearest: by a number
-            continue
-        others = sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", names.replace("_", " "))})
-        if not others or max(near(word, others)) < NEAR:
-            found.append(word)
-    return found

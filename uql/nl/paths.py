@@ -15,7 +15,7 @@ from uql.schema import Field, Modality
 MOST_TABLES = 4  # of one query
 MOST_PATHS = 24
 MOST_VALUES = 60  # of a column that a condition may name
-_NUMBER = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
+NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
 _TIME = ("DATE", "TIMESTAMP")
 _DATED = re.compile(r"'?-?\d{4}-\d\d")
 _YEAR = re.compile(r"\b(year|date|born|founded)|_(year|date)\b")
@@ -39,7 +39,7 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        return self.field.type.startswith(_NUMBER) and not self.is_list and self.field.type != "UUID"
+        return self.field.type.startswith(NUMBERS) and not self.is_list and self.field.type != "UUID"
 
     @property
     def is_time(self) -> bool:
@@ -77,13 +77,13 @@ def paths(scope: Scope) -> list[Path]:
     found: list[Path] = [_path(scope, (name,), ()) for name in names]
     for size in range(2, MOST_TABLES + 1):
         for chosen in combinations(names, size):
-            joined = _joined(chosen, scope.links)
-            if joined is not None and len(found) < MOST_PATHS:
-                found.append(_path(scope, *joined))
+            linked = joined(chosen, scope.links)
+            if linked is not None and len(found) < MOST_PATHS:
+                found.append(_path(scope, *linked))
     return [path for path in found if path.columns]
 
 
-def _joined(chosen: Sequence[str], links: Sequence[Link]) -> tuple[tuple[str, ...], tuple[Link, ...]] | None:
+def joined(chosen: Sequence[str], links: Sequence[Link]) -> tuple[tuple[str, ...], tuple[Link, ...]] | None:
     """The tables in an order in which each is linked to one before it, with those links; None where they do not hang together."""
     placed, used = [chosen[0]], []
     waiting = list(chosen[1:])
@@ -107,17 +107,17 @@ def _joined(chosen: Sequence[str], links: Sequence[Link]) -> tuple[tuple[str, ..
 
 def _path(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
     columns: list[Column] = []
-    joined: set[str] = set()  # of two columns that are equal one is enough
+    met: set[str] = set()  # of two columns that are equal one is enough
     for link in links:
         later = max((link.left, link.right), key=lambda c: tables.index(c.table))
         earlier = link.right if later is link.left else link.left
         if later.name.lower() == earlier.name.lower():
-            joined.add(f"{later.table}.{later.name}")
+            met.add(f"{later.table}.{later.name}")
     taken = [f.name.lower() for t in tables for f in scope.sources[t].fields]
     for table in tables:
         source = scope.sources[table]
         for f in source.shown:
-            if f"{table}.{f.name}" not in joined:
+            if f"{table}.{f.name}" not in met:
                 alone = taken.count(f.name.lower()) == 1
                 columns.append(_column(source, f, named(f.name) if alone else named(table, f.name)))
     source_text = named(tables[0])
@@ -196,4 +196,8 @@ def is_age(c: Column) -> bool:
 
 def is_key(c: Column) -> bool:
     """A number that names something."""
-    return _KEY.search(c.name.rpartition(".")[2].lower()) is not None
+    return is_key_name(c.name.rpartition(".")[2])
+
+
+def is_key_name(name: str) -> bool:
+    return _KEY.search(name.lower()) is not None

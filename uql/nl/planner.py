@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uql.errors import QuestionError, UQLError
 from uql.nl import clauses, forms
@@ -28,6 +28,9 @@ from uql.nl.query_grammar import grammar
 from uql.nl.query_reading import nodes_of
 from uql.nl.shapes import Shapes
 from uql.schema import Field, Modality
+
+if TYPE_CHECKING:
+    from uql.llm.providers.base import Provider
 
 TRIES = 3  # the plan, and at most two more after its faults are shown
 PROMPT_TOKENS = 4_000
@@ -65,13 +68,37 @@ class Planner:
     shots: int = 4
     near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
 
-    async def plan(self, *, kept: Sequence[Node] = (), why: str = "", step: AskContext | None = None) -> Planned:
+    @classmethod
+    def of(
+        cls, ctx: AskContext, scope: Scope, model: Provider, forms_: tuple[words.Form, ...] | None = None
+    ) -> Planner:
+        """The planner for a model: its context, and the forms that it writes best.
+
+        Args:
+            forms_: of queries; None: lines where the model takes a grammar, clauses where a model of this machine mends a plan.
+        """
+        context = model.capabilities.context
+        tokens = PROMPT_TOKENS if context is None else max(1_000, min(PROMPT_TOKENS, context - REPLY_TOKENS - 200))
+        usual: tuple[words.Form, ...] = ("text", "clauses", "clauses") if model.is_local else ("text", "text", "text")
+        if takes_lines(model):
+            usual = ("lines", "lines", "clauses")
+        return cls(ctx, scope, tokens, forms_ or usual, 2 if model.is_local else 4, ctx.near)
+
+    async def plan(
+        self,
+        *,
+        kept: Sequence[Node] = (),
+        why: str = "",
+        step: AskContext | None = None,
+        taken: Collection[str] = (),
+    ) -> Planned:
         """A plan for the question, or what remains of it where some nodes have run.
 
         Args:
             kept: nodes that have run; their rows are there.
             why: what went wrong with the plan before.
             step: whose prompts and costs these are; None: those of the run.
+            taken: names that no new node may have.
         Raises: QuestionError (UQL630) where no try gave a valid plan; BudgetError.
         """
         ctx = step or self.ctx
@@ -82,13 +109,15 @@ class Planner:
             if thin is not None and form != "lines":
                 return self._about(thin)
             shown = ""
+            if form == "lines" and not kept and (nothing := self._nothing(self._narrow(self.scope))):
+                return _cannot(nothing, n, faults)
             try:
                 reply = await ctx.say(self._wording(form, kept, back))
                 if form == "lines":
-                    shown, reply = reply, nodes_of(reply, self._whole(kept), self.ctx.question)
+                    used = {*taken, *self.ctx.sources, *(node.name for node in kept)}
+                    shown, reply = reply, nodes_of(reply, self._whole(kept), self.ctx.question, used)
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
-                    empty = Plan((Node(forms.ANSWER, NodeKind.ANSWER, ""),))
-                    return Planned(Checked(empty, {}, ()), n, tuple(faults), str(reply["cannot"]).strip())
+                    return _cannot(str(reply["cannot"]).strip(), n, faults)
                 shown = shown or json.dumps(reply["nodes"], ensure_ascii=False)
                 plan = self._read(reply, kept)
                 checked = check_plan(plan, self.ctx.sources, ctx.settings)
@@ -164,7 +193,15 @@ class Planner:
         if not said_ or len(self._left_out(made)) < len(said_):
             return made
         why = f"no table, column or value of this database is about {', '.join(said_)}"
-        return Planned(Checked(Plan((Node(forms.ANSWER, NodeKind.ANSWER, ""),)), {}, ()), made.tries, made.faults, why)
+        return _cannot(why, made.tries, made.faults)
+
+    def _nothing(self, narrow: Narrow) -> str:
+        """Why no query can answer the question, before one is written; "" where one may."""
+        if narrow.absent:
+            return f"no table, column, value or text of this database is about {', '.join(narrow.absent)}"
+        if narrow.vague:
+            return f"{narrow.vague!r} may mean several things here: say by which, as {', '.join(narrow.measures[:4])}"
+        return ""
 
     def _whole(self, kept: Sequence[Node]) -> Scope:
         """The scope with the results that are there."""
@@ -232,10 +269,20 @@ class Planner:
         return schema_text(scope, tokens=self.tokens - 900)
 
 
+def takes_lines(model: Provider) -> bool:
+    """Does the model hold its reply to a grammar? llama.cpp in this process does."""
+    return model.name.startswith("local:")
+
+
 def columns_of(tables: Mapping[str, Sequence[Field]]) -> list[str]:
     """The columns of tables as "table.column"; images and the like, which only a model reads, are left out."""
     seen = (Modality.STRUCTURED, Modality.TEXT)
     return [f"{name}.{f.name}" for name, fields in tables.items() for f in fields if f.modality in seen]
+
+
+def _cannot(why: str, tries: int, faults: Sequence[str]) -> Planned:
+    """No plan, and the reason."""
+    return Planned(Checked(Plan((Node(forms.ANSWER, NodeKind.ANSWER, ""),)), {}, ()), tries, tuple(faults), why)
 
 
 def wants_plot(question: str) -> bool:

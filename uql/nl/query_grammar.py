@@ -25,7 +25,7 @@ from uql.nl.gbnf import Rules, either, literal, safe
 from uql.nl.likeness import DAYS
 from uql.nl.naming import Place, covered
 from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
-from uql.nl.paths import CALLED, Column, Path, is_age, is_dated, is_key, is_plain, paths
+from uql.nl.paths import CALLED, Column, Path, is_age, is_dated, is_key, is_plain, joined, paths
 
 MARKS = ("bar", "line", "point", "arc", "area")
 AGGREGATES = ("count", "sum", "avg", "min", "max", "median", "percent")
@@ -78,8 +78,27 @@ def _fitting(scope: Scope, narrow: Narrow) -> list[Path]:
     wanted = narrow.named.needed
     if narrow.measured and narrow.best:
         wanted = (*wanted, frozenset(table for table, _ in narrow.measured))
+    if narrow.tables:
+        read = (
+            {n for n, s in scope.sources.items() if any(f.is_unstructured for f in s.shown)}
+            if narrow.ask != "may"
+            else set()
+        )
+        called = (
+            {n for n, s in scope.sources.items() if any(f.name.lower().endswith("name") for f in s.shown)}
+            if narrow.who
+            else set()
+        )
+        meant = {*narrow.tables, *read, *called, *(table for tables in wanted for table in tables)}
+        found = [path for path in found if not _superfluous(path, meant, scope)] or found
     most = max((covered(path.tables, wanted) for path in found), default=0)
     return [path for path in found if covered(path.tables, wanted) == most]
+
+
+def _superfluous(path: Path, meant: Collection[str], scope: Scope) -> bool:
+    """Does a join hold a table that nothing in the question means, and that links none of the others?"""
+    others = {table: [t for t in path.tables if t != table] for table in path.tables if table not in meant}
+    return any(not rest or joined(rest, scope.links) is not None for rest in others.values())
 
 
 # ------------------------------------------------------------------------------------------------------------ one path
@@ -334,6 +353,8 @@ def _conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow) 
         elif c.is_list and c.matches:
             there = rules.shared(either(literal(f"'{v}'") for v in c.matches if safe(v)) or "free")
             yield f'{literal("list_contains(" + c.name + ", ")} {there} ")"'
+        elif c.is_time and _is_said(c, narrow) and (narrow.never or not narrow.numbers):
+            yield f'{name} " IS {"" if narrow.never else "NOT "}NULL"'
         elif c.is_number and is_key(c):
             yield from _numbered(c, narrow)
         elif c.is_number and narrow.numbers:

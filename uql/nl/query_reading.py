@@ -7,7 +7,7 @@ first place; rows whose group or figure is not known are left out of groups; PLO
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,11 +48,12 @@ class Lines:
     before: list[dict[str, Any]] = field(default_factory=list)  # nodes that the query joins
 
 
-def nodes_of(text: str, scope: Scope, title: str = "") -> dict[str, Any]:
+def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = ()) -> dict[str, Any]:
     """The plan of a query in lines, as a reply of a planner: {"cannot", "nodes"}.
 
     Args:
         title: the question: that of a plot, and it says whether a row is asked for.
+        taken: names that no node may have.
     Raises: QuestionError (UQL631) on other text.
     """
     lines = read(text, scope)
@@ -66,7 +67,28 @@ def nodes_of(text: str, scope: Scope, title: str = "") -> dict[str, Any]:
         made.append(_plot(lines.mark, made[-1].pop("columns"), made[-1]["name"], title))
     for node in made:
         node.pop("columns", None)
-    return {"cannot": "", "nodes": made}
+    return {"cannot": "", "nodes": _renamed(made, taken)}
+
+
+def _renamed(nodes: Sequence[dict[str, Any]], taken: Collection[str]) -> list[dict[str, Any]]:
+    """The nodes with other names where theirs are taken, in the statements of those behind them too."""
+    low = {name.lower() for name in taken}
+    names: dict[str, str] = {}
+    made = []
+    for node in nodes:
+        node = {key: names.get(value, value) if key == "input" else value for key, value in node.items()}
+        for key in ("uql", "body"):
+            for old, new in names.items():
+                if isinstance(node.get(key), str):
+                    node[key] = re.sub(rf"(?<![\w.]){re.escape(old)}(?=[\s.);]|\Z)", new, node[key])
+        n, name = 2, node["name"]
+        while name.lower() in low:
+            name, n = f"{node['name']}_{n}", n + 1
+        low.add(name.lower())
+        if name != node["name"]:
+            names[node["name"]] = name
+        made.append({**node, "name": name})
+    return made
 
 
 def read(text: str, scope: Scope) -> Lines:
@@ -373,6 +395,8 @@ class _Reading:
             return text
         if text.startswith("without "):
             return self._without(text[8:])
+        if text.endswith(" NULL"):
+            return text
         found = _COMPARED.match(text)
         if found is None:
             return self._value(text)

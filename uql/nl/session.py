@@ -23,7 +23,7 @@ from uql.nl.discover import Scope, discover, relevant, shortlist
 from uql.nl.execution import Output
 from uql.nl.executor import FATAL, Executor, Limits
 from uql.nl.meta import Adapter, Answerer, Router, planned
-from uql.nl.planner import PROMPT_TOKENS, REPLY_TOKENS, Planner
+from uql.nl.planner import Planner
 from uql.nl.pricing import PlanPrice, price_of
 from uql.nl.prompts import readings as reading_words
 from uql.nl.prompts.planner import Form
@@ -121,11 +121,23 @@ class Session:
             with Workspace(self._read, scope.sources, settings.with_values(budget=None)) as workspace:
                 workspace.model = provider
                 ctx = AskContext(words, scope.sources, gate, workspace, chosen.rules, chosen.planner, self._emit)
+                ctx.find = self._finder(scope, embedder, chosen.tables)
+                ctx.near = None if embedder is None else _alike(embedder)
                 asking = _Asking(ctx, scope, chosen, await gate.provider(chosen.planner), embedder)
                 answer = await asking.answer()
             answer.warnings += gate.warnings
         answer.seconds = time.monotonic() - began
         return answer
+
+    def _finder(self, scope: Scope, embedder: Embedder | None, tables: Sequence[str] | None) -> Callable[[str], Scope]:
+        """The tables of a question as those of a part of it see them: the same names, with the values that the part names."""
+
+        def find(question: str) -> Scope:
+            found = discover(question, self._connection.catalog, embedder, tables=tables)
+            same = {name: source.origin for name, source in found.sources.items()}
+            return found if same == {name: source.origin for name, source in scope.sources.items()} else scope
+
+        return find
 
     async def judge(self, question: str, said: str, reference: str) -> float:
         """Semantic Hit of an answer, the model being the judge where the words do not settle it; one call at most.
@@ -173,6 +185,14 @@ class Session:
         return static_embedder()
 
 
+def _alike(embedder: Embedder) -> Callable[[str, Sequence[str]], list[float]]:
+    def near(text: str, others: Sequence[str]) -> list[float]:
+        vectors = embedder.embed([text, *others])
+        return [float(v) for v in vectors[1:] @ vectors[0]]
+
+    return near
+
+
 def _calls(settings: Settings) -> int | None:
     """The calls of a question: the setting, else 1,024."""
     if settings.exact or settings.budget == "all":
@@ -198,21 +218,8 @@ class _Asking:
         self.made = Answer(self.ctx.question, mode=self.options.mode)
         self.made.origins = {name: source.origin for name, source in self.ctx.sources.items()}
         self.hidden = hidden_columns(self.ctx.sources)
-        context = self.model.capabilities.context
-        tokens = PROMPT_TOKENS if context is None else max(1_000, min(PROMPT_TOKENS, context - REPLY_TOKENS - 200))
-        near = None if self.embedder is None else self._near
-        default: tuple[Form, ...] = ("text", "clauses", "clauses") if self.model.is_local else ("text", "text", "text")
-        if self.model.name.startswith("local:"):  # llama.cpp takes grammars
-            default = ("lines", "lines", "clauses")
-        self.planner = Planner(
-            self.ctx, self.scope, tokens, self.options.forms or default, 2 if self.model.is_local else 4, near
-        )
+        self.planner = Planner.of(self.ctx, self.scope, self.model, self.options.forms)
         self.executor = Executor(self.ctx, limits=self.options.limits)
-
-    def _near(self, question: str, others: Sequence[str]) -> list[float]:
-        assert self.embedder is not None
-        vectors = self.embedder.embed([question, *others])
-        return [float(v) for v in vectors[1:] @ vectors[0]]
 
     async def answer(self) -> Answer:
         """Runs the mode, and says how it ended."""

@@ -1,22 +1,31 @@
-"""The adapter `uql`: the model writes one statement of UQL over the sources, which is guarded, bound, and run in the workspace."""
+"""The adapter `uql`: the model writes one statement of UQL over the sources, which is guarded, bound, and run in the workspace.
+
+A model that takes a grammar writes a query in lines instead, over these sources and those that the sub-query names; it may become several
+statements, of which the last gives the answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from uql.errors import BindError, DataError, GuardError, QuestionError, UQLSyntaxError
 from uql.nl import clauses
 from uql.nl.checks import said
 from uql.nl.context import AskContext, Source
-from uql.nl.dag import Operator, SubAnswer
+from uql.nl.dag import NodeKind, Operator, SubAnswer
 from uql.nl.discover import Scope, schema_text
-from uql.nl.forms import statement_of
+from uql.nl.forms import SELECTS, statement_of, tables_named
 from uql.nl.holes import completed
-from uql.nl.planner import columns_of
+from uql.nl.naming import named_in
+from uql.nl.planner import Planner, columns_of, takes_lines
 from uql.nl.prompts import obj, text
 from uql.nl.prompts.planner import SQL
 from uql.nl.shapes import Shapes
+
+if TYPE_CHECKING:
+    from uql.llm.providers.base import Provider
 
 NAME = "uql"
 TRIES = 2
@@ -25,10 +34,12 @@ _MENDED = (GuardError, UQLSyntaxError, BindError, DataError, QuestionError)  # a
 _ASKED = "Answer it with one query. Give its result readable column names. A text or image is read with ask('…').\nThe query:"
 
 
+@dataclass(slots=True)
 class Uql:
     """The first choice for every operator: its plan is a statement that the user can read and run again."""
 
-    name = NAME
+    name: str = NAME
+    _taken: set[str] = field(default_factory=set)  # names of rows that its statements have stored
 
     def capable(self, operator: Operator) -> bool:
         return True
@@ -36,7 +47,10 @@ class Uql:
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
         """The rows of the statement; an error goes back to the model once, to a model of this machine with a grammar of the names."""
         schema = schema_text(Scope(sources), tokens=2_500)
-        local = (await ctx.gate.provider(ctx.planner)).is_local
+        model = await ctx.gate.provider(ctx.planner)
+        if takes_lines(model):
+            return await self._in_lines(subquery, sources, ctx, model)
+        local = model.is_local
         fault = ""
         for attempt in range(1, TRIES + 1):
             statement = ""
@@ -56,6 +70,42 @@ class Uql:
         return SubAnswer(
             None, "", adapter=NAME, problem=f"no statement that runs: {fault.splitlines()[-1] if fault else ''}"
         )
+
+    async def _in_lines(
+        self, subquery: str, sources: Mapping[str, Source], ctx: AskContext, model: Provider
+    ) -> SubAnswer:
+        scope = ctx.find(subquery) if ctx.find is not None else Scope(ctx.sources)
+        named = {table for tables in named_in(subquery, scope).needed for table in tables}
+        planner = Planner.of(ctx.asking(subquery), scope.connected({*sources, *named}), model)
+        try:
+            found = await planner.plan(taken=self._taken)
+        except QuestionError as error:
+            return SubAnswer(None, "", adapter=NAME, problem=said(error))
+        if found.cannot:
+            return SubAnswer(None, "", adapter=NAME, problem=found.cannot)
+        nodes = [node for node in found.checked.plan.nodes if node.kind in SELECTS]
+        self._taken |= {node.name for node in nodes}
+        made: list[str] = []
+        try:
+            for node in nodes:
+                tables = [*ctx.sources, *made]
+                if node.kind is NodeKind.UQL:
+                    await ctx.uql(node.body, tables=tables, to=node.name)
+                else:
+                    await ctx.sql(node.body, tables=tables, to=node.name)
+                made.append(node.name)
+        except _MENDED as error:
+            return SubAnswer(None, "", adapter=NAME, problem=said(error))
+        table = ctx.table(made[-1])
+        rows = table.slice(0, ROWS).to_pylist()
+        named = {table for node in nodes for table in tables_named(node.body)}
+        read = tuple(name for name in ctx.sources if name.lower() in named)
+        before = tuple((node.name, node.body) for node in nodes[:-1])
+        if not rows:
+            return SubAnswer(
+                [], "", read, NAME, uql=nodes[-1].body, problem="its statement gives no rows", steps=before
+            )
+        return SubAnswer(_value(rows), _words(rows, table.num_rows), read, NAME, uql=nodes[-1].body, steps=before)
 
     async def _written(
         self, subquery: str, schema: str, sources: Mapping[str, Source], fault: str, held: bool, ctx: AskContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from uql.nl import clauses
-from uql.nl.prompts import Schema, Wording, array, obj, rules_text, text
+from uql.nl.prompts import Schema, Wording, array, obj, one_of, rules_text, text
 from uql.nl.prompts.planner import SQL, plot_form, text_form
 
 VERSION = "interleaved-1"
@@ -17,8 +17,17 @@ TOOLS = (
 )
 
 
-def steps(question: str, schema: str, rules: Sequence[str], why: str = "", kept: str = "") -> Wording:
-    """The logical plan: steps in words, each with its inputs, its output and the columns it adds."""
+def steps(
+    question: str, schema: str, rules: Sequence[str], why: str = "", kept: str = "", *, names: Sequence[str] = ()
+) -> Wording:
+    """The logical plan: steps in words, each with its inputs, its output and the columns it adds.
+
+    Args:
+        names: of the tables and results there are, for a model that holds its reply to a grammar: inputs are those or `result1` …, and
+            there are half as many steps; none: names are free.
+    """
+    results = [f"result{n}" for n in range(1, 1 + MOST // 2)]
+    read: Schema = one_of([*names, *results]) if names else {"type": "string", "maxLength": 40}
     there = f"These results are there already; use them:\n{kept}\n\n" if kept else ""
     again = f"The plan before failed: {why}\n\n" if why else ""
     return Wording(
@@ -35,12 +44,12 @@ def steps(question: str, schema: str, rules: Sequence[str], why: str = "", kept:
                     obj(
                         {
                             "description": text(240),
-                            "inputs": array({"type": "string", "maxLength": 40}, 4, 1),
-                            "output": clauses.NAME,
+                            "inputs": array(read, 4, 1),
+                            "output": one_of(results) if names else clauses.NAME,
                             "new_columns": array(clauses.NAME, 5),
                         }
                     ),
-                    MOST,
+                    len(results) if names else MOST,
                     1,
                 )
             }

@@ -1,0 +1,144 @@
+"""How the words of a question stand to a database: which it holds, which only a text or an image can tell, which are nowhere.
+
+What is asked for must be somewhere. A noun that is counted or asked for (`how many employees`, `what was the profit`) and that is near to
+no name, comment or value, and stands in no text, cannot be answered; nor can the best of anything where nothing says by what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from uql.nl.context import Source
+from uql.nl.discover import Scope, spaced, stem, words_of
+from uql.nl.likeness import COMMON, date_words, names_of
+from uql.nl.paths import NUMBERS, is_key_name
+from uql.schema import Modality
+
+Near = Callable[[str, Sequence[str]], Sequence[float]]
+NEAR = 0.3  # similarity from which a word is one for a name
+_ASIDE = re.compile(r"([a-z]{3,}) \(([^)]*)\)")  # the euro (EUR)
+_SUPERLATIVE = re.compile(
+    r"(?!for|inter|near|har|mod|hon|prot|dig|inv|sugg|requ|cont|arr|ear)[a-z]{3,}(?<!b|t)est"
+    r"|longest|shortest|greatest|fastest|lightest|latest"
+)
+_RELATION = (
+    r"(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\bbeen )\b{}"
+    r"(?: (?:a|an|the|any|more|fewer|most|no|\d+|their|his|her|its))+ (\w+)"
+)
+_COUNTED = re.compile(r"\bhow (?:many|much) ((?:[a-z]+ ?){1,3})|\bnumber of ((?:[a-z]+ ?){1,3})")
+_ASKED = re.compile(r"\b(?:what|which) (?:is|was|are|were) (?:the |its |their |his |her )?((?:[a-z]+ ?){1,3})")
+_STOPS = frozenset(
+    ("of", "in", "on", "at", "for", "with", "that", "who", "whose", "which", "and", "or", "is", "are", "was", "were", "have", "has", "had",
+     "do", "does", "did", "by", "from", "there", "than", "to", "per", "each")
+)  # fmt: skip
+_VAGUE = re.compile(r"\b(best|worst|favou?rite|most important|top)\b")
+# Nouns for what somebody says, or what happened: a text tells of them in other words.
+_TOLD_WORDS = (
+    "complaint praise opinion criticism thanks request mention suggestion problem issue feedback question remark comment defect fault "
+    "error damage accident injury death event incident reason cause topic subject theme feeling mood tone sentiment emotion concern advice "
+    "recommendation warning name person people place thing fact detail number year date colour color object animal winner loser result"
+)
+_TOLD = frozenset(map(stem, _TOLD_WORDS.split()))
+
+
+def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
+    """The words of a question that are near to no name, comment or value of the scope.
+
+    A word before a value in brackets, as in `the euro (EUR)`, says what the value does; a verb between two things that are there, as in
+    `members borrowed more books`, is how their tables are linked.
+    """
+    if near is None:
+        return []
+    low = question.lower()
+    names = names_of(scope, read=False)
+    known, dates = words_of(names), date_words(scope)
+    numbers = any(f.type.startswith(NUMBERS) for source in scope.sources.values() for f in source.shown)
+    values = {value.lower() for source in scope.sources.values() for _, value in source.matches}
+    explained = {word for word, value in _ASIDE.findall(low) if value in values}
+    others = sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", names.replace("_", " "))})
+    found = []
+    for word in sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)} - explained):
+        stems = words_of(word)
+        if not stems or stems & known or stems <= COMMON or word in COMMON or word in dates:
+            continue
+        if numbers and _SUPERLATIVE.fullmatch(word):  # the dearest: by a number
+            continue
+        if word.endswith("ed") and (next_ := re.search(_RELATION.format(word), low)) and words_of(next_[1]) & known:
+            continue
+        if not others or max(near(word, others)) < NEAR:
+            found.append(word)
+    return found
+
+
+def tables_near(question: str, scope: Scope, near: Near | None) -> frozenset[str]:
+    """The tables that the words of a question may mean: those that have one in a name or comment, else the nearest by likeness."""
+    said = {name: _said(source) for name, source in scope.sources.items()}
+    keys = {name: words_of(" ".join(f.name for f in source.shown)) for name, source in scope.sources.items()}
+    found: set[str] = set()
+    for word in sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}):
+        stems = words_of(word)
+        if not stems or (stems <= COMMON and word not in ("order", "orders")):
+            continue
+        mine = {name for name, words in said.items() if stems & words}
+        mine = mine or {name for name, words in keys.items() if stems & words}
+        if not mine and near is not None and any(said.values()):
+            every = sorted({w for words in said.values() for w in words})
+            scores = near(word, every)
+            top = max(scores)
+            nearest = {w for w, score in zip(every, scores, strict=True) if score > top - 0.02}
+            mine = {name for name, words in said.items() if nearest & words} if top >= NEAR else set()
+        found |= mine
+    return frozenset(found)
+
+
+def _said(source: Source) -> set[str]:
+    """The words of a table's names, comments and values in the question, but for those of keys, which point to another table."""
+    columns = [f"{f.name} {f.description}" for f in source.shown if not is_key_name(f.name)]
+    values = [value for _, value in source.matches]
+    return words_of(" ".join([source.name, source.description, *columns, *values]))
+
+
+def absent(question: str, unknown: Sequence[str], scope: Scope) -> list[str]:
+    """The nouns that are counted or asked for, and that nothing of the database is about.
+
+    Args:
+        unknown: the words that are near to no name, comment or value.
+    """
+    fields = [(source, f) for source in scope.sources.values() for f in source.shown if f.is_unstructured]
+    if any(f.modality is not Modality.TEXT or f.name not in source.words for source, f in fields):
+        return []  # an image may show it, a long text may tell it
+    told = {word for source, f in fields for word in source.words[f.name]}
+    low = question.lower()
+    found: list[str] = []
+    for match in [*_COUNTED.finditer(low), *_ASKED.finditer(low)]:
+        words = next(filter(None, match.groups()), "").split()
+        end = next((i for i, word in enumerate(words) if word in _STOPS), len(words))
+        noun = [word for word in words[:end] if word not in COMMON and not words_of(word) <= COMMON]
+        if noun and all(word in unknown and stem(word) not in told and stem(word) not in _TOLD for word in noun):
+            found += noun
+    return list(dict.fromkeys(found))
+
+
+def vague(question: str, scope: Scope, near: Near | None) -> tuple[str, list[str]]:
+    """The best of something, where nothing of the question says by what, and what it may be by; ("", []) where all is said."""
+    low = question.lower()
+    said = _VAGUE.search(low)
+    numbers = [
+        (name, f.name)
+        for name, source in scope.sources.items()
+        for f in source.shown
+        if f.type.startswith(NUMBERS) and not f.type.endswith("[]") and not is_key_name(f.name)
+    ]
+    if said is None or len(numbers) < 2 or re.search(r"\btop \d|\btop (two|three|four|five|ten)\b", low):
+        return "", []
+    tables = {word for name in scope.sources for word in words_of(name)}
+    left = [w for w in re.findall(r"[a-z]{3,}", low) if (s := words_of(w)) and not s <= COMMON and not s <= tables]
+    left = [
+        w
+        for w in left
+        if not any(w in value.lower() for source in scope.sources.values() for _, value in source.matches)
+    ]
+    if left or re.search(r"\bby\b|\bat\b|\bpaid\b|\bsell", low):
+        return "", []
+    return said[1], [f"{table}.{spaced(column)}" for table, column in numbers]
