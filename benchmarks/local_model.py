@@ -2,6 +2,7 @@
 
     python -m uql.benchmarks.local_model [task …]                            the data: $UQL_DATA, default ../shared/data
     python -m uql.benchmarks.local_model --constructs [--rows 40] [name …]   every construct of the language
+    python -m uql.benchmarks.local_model --conditions [name …]               WHERE beside rows that nearly meet it
 
 The tasks and shares are those of the measurements that chose the prompts; rows are drawn anew by a seed.
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.benchmarks import local_constructs
+from uql.benchmarks import local_conditions, local_constructs
 from uql.llm.gate import Gate
 from uql.llm.questions import Cell, Predicate, Row
 from uql.settings import Settings
@@ -107,12 +108,18 @@ def main() -> int:
     parser.add_argument("--model", default="local")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--constructs", action="store_true", help="every construct of the language, over labelled rows")
+    parser.add_argument(
+        "--conditions", action="store_true", help="how precise WHERE is beside rows that nearly meet it"
+    )
     parser.add_argument("--rows", type=int, default=40, help="of a construct")
     given = parser.parse_args()
     folder = Path(os.environ.get("UQL_DATA", "../shared/data"))
     if not folder.is_dir():
         print(f"no data in {folder}: set UQL_DATA", file=sys.stderr)
         return 2
+    if given.conditions:
+        local_conditions.run(given.tasks, folder, model=given.model, seed=given.seed)
+        return 0
     if given.constructs:
         good = local_constructs.measure(given.tasks, folder, model=given.model, rows=given.rows, seed=given.seed)
         return 0 if good else 1

@@ -13,7 +13,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.errors import BudgetError
 from uql.kernels import sem_filter, sem_order
-from uql.kernels.attribute import by_attribute, prefer
+from uql.kernels.attribute import by_attribute, prefer, preferred
 from uql.kernels.base import Context, Relation, Rids, need
 from uql.kernels.finish import Output, rows, whole
 from uql.kernels.guide import Guide, guide
@@ -107,7 +107,8 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
         truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)
     for column in (c for stage in block.filter_stages for c in stage.columns):
-        await by_attribute(column, relation, ctx)
+        if not await preferred(column, ctx):
+            await by_attribute(column, relation, ctx)
     if relation.calls(block.filter_stages) + relation.calls(block.left_over(block.row_stages)) <= (ctx.calls_left or 0):
         truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)

@@ -19,7 +19,7 @@ from uql.compiler.physical import OuterJoin, Stage
 from uql.compiler.sql import query_sql, render
 from uql.compiler.syntax import Column, Expr, Number
 from uql.kernels import sem_classify, sem_filter
-from uql.kernels.attribute import by_attribute, prefer
+from uql.kernels.attribute import by_attribute, prefer, preferred
 from uql.kernels.base import Context, Relation, need
 from uql.kernels.duck import quote
 from uql.schema import Field
@@ -92,7 +92,8 @@ async def ask_pairs(
     sem_classify.label_queries(asked, relation, ctx)
     await prefer(asked, relation, ctx)
     for column in asked:
-        await by_attribute(column, relation, ctx)
+        if not await preferred(column, ctx):
+            await by_attribute(column, relation, ctx)
     if not ctx.fits(n * len(stages)):
         need(ctx, relation.calls(stages), f"{what} JOIN over {n:,} pairs")
     rids = np.arange(n, dtype=np.int64)
