@@ -30,6 +30,7 @@ SHARPNESS = (
 ROUNDS = 4  # of telling each row's group from its own answer and its neighbours' groups
 FEWEST_ROWS = 8  # below, there is nothing to learn from
 LEAST_GAIN = 0.05  # of the mean log chance a row, for neighbours to be listened to
+SURE = 2.5  # standard errors of that mean
 FLOOR = 1e-3  # of a share: no group is impossible
 MOST_LOOKED = 600  # rows that others are compared with, and between which all pairs are looked at
 ROWS_AT_ONCE = 4096
@@ -106,9 +107,10 @@ def steadied(shares: Floats, unit: Floats | None, some: Ints) -> tuple[Floats, b
     if unit is None or own.shape[1] < 2:
         return own, False
     prior = own.mean(axis=0)
-    gains = [float(np.log((own * _foretold(own, unit, some, s)).sum(axis=1)).mean()) for s in SHARPNESS]
-    best = int(np.argmax(gains))
-    if gains[best] - gains[0] < LEAST_GAIN:
+    logs = [np.log((own * _foretold(own, unit, some, s)).sum(axis=1)) for s in SHARPNESS]
+    best = int(np.argmax([log.mean() for log in logs]))
+    gains = logs[best] - logs[0]  # by row
+    if gains.mean() < max(LEAST_GAIN, SURE * gains.std() / np.sqrt(len(gains))):
         return own, False
     told = own
     for _ in range(ROUNDS):
