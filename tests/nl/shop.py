@@ -61,12 +61,17 @@ def plan(*nodes: dict[str, Any], cannot: str = "", **more: Any) -> Scripted:
 
 
 class Connected:
-    """A connection, the model that plans (`asked` is what it was asked), and the one that reads rows (`calls`)."""
+    """A connection, the model that plans (`asked` is what it was asked), and the one that reads rows (`calls`).
 
-    def __init__(self, replies: Sequence[Scripted], *, latency_s: float = 0.0, **settings: Any) -> None:
+    With `lines` the model is one that takes a grammar, so that it is asked for queries in lines.
+    """
+
+    def __init__(
+        self, replies: Sequence[Scripted], *, latency_s: float = 0.0, lines: bool = False, **settings: Any
+    ) -> None:
         self.reader = Reader(read, latency_s=latency_s, concurrency=64)
         self.reader.is_local = True
-        self.model = ScriptedModel(replies, readers=self.reader)
+        self.model = ScriptedModel(replies, readers=self.reader, name="local:script" if lines else "scripted")
         self.con: Connection = uql.attach(database(), model=self.model, ledger=":memory:", **settings)
 
     def tasks(self) -> list[str]:

@@ -341,6 +341,7 @@ NOTHING = [
     ("How many employees are there?", ["employees"]),
     ("What is the profit of Farm 3?", ["profit"]),
     ("How many inspectors walked over the fields?", []),  # a text tells of them
+    ("How much does a visit cost?", ["cost"]),
     ("How many farms are there?", []),
     ("How many complaints are there?", []),  # a text tells of one in other words
 ]

@@ -219,3 +219,86 @@ def test_a_step_that_fails_asks_the_six_questions_and_is_mapped_again_or_planned
     )
     answer = new.con.ask("Which shop gets complaints?", mode="interleaved")
     assert answer.replans >= 1 and len(new.reader.calls) == 30
+
+
+# --------------------------------------------------------------------------------------------------- queries in lines
+BOTH = "letters JOIN shops ON letters.shop_id = shops.id"
+LINES = f"FROM {BOTH}\nWHERE ask('letter complains')\nGROUP BY name\nSELECT count(*)\nORDER BY count(*) DESC\nLIMIT 1"
+
+
+def lines(text: str, when: str = "") -> Scripted:
+    return Scripted("planner", text, when)
+
+
+def test_the_adapter_has_a_model_of_this_machine_write_lines_and_joins_what_the_sub_query_names() -> None:
+    shop = Connected([operators(TABLE), lines(LINES)], lines=True)
+    answer = shop.con.ask(
+        "Which shop gets most letters that complain?", mode="meta", decomposer=False, adapters=["uql"]
+    )
+    assert "Ada" in answer.text and not answer.cannot
+    assert "PROMPT" in answer.uql and answer.uql.count(";") == 2  # the step before, and the statement of the answer
+    assert set(next(s for s in answer.steps if s.node == "part1").prompts[-1].prompt.split()) >= {"letters", "shops"}
+
+
+def test_sub_queries_at_the_same_time_keep_their_rows_apart() -> None:
+    first, second = "Which shop of Leeds has the highest id?", "Which shop of York has the highest id?"
+    shop = Connected(
+        [
+            COMPLEX,
+            parts((first, []), (second, [])),
+            operators(TABLE, again=True),
+            lines("FROM shops\nWHERE city = 'Leeds'\nSELECT name\nORDER BY id DESC\nLIMIT 1", first),
+            lines("FROM shops\nWHERE city = 'York'\nSELECT name\nORDER BY id DESC\nLIMIT 1", second),
+        ],
+        lines=True,
+    )
+    answer = shop.con.ask("Which shops have the highest ids?", mode="meta", adapters=["uql"], aggregate=False)
+    assert "Cy" in answer.text and "Bo" in answer.text
+    names = [name for output in answer.results.values() if output.sub for name, _ in output.sub.steps]
+    assert len(names) == len(set(names)) == 2
+
+
+def test_a_sub_query_about_nothing_in_the_database_is_no_answer() -> None:
+    shop = Connected([operators(TABLE)], lines=True)
+    answer = shop.con.ask("How many employees are there?", mode="meta", decomposer=False, adapters=["uql"])
+    assert not answer.answered and "is about employees" in answer.cannot
+
+
+def test_interleaved_has_each_step_written_in_lines_which_may_become_several_nodes() -> None:
+    shop = Connected(
+        [
+            steps(
+                ("Count the letters that complain per shop", ["letters"], "result1"),
+                ("Draw the counts as a bar chart", ["result1"], "result2"),
+            ),
+            lines(f"FROM {BOTH}\nWHERE ask('letter complains')\nGROUP BY name\nSELECT count(*)"),
+            lines("FROM result1\nSELECT name, n\nPLOT bar"),
+        ],
+        lines=True,
+    )
+    answer = shop.con.ask("Plot the number of complaints per shop.", mode="interleaved")
+    assert len(answer.plots) == 1 and not answer.cannot
+    assert [s.node for s in answer.steps if s.kind in ("uql", "sql", "plot")] == ["result1", "step1", "result2"]
+
+
+def test_interleaved_asks_the_whole_question_where_no_steps_can_be_read() -> None:
+    shop = Connected(
+        [Scripted("steps", {"steps": []}, again=True), lines("FROM shops\nWHERE city = 'York'\nSELECT name")],
+        lines=True,
+    )
+    answer = shop.con.ask("Which shop is in York?", mode="interleaved")
+    assert answer.text == "Bo"
+
+
+def test_a_plan_made_anew_in_lines_keeps_what_ran_and_names_its_steps_otherwise() -> None:
+    shop = Connected(
+        [
+            lines(
+                "FROM letters\nSELECT year, ask_number('the number of the letter') AS answer\nORDER BY answer DESC\nLIMIT 1"
+            ),
+            lines("FROM step1\nSELECT year\nORDER BY answer DESC\nLIMIT 1"),
+        ],
+        lines=True,
+    )
+    answer = shop.con.ask("Which year has the letter with the highest number?")
+    assert answer.answered

@@ -28,6 +28,7 @@ _RELATION = (
 )
 _COUNTED = re.compile(r"\bhow (?:many|much) ((?:[a-z]+ ?){1,3})|\bnumber of ((?:[a-z]+ ?){1,3})")
 _ASKED = re.compile(r"\b(?:what|which) (?:is|was|are|were) (?:the |its |their |his |her )?((?:[a-z]+ ?){1,3})")
+_COSTS = re.compile(r"\bhow much (?:does|do|did|would|will) .* ([a-z]+)\W*$")  # how much does it cost
 _STOPS = frozenset(
     ("of", "in", "on", "at", "for", "with", "that", "who", "whose", "which", "and", "or", "is", "are", "was", "were", "have", "has", "had",
      "do", "does", "did", "by", "from", "there", "than", "to", "per", "each")
@@ -111,7 +112,7 @@ def absent(question: str, unknown: Sequence[str], scope: Scope) -> list[str]:
     told = {word for source, f in fields for word in source.words[f.name]}
     low = question.lower()
     found: list[str] = []
-    for match in [*_COUNTED.finditer(low), *_ASKED.finditer(low)]:
+    for match in [*_COUNTED.finditer(low), *_ASKED.finditer(low), *_COSTS.finditer(low)]:
         words = next(filter(None, match.groups()), "").split()
         end = next((i for i, word in enumerate(words) if word in _STOPS), len(words))
         noun = [word for word in words[:end] if word not in COMMON and not words_of(word) <= COMMON]

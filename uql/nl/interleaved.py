@@ -197,6 +197,8 @@ class Interleaved:
         names = [*self.planner.scope.sources, *outputs] if held else []
         try:
             said_ = await inner.say(words.steps(self.ctx.question, schema, self.ctx.rules, why, kept, names=names))
+            if held and not said_["steps"]:
+                raise QuestionError("there are no steps", code="UQL632")
         except QuestionError:
             if not held:
                 raise

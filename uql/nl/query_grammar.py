@@ -17,7 +17,7 @@ columns, so that a column is chosen among those of the tables read.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from uql.nl import compounds
 from uql.nl.discover import STOP, Scope, words_of
@@ -26,6 +26,7 @@ from uql.nl.likeness import DAYS
 from uql.nl.naming import Place, covered
 from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
 from uql.nl.paths import CALLED, Column, Path, is_age, is_dated, is_key, is_plain, joined, paths
+from uql.schema import Field
 
 MARKS = ("bar", "line", "point", "arc", "area")
 AGGREGATES = ("count", "sum", "avg", "min", "max", "median", "percent")
@@ -78,21 +79,19 @@ def _fitting(scope: Scope, narrow: Narrow) -> list[Path]:
     wanted = narrow.named.needed
     if narrow.measured and narrow.best:
         wanted = (*wanted, frozenset(table for table, _ in narrow.measured))
+    if narrow.who:
+        wanted = (*wanted, _with(scope, lambda f: f.name.lower().endswith("name")))
     if narrow.tables:
-        read = (
-            {n for n, s in scope.sources.items() if any(f.is_unstructured for f in s.shown)}
-            if narrow.ask != "may"
-            else set()
-        )
-        called = (
-            {n for n, s in scope.sources.items() if any(f.name.lower().endswith("name") for f in s.shown)}
-            if narrow.who
-            else set()
-        )
-        meant = {*narrow.tables, *read, *called, *(table for tables in wanted for table in tables)}
+        read = _with(scope, lambda f: f.is_unstructured) if narrow.ask != "may" else frozenset()
+        meant = {*narrow.tables, *read, *(table for tables in wanted for table in tables)}
         found = [path for path in found if not _superfluous(path, meant, scope)] or found
     most = max((covered(path.tables, wanted) for path in found), default=0)
     return [path for path in found if covered(path.tables, wanted) == most]
+
+
+def _with(scope: Scope, is_such: Callable[[Field], bool]) -> frozenset[str]:
+    """The tables with such a column."""
+    return frozenset(name for name, source in scope.sources.items() if any(map(is_such, source.shown)))
 
 
 def _superfluous(path: Path, meant: Collection[str], scope: Scope) -> bool:

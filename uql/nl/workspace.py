@@ -198,8 +198,10 @@ class Workspace:
         """How many rows a kept result or a source has."""
         if name.lower() not in self._loaded:
             return self._sources[name.lower()].row_count
-        found = self._duck.execute(f"SELECT count(*) FROM {_quote(name)}").fetchone()
-        return int(found[0]) if found else 0
+        found = self._duck.execute(
+            f"SELECT count(*) FROM {_quote(name)}"
+        ).fetchall()  # all: what is left keeps a transaction open
+        return int(found[0][0])
 
     # -------------------------------------------------------------------------------------------------------- internals
     def _create(self, name: str, table: pa.Table) -> None:
