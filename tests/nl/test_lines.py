@@ -17,7 +17,7 @@ from uql.nl.checks import Checked, check_plan
 from uql.nl.discover import Scope, discover
 from uql.nl.grounding import absent, unknown_words, vague
 from uql.nl.likeness import left_out, nearest
-from uql.nl.naming import named_in
+from uql.nl.naming import named_in, requests_in
 from uql.nl.narrowing import Narrow, narrowed, numbers_behind, numbers_of
 from uql.nl.paths import paths
 from uql.nl.prompts.queries import EXAMPLES, hinted
@@ -394,6 +394,20 @@ def test_nodes_have_names_that_are_not_taken() -> None:
     nodes = nodes_of(lines, scope_of(), "", {"step1", "step2"})["nodes"]
     assert [node["name"] for node in nodes] == ["step1_2", "step2_2"]
     assert "FROM step1_2 WHERE" in nodes[1]["body"]
+
+
+REQUESTS = [
+    ("Plot the number of farms per county and get the number of notes per farm.", 2),
+    ("How many farms are in Kent and how many in Devon?", 1),  # the second names no table
+    ("How many farms of Kent are there and what is their total of acres?", 1),  # Kent is meant in both
+    ("What is the largest farm? Which notes tell of sheep?", 2),
+    ("Which farms have oats and rye?", 1),
+]
+
+
+@pytest.mark.parametrize(("question", "count"), REQUESTS)
+def test_a_question_for_two_things_is_two_requests(question: str, count: int) -> None:
+    assert len(requests_in(question, scope_of(question))) == count
 
 
 def _alike(sql: str, rows: Sequence[tuple[object, ...]]) -> str:

@@ -302,3 +302,13 @@ def test_a_plan_made_anew_in_lines_keeps_what_ran_and_names_its_steps_otherwise(
     )
     answer = shop.con.ask("Which year has the letter with the highest number?")
     assert answer.answered
+
+
+def test_a_question_for_two_things_has_two_queries_whose_results_are_both_the_answer() -> None:
+    first = lines("FROM shops\nGROUP BY city\nSELECT count(*)\nPLOT bar", "Question: Plot the number of shops per city")
+    second = lines("FROM letters\nSELECT max(year)", "Question: get the latest")
+    shop = Connected([first, second], lines=True)
+    answer = shop.con.ask("Plot the number of shops per city and get the latest year of the letters.")
+    assert len(answer.plots) == 1 and answer.plan.plan is not None
+    assert [node.name for node in answer.plan.plan.nodes] == ["step1", "plot", "step1_2", "answer"]
+    assert [table.to_pylist() for table in answer.tables.values()][-1] == [{"max_year": 2003}]

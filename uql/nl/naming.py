@@ -32,6 +32,11 @@ _DENIES = re.compile(r"\b(?:never|without|not|no|none|neither|nor|lack(?:s|ing)?
 _SORTED = re.compile(
     r"\b(?:(?:in|by) )?(?:the )?(?:ascending|descending|alphabetical|reverse)? ?order\b|\border(?:ed)? by\b"
 )
+_ANOTHER = re.compile(
+    r",? and (?:also |then )?(?=(?:get|show|list|find|compute|plot|draw|create|count|retrieve|give|tell|calculate|display|determine|"
+    r"what|which|who|how many|how much)\b)|[;?] +(?=\w)",
+    re.IGNORECASE,
+)
 _ENDS = frozenset(_END_WORDS.split())  # they end a noun with what stands before it
 _LEAD_WORDS = (
     "one ones single different distinct most least new old total average mean number amount count highest lowest"
@@ -70,6 +75,19 @@ def named_in(question: str, scope: Scope) -> Named:
     each = _EACH.search(low)
     part = each[1].split()[0] if each is not None and not groups else ""
     return Named(tuple(dict.fromkeys(needed)), asked, groups, part if part in PARTS else "")
+
+
+def requests_in(question: str, scope: Scope) -> list[str]:
+    """The requests of a question that asks for two or three things, each of which names a table or column; else the question.
+
+    A value that the first request names may be meant in the others too: then they stay together.
+    """
+    parts = [part.strip(" ,;") for part in _ANOTHER.split(" ".join(question.split())) if part.strip(" ,;")]
+    if not 1 < len(parts) < 4:
+        return [question]
+    values = [value.lower() for source in scope.sources.values() for _, value in source.matches]
+    alone = all(any(_tables_named(words_of(part), scope)) for part in parts)
+    return parts if alone and not any(value in parts[0].lower() for value in values) else [question]
 
 
 def covered(tables: Sequence[str], needed: Sequence[frozenset[str]]) -> int:

@@ -21,9 +21,10 @@ from uql.nl.discover import Scope, schema_text, tokens_of
 from uql.nl.examples import examples_text
 from uql.nl.holes import completed
 from uql.nl.likeness import left_out, nearest
+from uql.nl.naming import requests_in
 from uql.nl.narrowing import Narrow, narrowed
+from uql.nl.prompts import Wording, queries
 from uql.nl.prompts import planner as words
-from uql.nl.prompts import queries
 from uql.nl.query_grammar import grammar
 from uql.nl.query_reading import nodes_of
 from uql.nl.shapes import Shapes
@@ -112,10 +113,11 @@ class Planner:
             if form == "lines" and not kept and (nothing := self._nothing(self._narrow(self.scope))):
                 return _cannot(nothing, n, faults)
             try:
-                reply = await ctx.say(self._wording(form, kept, back))
                 if form == "lines":
                     used = {*taken, *self.ctx.sources, *(node.name for node in kept)}
-                    shown, reply = reply, nodes_of(reply, self._whole(kept), self.ctx.question, used)
+                    shown, reply = await self._lines(ctx, kept, back, used)
+                else:
+                    reply = await ctx.say(self._wording(form, kept, back))
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
                     return _cannot(str(reply["cannot"]).strip(), n, faults)
                 shown = shown or json.dumps(reply["nodes"], ensure_ascii=False)
@@ -180,12 +182,37 @@ class Planner:
         return checked
 
     # ------------------------------------------------------------------------------------------------------- internals
+    async def _lines(
+        self, ctx: AskContext, kept: Sequence[Node], faults: str, used: set[str]
+    ) -> tuple[str, dict[str, Any]]:
+        """The lines of each request of the question, as they were written, and the nodes that they become together."""
+        shown: list[str] = []
+        nodes: list[dict[str, Any]] = []
+        scope = self._whole(kept)
+        for request in requests_in(self.ctx.question, scope):
+            said_ = await ctx.say(self._in_lines(request, scope, faults))
+            shown.append(said_)
+            nodes += nodes_of(said_, scope, request, {*used, *(node["name"] for node in nodes)})["nodes"]
+        return "\n\n".join(shown), {"cannot": "", "nodes": nodes}
+
+    def _in_lines(self, question: str, scope: Scope, faults: str) -> Wording:
+        aged = any("age" in re.split(r"[_\W]", f.name.lower()) for s in scope.sources.values() for f in s.shown)
+        return queries.wording(
+            queries.hinted(question, aged=aged),
+            schema_text(scope, tokens=self.tokens - 900),
+            nearest(question, scope, self.near, most=self.shots),
+            grammar(scope, question, self._narrow(scope, question)),
+            self.ctx.rules,
+            faults=faults,
+        )
+
     def _left_out(self, made: Planned) -> list[str]:
         bodies = [node.body for node in made.checked.plan.nodes if node.kind is not NodeKind.PLOT]
         return left_out(self.ctx.question, bodies, self.scope)
 
-    def _narrow(self, scope: Scope) -> Narrow:
-        return narrowed(self.ctx.question, scope, self.near, plot=wants_plot(self.ctx.question))
+    def _narrow(self, scope: Scope, question: str = "") -> Narrow:
+        asked = question or self.ctx.question
+        return narrowed(asked, scope, self.near, plot=wants_plot(asked))
 
     def _about(self, made: Planned) -> Planned:
         """The plan, or that there is none where it has nothing at all of the question."""
@@ -210,17 +237,6 @@ class Planner:
         return Scope({**self.scope.sources, **results}, self.scope.links, self.scope.relevant)
 
     def _wording(self, form: words.Form, kept: Sequence[Node], faults: str) -> Any:
-        if form == "lines":
-            scope = self._whole(kept)
-            aged = any("age" in re.split(r"[_\W]", f.name.lower()) for s in scope.sources.values() for f in s.shown)
-            return queries.wording(
-                queries.hinted(self.ctx.question, aged=aged),
-                schema_text(scope, tokens=self.tokens - 900),
-                nearest(self.ctx.question, scope, self.near, most=self.shots),
-                grammar(scope, self.ctx.question, self._narrow(scope)),
-                self.ctx.rules,
-                faults=faults,
-            )
         fields = {name: source.shown for name, source in self.scope.sources.items()}
         ran = {node.name: tuple(_fields_of(self.ctx, node.name)) for node in kept if node.kind is not NodeKind.ANSWER}
         examples = examples_text(self.ctx.question, form, self.near, most=self.shots)
