@@ -30,7 +30,7 @@ SHARPNESS = (
 ROUNDS = 4  # of telling each row's group from its own answer and its neighbours' groups
 FEWEST_ROWS = 8  # below, there is nothing to learn from
 LEAST_GAIN = 0.05  # of the mean log chance a row, for neighbours to be listened to
-SURE = 2.5  # standard errors of that mean
+SHUFFLES = 49  # of the rows' places, none of which may tell as much
 FLOOR = 1e-3  # of a share: no group is impossible
 MOST_LOOKED = 600  # rows that others are compared with, and between which all pairs are looked at
 ROWS_AT_ONCE = 4096
@@ -53,7 +53,7 @@ class Likeness:
         return found
 
     def scores(self, left: Ints, right: Ints) -> Floats:
-        """(pairs,) higher where two rows are more alike; above 0 they are called so."""
+        """(pairs,) higher where two rows are more alike; from 0 on they are called so."""
         chances = self.chances(left, right)
         odds = np.log(chances) - np.log1p(-chances)
         found: Floats = (odds - self.center[0]) / self.spread[0] - self.cut
@@ -78,7 +78,7 @@ def likeness(parts: Sequence[Floats], vectors: NDArray[np.float32] | None, rng: 
     n = len(parts[0])
     unit = None if vectors is None or n < FEWEST_ROWS or vectors.shape[1] == 0 else _unit(vectors)
     some = np.arange(n) if n <= MOST_LOOKED else np.sort(rng.choice(n, MOST_LOOKED, replace=False))
-    told = [steadied(part, unit, some) for part in parts]
+    told = [steadied(part, unit, some, rng) for part in parts]
     if not any(helped for _, helped in told):
         unit = None
     found = Likeness(tuple(shares for shares, _ in told), unit)
@@ -91,32 +91,43 @@ def likeness(parts: Sequence[Floats], vectors: NDArray[np.float32] | None, rng: 
     center = (float(odds.mean()), float(cosine.mean()))
     spread = (max(float(odds.std()), 1e-9), max(float(cosine.std()), 1e-9))
     scored = Likeness(found.parts, unit, center, spread)
-    cut = float(np.quantile(scored.scores(left, right), 1 - chances.mean()))  # as many are alike as the groups say
+    groups = [part.argmax(axis=1) for part in found.parts]
+    rates = [max(float((group[left] == group[right]).mean()), 1 / len(left)) for group in groups]
+    share = min(float(np.exp(np.mean(np.log(rates)))), float(chances.mean()))  # as many are alike as are in one group
+    cut = float(np.quantile(scored.scores(left, right), 1 - share, method="higher"))
     return Likeness(found.parts, unit, center, spread, cut)
 
 
-def steadied(shares: Floats, unit: Floats | None, some: Ints) -> tuple[Floats, bool]:
+def steadied(shares: Floats, unit: Floats | None, some: Ints, rng: np.random.Generator) -> tuple[Floats, bool]:
     """(n, k) the chance of each group for each row, and whether neighbours were listened to.
 
     Args:
         shares: (n, k) as the model answered; a row of zeros says nothing of the row.
         unit: (n, d) features of length 1.
         some: (m,) the rows that may tell of others.
+        rng: shuffles, to see what chance would tell.
     """
     own = (shares + FLOOR) / (shares + FLOOR).sum(axis=1, keepdims=True)
     if unit is None or own.shape[1] < 2:
         return own, False
-    prior = own.mean(axis=0)
-    logs = [np.log((own * _foretold(own, unit, some, s)).sum(axis=1)) for s in SHARPNESS]
-    best = int(np.argmax([log.mean() for log in logs]))
-    gains = logs[best] - logs[0]  # by row
-    if gains.mean() < max(LEAST_GAIN, SURE * gains.std() / np.sqrt(len(gains))):
+    best, gain = _best(own[some], unit[some])
+    shuffled = (rng.permutation(some) for _ in range(SHUFFLES))
+    if gain < LEAST_GAIN or any(_best(own[rows], unit[some])[1] >= gain for rows in shuffled):
         return own, False
+    prior = own.mean(axis=0)
     told = own
     for _ in range(ROUNDS):
-        told = own * _foretold(told, unit, some, SHARPNESS[best]) / prior
+        told = own * _foretold(told, unit, some, best) / prior
         told = told / told.sum(axis=1, keepdims=True)
     return told, True
+
+
+def _best(shares: Floats, unit: Floats) -> tuple[float, float]:
+    """The sharpness at which rows are foretold best, and what that gains: of the mean log chance of a row's own answer."""
+    every = np.arange(len(shares))
+    chances = [float(np.log((shares * _foretold(shares, unit, every, s)).sum(axis=1)).mean()) for s in SHARPNESS]
+    best = int(np.argmax(chances))
+    return SHARPNESS[best], chances[best] - chances[0]
 
 
 def _unit(vectors: NDArray[np.float32]) -> Floats:

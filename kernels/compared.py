@@ -34,6 +34,8 @@ Ints = NDArray[np.int64]
 
 NAMING = 5  # calls at most that name the values
 FEWEST_ROWS = 4  # that the budget must leave after that
+TIE = 1e-9  # of a score: pairs that are as alike as the last one called so
+FIRST_ROWS = 32  # asked before pairs are compared by groups
 NAMED_FROM = 20  # rows from which groups are named, twice
 MANY_GROUPS = (6, 8)  # at least and at most, from each of them
 PILOT = 16  # rows asked for their own words first
@@ -84,6 +86,10 @@ async def compare(
     way = Compared(column, values, sides, rows, relation)
     relation.derived[column.id] = way
     ctx.exact = False
+    if values.lists:  # what a group is worth, and how alike rows are that are, takes some rows to tell
+        some = np.sort(ctx.rng.permutation(len(rows))[:FIRST_ROWS])
+        if ctx.fits(len(some) + FEWEST_ROWS):
+            await way.ask(some, ctx)
     if not relation.stops and ctx.fits(way.calls(None)):
         await way.answer(np.flatnonzero(~relation.asked[column.id]).astype(np.int64), ctx)
     return True
@@ -230,7 +236,7 @@ class Compared:
         """Fills in the values of these pairs; those whose rows the budget did not reach stay unasked."""
         if not len(rids):
             return
-        await self._ask(self._open(self.left[rids], self.right[rids]), ctx)
+        await self.ask(self._open(self.left[rids], self.right[rids]), ctx)
         left, right = self.left[rids], self.right[rids]
         null = (left < 0) | (right < 0)
         fill = null | (self.told[left] & self.told[right])
@@ -246,7 +252,8 @@ class Compared:
         relation.asked[column][rids] = True
         self._note(ctx)
 
-    async def _ask(self, wanted: NDArray[np.int64], ctx: Context) -> None:
+    async def ask(self, wanted: Ints, ctx: Context) -> None:
+        """Asks these rows for their value."""
         if not len(wanted):
             return
         question, rows = self.values.question, [self.rows[i] for i in wanted]
@@ -287,7 +294,7 @@ class Compared:
             fine = self.known[left] & self.known[right]
             score = np.full(len(left), np.nan)
             score[fine] = alike_.scores(place[left[fine]], place[right[fine]])
-            holds = (score > 0) == (self.values.rule == "same")
+            holds = (score >= -TIE) == (self.values.rule == "same")
             return 1 / (1 + np.exp(-score if self.values.rule == "same" else score)), holds
         none = len(self.values.labels)
         best = self.shares.argmax(axis=1)

@@ -39,18 +39,19 @@ def test_rows_near_in_meaning_set_wrong_answers_right(seed: int) -> None:
     shares, vectors = answers(TRUTH, 4, 0.4, rng), places(TRUTH, rng)
     alone, near = likeness([shares], None, rng), likeness([shares], vectors, rng)
     assert near.unit is not None
-    before, after = balanced(alone.scores(LEFT, RIGHT) > 0), balanced(near.scores(LEFT, RIGHT) > 0)
+    before, after = balanced(alone.scores(LEFT, RIGHT) >= 0), balanced(near.scores(LEFT, RIGHT) >= 0)
     assert after > 0.9 > before
 
 
-def test_nearness_is_not_listened_to_where_it_tells_nothing_of_the_groups() -> None:
-    rng = np.random.default_rng(0)
-    mood = rng.integers(0, 2, len(TRUTH))
-    shares = answers(mood, 2, 0.1, rng)
-    found = likeness([shares], places(TRUTH, rng), rng)
-    assert found.unit is None
-    same = mood[LEFT] == mood[RIGHT]
-    assert balanced(found.scores(LEFT, RIGHT) > 0, same) > 0.75
+def test_nearness_is_hardly_ever_listened_to_where_it_tells_nothing_of_the_groups() -> None:
+    heard, right = 0, []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        mood = rng.integers(0, 2, len(TRUTH))
+        found = likeness([answers(mood, 2, 0.1, rng)], places(TRUTH, rng), rng)
+        heard += found.unit is not None
+        right.append(balanced(found.scores(LEFT, RIGHT) >= 0, mood[LEFT] == mood[RIGHT]))
+    assert heard <= 2 and np.mean(right) > 0.75
 
 
 def test_two_lists_that_say_the_same_in_other_words_agree() -> None:
@@ -61,7 +62,7 @@ def test_two_lists_that_say_the_same_in_other_words_agree() -> None:
     shares[np.arange(len(TRUTH)), TRUTH + 4 * either] = 0.6
     shares[np.arange(len(TRUTH)), TRUTH + 4 * (1 - either)] = 0.28
     found = likeness([shares[:, :4], shares[:, 4:]], None, rng)
-    assert balanced(found.scores(LEFT, RIGHT) > 0) > 0.95
+    assert balanced(found.scores(LEFT, RIGHT) >= 0) > 0.95
     assert (shares.argmax(axis=1)[LEFT] == shares.argmax(axis=1)[RIGHT])[SAME].mean() < 0.6
 
 
@@ -69,7 +70,7 @@ def test_a_row_without_a_group_has_that_of_its_neighbours() -> None:
     rng = np.random.default_rng(2)
     shares = answers(TRUTH, 4, 0.0, rng)
     shares[0] = 0.0
-    told, helped = steadied(shares, _unit(places(TRUTH, rng)), np.arange(len(TRUTH)))
+    told, helped = steadied(shares, _unit(places(TRUTH, rng)), np.arange(len(TRUTH)), rng)
     assert helped and told[0].argmax() == 0
 
 
@@ -86,7 +87,7 @@ def test_many_rows_are_compared_with_some_of_them() -> None:
     found = likeness([answers(truth, 4, 0.3, rng)], places(truth, rng), rng)
     left, right = rng.integers(0, len(truth), (2, 4000))
     keep = left != right
-    assert balanced(found.scores(left, right)[keep] > 0, (truth[left] == truth[right])[keep]) > 0.9
+    assert balanced(found.scores(left, right)[keep] >= 0, (truth[left] == truth[right])[keep]) > 0.9
 
 
 def test_few_rows_are_compared_by_their_groups_alone() -> None:

@@ -288,3 +288,18 @@ def test_comparisons_that_are_stated(condition: str, attribute: str, rule: str) 
 ])  # fmt: skip
 def test_comparisons_that_say_something_else_or_more(condition: str) -> None:
     assert stated(condition) is None
+
+
+def test_limit_by_groups_looks_at_some_rows_before_it_compares_any() -> None:
+    model = Topics()
+    with connected(model) as con:
+        con.sql(
+            "CREATE TABLE news AS SELECT i AS id, 'Item ' || i || ': ' || [$a, $b][1 + i % 2] AS text FROM range(120) r(i)",
+            params={"a": Topics.WORDS[0], "b": Topics.WORDS[1]},
+        )
+        result = con.uql(
+            'SELECT a.id, b.id FROM news a JOIN news b ON b.id > a.id AND "{a.text} and {b.text} have the same topic" LIMIT 5'
+        )
+        rows = result.fetchall()
+        assert len(rows) == 5 and sum((a + b) % 2 == 0 for a, b in rows) >= 4
+        assert model.pairs == 0 and 32 <= model.rows < 60 and not result.exact
