@@ -17,7 +17,7 @@ from uql.nl.checks import Checked, check_plan
 from uql.nl.discover import Scope, discover
 from uql.nl.grounding import absent, unknown_words, vague
 from uql.nl.likeness import left_out, nearest
-from uql.nl.naming import named_in, requests_in
+from uql.nl.naming import named_in, people, requests_in
 from uql.nl.narrowing import Narrow, narrowed, numbers_behind, numbers_of
 from uql.nl.paths import paths
 from uql.nl.prompts.queries import EXAMPLES, hinted
@@ -394,6 +394,17 @@ def test_nodes_have_names_that_are_not_taken() -> None:
     nodes = nodes_of(lines, scope_of(), "", {"step1", "step2"})["nodes"]
     assert [node["name"] for node in nodes] == ["step1_2", "step2_2"]
     assert "FROM step1_2 WHERE" in nodes[1]["body"]
+
+
+def test_who_is_asked_of_tables_of_people() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE teams (name VARCHAR, town VARCHAR); CREATE TABLE squads (name VARCHAR, born DATE)")
+    con.execute("CREATE TABLE songs (title VARCHAR, singer VARCHAR)")
+    scope = discover("", Catalog(con), None)
+    assert people(scope) == {("squads", "name"), ("songs", "singer")}
+    assert people(scope_of()) == {("farms", "name")}  # nothing says of whom: all that have names
+    assert named_in("Who sang it?", scope).asked == people(scope)
+    assert not named_in("How many teams are there?", scope).asked
 
 
 REQUESTS = [

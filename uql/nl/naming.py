@@ -37,6 +37,18 @@ _ANOTHER = re.compile(
     r"what|which|who|how many|how much)\b)|[;?] +(?=\w)",
     re.IGNORECASE,
 )
+_PEOPLE_WORDS = (
+    "person people player customer member employee staff author artist singer student teacher driver patient doctor user client worker "
+    "actor director writer painter owner manager reader visitor guest passenger athlete scientist professor politician child friend"
+)
+_PEOPLE = frozenset(map(stem, _PEOPLE_WORDS.split()))
+_OF_PEOPLE = frozenset(
+    map(
+        stem,
+        ("birth", "born", "birthday", "age", "gender", "sex", "surname", "salary", "email", "nationality", "firstname"),
+    )
+)
+_WHO = re.compile(r"\W*who\b")
 _ENDS = frozenset(_END_WORDS.split())  # they end a noun with what stands before it
 _LEAD_WORDS = (
     "one ones single different distinct most least new old total average mean number amount count highest lowest"
@@ -67,6 +79,8 @@ def named_in(question: str, scope: Scope) -> Named:
     there = words_of(_SORTED.sub(" ", _DENIES.split(low)[0])) or words_of(low)  # of `farms without notes` the farms
     needed = list(dict.fromkeys([*_tables_named(there, scope), *_values_named(there, scope)]))
     asked = _first(low, (_HEAD, _ONE), scope)
+    if not asked and _WHO.match(low):
+        asked = people(scope)
     groups = _first(low, (_EACH,), scope)
     if asked:
         needed.append(frozenset(table for table, _ in asked))
@@ -75,6 +89,27 @@ def named_in(question: str, scope: Scope) -> Named:
     each = _EACH.search(low)
     part = each[1].split()[0] if each is not None and not groups else ""
     return Named(tuple(dict.fromkeys(needed)), asked, groups, part if part in PARTS else "")
+
+
+def people(scope: Scope) -> frozenset[Place]:
+    """The columns that name people: names in tables of them, an author or a winner in others; else all names."""
+    named: list[Place] = []
+    roles: list[Place] = []
+    sure: set[str] = set()
+    for name, source in scope.sources.items():
+        for f in source.shown:
+            if f.type != "VARCHAR" or f.modality is not Modality.STRUCTURED:
+                continue
+            if f.name.lower().endswith("name"):
+                named.append((name, f.name))
+            elif words_of(f.name) & _PEOPLE:
+                roles.append((name, f.name))
+        if words_of(f"{name} {source.description}") & _PEOPLE or any(
+            words_of(f.name) & _OF_PEOPLE for f in source.shown
+        ):
+            sure.add(name)
+    found = [*roles, *(place for place in named if place[0] in sure)]
+    return frozenset(found or named)
 
 
 def requests_in(question: str, scope: Scope) -> list[str]:

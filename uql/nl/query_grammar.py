@@ -23,7 +23,7 @@ from uql.nl import compounds
 from uql.nl.discover import STOP, Scope, words_of
 from uql.nl.gbnf import Rules, either, literal, safe
 from uql.nl.likeness import DAYS
-from uql.nl.naming import Place, covered
+from uql.nl.naming import Place, covered, people
 from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
 from uql.nl.paths import CALLED, Column, Path, is_age, is_dated, is_key, is_plain, joined, paths
 from uql.schema import Field
@@ -80,7 +80,7 @@ def _fitting(scope: Scope, narrow: Narrow) -> list[Path]:
     if narrow.measured and narrow.best:
         wanted = (*wanted, frozenset(table for table, _ in narrow.measured))
     if narrow.who:
-        wanted = (*wanted, _with(scope, lambda f: f.name.lower().endswith("name")))
+        wanted = (*wanted, frozenset(table for table, _ in people(scope)))
     if narrow.tables:
         read = _with(scope, lambda f: f.is_unstructured) if narrow.ask != "may" else frozenset()
         meant = {*narrow.tables, *read, *(table for tables in wanted for table in tables)}
@@ -135,7 +135,7 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
     item = f'{value} " AS answer"' if narrow.ask == "number" else f'({asked} | {value}) " AS answer"'
     first = f'"\\nORDER BY answer" ({sort}) limit'
-    shown = f'{lead} ", " ({key} ", "){{0,2}}' if narrow.row else f'({key} ", "){{0,3}}'
+    shown = f'{lead} ", " ({key} ", "){{0,2}}' if narrow.row or lead != key else f'({key} ", "){{0,3}}'
     rows = f'"\\nSELECT " {shown} {item} ' + (first if narrow.row else f"({first}?)?")
     grouped = _groups([], read, key, group, narrow) if narrow.group in ("must", "may") and names else []
     whole = [] if narrow.row or not names or (narrow.which and narrow.group == "no") else [f'"\\nSELECT " {read}']
