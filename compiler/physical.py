@@ -204,3 +204,29 @@ class UnionPlan(PhysicalPlan):
     limit: int | None
     offset: int
     op: str = "UNION"
+
+
+def asking(*plans: PhysicalPlan) -> int:
+    """Blocks of these plans, each once, that ask a model."""
+    found: dict[int, bool] = {}
+
+    def visit(plan: PhysicalPlan) -> None:
+        if id(plan) in found:
+            return
+        found[id(plan)] = isinstance(plan, Block) and asks(plan)
+        if isinstance(plan, UnionPlan):
+            visit(plan.left)
+            visit(plan.right)
+        elif isinstance(plan, Block):
+            for inner in inner_plans(plan):
+                visit(inner)
+
+    for plan in plans:
+        visit(plan)
+    return sum(found.values())
+
+
+def asks(block: Block) -> bool:
+    """Does the block itself ask a model, the queries in it apart?"""
+    parts = (block.filter_stages, block.row_stages, block.late_stages, block.summaries, block.correlated)
+    return any(parts) or block.outer_join is not None

@@ -25,6 +25,7 @@ from uql.compiler.logical import (
     SqlFilter,
     build,
 )
+from uql.compiler.merged import merged
 from uql.compiler.physical import Block, Goal, OuterJoin, PhysicalPlan, SqlQuery, UnionPlan, stages
 from uql.compiler.rules import apply, known_names
 from uql.compiler.shown import describe_source, show
@@ -64,6 +65,7 @@ def _new_plan(query: BoundQuery, disabled_rules: tuple[str, ...], made: Made) ->
         left, right = _plan(query.left, disabled_rules, made), _plan(query.right, disabled_rules, made)
         return UnionPlan(left, right, query.all, query.items, query.order_by, query.limit, query.offset, query.op)
     assert isinstance(query, BoundSelect)
+    query = query if "merged" in disabled_rules else merged(query)
     block = _block(apply(build(query), disabled_rules), query, disabled_rules, made)
     for stopping in where_with_limit(block):
         block = stopping

@@ -294,7 +294,8 @@ def _group_table(
     ctx: Context,
     labels: list[tuple[str | None, ...]],
 ) -> str:
-    numbers = ", ".join(f"CASE WHEN isnan({n}) THEN NULL ELSE {n} END AS {n}" for n in names.values())
+    whole = {call: "::BIGINT" if isinstance(call, Call) and call.name == "count" else "" for call in names}
+    numbers = ", ".join(f"CASE WHEN isnan({n}) THEN NULL ELSE {n} END{whole[c]} AS {n}" for c, n in names.items())
     numbers = f", {numbers}" if numbers else ""
     if not block.keys:
         import pyarrow as pa

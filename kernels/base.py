@@ -23,12 +23,13 @@ from uql.kernels.media import loaded
 from uql.llm.questions import Answers, Cell, Choice, Extract, Predicate, Question, Row, Score, Write
 from uql.media_types import media_type
 from uql.sampling.base import Estimate
-from uql.schema import Field, Modality, Table
+from uql.schema import Field, Modality
 from uql.settings import Settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from uql.kernels.carried import Stored
     from uql.kernels.cascade import Cascade
     from uql.kernels.foreseen import Foreseen
     from uql.kernels.guide import RowFeatures
@@ -142,14 +143,17 @@ class Context:
         default_factory=dict
     )  # names and descriptions of groups by their text: those found, and those of a semantic table, which stay
     groups_stay: bool = False
-    stored: dict[tuple[int, tuple[str, ...]], tuple[PhysicalPlan, Table]] = field(
+    stored: dict[tuple[int, tuple[str, ...]], tuple[PhysicalPlan, Stored]] = field(
         default_factory=dict
     )  # sub-queries that were run, and their rows
     draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
+    later: int = 0  # parts of the statement that ask a model and are run after this one
+    held: int = 0  # calls that are kept for them while this one does with a sample
 
     @property
     def calls_left(self) -> int | None:
-        return self.gate.calls_left
+        left = self.gate.calls_left
+        return None if left is None else max(0, left - self.held)
 
     @property
     def tokens_left(self) -> int | None:
@@ -365,7 +369,9 @@ class Relation:
         """Takes from the ledger what it knows of these rows; asks nobody."""
         for column in stage.columns:
             self.know(column)
-        if any(c.id in self.derived for c in stage.columns):  # what was said of pairs side by side is not to be relied on
+        if any(
+            c.id in self.derived for c in stage.columns
+        ):  # what was said of pairs side by side is not to be relied on
             return
         rids = rids[~np.logical_and.reduce([self.asked[c.id][rids] for c in stage.columns])]
         questions = [self.question(c) for c in stage.columns]

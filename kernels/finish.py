@@ -16,6 +16,7 @@ from uql.compiler.walk import rewrite, walk
 from uql.kernels.aggregate import Groups
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import Duck, quote
+from uql.kernels.monotone import monotone
 from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Output:
     members: list[Rids] = field(
         default_factory=list
     )  # of groups: the candidate rows behind each output row, where known
+    certain: bool = True  # are these the rows that there would be if every row had been asked?
 
 
 def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Expr, str] | None = None) -> str:
@@ -176,8 +178,25 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     table = ctx.duck.arrow(sql + limit(block.limit, block.offset))
     order = [int(g) for g in table.column(len(items)).to_pylist()]
     estimates = _estimates(block, found, order, ctx)
+    table = _with_ratios(table, block, found, estimates)
     members = [found.members[g] for g in order] if found.members else []
-    return Output(rename(table, block.items), None, estimates, None, members)
+    chosen_groups = block.having is not None or block.qualify is not None or block.limit is not None
+    certain = found.exact or (found.every and not chosen_groups)
+    return Output(rename(table, block.items), None, estimates, None, members, certain)
+
+
+def _with_ratios(table: pa.Table, block: Block, found: Groups, estimates: Estimates) -> pa.Table:
+    """The rows with the estimate of a quotient, which is not the quotient of the estimates, where it stands."""
+    import pyarrow as pa
+
+    for i, item in enumerate(block.items):
+        of = estimates.get(item.name)
+        if of is None or not pa.types.is_floating(table.schema.field(i).type):
+            continue
+        if not found.exact and any(node in found.ratios for node in walk(item.expr) if isinstance(node, Expr)):
+            values = [e.value for e in (of if isinstance(of, list) else [of])]
+            table = table.set_column(i, table.column_names[i], pa.array(values, type=pa.float64()))
+    return table
 
 
 def _estimates(block: Block, found: Groups, order: list[int], ctx: Context) -> Estimates:
@@ -223,14 +242,15 @@ def _of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list
 def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Groups, ctx: Context) -> list[Estimate]:
     """An expression over estimates: its value, and the range over all combinations of their interval ends.
 
-    Right for expressions monotone in each estimate, and conservative: every estimate is at its own level.
+    Open-ended where the expression is not monotone in each estimate. Conservative: every estimate is at its own level.
     """
     from itertools import product
 
     names = list(units)
     center = _evaluate(expr, names, {u: [e.value for e in units[u]] for u in names}, found, ctx)
     lows, highs = list(center), list(center)
-    open_ = [any(_open(units[u][g]) for u in names) for g in range(n)]
+    steady = all(monotone(expr, unit) for unit in names)
+    open_ = [not steady or any(_open(units[u][g]) for u in names) for g in range(n)]
     for corner in product((False, True), repeat=len(names)):
         at: dict[Expr, list[float | None]] = {
             u: [e.high if up else e.low for e in units[u]] for u, up in zip(names, corner, strict=True)

@@ -22,21 +22,23 @@ from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import sources_of, with_sources
 from uql.compiler.orders import learned
-from uql.compiler.physical import Block, Correlated, Goal, PerValue, PhysicalPlan, SqlQuery, UnionPlan
+from uql.compiler.physical import Block, Correlated, Goal, PerValue, PhysicalPlan, SqlQuery, UnionPlan, asking, asks
 from uql.compiler.planner import condition_name, term_name
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import derived
-from uql.compiler.syntax import Column, Expr, Number, OrderKey
+from uql.compiler.syntax import Column, Expr, Number, OrderKey, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.concrete import leaves
-from uql.kernels import correlated, examples, sem_agg, sem_classify, sem_filter, sem_join
+from uql.kernels import carried, correlated, examples, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.aggregate import Groups, aggregate
 from uql.kernels.base import Context, Memory, Relation
+from uql.kernels.carried import Stored
 from uql.kernels.duck import quote, typed_columns
 from uql.kernels.finish import Output, castable, groups, limit, order_by, rename, returned
 from uql.kernels.foretold import begun
 from uql.kernels.select import select
+from uql.kernels.shares import others_to_come, sharing
 from uql.planning import planned
 from uql.schema import Field, Table
 
@@ -61,7 +63,9 @@ def _concrete(query: BoundQuery, ctx: Context) -> Output:
 
 
 async def _union(plan: UnionPlan, ctx: Context) -> Output:
-    left, right = await execute(plan.left, ctx), await execute(plan.right, ctx)
+    with others_to_come(asking(plan.right), ctx):
+        left = await execute(plan.left, ctx)
+    right = await execute(plan.right, ctx)
     names = [f"c{i}" for i in range(len(plan.items))]
     tables = {"__left": left.table.rename_columns(names), "__right": right.table.rename_columns(names)}
     columns = ", ".join(
@@ -92,13 +96,28 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
         both = f"SELECT l.* FROM ({counted[0]}) AS l {how} JOIN ({counted[1]}) AS r ON {same}{once}"
     by_name: dict[Expr, str] = {Column("", item.name): f"c{i}" for i, item in reversed(list(enumerate(plan.items)))}
     keys = order_by(plan.order_by, ctx.duck, "__s, __p", by_name)
-    sql = f"SELECT {listed} FROM ({both}) ORDER BY {keys}" + limit(plan.limit, plan.offset)
-    return Output(rename(ctx.duck.arrow(sql, tables), plan.items))
+    place = ", __s, __p" if plan.op == "UNION" else ""
+    sql = f"SELECT {listed}{place} FROM ({both}) ORDER BY {keys}" + limit(plan.limit, plan.offset)
+    found = ctx.duck.arrow(sql, tables)
+    estimates = carried.of_union(left, right, found, plan.items, ctx.settings.confidence) if place else None
+    return Output(rename(found, plan.items), None, estimates, certain=left.certain and right.certain)
 
 
 async def _block(block: Block, ctx: Context) -> Output:
-    asked = block
-    block, relation = await _prepared(block, ctx)
+    asked, exact, ctx.exact = block, ctx.exact, True
+    block, relation, inner = await _prepared(block, ctx)
+    below, ctx.exact = ctx.exact, True
+    extended, more = carried.extended(block, inner)
+    try:
+        output = await _answered(extended, asked, relation, ctx)
+        output.certain = inner.certain and (ctx.exact or carried.all_rows(block, output))
+        return carried.taken(output, block, more, inner, ctx.settings.confidence)
+    finally:
+        ctx.exact = exact and below and ctx.exact
+
+
+async def _answered(block: Block, asked: Block, relation: Relation, ctx: Context) -> Output:
+    """The rows of a block whose inner queries are answered; what is learned of its terms is kept by those of `asked`."""
     names: dict[Expr, str] = {}
     if block.formula is not None and asked.formula is not None:
         pairs = zip(block.formula.leaves, asked.formula.leaves, strict=True)
@@ -127,21 +146,25 @@ def _remember(block: Block, asked: Block, relation: Relation, memory: Memory) ->
 
 
 async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
-    if not block.aggregated:
-        output = await select(block, relation, ctx)
-    else:
-        found = await aggregate(block, relation, ctx)
-        if block.summaries:
-            await _summaries(block, found, relation, ctx)
-        output = groups(block, found, ctx)
+    per_row = len(block.filter_stages) + len(block.left_over(block.row_stages))
+    needed = 0 if block.goal is Goal.FIRST else relation.n * per_row + len(block.groups)
+    with sharing(needed, ctx):
+        if not block.aggregated:
+            output = await select(block, relation, ctx)
+        else:
+            found = await aggregate(block, relation, ctx)
+            if block.summaries:
+                await _summaries(block, found, relation, ctx)
+            output = groups(block, found, ctx)
     output.relation = relation
     return output
 
 
 # ------------------------------------------------------------------------------------------------- queries in the block
-async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation]:
-    """The block with all queries in it answered, and its candidate rows with the labels they are put to."""
-    block = await _run_inner(block, ctx)
+async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carried.Inner]:
+    """The block with all queries in it answered, its candidate rows with the labels they are put to, and what the inner ones estimated."""
+    block, inner = await _run_inner(block, ctx)
+    block = carried.with_ends(block, inner)
     terms = conjuncts(block.pushed)
     parts: list[Correlated | PerValue] = [*block.correlated, *block.repeated]
     later = [t for t in terms if any(correlated.holds(t, part) for part in parts)]
@@ -168,7 +191,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation]:
         relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
     sem_classify.label_queries(_virtuals(block), relation, ctx)
     examples.take(_virtuals(block), relation, ctx)
-    return replace(block, correlated=(), repeated=()), relation
+    return replace(block, correlated=(), repeated=()), relation, inner
 
 
 def _without_part(block: Block, found: dict[Expr, Expr], ctx: Context) -> Block:
@@ -209,12 +232,26 @@ def _with_expressions(
     )
 
 
-async def _run_inner(block: Block, ctx: Context) -> Block:
+async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
     """The block with its semantic sub-queries run and replaced by the temporary tables that hold their rows."""
+    inner = carried.Inner()
+    later = [plan for _, plan in block.derived] + [p for part in block.correlated for _, p in part.derived]
+    later += [plan for _, plan in block.nested]
+    own = int(asks(block))
+
+    async def run(plan: PhysicalPlan, alias: str, fields: tuple[Field, ...]) -> Table:
+        later.remove(plan)
+        with others_to_come(asking(*later) + own, ctx):
+            stored = await _run_once(plan, alias, ctx, fields)
+        inner.certain = inner.certain and stored.certain
+        for name, (low, high) in stored.bounds.items():
+            inner.bounds[Column(alias, name)] = Column(alias, low), Column(alias, high)
+        return stored.table
+
     change: dict[str, BoundSource] = {}
     fields = {d.alias: d.fields for s in sources_of(block.outer_join or block.source) for d in derived(s)}
     for alias, plan in block.derived:
-        change[alias] = BoundTable(await _run_once(plan, alias, ctx, fields[alias]), alias)
+        change[alias] = BoundTable(await run(plan, alias, fields[alias]), alias)
     if change:
         block = replace(
             block,
@@ -223,46 +260,60 @@ async def _run_inner(block: Block, ctx: Context) -> Block:
         )
     pairs = []
     for paired in block.correlated:
-        own: dict[str, BoundSource] = {}
+        sources: dict[str, BoundSource] = {}
         inside = {d.alias: d.fields for d in derived(paired.source)}
         for alias, plan in paired.derived:
-            own[alias] = BoundTable(await _run_once(plan, alias, ctx, inside[alias]), alias)
-        pairs.append(replace(paired, source=with_sources(paired.source, own), derived=()))
+            sources[alias] = BoundTable(await run(plan, alias, inside[alias]), alias)
+        pairs.append(replace(paired, source=with_sources(paired.source, sources), derived=()))
     block = replace(block, derived=(), correlated=tuple(pairs))
     if not block.nested:
-        return block
+        return block, inner
     swap: dict[int, Bound] = {}
     for part, plan in block.nested:
-        output = await execute(plan, ctx)
-        table = _stored(output.table, "sub", ctx)
-        items = tuple(BoundItem(Column("sub", f.name), f.name, f.type) for f in table.fields)
-        swap[id(part)] = Bound(BoundSelect(items, BoundTable(table, "sub")))
+        later.remove(plan)
+        with others_to_come(asking(*later) + own, ctx):
+            output = await execute(plan, ctx)
+        stored = _stored(output, "sub", ctx)
+        inner.certain = inner.certain and output.certain
+        swap[id(part)] = _selected(stored.table, [f.name for f in stored.table.fields])
+        for low, high in stored.bounds.values():  # as a value it has one column
+            ends = (ScalarQuery(_selected(stored.table, [end])) for end in (low, high))
+            inner.bounds[ScalarQuery(swap[id(part)])] = (next(ends), next(ends))
 
     def changed(expr: Expr | None) -> Any:
         return None if expr is None else with_queries(expr, swap)
 
-    return _with_expressions(replace(block, nested=(), pushed=changed(block.pushed)), changed)
+    return _with_expressions(replace(block, nested=(), pushed=changed(block.pushed)), changed), inner
 
 
-async def _run_once(plan: PhysicalPlan, alias: str, ctx: Context, fields: tuple[Field, ...]) -> Table:
+def _selected(table: Table, names: list[str]) -> Bound:
+    """SELECT these columns FROM a temporary table."""
+    types = {f.name: f.type for f in table.fields}
+    items = tuple(BoundItem(Column("sub", name), name, types.get(name, "DOUBLE")) for name in names)
+    return Bound(BoundSelect(items, BoundTable(table, "sub")))
+
+
+async def _run_once(plan: PhysicalPlan, alias: str, ctx: Context, fields: tuple[Field, ...]) -> Stored:
     """The rows of a sub-query of FROM as a temporary table. One that stands in several places, as WITH names it, is run once."""
     key = (id(plan), tuple(f.name for f in fields))
     if key not in ctx.stored:
-        ctx.stored[key] = plan, _stored((await execute(plan, ctx)).table, alias, ctx, fields)
-    return replace(ctx.stored[key][1], name=alias)
+        ctx.stored[key] = plan, _stored(await execute(plan, ctx), alias, ctx, fields)
+    found = ctx.stored[key][1]
+    return replace(found, table=replace(found.table, name=alias))
 
 
-def _stored(table: pa.Table, alias: str, ctx: Context, fields: tuple[Field, ...] = ()) -> Table:
+def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] = ()) -> Stored:
     """The rows of a sub-query as a temporary table, under the names of `fields`; without them, names that repeat get a number."""
     names = [f.name for f in fields]
-    for name in table.column_names if not fields else ():
+    for name in output.table.column_names if not fields else ():
         names.append(name if name not in names else f"{name}_{len(names)}")
-    name, n = ctx.duck.create(
-        f"SELECT {typed_columns(names, [f.type for f in fields])} FROM __rows", {"__rows": table.rename_columns(names)}
-    )
-    described = ctx.duck.arrow(f"SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = '{name}'")
+    table, bounds = carried.with_bounds(output, names)
+    kinds = [f.type for f in fields]
+    sql = f"SELECT {typed_columns(table.column_names, kinds)} FROM __rows"
+    made, n = ctx.duck.create(sql, {"__rows": table})
+    described = ctx.duck.arrow(f"SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = '{made}'")
     types = dict(zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True))
-    return Table(alias, quote(name), tuple(Field(c, types[c]) for c in names), n)
+    return Stored(Table(alias, quote(made), tuple(Field(c, types[c]) for c in names), n), bounds, output.certain)
 
 
 async def _candidates(block: Block, ctx: Context) -> Relation:
@@ -355,7 +406,7 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     from uql.sampling.intervals import clopper_pearson
 
     asked = block
-    block, relation = await _prepared(block, ctx)
+    block, relation, _ = await _prepared(block, ctx)
     assert block.formula is not None
     until, copies = None, {}
     if block.goal is Goal.FIRST and block.wanted:

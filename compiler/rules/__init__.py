@@ -42,12 +42,13 @@ WHOLE: frozenset[Rule] = frozenset(
     {semi_join_first, unused_columns}
 )  # that look at a block as a whole, not at each node
 CHOICES = (
+    "merged",
     "order_by_rates",
     "order_while_running",
     "order_by_embeddings",
     *fusions.NAMES,
     "cascade",
-)  # what else can be switched off: orders and fusions
+)  # what else can be switched off: aggregates in the place of those over a sub-query, orders and fusions
 NAMES = (*(rule.__name__ for rule in RULES), *CHOICES)
 
 

@@ -1,0 +1,136 @@
+"""Estimates of sub-queries keep their intervals in the query around them; parts of one statement share its budget."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from labels import Labels, both
+
+POS, JOKE = '"the review is positive"', '"the review is a joke"'
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    return Labels(tmp_path_factory.mktemp("labels"), n=150)
+
+
+def run(labels, statement, **settings):
+    return labels.uql(**{"budget": 40, **settings}).uql(both(statement)[0])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "WITH p AS (SELECT * FROM reviews WHERE <pos>) SELECT count(*) AS n, avg(stars) AS a FROM p",
+        "SELECT count(*) AS n, avg(s) AS a FROM (SELECT stars AS s, film FROM reviews WHERE <pos>) x",
+        "WITH p AS (SELECT * FROM reviews WHERE <pos>), q AS (SELECT id, stars FROM p) SELECT count(*) AS n, avg(q.stars) AS a FROM q",
+        "SELECT count(*) AS n, avg(stars) AS a FROM (SELECT * FROM reviews) x WHERE <pos>",
+        "SELECT count(*) AS n, avg(x.stars) AS a FROM (SELECT * FROM reviews WHERE <pos>) x JOIN films f USING (film)",
+    ],
+)
+def test_aggregates_over_a_sub_query_that_chooses_rows_are_those_of_one_query(labels, statement):
+    direct = run(labels, "SELECT count(*) AS n, avg(stars) AS a FROM reviews WHERE <pos>").estimates
+    found = run(labels, statement).estimates
+    for name in ("n", "a"):
+        assert not found[name].exact
+        assert found[name].low == pytest.approx(direct[name].low)
+        assert found[name].high == pytest.approx(direct[name].high)
+
+
+def test_a_sub_query_with_a_limit_is_not_merged(labels):
+    statement = "SELECT count(*) AS n FROM (SELECT * FROM reviews WHERE <pos> LIMIT 5) x"
+    assert run(labels, statement).fetchall() == [(5,)]
+
+
+def test_merging_can_be_switched_off_and_then_nothing_is_said_to_be_exact(labels):
+    statement = "SELECT count(*) AS n FROM (SELECT * FROM reviews WHERE <pos>) x"
+    found = run(labels, statement, disabled_rules=("merged",)).estimates["n"]
+    assert (found.exact, found.low, found.high) == (False, -inf, inf)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT (SELECT count(*) FROM reviews WHERE <pos>) AS p, (SELECT count(*) FROM reviews WHERE <joke>) AS j",
+        "SELECT p, j FROM (SELECT count(*) AS p FROM reviews WHERE <pos>) a, (SELECT count(*) AS j FROM reviews WHERE <joke>) b",
+    ],
+)
+def test_parts_share_the_budget_and_each_number_has_its_interval(labels, statement):
+    result = run(labels, statement)
+    for name in ("p", "j"):
+        found = result.estimates[name]
+        assert not found.exact
+        assert 0 <= found.low <= found.value <= found.high < 154
+        assert found.high - found.low < 120
+    assert result.cost.calls <= 40
+
+
+def test_both_sides_of_a_union_have_their_share_and_their_intervals(labels):
+    statement = (
+        "SELECT 'p' AS k, count(*) AS n FROM reviews WHERE <pos> UNION ALL "
+        "SELECT 'j', count(*) FROM reviews WHERE <joke> UNION ALL SELECT 'all', count(*) FROM reviews ORDER BY k"
+    )
+    result = run(labels, statement)
+    every, joke, pos = result.estimates["n"]
+    assert (every.exact, every.value) == (True, 154)
+    assert [row[0] for row in result.fetchall()] == ["all", "j", "p"]
+    for found, row in ((joke, 1), (pos, 2)):
+        assert not found.exact
+        assert found.high - found.low < 120
+        assert found.value == pytest.approx(result[row][1], abs=0.5)
+
+
+def test_aggregates_of_estimates_reach_from_all_lows_to_all_highs(labels):
+    groups = "SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film"
+    parts = run(labels, groups).estimates["n"]
+    statement = f"SELECT sum(n) AS s, max(n) AS m, count(*) AS c, stddev(n) AS d FROM ({groups}) x"
+    found = run(labels, statement).estimates
+    assert found["s"].low == pytest.approx(sum(e.low for e in parts))
+    assert found["s"].high == pytest.approx(sum(e.high for e in parts))
+    assert (found["m"].low, found["m"].high) == (max(e.low for e in parts), max(e.high for e in parts))
+    assert found["c"].exact
+    assert (found["d"].exact, found["d"].low, found["d"].high) == (False, -inf, inf)
+
+
+def test_expressions_over_estimated_columns_have_the_range_of_the_ends(labels):
+    groups = "SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film"
+    parts = run(labels, f"{groups} ORDER BY film").estimates["n"]
+    found = run(labels, f"SELECT film, 100 - n / 2 AS h, n % 7 AS odd FROM ({groups}) x ORDER BY film").estimates
+    assert [e.low for e in found["h"]] == pytest.approx([100 - e.high / 2 for e in parts])
+    assert [e.high for e in found["h"]] == pytest.approx([100 - e.low / 2 for e in parts])
+    assert all((e.exact, e.low, e.high) == (False, -inf, inf) for e in found["odd"])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT count(*) AS n FROM films WHERE film IN (SELECT film FROM reviews WHERE <joke> AND stars = 1)",
+        "SELECT count(*) AS n FROM reviews WHERE id NOT IN (SELECT id FROM reviews WHERE <joke>)",
+        "SELECT count(*) AS n FROM (SELECT id FROM reviews WHERE <joke> UNION SELECT id FROM reviews WHERE <pos>) x",
+        "SELECT count(*) AS n FROM (SELECT film, count(*) AS m FROM reviews WHERE <pos> GROUP BY film) x WHERE m > 20",
+    ],
+)
+def test_a_number_over_rows_that_may_be_missing_is_never_exact(labels, statement):
+    found = run(labels, statement, budget=14).estimates["n"]
+    assert (found.exact, found.low, found.high) == (False, -inf, inf)
+    every = run(labels, statement, budget="all")
+    assert every.exact
+    assert every.estimates["n"].exact
+
+
+def test_an_expression_that_turns_round_has_no_interval_and_counts_are_whole_numbers_in_it(labels):
+    result = run(
+        labels, "SELECT count(*) % 10 AS d, count(*)::VARCHAR AS t, 1000 - count(*) AS r FROM reviews WHERE <pos>"
+    )
+    ((digit, text, rest),) = result.fetchall()
+    assert int(text) % 10 == digit
+    assert rest == 1000 - int(text)
+    found = result.estimates
+    assert (found["d"].low, found["d"].high) == (-inf, inf)
+    assert -inf < found["r"].low <= found["r"].value <= found["r"].high < inf
+
+
+def test_a_ratio_stands_in_the_row_as_it_is_estimated(labels):
+    result = run(labels, "SELECT sum(stars) / count(stars) AS mean FROM reviews WHERE <pos>")
+    assert result.fetchall()[0][0] == pytest.approx(result.estimates["mean"].value)
