@@ -20,6 +20,8 @@ START = "statement"
 PARTS = (grammar_statements, grammar_query, grammar_sources, grammar_expressions, grammar_types, grammar_calls)
 
 PRECEDENCE = (
+    ("nonassoc", "IN_PARENTHESES"),
+    ("nonassoc", "DOT"),  # (x).a is a field of what stands in parentheses
     ("nonassoc", "SCALAR"),  # ((SELECT 1)): the outer parentheses belong to the sub-query …
     ("nonassoc", "RPAREN"),  # … as long as they can
     ("nonassoc", "TRY"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, append, lower, span
@@ -60,7 +60,17 @@ def p_call_star(p: P) -> None:
 def p_call(p: P) -> None:
     """plain_call : path LPAREN arguments RPAREN
     | path LPAREN DISTINCT arguments RPAREN"""
-    p[0] = make_call(p, tuple(p[len(p) - 2]), distinct=len(p) == 6)
+    args = tuple(p[len(p) - 2])
+    if len(args) == 1 and p[1][-1].lower() == "position" and _is_in(args[0]):  # position('a' IN s)
+        text, part = args[0].args
+        p[0] = ast.Call("instr", (text, part), span=span(p))
+        return
+    p[0] = make_call(p, args, distinct=len(p) == 6)
+
+
+def _is_in(expr: Expr) -> TypeGuard[ast.Call]:
+    """Is it `x IN y`, y a value?"""
+    return isinstance(expr, ast.Call) and expr.name == "list_contains" and len(expr.args) == 2
 
 
 def p_call_ordered(p: P) -> None:
@@ -70,23 +80,47 @@ def p_call_ordered(p: P) -> None:
     p[0] = make_call(p, tuple(p[n - 5]), distinct=n == 9, order_by=tuple(p[n - 2]))
 
 
+_TRIMS = {"leading": "ltrim", "trailing": "rtrim"}
+
+
 def p_call_from(p: P) -> None:
     """plain_call : path LPAREN expr FROM expr RPAREN
     | path LPAREN expr FROM expr FOR expr RPAREN
-    | path LPAREN SIDE expr FROM expr RPAREN"""
+    | path LPAREN SIDE expr FROM expr RPAREN
+    | path LPAREN SIDE FROM expr RPAREN"""
     name = lower(".".join(p[1]))
     where = p[3].lower() if isinstance(p[3], str) else ""
     if name == "extract" and len(p) == 7 and isinstance(p[3], ast.Name | ast.String):
         part = p[3].parts[-1] if isinstance(p[3], ast.Name) else p[3].value
         p[0] = ast.Call("date_part", (ast.String(part), p[5]), span=span(p))
+    elif name == "trim" and where and len(p) == 7 and p.slice[3].type == "SIDE":
+        p[0] = ast.Call(_TRIMS.get(where, "trim"), (p[5],), span=span(p))
     elif name == "substring" and not where:
         p[0] = ast.Call(name, (p[3], p[5], *((p[7],) if len(p) == 9 else ())), span=span(p))
     elif name == "trim" and (len(p) == 7 or where in ("both", "leading", "trailing")):
-        side = {"leading": "ltrim", "trailing": "rtrim"}.get(where, "trim")
+        side = _TRIMS.get(where, "trim")
         p[0] = ast.Call(side, (p[6], p[4]) if where else (p[5], p[3]), span=span(p))
     else:
         help = "extract(year FROM d), substring(s FROM 2 FOR 3) and trim(BOTH ' ' FROM s) are written so"
         raise p.lexer.error_at(f"{name}(… FROM …) is no function", span(p), help=help)
+
+
+def p_call_for(p: P) -> None:
+    """plain_call : path LPAREN expr FOR expr RPAREN"""
+    name = lower(".".join(p[1]))
+    if name != "substring":
+        raise p.lexer.error_at(f"{name}(… FOR …) is no function", span(p), help="substring(s FOR 3) is written so")
+    p[0] = ast.Call(name, (p[3], ast.Number("1"), p[5]), span=span(p))
+
+
+def p_call_placing(p: P) -> None:
+    """plain_call : path LPAREN expr PLACING expr FROM expr RPAREN
+    | path LPAREN expr PLACING expr FROM expr FOR expr RPAREN"""
+    name = lower(".".join(p[1]))
+    if name != "overlay":
+        help = "overlay(s PLACING new FROM 2 FOR 3) is written so"
+        raise p.lexer.error_at(f"{name}(… PLACING …) is no function", span(p), help=help)
+    p[0] = ast.Call(name, (p[3], p[5], p[7], *((p[9],) if len(p) == 11 else ())), span=span(p))
 
 
 def p_call_filter(p: P) -> None:

@@ -323,8 +323,24 @@ def p_cast_postfix(p: P) -> None:
 
 # ------------------------------------------------------------------------------------------------------------- primaries
 def p_parentheses(p: P) -> None:
-    """primary : LPAREN expr RPAREN"""
+    """primary : LPAREN expr RPAREN %prec IN_PARENTHESES"""
     p[0] = p[2]
+
+
+def p_part(p: P) -> None:
+    """primary : part
+    part : LPAREN expr RPAREN DOT identifier
+    | part DOT identifier"""
+    if len(p) == 2:
+        p[0] = p[1]
+    else:
+        operand = p[1] if len(p) == 4 else p[2]
+        p[0] = ast.Call("struct_extract", (operand, ast.String(p[len(p) - 1])), span=span(p))
+
+
+def p_position(p: P) -> None:
+    """primary : POSITION"""
+    p[0] = ast.Position(p[1], span=span(p))
 
 
 def p_row(p: P) -> None:

@@ -262,6 +262,20 @@ def p_clause(p: P) -> None:
     p[0] = Clause(p[1].upper(), p[2], span(p))
 
 
+def p_clause_offset_rows(p: P) -> None:
+    """clause : OFFSET sum ROW
+    | OFFSET sum FRAME"""
+    if p[3].upper() not in ("ROW", "ROWS"):
+        raise p.lexer.error_at(f"{p[3]} does not belong to OFFSET", span(p, 3), help="write OFFSET n or OFFSET n ROWS")
+    p[0] = Clause("OFFSET", p[2], span(p))
+
+
+def p_clause_fetch(p: P) -> None:
+    """clause : FETCH_FIRST ROWS_ONLY
+    | FETCH_FIRST sum ROWS_ONLY"""
+    p[0] = Clause("LIMIT", p[2] if len(p) == 4 else ast.Number("1", span=span(p)), span(p))
+
+
 def p_clause_limit_percent(p: P) -> None:
     """clause : LIMIT sum PERCENT"""
     p[0] = Clause("LIMIT", Percent(p[2]), span(p))

@@ -23,7 +23,7 @@ SOFT = frozenset(
         """ALL ANALYZE ANTI ANY ARRAY ASC BETWEEN CAST COLLATE COPY CREATE CROSS CURRENT DESC DISTINCT DROP ELSE END ESCAPE
         EXCEPT EXCLUDE EXISTS EXPLAIN FALSE FILTER FIRST FOLLOWING FOR FORMAT FULL GLOB GROUPING IF ILIKE IN INNER INSERT
         INTERSECT INTERVAL INTO IS ISNULL KEY LAMBDA LAST LEFT LIKE MANY MAP MATERIALIZED NATURAL NOTNULL NULL NULLS OFFSET
-        OUTER OVER PARTITION PERCENT PRECEDING PROMPT QUALIFY REFRESH RENAME REPEATABLE REPLACE RESET RIGHT ROW SAMPLE
+        OUTER OVER PARTITION PERCENT PLACING PRECEDING PROMPT QUALIFY REFRESH RENAME REPEATABLE REPLACE RESET RIGHT ROW SAMPLE
         SEMANTIC SEMI SET SETS SIMILAR TABLE TABLESAMPLE THEN TO TRUE TRY TRY_CAST UNBOUNDED USING VALUES WINDOW WITH WITHIN"""
     )
 )
@@ -73,6 +73,10 @@ TOGETHER = {
     ("DOUBLE", "PRECISION"): "LONG_TYPE",
     ("CHARACTER", "VARYING"): "LONG_TYPE",
     ("CHAR", "VARYING"): "LONG_TYPE",
+    ("FETCH", "FIRST"): "FETCH_FIRST",
+    ("FETCH", "NEXT"): "FETCH_FIRST",
+    ("ROWS", "ONLY"): "ROWS_ONLY",
+    ("ROW", "ONLY"): "ROWS_ONLY",
 }
 """Words that are one token, where the grammar has a place for it; each is a name elsewhere."""
 
@@ -133,6 +137,7 @@ tokens = tuple(
             "STRING",
             "NUMBER",
             "PARAMETER",
+            "POSITION",
             *TOGETHER.values(),
             *WORDS.values(),
             *SYMBOLS.values(),
@@ -147,7 +152,7 @@ Token: TypeAlias = lex.LexToken
 _FOREIGN = {
     "#": "a comment begins with --",
     "?": "a parameter is written $name",
-    "@": "a parameter is written $name",
+    "@": "a parameter is written $name, the size of a number abs(x)",
 }
 _ESCAPE = re.compile(r'\\(["\\])|""')
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
@@ -227,6 +232,11 @@ class _Rules:
 
     def t_PARAMETER(self, t: Token) -> Token:
         r"\$\w+"
+        t.value = t.value[1:]
+        return _ended(t)
+
+    def t_POSITION(self, t: Token) -> Token:
+        r"\#[0-9]+(?!\w)"
         t.value = t.value[1:]
         return _ended(t)
 

@@ -146,6 +146,8 @@ def value_type(column: VirtualColumn) -> str:
 def null_of(type: str) -> Sql:
     from sqlglot import exp
 
+    if type.strip('"').upper() == "NULL":  # of a column that is NULL everywhere
+        return exp.Null()
     return exp.Cast(this=exp.Null(), to=data_type(type))
 
 

@@ -44,6 +44,13 @@ class Name(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Position(Expr):
+    """#2: the second column of the FROM clause, in ORDER BY the second SELECT item."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Quoted(Expr):
     """A double-quoted text where a column may stand: a column in scope or a virtual column, which the binder settles."""
 

@@ -71,11 +71,11 @@ _CLAUSES = {
     "EXCEPT",
     "QUALIFY",
 }
-_CLAUSES |= {"WINDOW", "USING_SAMPLE", "SELECT"}
+_CLAUSES |= {"WINDOW", "USING_SAMPLE", "SELECT", "FETCH_FIRST"}
 _STATEMENTS = {"SELECT", "FROM", "EXPLAIN", "SET", "RESET", "CREATE", "INSERT", "COPY"}
 _START = {"NUMBER", "STRING", "PARAMETER", "NULL", "TRUE", "FALSE", "TEMPORAL", "INTERVAL", "CASE", "CAST", "TRY_CAST"}
 _START |= {"TRY", "PROMPT", "QUOTED", "NAME", "EXISTS", "LPAREN", "LBRACKET", "PLUS", "MINUS", "NOT"}
-_START |= {"ARRAY", "LAMBDA", "LBRACE", "MAP", "TILDE"}
+_START |= {"ARRAY", "LAMBDA", "LBRACE", "MAP", "TILDE", "POSITION"}
 _SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
     "$end": "the end",
     "NAME": "a name",
@@ -92,6 +92,9 @@ _SHOWN = {name: symbol for symbol, name in reversed(SYMBOLS.items())} | {
     "LONG_TYPE": "DOUBLE PRECISION",
     "FRAME": "ROWS",
     "SIDE": "BOTH",
+    "FETCH_FIRST": "FETCH FIRST",
+    "ROWS_ONLY": "ROWS ONLY",
+    "POSITION": "#1",
 }
 
 
@@ -122,6 +125,8 @@ def expected_words(kinds: frozenset[str]) -> list[str]:
             "COLON",
             "ASSIGN",
             "PERCENT",
+            "PLACING",
+            "FOR",
         }
         rest -= {"FROM"} if "RPAREN" in rest else set()
     if rest >= _JOINS:
@@ -233,8 +238,50 @@ def quoted_alias(place: Place) -> str | None:
     return None
 
 
+def nothing_inside(place: Place) -> str | None:
+    """ENUM(), WITH (), STRUCT(a)."""
+    opens = {"RPAREN": "LPAREN", "RBRACKET": "LBRACKET"}.get(place.kind())
+    if opens is not None and place.kind(-1) == opens and "CASE" not in place.expected:
+        return f"something belongs between {place.written(-1)} and {place.written()}, or leave both out"
+    if place.kind() in ("RPAREN", "COMMA") and "LONG_TYPE" in place.expected and place.kind(-1) in ("NAME", "QUOTED"):
+        return f"a type belongs behind {place.written(-1)}, as in STRUCT(a VARCHAR, b DOUBLE)"
+    return None
+
+
+def text_in_double_quotes(place: Place) -> str | None:
+    """PROMPT 'a text', PROMPT name."""
+    if place.written(-1).upper() == "PROMPT" and place.kind() in ("STRING", "NAME", "LPAREN"):
+        return f'PROMPT takes a text in double quotes: PROMPT "{place.written().strip(chr(39))[:40]}"'
+    return None
+
+
+def star_like(place: Place) -> str | None:
+    if place.kind(-1) == "STAR" and place.kind() in ("LIKE", "ILIKE", "GLOB", "SIMILAR"):
+        return "write COLUMNS('pattern') with a regular expression of the names"
+    return None
+
+
+def select_into(place: Place) -> str | None:
+    kinds = [t.type for t in place.tokens[: place.at]]
+    if place.written(-1).upper() == "INTO" and "FROM" not in kinds and place.kind() in ("NAME", "QUOTED"):
+        return f"write TO {place.written()[:40]} at the end, or CREATE TABLE {place.written()[:40]} AS SELECT …"
+    return None
+
+
+def parameter_elsewhere(place: Place) -> str | None:
+    if place.kind() != "PARAMETER":
+        return None
+    if place.kind(-1) in ("FROM", "JOIN"):
+        return f"a parameter is a value or a text, no table: con.register({place.written()[1:]!r}, …) names one"
+    if any(t.type == "WITH" for t in place.tokens[: place.at]) and place.kind(-1) == "EQUALS":
+        return "options are constants: with con.settings(budget=n): … sets them from Python"
+    return None
+
+
 def brackets(place: Place) -> str | None:
-    if place.kind() in ("RPAREN", "RBRACKET") and not place.open and "CASE" not in place.expected:
+    opened = sum(t.type in ("LPAREN", "LBRACKET") for t in place.tokens[: place.at])
+    closed = sum(t.type in ("RPAREN", "RBRACKET") for t in place.tokens[: place.at])
+    if place.kind() in ("RPAREN", "RBRACKET") and opened <= closed and "CASE" not in place.expected:
         return f"this {place.written()} closes nothing"
     if place.kind() == "$end" and place.open:
         token = place.open[-1]
@@ -292,11 +339,16 @@ def colon(place: Place) -> str | None:
 
 
 _OTHERWISE = {
-    "LATERAL": "put the sub-query into SELECT, as (SELECT … WHERE t.x = …), or join it",
+    "LATERAL": "put the sub-query into SELECT, as (SELECT … WHERE t.x = …), or join it; of a list: (SELECT *, unnest(list) AS i FROM t)",
     "RECURSIVE": "make a table of it first (DuckDB runs WITH RECURSIVE where no text is asked), then query that",
     "PIVOT": "put the texts into a sub-query: PIVOT (SELECT …) ON …",
     "UNPIVOT": "put the texts into a sub-query: UNPIVOT (SELECT …) ON …",
-    "FETCH": "write LIMIT n",
+    "FETCH": "write FETCH FIRST n ROWS ONLY or LIMIT n",
+    "TIES": "write QUALIFY rank() OVER (ORDER BY x) <= n",
+    "RLIKE": "write x ~ 'pattern' or regexp_matches(x, 'pattern')",
+    "REGEXP": "write x ~ 'pattern' or regexp_matches(x, 'pattern')",
+    "EXPLODE": "write FROM (SELECT *, unnest(list) AS item FROM t)",
+    "SAFE_CAST": "write TRY_CAST(x AS type)",
     "ASOF": "join first without texts: FROM (SELECT … FROM a ASOF JOIN b …) runs where no text is asked; store it with CREATE TABLE",
     "POSITIONAL": "store the join first: CREATE TABLE t AS SELECT … FROM a POSITIONAL JOIN b",
     "SUMMARIZE": "write SUMMARIZE SELECT …",
@@ -310,9 +362,12 @@ _OTHERWISE = {
 
 def written_otherwise(place: Place) -> str | None:
     """Forms of DuckDB's that hold no quoted text, and what to write in their place."""
-    for offset in (0, -1, -2):
+    for offset in (0, -1, -2, -3, -4, -5):
         word = place.written(offset).upper()
-        if word in _OTHERWISE and place.kind(offset) != "QUOTED":
+        near = (
+            offset > -3 or place.kind(offset + 1) == "LPAREN" or word == "LATERAL"
+        )  # a function's arguments lie between
+        if word in _OTHERWISE and near and place.kind(offset) != "QUOTED":
             return _OTHERWISE[word]
     return None
 
@@ -325,6 +380,11 @@ def not_in_uql(place: Place) -> str | None:
 
 
 SLIPS: tuple[Callable[[Place], str | None], ...] = (
+    text_in_double_quotes,
+    parameter_elsewhere,
+    star_like,
+    select_into,
+    nothing_inside,
     written_otherwise,
     colon,
     missing_by,

@@ -293,6 +293,7 @@ _EXPRESSIONS: dict[type[Expr], tuple[int | None, Callable[[Any], str]]] = {
     ast.Name: (_PRIMARY, _name),
     ast.Quoted: (_PRIMARY, _quoted),
     ast.Number: (_PRIMARY, lambda n: n.text),
+    ast.Position: (_PRIMARY, lambda n: f"#{n.text}"),
     ast.String: (_PRIMARY, lambda n: quote_string(n.value)),
     ast.Null: (_PRIMARY, lambda n: "NULL"),
     ast.Boolean: (_PRIMARY, lambda n: "TRUE" if n.value else "FALSE"),

@@ -44,6 +44,23 @@ def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
+_BITS = re.compile(r"\b(BIT|BITSTRING)\b")
+
+
+def _as_texts(rows: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """The rows with BIT as texts of 0 and 1, as Python has them: Arrow would have DuckDB's own bytes, which nothing reads back."""
+    types = [str(type) for type in rows.types]
+    if not any(map(_BITS.search, types)):
+        return rows
+    parts = (
+        f"CAST(#{i} AS {_BITS.sub('VARCHAR', type)}) AS {quote(name)}"
+        if _BITS.search(type)
+        else f"#{i} AS {quote(name)}"
+        for i, (name, type) in enumerate(zip(rows.columns, types, strict=True), start=1)
+    )
+    return rows.project(", ".join(parts))
+
+
 class Duck:
     """A connection of DuckDB's, the temporary tables that one run makes on it, and what reads the files that its rows name."""
 
@@ -57,7 +74,7 @@ class Duck:
         for name, table in named.items():
             self.connection.register(name, table)
         try:
-            result = self.connection.sql(sql)
+            result = _as_texts(self.connection.sql(sql))
             return result.to_arrow_table() if hasattr(result, "to_arrow_table") else result.fetch_arrow_table()
         finally:
             for name in named:

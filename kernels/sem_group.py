@@ -45,6 +45,10 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
     if ctx.groups_stay and column.text in ctx.groups:
         relation.labels[column.id], relation.descriptions[column.id] = ctx.groups[column.text]
         return
+    if not relation.calls((Stage((column,)),), rids):  # nothing to read in any of them: NULL is their group
+        relation.know(column)
+        relation.asked[column.id][rids] = True
+        return
     labels, descriptions = await _distinct(column, rids, (), relation, ctx)
     if not labels and not ctx.fits(1):
         raise BudgetError(

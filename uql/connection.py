@@ -19,7 +19,7 @@ from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, 
 from uql.runs import Before, Said, by_name, find, offer
 from uql.settings import Settings
 from uql.sources.frames import visible
-from uql.statements import duckdb_own, set_option, store, write
+from uql.statements import check_target, check_to, duckdb_own, set_option, store, write
 from uql.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -225,6 +225,14 @@ class Connection:
         with self._lock:
             return register((self._duck, self._catalog.cursor), name, source, type)
 
+    def unregister(self, name: str) -> None:
+        """Takes back what `register` made, as DuckDB's `unregister`; a table of the database stays."""
+        from uql.sources.folders import unregister
+
+        self._check_open()
+        with self._lock:
+            unregister((self._duck, self._catalog.cursor), name)
+
     def refresh(self, name: str) -> Result:
         """REFRESH name: brings a semantic table up to date; one row of what was added, changed and removed."""
         from uql.compiler.syntax import Refresh
@@ -339,12 +347,15 @@ class Connection:
 
             return explain(self, piece, self._bind(piece.statement, source, parameters, frames), source)
         if isinstance(piece, CreateTable | Insert | CopyQuery):
-            result = self._result(self._bind(piece.query, source, parameters, frames), source)
+            bound = self._bind(piece.query, source, parameters, frames)
+            result = self._result(bound, source)
+            check_target(self._catalog.cursor, piece, bound.query.items, source)
             write(self._catalog.cursor, piece, result.run())
             return result
         bound = self._bind(piece, source, parameters, frames)
         result = self._result(bound, source)
         if bound.to is not None:
+            check_to(self._catalog.cursor, bound.to, source)
             result.run()
         return result
 
@@ -455,7 +466,7 @@ class Connection:
             [*ctx.warnings, *gate.warnings],
             ctx.notes,
             ctx.based_on,
-            ctx.exact and not exhausted and not ctx.based_on,
+            ctx.exact and not exhausted and not ctx.based_on and not ctx.errors,
             ctx.partial or exhausted,
             _positions(output, ctx),
             found,

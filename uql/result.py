@@ -74,6 +74,7 @@ class Result:
         self._outcome: Outcome | None = None
         self._running = threading.Lock()
         self._home: duckdb.DuckDBPyConnection | None = None
+        self._fetched = 0  # rows that fetchone and fetchmany have given
 
     def run(self) -> Outcome:
         """Runs the query, the first time only; a second thread waits for the first."""
@@ -131,9 +132,14 @@ class Result:
         return list(zip(*columns, strict=True)) if columns else []
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The first row, or None."""
-        rows = self.fetchall()
-        return rows[0] if rows else None
+        """The next row, None after the last: as in DuckDB. `fetchall` and `r[0]` begin at the first whatever was fetched."""
+        return next(iter(self.fetchmany(1)), None)
+
+    def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
+        """The next rows, at most `size`."""
+        found = self.fetchall()[self._fetched : self._fetched + size]
+        self._fetched += len(found)
+        return found
 
     # ------------------------------------------------------------------------------------------------- DuckDB's verbs
     def relation(self) -> duckdb.DuckDBPyRelation:
@@ -239,6 +245,15 @@ class Result:
         from uql.render import write_parquet
 
         write_parquet(self.arrow(), P(path), estimates=self.estimates)
+
+    def write_csv(self, path: str | Path) -> None:
+        """The rows as a CSV file with a header, an estimated column x with x_low and x_high."""
+        from pathlib import Path as P
+
+        from uql.render import write_csv
+
+        with P(path).open("w", encoding="utf-8", newline="") as stream:
+            write_csv(self.arrow(), stream, estimates=self.estimates)
 
     def __len__(self) -> int:
         return int(self.arrow().num_rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -13,6 +14,7 @@ from uql.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from uql.compiler.bound import BoundItem
     from uql.compiler.syntax import CopyQuery, CreateTable, Insert, SetOption
     from uql.connection import Connection
     from uql.result import Outcome, Result
@@ -22,26 +24,81 @@ MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: tho
 
 def write(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery, outcome: Outcome) -> None:
     """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: DuckDB writes the rows of the query. Raises DataError (UQL509)."""
-    from uql.compiler.sql import literal
-    from uql.compiler.syntax import CreateTable, Insert
-    from uql.kernels.duck import Duck, quote, typed_columns
+    from uql.kernels.duck import Duck, typed_columns
     from uql.render import unique_names
 
     rows = outcome.table.rename_columns(unique_names(outcome.table.column_names))
     chosen = f"SELECT {typed_columns(rows.column_names, outcome.types)} FROM __rows"
+    try:
+        Duck(connection).execute(_written(statement, chosen), {"__rows": rows})
+    except duckdb.Error as error:
+        raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+
+
+def check_target(
+    connection: duckdb.DuckDBPyConnection,
+    statement: CreateTable | Insert | CopyQuery,
+    items: tuple[BoundItem, ...],
+    source: str,
+) -> None:
+    """What is certain to fail when the rows are there fails before they are paid for, at the place of the target.
+
+    Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
+    """
+    from uql.compiler.syntax import CopyQuery, CreateTable
+    from uql.kernels.duck import quote
+    from uql.render import unique_names
+
+    target = statement.path if isinstance(statement, CopyQuery) else statement.name[-1]
+    start = source.find(target)
+
+    def error(message: str, code: str, help: str | None = None) -> DataError:
+        found = DataError(message, code=code, start=start, end=start + len(target), help=help)
+        found.at(source)
+        return found
+
+    if isinstance(statement, CreateTable) and not (statement.replace or statement.if_not_exists):
+        schema = statement.name[-2] if len(statement.name) > 1 else None
+        found = connection.execute(
+            "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower($name) AND "
+            "lower(table_schema) = lower(coalesce($schema, CASE WHEN $temporary THEN 'temp' ELSE current_schema() END))",
+            {"name": target, "schema": schema, "temporary": statement.temporary},
+        ).fetchall()
+        if found:
+            way = "CREATE OR REPLACE TABLE makes it anew, INSERT INTO adds rows to it"
+            raise error(f"there is a table {target} already", "UQL203", way)
+    if isinstance(statement, CopyQuery) and "://" not in target and not Path(target).parent.is_dir():
+        raise error(f"there is no folder {Path(target).parent}", "UQL509", "make the folder, or name another file")
+    names = unique_names([item.name for item in items])
+    parts = [
+        f"CAST(NULL AS {item.type}) AS {quote(name)}"
+        if item.type.strip('"') not in ("", "NULL")
+        else f"NULL AS {quote(name)}"
+        for name, item in zip(names, items, strict=True)
+    ]
+    try:
+        connection.execute("EXPLAIN " + _written(statement, f"SELECT {', '.join(parts)} LIMIT 0")).fetchall()
+    except duckdb.Error as refused:
+        first, *rest = str(refused).strip().splitlines()
+        near = next((line for line in rest if line.startswith("Did you mean")), None)
+        raise error(f"DuckDB: {first}", "UQL509", near and near[0].lower() + near[1:]) from None
+
+
+def _written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
+    """The statement as DuckDB has it, over a query for the rows."""
+    from uql.compiler.sql import literal
+    from uql.compiler.syntax import CreateTable, Insert
+    from uql.kernels.duck import quote
+
     if isinstance(statement, CreateTable):
         how = ("OR REPLACE " if statement.replace else "") + ("TEMP " if statement.temporary else "")
         exists = "IF NOT EXISTS " if statement.if_not_exists else ""
-        sql = f"CREATE {how}TABLE {exists}{'.'.join(map(quote, statement.name))} AS {chosen}"
-    elif isinstance(statement, Insert):
+        return f"CREATE {how}TABLE {exists}{'.'.join(map(quote, statement.name))} AS {rows}"
+    if isinstance(statement, Insert):
         columns = f" ({', '.join(map(quote, statement.columns))})" if statement.columns else ""
-        sql = f"INSERT INTO {'.'.join(map(quote, statement.name))}{columns} {chosen}"
-    else:
-        sql = f"COPY ({chosen}) TO {literal(statement.path)} {statement.options}"
-    try:
-        Duck(connection).execute(sql, {"__rows": rows})
-    except duckdb.Error as error:
-        raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+        return f"INSERT INTO {'.'.join(map(quote, statement.name))}{columns} {rows}"
+    options = f" ({statement.options})" if statement.options else ""
+    return f"COPY ({rows}) TO {literal(statement.path)}{options}"
 
 
 def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, text: str) -> None:
@@ -54,15 +111,7 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     from uql.kernels.duck import Duck, quote, typed_columns
     from uql.render import unique_names
 
-    found = connection.execute(
-        "SELECT comment FROM duckdb_tables() WHERE lower(table_name) = lower(?) "
-        "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
-        [name, name],
-    ).fetchall()
-    if found and not _made_by_to(str(found[0][0] or "")):
-        raise BindError(
-            f"there is a table {name} already, and TO did not make it", code="UQL203", help="choose another name"
-        ).at(text)
+    check_to(connection, name, text)
     table = bounded(outcome)
     types = dict(zip(outcome.table.column_names, outcome.types, strict=True))
     kinds = [types.get(c, "") for c in table.column_names]
@@ -73,6 +122,20 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT {chosen} FROM __rows", {"__rows": table})
     said = MADE_BY_TO if outcome.exact else ESTIMATED + " ".join(text.split())[:200]
     duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(said)}")
+
+
+def check_to(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
+    """May TO store a table under this name? Raises BindError (UQL203) for one that TO did not make."""
+    found = connection.execute(
+        "SELECT comment FROM duckdb_tables() WHERE lower(table_name) = lower(?) "
+        "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
+        [name, name],
+    ).fetchall()
+    if found and not _made_by_to(str(found[0][0] or "")):
+        start = text.rfind(name)
+        end = start + len(name) if start >= 0 else -1
+        message = f"there is a table {name} already, and TO did not make it"
+        raise BindError(message, code="UQL203", start=start, end=end, help="choose another name").at(text)
 
 
 def _made_by_to(comment: str) -> bool:

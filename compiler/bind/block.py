@@ -38,6 +38,7 @@ from uql.compiler.syntax import (
     Null,
     Number,
     OrderKey,
+    Position,
     Query,
     Quoted,
     Select,
@@ -176,7 +177,7 @@ class Blocks:
 
     def _union_key(self, key: OrderKey, items: tuple[BoundItem, ...]) -> OrderKey:
         expr, names = key.expr, [item.name for item in items]
-        if isinstance(expr, Number):
+        if isinstance(expr, Number | Position):
             return replace(key, expr=Column("", names[ordinal(expr, len(items), "ORDER BY")], span=expr.span))
         wanted = expr.text if isinstance(expr, Quoted) else expr.parts[-1] if isinstance(expr, Name) else None
         if wanted is not None:
@@ -411,7 +412,7 @@ class _Block:
         after: Clause,
     ) -> OrderKey:
         expr = key.expr
-        if isinstance(expr, Number):
+        if isinstance(expr, Number | Position):
             return replace(key, expr=bound[ordinal(expr, len(items), "ORDER BY")])
         name = expr.text if isinstance(expr, Quoted) and not expr.forced else None
         if isinstance(expr, Name) and len(expr.parts) == 1:
@@ -506,7 +507,7 @@ def _text_of(expr: Expr) -> str | None:
     return expr.text if isinstance(expr, Quoted) else None
 
 
-def ordinal(number: Number, count: int, clause: str) -> int:
+def ordinal(number: Number | Position, count: int, clause: str) -> int:
     """The index of the SELECT item that `1`, `2`, … means. Raises: BindError (UQL208)."""
     if not number.text.isdigit() or not 1 <= int(number.text) <= count:
         raise BindError(

@@ -15,6 +15,7 @@ from uql.compiler.bind.functions import (
 )
 from uql.compiler.bind.reading import columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
+from uql.compiler.bind.stars import column_at
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, ORDER, PRESENCE, WORDS, Pending, Place, Use, Want, is_numeric
 from uql.compiler.bound import Bound
@@ -42,6 +43,7 @@ from uql.compiler.syntax import (
     Null,
     Number,
     OrderKey,
+    Position,
     Quantified,
     Query,
     Quoted,
@@ -59,6 +61,7 @@ from uql.compiler.syntax import (
     Window,
 )
 from uql.compiler.virtual import Kind
+from uql.compiler.walk import rewrite, walk
 from uql.errors import BindError
 
 MODALITIES = ("IMAGE", "AUDIO", "DOCUMENT")
@@ -124,6 +127,8 @@ class Expressions:
                 return self.quoted(expr, clause, want)
             case Name():
                 return self.name(expr, clause, want)
+            case Position():
+                return column_at(expr, self.scope)
             case String():
                 self._string(expr)
                 if want is CONDITION and expr.value.lower() not in BOOLEANS:
@@ -402,6 +407,9 @@ class Expressions:
         if isinstance(other, Pending):
             return NUMBER if ordering else WORDS
         type = self.statement.types.of(self.blank(other), self.scope)
+        if type is not None and type.strip('"') == "NULL":  # made of texts alone, as max("…") OVER (…)
+            inside = [self.uses[n.index].want for n in walk(other) if isinstance(n, Pending)]
+            return NUMBER if ordering or any(want.type == "DOUBLE" for want in inside) else WORDS
         if type is None or is_numeric(type):
             return NUMBER
         if type == "BOOLEAN":
@@ -410,7 +418,6 @@ class Expressions:
 
     def blank(self, expr: Expr) -> Expr:
         """The expression with NULL for every text that is not settled yet."""
-        from uql.compiler.walk import rewrite
 
         def change(node: object) -> object:
             return Null(span=node.span) if isinstance(node, Pending) else node
@@ -465,6 +472,8 @@ class Expressions:
             else:
                 asked = self._against(tests[0], ordering=False)
             operand = self.bind(operand, clause, asked)
+        if want.type is None and any(map(self._is_number, (*(w.value for w in expr.whens), expr.default))):
+            want = NUMBER
         values = [self.bind(when.value, clause, want) for when in expr.whens]
         default = self.bind(expr.default, clause, want) if expr.default is not None else None
         whens = tuple(
@@ -492,6 +501,9 @@ class Expressions:
 
     def _try(self, expr: Try, clause: Clause, want: Want) -> Expr:
         inner = expr.operand
+        if want is CONDITION:
+            help = "leave TRY out: rows without an answer do not pass, and stand in result.errors with the reason"
+            raise self.error("TRY gives STRUCT(value, error), and a condition is wanted", "UQL206", expr, help=help)
         if isinstance(inner, Cast) and isinstance(inner.operand, Quoted):
             labels = inner.type.labels if inner.type.name == "ENUM" else ()
             kind = "VARCHAR" if labels else type_sql(inner.type)
@@ -537,6 +549,8 @@ class Expressions:
             first = ANY
         else:
             first = WORDS
+        if name == "if" and want.type is None and any(map(self._is_number, args[1:])):
+            want = NUMBER
         rest = want if name == "if" else NUMBER if name in ORDERED_BY or (name in ("max", "min")) else first
         if name in PASSED_ON and first.type is None and any(self._is_number(arg) for arg in args):
             first = rest = NUMBER
@@ -555,10 +569,12 @@ class Expressions:
             over = Window(parts, keys, over.frame, span=over.span)
         return replace(call, args=tuple(bound), order_by=order, filter=where, over=over)
 
-    def _is_number(self, arg: Expr) -> bool:
+    def _is_number(self, arg: Expr | None) -> bool:
         """Is it a column or a constant of a numeric type?"""
         if isinstance(arg, Number):
             return True
+        if isinstance(arg, Unary) and arg.op in ("-", "+"):
+            return self._is_number(arg.operand)
         found = self.scope.find(arg.parts, arg.span) if isinstance(arg, Name) else None
         type = self.statement.types.of(found[0], self.scope) if found is not None and not found[1] else None
         return type is not None and is_numeric(type)

@@ -112,12 +112,18 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
     chosen = [column for column, f in fields if f.is_unstructured]
     chosen = chosen or [column for column, f in fields if f.type == "VARCHAR"]
     if not chosen:
+        empty = "the query has no FROM" if not fields else "no column in FROM holds text, images or sound"
+        way = (
+            "say where the rows are: FROM table"
+            if not fields
+            else 'name what the model sees: "… {column} …" or "…" USING (column)'
+        )
         raise BindError(
-            f'"{quoted.text}" has nothing to read: no column in FROM holds text, images or sound',
+            f'"{quoted.text}" has nothing to read: {empty}',
             code="UQL207",
             start=quoted.span.start,
             end=quoted.span.end,
-            help='name what the model sees: "… {column} …" or "…" USING (column)',
+            help=way,
         )
     return tuple(chosen), ()
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.sql import expression, render
-from uql.compiler.syntax import Call, Column, Expr, Lambda, ListExpr, SelectItem, Span, Star, String
+from uql.compiler.syntax import Call, Column, Expr, Lambda, ListExpr, Position, SelectItem, Span, Star, String
 from uql.compiler.walk import rewrite, walk
 from uql.errors import BindError
 
@@ -34,6 +34,17 @@ def starred(star: Star, scope: Scope) -> list[SelectItem]:
         item = replace(made[low], alias=name) if low in made else item
         found.append(replace(item, alias=other[low]) if low in other else item)
     return found
+
+
+def column_at(position: Position, scope: Scope) -> Expr:
+    """#2: the second column of what * stands for. Raises: BindError (UQL202)."""
+    found = [item.expr for _, item in _columns(Star(span=position.span), scope)]
+    if not 1 <= int(position.text) <= len(found):
+        help = f"the FROM clause has {len(found)} columns" if found else "this query has no FROM"
+        place = position.span
+        message = f"there is no column #{position.text}"
+        raise BindError(message, code="UQL202", start=place.start, end=place.end, help=help)
+    return found[int(position.text) - 1]
 
 
 def _columns(star: Star, scope: Scope) -> list[tuple[str, SelectItem]]:

@@ -83,7 +83,7 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
         ("SELECT film, count(*) FROM reviews WHERE <pos>", "UQL209", "GROUP BY"),
         ("SELECT film FROM reviews WHERE <pos> AND count(*) > 1", "UQL209", "HAVING"),
         ("SELECT id FROM reviews WHERE film = $$Alien AND <pos>", "UQL107", "end it with $$"),
-        ("SELECT id FROM reviews WHERE <pos> FETCH FIRST 3 ROWS ONLY", "UQL100", "LIMIT"),
+        ("SELECT id FROM reviews WHERE <pos> FETCH FIRST 3 ROWS WITH TIES", "UQL100", "rank()"),
         ("SELECT id FROM reviews WHERE :p AND <pos>", "UQL100", "$name"),
         ("SELECT id FROM reviews WHERE 5 < <rating>", "UQL206", "PROMPT"),
         ("SELECT id FROM reviews WHERE stars < <rating>", "UQL206", "on the left"),

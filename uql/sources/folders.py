@@ -51,6 +51,18 @@ def register(
     return (name,)
 
 
+def unregister(connections: Sequence[duckdb.DuckDBPyConnection], name: str) -> None:
+    """Takes back what `register` made under this name; tables and views of the database are left."""
+    for connection in connections:
+        connection.unregister(name)
+        made = connection.execute(
+            "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'temp' AND table_name = ?", [name]
+        ).fetchall()
+        for (kind,) in made:
+            what = "VIEW" if kind == "VIEW" else "TABLE"
+            connection.execute(f"DROP {what} IF EXISTS temp.{_quoted(name)}")
+
+
 def register_files(
     connections: Sequence[duckdb.DuckDBPyConnection], name: str, path: str | Path, type: str | None = None
 ) -> tuple[str, ...]:

@@ -190,7 +190,14 @@ class Oracle:
             return None
         if isinstance(truth, bool):
             return float(truth) * (levels - 1)
-        known = [float(v) for v in self._column(sql) if v is not None]
+        try:
+            known = [float(v) for v in self._column(sql) if v is not None]
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"{self.path}: the answer {sql!r} is asked for as a score, and is no number",
+                code="UQL402",
+                help='ORDER BY "…" asks how much; to sort by a text that is extracted, select it: "…" AS x … ORDER BY x',
+            ) from error
         low, high = min(known), max(known)
         if low >= 0 and high <= levels - 1:
             return float(truth)
