@@ -19,6 +19,7 @@ from uql.kernels.finish import Output, rows, whole
 from uql.kernels.guide import Guide, guide
 from uql.kernels.sample import draw, known_rows
 from uql.kernels.sem_filter import CHUNK
+from uql.kernels.surer import further, surer, unasked
 from uql.sampling.base import Estimate, RetrievalSampler
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
 
@@ -140,14 +141,18 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     guided = None if block.order_by else await _guide(block, relation, ctx)
     if guided is not None:
         known = await known_rows(block, relation, ctx)
-        sampler = retrieval(relation.n, relation.n, guided, ctx, limit=k, known=known)
+        sampler = retrieval(relation.n, relation.n, guided, ctx, limit=k + further(k), known=known)
         searched = await _learn(block, sampler, relation, ctx, wanted=k, reserved=reserved, known=known)
         found = np.sort(np.array(searched.found[:k], dtype=np.int64))
         ended, unknown = searched.ended, searched.unknown
+        surest = await surer(k, block, relation, ctx, sampler.propose, sampler.tell, reserved) if ended else None
     else:
         found, ended, unknown = await sem_filter.first(
             k, block.formula, block.filter_stages, rids, relation, ctx, reserved
         )
+        chosen = ended and not block.order_by  # any k rows will do
+        surest = await surer(k, block, relation, ctx, unasked(block, relation), None, reserved) if chosen else None
+    found = found if surest is None else surest
     if not ended:
         ctx.exact = False
         ctx.partial = True

@@ -53,6 +53,7 @@ _OPTIONS = {"n_ctx": 4096, "threads": 0}
 _MODULES: dict[type[Question], Any] = {
     Predicate: predicate, Choice: choice, Score: score, Extract: extract, Compare: compare, Write: write,
 }  # fmt: skip
+SURE_FROM = 0.73  # log-odds of 1
 MARGIN = 64  # tokens kept free beside prompt and reply
 
 
@@ -87,6 +88,7 @@ class Local:
             context=self.n_ctx,
             descriptions=False,
             weighs_pairs=False,
+            sure_from=SURE_FROM,
         )
 
     def version(self, question: Question) -> str:
