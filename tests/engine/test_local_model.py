@@ -78,3 +78,27 @@ def test_a_value_is_extracted_or_null(con):
     rows = con.uql('SELECT id, "the amount in euros"::INTEGER AS euros FROM notes ORDER BY id').fetchall()
     assert rows[0] == (1, 40)
     assert rows[1][1] is None
+
+
+def test_pairs_are_told_from_the_rows_mostly_as_the_labels_say(con):
+    """120 pairs of 16 questions: 24 match."""
+    compared = '"the questions {a.text} and {b.text} ask about the same matter"'
+    joined = f"questions AS a JOIN questions AS b ON a.id < b.id AND {compared}"
+    result = con.uql(f"SELECT a.id, b.id FROM {joined}")
+    found = {tuple(row) for row in result.fetchall()}
+    truth = dict(con.sql("SELECT id, intent FROM questions").fetchall())
+    every = [(a, b) for a in truth for b in truth if a < b]
+    same = {pair for pair in every if truth[pair[0]] == truth[pair[1]]}
+    recall = len(found & same) / len(same)
+    wrong = len(found - same) / (len(every) - len(same))
+    assert (recall + 1 - wrong) / 2 >= 0.7
+    assert not result.exact and result.cost.calls < len(every)
+    count = con.uql(f"SELECT COUNT(*) AS n FROM {joined}")
+    assert count.fetchall() == [(len(found),)] and count.cost.calls == 0
+    assert count.estimates["n"].low <= len(found) <= count.estimates["n"].high and not count.exact
+
+
+def test_limit_returns_rows_that_the_model_is_sure_of(con):
+    result = con.uql('SELECT intent FROM questions WHERE "the customer\'s card was lost or stolen" LIMIT 3')
+    assert [row[0] for row in result.fetchall()].count("lost_or_stolen_card") >= 2
+    assert result.cost.calls <= 16
