@@ -1,7 +1,7 @@
-"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | routing | ask | report`.
+"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | drawn | routing | ask | report`.
 
 `plans`: the plans written by hand with readers of the labels. `ehrxqa`: one statement a question over a hospital of 18 tables.
-`discovery`: the tables and columns that a prompt shows, of those needed. `routing`: which modality.
+`discovery`: the tables and columns that a prompt shows, of those needed. `drawn`: texts by chance from grammars. `routing`: which modality.
 `ask SUITE --model M --system S`: questions answered by a system; rows go to a file and are not made twice.
 `report`: the papers' tables from it.
 """
@@ -15,10 +15,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from uql.benchmarks.nl import discovery, ehrxqa, fixed, handwritten, report, routing, systems
+from uql.benchmarks.nl import discovery, drawn, ehrxqa, fixed, handwritten, report, routing, systems
 from uql.benchmarks.nl.suites import SUITES
 
-WHAT = ("plans", "ehrxqa", "discovery", "routing", "ask", "report")
+WHAT = ("plans", "ehrxqa", "discovery", "drawn", "routing", "ask", "report")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -67,6 +67,10 @@ def main(arguments: list[str] | None = None) -> int:
             from uql.features.static import static_embedder
 
             print(discovery.report(discovery.run(shared, static_embedder())))
+        case "drawn":
+            from uql.features.static import static_embedder
+
+            print(drawn.report(drawn.run(shared, static_embedder(), limit=given.limit)))
         case "routing":
             from uql.nl.routers import embedder_of
 

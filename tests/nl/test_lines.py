@@ -8,8 +8,8 @@ from random import Random
 
 import duckdb
 import pytest
-from nl.derive import drawn, pattern
 
+from uql.benchmarks.nl.derive import drawn, pattern
 from uql.catalog import Catalog
 from uql.errors import QuestionError
 from uql.nl import forms
@@ -283,6 +283,14 @@ def test_an_average_of_the_own_group_is_a_step_that_the_query_joins() -> None:
 def test_of_conditions_that_deny_each_other_the_first_is_kept_and_equal_ones_stand_once() -> None:
     made = checked("FROM farms\nWHERE county = 'Kent' AND acres > 3 AND county = 'Kent'\nSELECT name")
     assert made.plan.nodes[0].body.count("Kent") == 1
+
+
+def test_what_is_a_condition_and_shown_too_is_asked_once() -> None:
+    lines = (
+        "FROM notes\nWHERE ask('of sheep')\nSELECT farm_id, ask('of sheep') AS answer\nORDER BY answer DESC\nLIMIT 1"
+    )
+    made = checked(lines)
+    assert made.problems == () and [f.name for f in made.fields["step1"] or ()] == ["farm_id"]
 
 
 def test_a_group_is_not_kept_alone_by_a_value_that_the_question_does_not_name() -> None:

@@ -162,7 +162,10 @@ def _pruned(lines: Lines, scope: Scope) -> None:
 
 
 def _cleared(lines: Lines, title: str) -> None:
-    """Leaves out conditions that are there twice, that deny another, or that keep one group where the question names no such value."""
+    """Leaves out conditions that are there twice, that deny another, or that keep one group where the question names no such value.
+
+    What is shown and is a condition too is not shown: it is the same for every row.
+    """
     low = title.lower()
     kept: list[str] = []
     for part in dict.fromkeys(lines.where):
@@ -172,6 +175,13 @@ def _cleared(lines: Lines, title: str) -> None:
         if denied not in kept and not one_group:
             kept.append(part)
     lines.where = kept
+    shown = [
+        item for item in lines.items if item.removesuffix(f" AS {READ}") not in kept
+    ]  # what a condition says is so
+    if shown and len(shown) < len(lines.items):
+        lines.items = shown
+        if lines.order == READ and not any(item.endswith(f" AS {READ}") for item in shown):
+            lines.order, lines.limit = "", 0
 
 
 @dataclass(slots=True)
