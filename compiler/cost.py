@@ -320,7 +320,7 @@ def calls_of(block: Block, known: Known) -> Calls:
 
 
 def _has_examples(block: Block) -> bool:
-    """Does a search for the first k rows ask for example rows before? Of one plain condition over the rows of one table."""
+    """Does a search for the first k rows ask for example rows before? Of one plain condition, or NOT of one, over the rows of one table."""
     only = block.filter_stages[0].columns if len(block.filter_stages) == 1 else ()
     plain = len(only) == 1 and only[0].kind is Kind.CONDITION and not only[0].is_pair_condition
     assert block.formula is None or block.formula.leaves
@@ -328,7 +328,8 @@ def _has_examples(block: Block) -> bool:
         block.goal is Goal.FIRST
         and plain
         and not block.order_by
-        and len(block.formula.program if block.formula else ()) == 1
+        and block.formula is not None
+        and block.formula.program in ((0,), (0, "NOT"))
     )
 
 

@@ -90,6 +90,19 @@ class Formula:
                 stack.append((_AND if step == "AND" else _OR)[left, right])
         return stack[0]
 
+    def chance(self, leaves: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) the chance that the formula is true, from (leaves, n) those of its leaves, taken as independent."""
+        stack: list[NDArray[np.float64]] = []
+        for step in self.program:
+            if isinstance(step, int):
+                stack.append(leaves[step])
+            elif step == "NOT":
+                stack.append(1 - stack.pop())
+            else:
+                right, left = stack.pop(), stack.pop()
+                stack.append(left * right if step == "AND" else 1 - (1 - left) * (1 - right))
+        return stack[0]
+
     def sure(self) -> frozenset[int]:
         """The ids of the virtual columns that are answered on every row that passes, in whatever order they are asked.
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.compiler.formula import Formula, Leaf
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Column, InList, String, Virtual
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.features.images import together
-from uql.features.similarity import with_similarity
+from uql.features.similarity import WEIGHT, similarity, standard, with_columns, with_similarity
 from uql.kernels.base import Context, Relation
 from uql.kernels.duck import quote
 from uql.kernels.examples import corrected_examples, own_examples
 from uql.kernels.media import loaded
 from uql.kernels.pairs import pair_features
 from uql.llm.questions import Write
+from uql.sampling.surrogate import sigmoid
 from uql.schema import Field, Modality
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 LEAST_BUDGET = 32  # calls; below, a call for example rows is not worth it
 FEWEST_ROWS = 50  # candidates; below, nothing can be learned
+FEW = 2.0  # log-odds against a leaf at a prior of 0: about one row in eight meets it
+KNOWN = 1.0  # weight of the standardised column of a leaf that is known, where rows have a mean squared norm of 1
 PICTURES_AT_ONCE = 256  # rows whose pictures are in memory at once
 EXAMPLES = json.dumps(
     {
@@ -75,12 +79,40 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     table = ctx.features.of(relation, reads)
     if table is None:
         return None
-    condition = " and ".join(_said(block, column) for column in columns)
     if not table.blocks:  # pictures without an embedder that knows texts: no row is likelier than another
         return Guide(table.matrix, None, False)
     yes, no = await _examples(block, columns, relation, ctx)
-    matrix, prior = with_similarity(table, condition, yes, no)
-    return Guide(matrix, prior, bool(yes))
+    if block.formula.program == (0,):
+        matrix, prior = with_similarity(table, _said(block.formula.leaves[0]), yes, no)
+        return Guide(matrix, prior, bool(yes))
+    return Guide(*_of_formula(block.formula, table, yes, no, relation, ctx), bool(yes))
+
+
+def _of_formula(
+    formula: Formula, table: TableFeatures, yes: Sequence[str], no: Sequence[str], relation: Relation, ctx: Context
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Features and prior of a WHERE of several leaves: columns of similarity to each text, the leaves that DuckDB knows
+    as they are, and the chance of the whole, in which each row near a text is taken to meet it.
+
+    Args:
+        yes, no: example rows, of a formula with one leaf.
+    """
+    added: list[NDArray[np.float32]] = []
+    chances = []
+    for leaf in formula.leaves:
+        if leaf.semantic:
+            near, score = similarity(table, _said(leaf), yes, no)
+            added += [WEIGHT * column for column in near]
+            chances.append(sigmoid(score - FEW))
+        else:
+            rows = np.arange(relation.n, dtype=np.int64)
+            known = relation.evaluate([leaf.expr], rows, (), ctx).column(0).fill_null(False)
+            chances.append(np.asarray(known.to_numpy(zero_copy_only=False), np.float64))
+            added.append(KNOWN * standard(chances[-1].astype(np.float32)))
+    chance = formula.chance(np.stack(chances))
+    if len(formula.leaves) > 1:
+        added.append(WEIGHT * standard(chance.astype(np.float32)))
+    return with_columns(table, added), chance
 
 
 def condition_of(block: Block) -> VirtualColumn | None:
@@ -108,15 +140,13 @@ async def _guide_of_values(block: Block, relation: Relation, ctx: Context) -> Gu
     return Guide(matrix, prior, bool(yes))
 
 
-def _said(block: Block, column: VirtualColumn) -> str:
-    """The condition in words: the text, and the labels wanted of a choice."""
-    assert block.formula is not None
-    for leaf in block.formula.leaves:
-        match leaf.expr:
-            case InList(operand=Virtual(column=found), items=items) if found == column:
-                labels = [item.value for item in items if isinstance(item, String)]
-                return f"{column.text} is {' or '.join(labels)}"
-    return column.text
+def _said(leaf: Leaf) -> str:
+    """The condition in words: its texts, or a text and the labels wanted of a choice."""
+    match leaf.expr:
+        case InList(operand=Virtual(column=column), items=items):
+            labels = [item.value for item in items if isinstance(item, String)]
+            return f"{column.text} is {' or '.join(labels)}"
+    return " and ".join(column.text for column in leaf.columns)
 
 
 async def _examples(
@@ -125,7 +155,7 @@ async def _examples(
     """Rows that would meet the condition and rows that would not, made up by the model; none where it cannot or may not."""
     only = columns[0] if len(columns) == 1 and columns[0].kind is Kind.CONDITION else None
     assert block.formula is not None
-    plain = only is not None and block.formula.program == (0,)
+    plain = only is not None and block.formula.program in ((0,), (0, "NOT"))
     return await _examples_of(only, relation, ctx) if plain and only is not None else ([], [])
 
 

@@ -55,6 +55,20 @@ def test_a_formula_of_known_leaves_is_kleenes_logic(expr, values):
     assert formula.evaluate(masks_of(formula, values))[0] == MASK[truth(expr, values)]
 
 
+@given(expr=formulas, values=assignments)
+def test_chances_of_leaves_that_are_sure_are_the_formulas_truth(expr, values):
+    formula = Formula.of(expr)
+    flags = {leaf: bool(value) for leaf, value in values.items()}
+    chances = np.array([[float(flags[leaf.expr])] for leaf in formula.leaves])
+    assert formula.chance(chances)[0] == float(truth(expr, flags))
+
+
+@given(expr=formulas, chances=st.lists(st.floats(0, 1), min_size=5, max_size=5))
+def test_a_chance_lies_between_none_and_all(expr, chances):
+    formula = Formula.of(expr)
+    assert -1e-12 <= formula.chance(np.array(chances)[: len(formula.leaves), None])[0] <= 1 + 1e-12
+
+
 @given(expr=formulas, values=assignments, asked=st.sets(st.integers(0, 4)))
 def test_a_row_is_decided_only_when_no_answer_that_is_still_open_could_change_it(expr, values, asked):
     formula = Formula.of(expr)

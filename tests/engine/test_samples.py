@@ -138,3 +138,20 @@ def test_stored_values_of_rows_that_were_not_asked_are_known_to_every_sum_and_me
         assert found.low <= truth <= found.high and not found.exact
         error.append(found.value / truth - 1)
     assert sum(e * e for e in error) / len(error) < within**2
+
+
+@pytest.mark.parametrize(
+    "where, most_calls",
+    [
+        ('("the review is a joke" OR stars = 5) AND "the review is about the plot"', 50),
+        (f'"the review is about the plot" AND NOT ({POSITIVE} AND stars < 5)', 54),
+        (f"NOT {POSITIVE}", 25),
+    ],
+)
+def test_a_search_learns_the_formula_with_the_leaves_that_are_known(large, where, most_calls):
+    calls = []
+    for seed in range(3):
+        result = large.connect(budget=250, seed=seed).uql(f"SELECT id FROM reviews WHERE {where} LIMIT 20")
+        assert len(result.fetchall()) == 20
+        calls.append(result.cost.calls)
+    assert sum(calls) / len(calls) <= most_calls

@@ -29,15 +29,22 @@ def with_similarity(
 
     Args:
         features: of the N rows.
-        condition: the text of the condition, or several joined by a space for a formula.
+        condition: the text of the condition.
         yes: texts that would meet the condition (none of the data).
         no: texts that would not.
     Returns: (N, d + 1..3) float32 in C order, and (N,) the prior, higher where a row more likely meets the condition.
     Source: example rows as in Gao et al. (2022), HyDE.
     """
-    n = len(features.matrix)
+    columns, prior = similarity(features, condition, yes, no)
+    return with_columns(features, [WEIGHT * column for column in columns]), prior
+
+
+def similarity(
+    features: TableFeatures, condition: str, yes: Sequence[str] = (), no: Sequence[str] = ()
+) -> tuple[list[Matrix], NDArray[np.float64]]:
+    """The columns z, zp and zh of `with_similarity`, each (N,) with standard deviation 1, and the prior (N,)."""
     near, away = [], []
-    meets = np.zeros(n, np.float32)
+    meets = np.zeros(len(features.matrix), np.float32)
     for i, block in enumerate(features.blocks):
         asked = (
             [condition] if i == 0 else []
@@ -49,25 +56,30 @@ def with_similarity(
             if yes:
                 near.append(found[:, : len(yes)].mean(axis=1))
                 away.append(found[:, len(yes) :].mean(axis=1) if no else near[-1])
-    columns = [_standard(meets)]
+    columns = [standard(meets)]
     prior = columns[0].copy()
     if yes:
-        columns.append(_standard(sum(map(_standard, near), np.zeros(n, np.float32))))
+        columns.append(standard(sum(map(standard, near), np.zeros(len(meets), np.float32))))
         prior = columns[1] + 0.5 * columns[0]
         if no:
             apart = [a - b for a, b in zip(near, away, strict=True)]
-            columns.append(_standard(sum(map(_standard, apart), np.zeros(n, np.float32))))
+            columns.append(standard(sum(map(standard, apart), np.zeros(len(meets), np.float32))))
             prior = prior + columns[2]
+    return columns, prior.astype(np.float64)
+
+
+def with_columns(features: TableFeatures, columns: Sequence[Matrix]) -> Matrix:
+    """(N, d + m) float32 in C order: the rows' features and m columns (N,) more."""
     n, d = features.matrix.shape
     matrix = np.empty((n, d + len(columns)), np.float32)
     for start in range(0, n, SLICE):  # where the matrix is mapped from a file, little of it lies in memory at a time
         matrix[start : start + SLICE, :d] = features.matrix[start : start + SLICE]
         forget_pages(features.matrix)
-    matrix[:, d:] = WEIGHT * np.stack(columns, axis=1)
-    return matrix, prior.astype(np.float64)
+    matrix[:, d:] = np.stack(columns, axis=1)
+    return matrix
 
 
-def _standard(column: Matrix) -> Matrix:
+def standard(column: Matrix) -> Matrix:
     """Mean 0 and standard deviation 1; zeros where all are equal."""
     if not len(column):
         return column
