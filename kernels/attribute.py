@@ -41,6 +41,7 @@ class Checked:
     """All pairs of a relation, answered from an attribute that was checked on random ones."""
 
     wrong: float | None
+    rows_asked: int
 
     def calls(self, rids: Rids | None) -> int:
         return 0
@@ -104,7 +105,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     if fill.any():
         level = ctx.settings.confidence
         low, high = clopper_pearson(agreed, n, level) if n else (0.0, 1.0)
-        relation.derived[column.id] = Checked(1 - low if ranked is None else 1.0)
+        relation.derived[column.id] = Checked(1 - low if ranked is None else 1.0, len(asked.values))
         ctx.notes.append(
             f'"{column.text}" was decided from "{proposal.text}" of each row: {agreed} of {n} random pairs asked outright agree '
             f"({level:.0%}: {low:.1%}–{high:.1%})"

@@ -93,6 +93,11 @@ class Derived(Protocol):
         """The share of pairs that may be wrong, where random ones were asked outright."""
         ...
 
+    @property
+    def rows_asked(self) -> int:
+        """The rows from which the pairs are told."""
+        ...
+
     def drawn(self, rng: np.random.Generator) -> Masks | None:
         """(pairs,) answers that may as well be: the value of each row drawn by its chances; None where these are not known."""
         ...

@@ -221,6 +221,11 @@ class Compared:
         if values.rule == "different":
             self.rule[-1, :-1] = self.rule[:-1, -1] = True
 
+    @property
+    def rows_asked(self) -> int:
+        """The rows from which the pairs are told."""
+        return int(self.told.sum())
+
     def calls(self, rids: Rids | None) -> int:
         """The rows behind these pairs that were not asked."""
         left, right = (self.left, self.right) if rids is None else (self.left[rids], self.right[rids])
@@ -363,7 +368,7 @@ class Compared:
         ctx.note_once(
             f'"{self.column.text}" was decided from ',
             f'"{self.values.text}" ({self.values.said}) of each row{steady}, as it says: this model is near chance where it has to '
-            f"weigh two texts; {int(self.told.sum()):,} of {len(self.rows):,} rows were asked",
+            f"weigh two texts; {self.rows_asked:,} of {len(self.rows):,} rows were asked",
         )
 
 

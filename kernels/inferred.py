@@ -32,6 +32,7 @@ def doubted(groups: Groups, block: Block, codes: NDArray[np.int64] | None, relat
     Args:
         codes: (N,) the group of every pair, where DuckDB tells it.
     """
+    rows = sum(way.rows_asked for way in relation.derived.values())
     inside = None
     if not block.keys:
         inside = [np.ones(relation.n, dtype=bool)]
@@ -42,7 +43,9 @@ def doubted(groups: Groups, block: Block, codes: NDArray[np.int64] | None, relat
         plain = call.name == "count" and call.filter is None and not call.distinct
         plain = plain and (not call.args or isinstance(call.args[0], Star))
         counts = _counts(block, found, inside, relation, ctx) if plain and inside is not None else None
-        groups.estimates[call] = [_widened(e, counts[g] if counts is not None else None) for g, e in enumerate(found)]
+        groups.estimates[call] = [
+            _widened(replace(e, calls=rows), counts[g] if counts is not None else None) for g, e in enumerate(found)
+        ]
     groups.exact = False
     return groups
 

@@ -189,7 +189,7 @@ def test_a_count_of_pairs_is_told_from_the_rows_with_an_interval(budget: Any) ->
         assert result.fetchall() == [(132,)] and model.pairs == 0 and model.rows == 24
         estimate = result.estimates["n"]
         assert not result.exact and not estimate.exact and estimate.method == "attribute"
-        assert 0 < estimate.low < 132 <= estimate.high < 276
+        assert 0 < estimate.low < 132 <= estimate.high < 276 and estimate.calls == 24
 
 
 def test_a_count_by_group_and_a_mean_of_pairs_say_what_is_not_known() -> None:
