@@ -425,7 +425,11 @@ class _Measure:
             return self._mean(call)
         if call.name == "count":
             return self.sampler.total(self._count(call), (0.0, 1.0), **self._keywords())
-        return self.sampler.total(self._sum(call), None, **self._keywords(call))
+        found = self.sampler.total(self._sum(call), None, **self._keywords(call))
+        known = (self.inside == 1.0) & ~self.asked.missing[call] & ~np.isnan(self.asked.arguments[call])
+        if found.unknown and not known.any():  # of values that nobody has seen nothing can be said
+            return replace(found, value=None, low=float("-inf"), high=float("inf"))
+        return found
 
     def counted(self, call: Call) -> Estimate:
         """The number of rows that count for an aggregate: those with a value."""

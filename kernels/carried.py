@@ -39,6 +39,8 @@ class Stored:
     table: Table
     bounds: dict[str, tuple[str, str]]
     certain: bool
+    calls: int = 0  # rows asked for its estimates
+    unknown: int = 0  # of these, that gave no answer
 
 
 @dataclass(slots=True)
@@ -49,6 +51,13 @@ class Inner:
         default_factory=dict
     )  # an estimated number in the expressions around it → its lowest and highest value
     certain: bool = True  # are their rows those that they would have if every row had been asked?
+    calls: int = 0  # rows asked for their estimates
+    unknown: int = 0
+
+    def take(self, stored: Stored) -> None:
+        """What one of them has said."""
+        self.certain = self.certain and stored.certain
+        self.calls, self.unknown = self.calls + stored.calls, self.unknown + stored.unknown
 
 
 @dataclass(slots=True)
@@ -57,6 +66,12 @@ class _Item:
 
     at: int
     corners: list[int]  # empty: nothing can be said of its range
+
+
+def said(output: Output) -> tuple[int, int]:
+    """Rows asked for the estimates of a sub-query, and those of them that gave no answer."""
+    listed = [e for found in (output.estimates or {}).values() for e in (found if isinstance(found, list) else [found])]
+    return max((e.calls for e in listed), default=0), max((e.unknown for e in listed), default=0)
 
 
 def with_bounds(output: Output, names: Sequence[str]) -> tuple[pa.Table, dict[str, tuple[str, str]]]:
@@ -164,7 +179,7 @@ def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, 
         own = estimates.get(name)
         corners = [_ends(output, at, estimates) for at in part.corners]
         made = [
-            _over([_number(v), *(end for ends in corners for end in ends[row])], bool(corners), confidence)
+            _over([_number(v), *(end for ends in corners for end in ends[row])], bool(corners), inner, confidence)
             for row, v in enumerate(values[part.at].to_pylist())
         ]
         listed = isinstance(own, list) if own is not None else (block.aggregated and bool(block.keys)) or len(made) != 1
@@ -190,13 +205,13 @@ def _ends(output: Output, at: int, estimates: Estimates) -> list[tuple[float | N
     return [(v, e.low, e.high) for v, e in zip(values, listed, strict=True)]
 
 
-def _over(values: Sequence[float | None], known: bool, confidence: float) -> Estimate:
+def _over(values: Sequence[float | None], known: bool, inner: Inner, confidence: float) -> Estimate:
     """The first value, and the range over all of them; open where one of them is none."""
     first = values[0]
     numbers = [v for v in values if v is not None and not isnan(v)]
     if not known or len(numbers) < len(values):
-        return Estimate(first, -inf, inf, confidence, False, method=METHOD)
-    return Estimate(first, min(numbers), max(numbers), confidence, False, method=METHOD)
+        return Estimate(first, -inf, inf, confidence, False, inner.calls, inner.unknown, METHOD)
+    return Estimate(first, min(numbers), max(numbers), confidence, False, inner.calls, inner.unknown, METHOD)
 
 
 def _opened(found: Estimate) -> Estimate:

@@ -5,6 +5,7 @@ This path imports neither the planner nor the kernels, so that a plain query sta
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uql.compiler.bound import (
@@ -37,6 +38,8 @@ def outcome(bound: BoundStatement, connection: duckdb.DuckDBPyConnection, confid
     """The rows of a concrete statement, which TO keeps as a table. Raises duckdb.Error; BindError (UQL203)."""
     table, estimates = rows(bound.query, Duck(connection), confidence)
     based_on = list(dict.fromkeys(estimated_sources(bound.query)))
+    if based_on:
+        estimates = {name: _of_estimates(found) for name, found in estimates.items()}
     found = Outcome(
         table,
         [item.type for item in bound.query.items],
@@ -69,6 +72,15 @@ def rows(query: BoundQuery, duck: Duck, confidence: float) -> tuple[pa.Table, di
                 elif values:
                     estimates[item.name] = values[0]
     return table, estimates
+
+
+def _of_estimates(found: Estimate | list[Estimate]) -> Estimate | list[Estimate]:
+    """Numbers over a table of estimates: none of them is exact, and how far off they are is not known."""
+    from math import inf
+
+    if isinstance(found, list):
+        return [replace(e, low=-inf, high=inf, exact=False, method="of estimates") for e in found]
+    return replace(found, low=-inf, high=inf, exact=False, method="of estimates")
 
 
 def _is_aggregate(item: BoundItem, duck: Duck) -> bool:

@@ -19,7 +19,7 @@ from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, 
 from uql.runs import Before, Said, by_name, find, offer
 from uql.settings import Settings
 from uql.sources.frames import visible
-from uql.statements import check_target, check_to, duckdb_own, set_option, store, write
+from uql.statements import check_target, check_to, duckdb_own, refused, set_option, store, write
 from uql.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -420,7 +420,7 @@ class Connection:
             except UQLError as error:
                 raise error.at(bound.text) from None
             except duckdb.Error as error:
-                raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+                raise refused(error) from error
             finally:
                 self._emit(DoneEvent())
 
@@ -438,12 +438,14 @@ class Connection:
         from uql.context import in_context
         from uql.engine import execute
         from uql.evidence import trace
+        from uql.kernels.sample import method_of
         from uql.result import Outcome
 
         async def work(ctx: Context, gate: Gate) -> tuple[Output, Context, Trace | None]:
             ctx.warnings += bound.warnings
             ctx.based_on += dict.fromkeys(estimated_sources(bound.query))
             if bound.semantic:
+                method_of(ctx)  # one that does not exist is said before anything is asked
                 model = await gate.provider()
                 check_media(bound.query, model.name, images=model.capabilities.images, audio=model.capabilities.audio)
             if watcher is not None:
@@ -494,7 +496,7 @@ class Connection:
         except UQLError as error:
             raise error.at(text) from None
         except duckdb.Error as error:
-            raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+            raise refused(error) from error
 
     def _store(self, source: str) -> Callable[[str, Outcome], None]:
         return lambda name, outcome: store(self._catalog.cursor, name, outcome, source)

@@ -243,7 +243,7 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
         later.remove(plan)
         with others_to_come(asking(*later) + own, ctx):
             stored = await _run_once(plan, alias, ctx, fields)
-        inner.certain = inner.certain and stored.certain
+        inner.take(stored)
         for name, (low, high) in stored.bounds.items():
             inner.bounds[Column(alias, name)] = Column(alias, low), Column(alias, high)
         return stored.table
@@ -274,7 +274,7 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
         with others_to_come(asking(*later) + own, ctx):
             output = await execute(plan, ctx)
         stored = _stored(output, "sub", ctx)
-        inner.certain = inner.certain and output.certain
+        inner.take(stored)
         swap[id(part)] = _selected(stored.table, [f.name for f in stored.table.fields])
         for low, high in stored.bounds.values():  # as a value it has one column
             ends = (ScalarQuery(_selected(stored.table, [end])) for end in (low, high))
@@ -313,7 +313,12 @@ def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] 
     made, n = ctx.duck.create(sql, {"__rows": table})
     described = ctx.duck.arrow(f"SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = '{made}'")
     types = dict(zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True))
-    return Stored(Table(alias, quote(made), tuple(Field(c, types[c]) for c in names), n), bounds, output.certain)
+    return Stored(
+        Table(alias, quote(made), tuple(Field(c, types[c]) for c in names), n),
+        bounds,
+        output.certain,
+        *carried.said(output),
+    )
 
 
 async def _candidates(block: Block, ctx: Context) -> Relation:

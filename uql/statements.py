@@ -32,7 +32,18 @@ def write(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert
     try:
         Duck(connection).execute(_written(statement, chosen), {"__rows": rows})
     except duckdb.Error as error:
-        raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+        raise refused(error) from error
+
+
+def refused(error: duckdb.Error) -> DataError:
+    """What DuckDB says of values while a statement runs."""
+    message = str(error).strip().splitlines()[0]
+    help = None
+    if "Could not convert" in message or "Unimplemented type for cast" in message:
+        help = "TRY_CAST(x AS type) gives NULL where a value is none of the type"
+    elif "More than one row returned by a subquery" in message:
+        help = "a sub-query as a value gives one row: write max(…), LIMIT 1, or x IN (SELECT …)"
+    return DataError(f"DuckDB: {message}", code="UQL509", help=help)
 
 
 def check_target(

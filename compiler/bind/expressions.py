@@ -17,6 +17,7 @@ from uql.compiler.bind.reading import columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.stars import column_at
 from uql.compiler.bind.statement import Statement
+from uql.compiler.bind.types import MODEL_SCHEMAS, asked_instead
 from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, ORDER, PRESENCE, WORDS, Pending, Place, Use, Want, is_numeric
 from uql.compiler.bound import Bound
 from uql.compiler.sql import NOW, type_sql
@@ -521,6 +522,8 @@ class Expressions:
         """x.f(y) is f(x, y) where x is a column."""
         *parts, name = call.name.split(".")
         if not parts or (self.scope.find(parts, call.span) is None and parts[0] not in self._items):
+            if parts and parts[0].lower() in MODEL_SCHEMAS:
+                raise self.error(f"there is no function {call.name}", "UQL209", call, help=asked_instead(name))
             if not all(part.isidentifier() for part in parts):
                 text, written = parts[0][:40], f'{name}("{parts[0][:40]}")'
                 raise self.error(

@@ -56,7 +56,7 @@ def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:
                 code="UQL210",
                 start=node.span.start,
                 end=node.span.end,
-                help=suggestion(node.name, values) + f"give it: con.uql(…, {node.name}=…)",
+                help=suggestion(node.name, values) + _way(node.name),
             )
         used.add(node.name)
         return constant(values[node.name], node.name, node.span)
@@ -158,3 +158,7 @@ def _odd(value: object, name: str, span: Span) -> BindError:
         end=span.end,
         help="parameters are numbers, texts, dates, times, None, lists of these, and uql.sem(…)",
     )
+
+
+def _way(name: str) -> str:
+    return f"give it: con.uql(…, {name}=…)" if name.isidentifier() else f'give it: con.uql(…, {{"{name}": …}})'

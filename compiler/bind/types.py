@@ -189,7 +189,26 @@ _MODEL_FUNCTIONS = re.compile(
     r"with name (?:(?:ai|sem|llm|nl|cortex)_?(filter|if|join|classify|extract|agg|summarize_agg|map|complete|topk|score)|prompt|nl) ",
     re.IGNORECASE,
 )
+MODEL_SCHEMAS = ("ai", "ml", "cortex", "snowflake")  # AI.IF, ML.GENERATE_TEXT: functions of other systems
+_OTHERWISE = {  # functions of other systems → what DuckDB has
+    "iif": "if(condition, a, b)",
+    "nvl": "coalesce(x, y)",
+    "isnull": "coalesce(x, y), or x IS NULL",
+    "dateadd": "d + INTERVAL 3 DAY",
+    "datediff": "date_diff('day', a, b)",
+    "getdate": "now()",
+    "charindex": "instr(text, part)",
+    "safe_divide": "a / nullif(b, 0)",
+    "safe_cast": "TRY_CAST(x AS type)",
+    "explode": "unnest(list)",
+    "regexp_contains": "regexp_matches(text, pattern)",
+    "collect_list": "list(x)",
+    "group_concat": "string_agg(x, ',')",
+    "approx_quantiles": "approx_quantile(x, 0.5)",
+}
+_NO_FUNCTION = re.compile(r"Function with name (\w+) does not exist", re.IGNORECASE)
 _ASKED = {
+    "generate": 'SELECT "what the text says of the price"::DOUBLE AS price',
     "classify": "\"the topic\" IN ('a', 'b') or \"the topic\"::ENUM('a', 'b')",
     "join": 'JOIN … ON "… {a.x} … {b.y} …"',
     "topk": 'ORDER BY "how good it is" DESC LIMIT 5',
@@ -205,16 +224,25 @@ def _instead(message: str, error: Exception) -> str | None:
     """What to write in the place of what DuckDB refuses."""
     asked = _MODEL_FUNCTIONS.search(message)
     if asked is not None:
-        way = _ASKED.get(
-            (asked.group(1) or "").lower(), 'WHERE "it is positive", with {column} in it to say what is read'
-        )
-        return f"a text in double quotes asks the model: {way}"
+        return asked_instead(asked.group(1) or "")
+    missing = _NO_FUNCTION.search(message)
+    if missing is not None and missing.group(1).lower() in _OTHERWISE:
+        return f"write {_OTHERWISE[missing.group(1).lower()]}"
+    if "explicit type casts" in message and "VARCHAR" in message:
+        return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
     if "GROUP BY clause" in message:
         return "add the column to GROUP BY, or write any_value(…), min(…) or list(…) of it"
     if "cannot contain aggregates" in message:
         return "a condition on groups stands in HAVING"
     near = next((line for line in str(error).splitlines() if line.startswith("Did you mean")), None)
     return f"did you mean {near.removeprefix('Did you mean').strip()}" if near is not None else None
+
+
+def asked_instead(function: str) -> str:
+    """How to ask in the place of a function of another system: filter, classify, generate_text …"""
+    name = next((known for known in _ASKED if function.lower().startswith(known)), "")
+    way = _ASKED.get(name, 'WHERE "it is positive", with {column} in it to say what is read')
+    return f"a text in double quotes asks the model: {way}"
 
 
 def null_query(query: Query) -> Any:

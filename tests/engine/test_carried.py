@@ -134,3 +134,21 @@ def test_an_expression_that_turns_round_has_no_interval_and_counts_are_whole_num
 def test_a_ratio_stands_in_the_row_as_it_is_estimated(labels):
     result = run(labels, "SELECT sum(stars) / count(stars) AS mean FROM reviews WHERE <pos>")
     assert result.fetchall()[0][0] == pytest.approx(result.estimates["mean"].value)
+
+
+def test_what_is_computed_from_a_stored_table_of_estimates_is_not_exact(labels):
+    con = labels.uql(budget=40)
+    con.uql(both("SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film TO counted")[0])
+    result = con.uql("SELECT sum(n) AS s FROM counted")
+    assert (result.exact, result.estimates["s"].exact) == (False, False)
+    assert result.estimates["s"].high == inf
+
+
+def test_a_sum_of_which_no_value_is_known_is_null_and_open_ended(labels):
+    found = run(labels, "SELECT sum(<topic>) AS s FROM reviews WHERE id < 3", budget="all").estimates["s"]
+    assert (found.value, found.low, found.high, found.unknown, found.exact) == (None, -inf, inf, 3, False)
+
+
+def test_carried_estimates_say_how_many_rows_were_asked(labels):
+    found = run(labels, "SELECT n + 1 AS m FROM (SELECT count(*) AS n FROM reviews WHERE <pos>) x").estimates["m"]
+    assert 30 <= found.calls <= 40
