@@ -83,7 +83,7 @@ def _draw(asked: Asked, scope: Scope, embedder: Embedder, random: Random, made: 
 
     narrow = narrowed(asked.words, scope, near, plot=wants_plot(asked.words))
     made.questions += 1
-    made.refused += bool(narrow.absent or narrow.vague)
+    made.refused += bool(narrow.absent or narrow.unheard or narrow.vague)
     rules = grammar(scope, asked.words, narrow)
     tables = {name: source.fields for name, source in scope.sources.items()}
     for _ in range(TEXTS):

@@ -15,7 +15,7 @@ from uql.errors import QuestionError
 from uql.nl import forms
 from uql.nl.checks import Checked, check_plan
 from uql.nl.discover import Scope, discover
-from uql.nl.grounding import absent, unknown_words, vague
+from uql.nl.grounding import absent, unheard, unknown_words, vague
 from uql.nl.likeness import left_out, nearest
 from uql.nl.naming import named_in, people, requests_in
 from uql.nl.narrowing import Narrow, narrowed, numbers_behind, numbers_of
@@ -359,6 +359,30 @@ NOTHING = [
 def test_what_is_counted_or_asked_for_is_somewhere(question: str, wanted: list[str]) -> None:
     scope = scope_of(question)
     assert absent(question, unknown_words(question, scope, near), scope) == wanted
+
+
+UNHEARD = [
+    ("How many farms are there in Paris?", ["Paris"]),
+    ("How many farms are there in Kent?", []),
+    ("How many notes tell of the Inspector?", []),  # it stands in a text
+    ("How many farms were opened in March?", []),
+    ("Which Farm is the largest?", []),
+]
+
+
+@pytest.mark.parametrize(("question", "wanted"), UNHEARD)
+def test_a_name_that_stands_nowhere_is_found(question: str, wanted: list[str]) -> None:
+    assert unheard(question, scope_of(question)) == wanted
+
+
+def test_a_value_of_many_is_named_in_another_form() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE works (title VARCHAR, school VARCHAR)")
+    con.execute(
+        "INSERT INTO works SELECT 'Work ' || i, CASE WHEN i = 7 THEN 'Impressionism' ELSE 'School ' || i END FROM range(200) t(i)"
+    )
+    scope = discover("How many impressionist works are there?", Catalog(con), None)
+    assert scope.sources["works"].matches == (("school", "Impressionism"),)
 
 
 def test_the_best_of_something_is_the_best_by_something() -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SAMPLED = 1_000  # rows of a table that are looked at
 SEARCHED = 2_000_000  # rows up to which all values of a column are searched for the words of the question
+LONG = 8  # letters of a value that is named in another form too
 READ_CHARS = 200  # of a value
 VALUES = 3  # examples of a column
 NAMED = 3  # values of a column that stand in the question
@@ -273,6 +274,9 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             if few:
                 held[f.name] = tuple(values)
                 found += [v for v in values if v not in found and _is_said(v.lower(), words)]
+            else:  # of many values those of one long word, in another form: impressionist, Impressionism
+                long = [v for v in values if len(v) >= LONG and v.isalpha()]
+                found += [v for v in long if v not in found and _is_said(v.lower(), words)]
             if _is_parted(values):
                 parted.add(f.name)
             matches += [(f.name, _cut(v)) for v in found][:NAMED]

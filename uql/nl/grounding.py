@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from uql.nl.context import Source
 from uql.nl.discover import Scope, spaced, stem, words_of
-from uql.nl.likeness import COMMON, date_words, names_of
+from uql.nl.likeness import COMMON, DAYS, MONTHS, date_words, names_of
 from uql.nl.paths import NUMBERS, is_key_name
 from uql.schema import Modality
 
@@ -33,6 +33,7 @@ _STOPS = frozenset(
     ("of", "in", "on", "at", "for", "with", "that", "who", "whose", "which", "and", "or", "is", "are", "was", "were", "have", "has", "had",
      "do", "does", "did", "by", "from", "there", "than", "to", "per", "each")
 )  # fmt: skip
+_PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b(?! [A-Z])")
 _VAGUE = re.compile(r"\b(best|worst|favou?rite|most important|top)\b")
 # Nouns for what somebody says, or what happened: a text tells of them in other words.
 _TOLD_WORDS = (
@@ -119,6 +120,29 @@ def absent(question: str, unknown: Sequence[str], scope: Scope) -> list[str]:
         if noun and all(word in unknown and stem(word) not in told and stem(word) not in _TOLD for word in noun):
             found += noun
     return list(dict.fromkeys(found))
+
+
+def unheard(question: str, scope: Scope) -> list[str]:
+    """The proper names in a question that stand in no name, value or text of the database; none where not all of it was searched."""
+    fields = [(source, f) for source in scope.sources.values() for f in source.shown]
+    if any(f.modality not in (Modality.STRUCTURED, Modality.TEXT) for _, f in fields):
+        return []  # an image may show it
+    words = [(source, f) for source, f in fields if f.type == "VARCHAR" and source.row_count]
+    if any(f.name not in source.words for source, f in words):
+        return []
+    heard = {word.lower() for source, f in words for word in source.words[f.name]}
+    heard |= {
+        word
+        for source in scope.sources.values()
+        for _, value in source.matches
+        for word in re.findall(r"\w+", value.lower())
+    }
+    known = words_of(names_of(scope)) | COMMON | date_words(scope) | frozenset(day.lower() for day in (*MONTHS, *DAYS))
+    return [
+        name
+        for name in dict.fromkeys(_PROPER.findall(question))
+        if name.lower() not in heard and stem(name.lower()) not in heard | known and name.lower() not in known
+    ]
 
 
 def vague(question: str, scope: Scope, near: Near | None) -> tuple[str, list[str]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from uql.nl.compounds import Compound, compounds_in
 from uql.nl.discover import Scope, spaced, stem, words_of
-from uql.nl.grounding import Near, absent, tables_near, unknown_words, vague
+from uql.nl.grounding import Near, absent, tables_near, unheard, unknown_words, vague
 from uql.nl.likeness import COMMON, MONTHS
 from uql.nl.naming import PARTS, UNITS, Named, named_in
 
@@ -108,6 +108,7 @@ class Narrow:
         behind: the numbers that stand behind a word, by its stem.
         tables: those that its words may mean; others are read only where they link two.
         absent: the nouns that it asks for, and that nothing of the database is about.
+        unheard: the proper names in it that stand nowhere.
         vague: `best`, where nothing says by what; measures: what it may be by.
     """
 
@@ -147,6 +148,7 @@ class Narrow:
     tables: frozenset[str] = frozenset()
     absent: tuple[str, ...] = ()
     who: bool = False
+    unheard: tuple[str, ...] = ()
     vague: str = ""
     measures: tuple[str, ...] = ()
 
@@ -274,6 +276,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         tables_near(question, scope, near),
         tuple(absent(question, unknown, scope)),
         re.search(r"\b(who|whose|whom)\b", low) is not None,
+        tuple(unheard(question, scope)),
         unsaid,
         tuple(measures),
     )

@@ -226,6 +226,8 @@ class Planner:
         """Why no query can answer the question, before one is written; "" where one may."""
         if narrow.absent:
             return f"no table, column, value or text of this database is about {', '.join(narrow.absent)}"
+        if narrow.unheard:
+            return f"no value or text of this database has {', '.join(narrow.unheard)}"
         if narrow.vague:
             return f"{narrow.vague!r} may mean several things here: say by which, as {', '.join(narrow.measures[:4])}"
         return ""
