@@ -125,7 +125,11 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
             "nothing was sent",
             help=f"WITH (budget = {n * (per_row + per_passing)}) or WITH (budget = 'all')",
         )
-    return await _search(block, rids, relation, ctx)
+    found = await _search(block, rids, relation, ctx)
+    if ctx.settings.recall is not None and not ctx.exact:  # without word vectors nothing is promised
+        ctx.partial = True
+        ctx.notes.append(f"the recall of {ctx.settings.recall:.0%} asked for is not certain: the budget ended")
+    return found
 
 
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Rids:

@@ -152,3 +152,9 @@ def test_a_sum_of_which_no_value_is_known_is_null_and_open_ended(labels):
 def test_carried_estimates_say_how_many_rows_were_asked(labels):
     found = run(labels, "SELECT n + 1 AS m FROM (SELECT count(*) AS n FROM reviews WHERE <pos>) x").estimates["m"]
     assert 30 <= found.calls <= 40
+
+
+def test_a_recall_that_is_not_reached_is_said(labels):
+    result = labels.uql(budget=12).uql(both("SELECT id FROM reviews WHERE id < 30 AND <pos> WITH (recall = 0.9)")[0])
+    assert not result.exact
+    assert any("recall" in note for note in result.notes)
