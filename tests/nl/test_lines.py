@@ -445,6 +445,7 @@ REQUESTS = [
     ("How many farms of Kent are there and what is their total of acres?", 1),  # Kent is meant in both
     ("What is the largest farm? Which notes tell of sheep?", 2),
     ("Which farms have oats and rye?", 1),
+    ("How many farms are there? List the farms and their notes in a chart.", 1),  # the same in other words
 ]
 
 

@@ -312,3 +312,4 @@ def test_a_question_for_two_things_has_two_queries_whose_results_are_both_the_an
     assert len(answer.plots) == 1 and answer.plan.plan is not None
     assert [node.name for node in answer.plan.plan.nodes] == ["step1", "plot", "step1_2", "answer"]
     assert [table.to_pylist() for table in answer.tables.values()][-1] == [{"max_year": 2003}]
+    assert "2003" in answer.text and shop.tasks() == ["planner", "planner"]  # no model writes what two results say

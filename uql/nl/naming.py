@@ -34,7 +34,7 @@ _SORTED = re.compile(
 )
 _ANOTHER = re.compile(
     r",? and (?:also |then )?(?=(?:get|show|list|find|compute|plot|draw|create|count|retrieve|give|tell|calculate|display|determine|"
-    r"what|which|who|how many|how much)\b)|[;?] +(?=\w)",
+    r"what|which|who|how many|how much)\b)|\? +(?=(?:what|which|who|how) )",
     re.IGNORECASE,
 )
 _PEOPLE_WORDS = (

@@ -23,7 +23,7 @@ from uql.nl.discover import Scope, discover, relevant, shortlist
 from uql.nl.execution import Output
 from uql.nl.executor import FATAL, Executor, Limits
 from uql.nl.meta import Adapter, Answerer, Router, planned
-from uql.nl.planner import Planner
+from uql.nl.planner import Planner, takes_lines
 from uql.nl.pricing import PlanPrice, price_of
 from uql.nl.prompts import readings as reading_words
 from uql.nl.prompts.planner import Form
@@ -385,7 +385,7 @@ class _Asking:
                 findings,
                 style=self.options.style,
                 hidden=self.hidden,
-                write=self.options.aggregate,
+                write=self._writes(),
             )
             self._told(last, step, time.monotonic() - began, written)
             if (
@@ -403,6 +403,11 @@ class _Asking:
             if set(self.executor.outputs) == set(before):
                 break
         self._keep(written, findings)
+
+    def _writes(self) -> bool | None:
+        """Does the model write the answer? The results of one that writes lines answer a request each: they stand side by side."""
+        plain = self.options.aggregate is None and self.options.style == "short" and self.options.mode == "dag"
+        return False if plain and takes_lines(self.model) else self.options.aggregate
 
     def _told(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
         from uql.nl.execution import Step
