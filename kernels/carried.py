@@ -185,10 +185,10 @@ def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, 
         listed = isinstance(own, list) if own is not None else (block.aggregated and bool(block.keys)) or len(made) != 1
         estimates[name] = made if listed else made[0]
     if block.aggregated and (not inner.certain or _chosen_by(block, inner)):
-        open_names = set(estimates) - {block.items[part.at].name for part in carried if not part.corners}
-        for name in open_names:
-            found = estimates[name]
-            estimates[name] = list(map(_opened, found)) if isinstance(found, list) else _opened(found)
+        counts = {i.name for i in block.items if isinstance(i.expr, Call) and i.expr.name == "count"}
+        for name, found in list(estimates.items()):
+            low = 0.0 if name in counts else -inf
+            estimates[name] = [_opened(e, low) for e in found] if isinstance(found, list) else _opened(found, low)
     names = {item.name for item in block.items}
     table: pa.Table = output.table.select(list(range(n)))
     kept = {name: found for name, found in estimates.items() if name in names}
@@ -214,9 +214,9 @@ def _over(values: Sequence[float | None], known: bool, inner: Inner, confidence:
     return Estimate(first, min(numbers), max(numbers), confidence, False, inner.calls, inner.unknown, METHOD)
 
 
-def _opened(found: Estimate) -> Estimate:
+def _opened(found: Estimate, low: float) -> Estimate:
     """An estimate over rows of which some may be missing, or too many."""
-    return replace(found, low=-inf, high=inf, exact=False, method=METHOD)
+    return replace(found, low=low, high=inf, exact=False, method=METHOD)
 
 
 def _chosen_by(block: Block, inner: Inner) -> bool:

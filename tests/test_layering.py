@@ -59,6 +59,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.compiler.join_plans",
         "uql.compiler.media",
         "uql.compiler.logical",
+        "uql.compiler.merged",
         "uql.compiler.rules",
         "uql.compiler.orders",
         "uql.compiler.fusions",

@@ -106,11 +106,12 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
 async def _block(block: Block, ctx: Context) -> Output:
     asked, exact, ctx.exact = block, ctx.exact, True
     block, relation, inner = await _prepared(block, ctx)
-    below, ctx.exact = ctx.exact, True
+    below, ctx.exact, errors = ctx.exact, True, len(ctx.errors)
     extended, more = carried.extended(block, inner)
     try:
         output = await _answered(extended, asked, relation, ctx)
-        output.certain = inner.certain and (ctx.exact or carried.all_rows(block, output))
+        answered = ctx.exact and len(ctx.errors) == errors
+        output.certain = inner.certain and (answered or carried.all_rows(block, output))
         return carried.taken(output, block, more, inner, ctx.settings.confidence)
     finally:
         ctx.exact = exact and below and ctx.exact
@@ -165,6 +166,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     """The block with all queries in it answered, its candidate rows with the labels they are put to, and what the inner ones estimated."""
     block, inner = await _run_inner(block, ctx)
     block = carried.with_ends(block, inner)
+    below, ctx.exact = ctx.exact, True
     terms = conjuncts(block.pushed)
     parts: list[Correlated | PerValue] = [*block.correlated, *block.repeated]
     later = [t for t in terms if any(correlated.holds(t, part) for part in parts)]
@@ -191,6 +193,8 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
         relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
     sem_classify.label_queries(_virtuals(block), relation, ctx)
     examples.take(_virtuals(block), relation, ctx)
+    inner.certain = inner.certain and ctx.exact  # pairs without an answer
+    ctx.exact = ctx.exact and below
     return replace(block, correlated=(), repeated=()), relation, inner
 
 

@@ -6,6 +6,10 @@ from math import inf
 
 import pytest
 from labels import Labels, both
+from row_model import RowModel
+
+import uql
+from uql.llm.providers.base import Answer, Problem
 
 POS, JOKE = '"the review is positive"', '"the review is a joke"'
 
@@ -46,7 +50,7 @@ def test_a_sub_query_with_a_limit_is_not_merged(labels):
 def test_merging_can_be_switched_off_and_then_nothing_is_said_to_be_exact(labels):
     statement = "SELECT count(*) AS n FROM (SELECT * FROM reviews WHERE <pos>) x"
     found = run(labels, statement, disabled_rules=("merged",)).estimates["n"]
-    assert (found.exact, found.low, found.high) == (False, -inf, inf)
+    assert (found.exact, found.low, found.high) == (False, 0.0, inf)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,7 @@ def test_expressions_over_estimated_columns_have_the_range_of_the_ends(labels):
 )
 def test_a_number_over_rows_that_may_be_missing_is_never_exact(labels, statement):
     found = run(labels, statement, budget=14).estimates["n"]
-    assert (found.exact, found.low, found.high) == (False, -inf, inf)
+    assert (found.exact, found.low, found.high) == (False, 0.0, inf)
     every = run(labels, statement, budget="all")
     assert every.exact
     assert every.estimates["n"].exact
@@ -158,3 +162,29 @@ def test_a_recall_that_is_not_reached_is_said(labels):
     result = labels.uql(budget=12).uql(both("SELECT id FROM reviews WHERE id < 30 AND <pos> WITH (recall = 0.9)")[0])
     assert not result.exact
     assert any("recall" in note for note in result.notes)
+
+
+class Forgetful(RowModel):
+    """Says yes where a review is a delight, and nothing where its number ends in 4."""
+
+    def _one(self, question, row):
+        text = " ".join(str(cell.value) for cell in row.cells)
+        return Answer(None, problem=Problem("unreadable", "?")) if "4:" in text else Answer("delight" in text, 1.0)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT count(*) AS n FROM films f SEMI JOIN reviews r ON f.film = r.film AND {}",
+        "SELECT count(r.id) AS n FROM films f LEFT JOIN reviews r ON f.film = r.film AND {}",
+        "SELECT count(*) AS n FROM films f WHERE EXISTS (SELECT 1 FROM reviews r WHERE r.film = f.film AND {})",
+        "SELECT sum(m) AS n FROM (SELECT (SELECT count(*) FROM reviews r WHERE r.film = f.film AND {}) AS m FROM films f) x",
+        "SELECT count(*) AS n FROM (SELECT {}::BOOLEAN AS p FROM reviews r LIMIT 20) x WHERE p",
+    ],
+)
+def test_numbers_over_pairs_and_values_without_an_answer_are_not_exact(labels, statement):
+    con = uql.attach(labels._tables(), model=Forgetful(), ledger=":memory:", budget="all")
+    result = con.uql(statement.format('"it is positive {r.text}"'))
+    assert result.errors
+    assert not result.estimates["n"].exact
+    assert result.estimates["n"].high == inf
