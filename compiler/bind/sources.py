@@ -28,7 +28,7 @@ from uql.compiler.syntax import (
     TableName,
 )
 from uql.compiler.walk import walk
-from uql.errors import BindError, UQLError
+from uql.errors import BindError, UnknownColumnError, UQLError
 from uql.schema import Field, Modality, Table
 
 JOIN = Clause("ON", before=True)
@@ -166,11 +166,22 @@ class Sources:
         none = Scope()
         binder = Expressions(self.statement, none, self.expressions.sub)
         args: list[Expr] = []
-        for arg in call.args:
-            if isinstance(arg, Binary) and arg.op == "=" and isinstance(arg.left, Name) and len(arg.left.parts) == 1:
-                args.append(replace(arg, right=binder.bind(arg.right, Clause("FROM"))))
-            else:
-                args.append(binder.bind(arg, Clause("FROM")))
+        try:
+            for arg in call.args:
+                if (
+                    isinstance(arg, Binary)
+                    and arg.op == "="
+                    and isinstance(arg.left, Name)
+                    and len(arg.left.parts) == 1
+                ):
+                    args.append(replace(arg, right=binder.bind(arg.right, Clause("FROM"))))
+                else:
+                    args.append(binder.bind(arg, Clause("FROM")))
+        except UnknownColumnError as error:  # of a table beside it
+            error.help = f"{call.name}(…) in FROM takes constants"
+            if call.name == "unnest":
+                error.help += "; the items of a column: FROM (SELECT *, unnest(list) AS item FROM t)"
+            raise
         return replace(call, args=tuple(args))
 
     def _derived(self, query: BoundQuery, fields: tuple[Field, ...], alias: str, span: Span, free: bool) -> Part:

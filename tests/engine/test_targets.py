@@ -100,6 +100,8 @@ def test_bits_go_through_a_query_and_into_a_table_as_they_are(labels):
         ("SELECT id FROM reviews WHERE film RLIKE 'a' AND {}", "UQL100", "regexp_matches"),
         ("SELECT SAFE_CAST(film AS INT) FROM reviews WHERE {}", "UQL100", "TRY_CAST"),
         ("SELECT id FROM reviews, LATERAL unnest(tags) AS u(x) WHERE {}", "UQL100", "unnest(list)"),
+        ("SELECT id, u FROM reviews, unnest(tags) AS x(u) WHERE {}", "UQL202", "SELECT *, unnest(list)"),
+        ("SELECT id, g FROM reviews, generate_series(1, stars) AS x(g) WHERE {}", "UQL202", "constants"),
         ("SELECT id FROM reviews WHERE {} ORDER BY #9", "UQL208", "write 1"),
         ("SELECT #99 FROM reviews WHERE {}", "UQL202", "7 columns"),
         ("SELECT id FROM reviews WHERE {} OFFSET 3 RANGE", "UQL100", "OFFSET n ROWS"),
