@@ -43,11 +43,12 @@ class Drawn:
     faults: list[str] = field(default_factory=list)
 
 
-def run(shared: Path, embedder: Embedder, *, limit: int | None = None, seed: int = 0) -> list[Drawn]:
+def run(shared: Path, embedder: Embedder | None, *, limit: int | None = None, seed: int = 0) -> list[Drawn]:
     """Draws texts for the questions of the suites that have plans by hand, and of the first question of each database of nvBench.
 
     Args:
         shared: the data folder.
+        embedder: of words; None: words in common alone, and nothing has to be read.
         limit: questions a suite at most, evenly spread.
     """
     random = Random(seed)
@@ -76,12 +77,13 @@ def _places(name: str, questions: Sequence[Asked], limit: int | None) -> list[li
     return [place[:1] for place in whole] if name == "nvbench" else whole
 
 
-def _draw(asked: Asked, scope: Scope, embedder: Embedder, random: Random, made: Drawn) -> None:
+def _draw(asked: Asked, scope: Scope, embedder: Embedder | None, random: Random, made: Drawn) -> None:
     def near(word: str, others: Sequence[str]) -> list[float]:
+        assert embedder is not None
         vectors = embedder.embed([word, *others])
         return [float(v) for v in vectors[1:] @ vectors[0]]
 
-    narrow = narrowed(asked.words, scope, near, plot=wants_plot(asked.words))
+    narrow = narrowed(asked.words, scope, near if embedder is not None else None, plot=wants_plot(asked.words))
     made.questions += 1
     made.refused += bool(narrow.absent or narrow.unheard or narrow.vague)
     rules = grammar(scope, asked.words, narrow)
