@@ -362,6 +362,8 @@ _OTHERWISE = {
 
 def written_otherwise(place: Place) -> str | None:
     """Forms of DuckDB's that hold no quoted text, and what to write in their place."""
+    if place.written(2).upper() == "TIES":  # FETCH FIRST n ROWS WITH TIES
+        return _OTHERWISE["TIES"]
     for offset in (0, -1, -2, -3, -4, -5):
         word = place.written(offset).upper()
         near = (

@@ -18,7 +18,9 @@ from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import quote
 from uql.kernels.guide import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
+from uql.kernels.units import units_of
 from uql.sampling.base import AggregateSampler
+from uql.sampling.units import Units, UnitSample
 
 DEFAULT_METHOD = "asd"
 PILOT = 256  # rows classified first, on which a taxonomy is completed
@@ -88,7 +90,13 @@ async def draw(
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
     if relation.derived:  # conditions on pairs that are answered from their rows
         everything += relation.calls(block.filter_stages) - n * per_row
+    units = None if left is None or everything <= left else units_of(block, relation, ctx)
+    if units is not None:
+        everything = relation.calls((*block.filter_stages, *block.left_over(after))) + taxonomies
+        everything += min(len(units), FIRST_ROWS) if rides else 0
     each = _tokens_of_rows(block, after, relation, ctx)
+    if each is not None or block.groups:
+        units = None
     paid = None if each is None or ctx.settings.max_tokens is None else int(ctx.settings.max_tokens / each.mean())
     fits = (left is None or everything <= left) and (paid is None or n <= paid)
     by_calls = room
@@ -107,7 +115,14 @@ async def draw(
     looks = looks and (condition is not None or (not after and per_row > 0))
     look, size_of_look = 1, min(FIRST_LOOK, max(0, room))
     planned = size_of_look if looks else max(0, room)
-    sampler = classes.sampler if classes else _sampler(n, planned, fits, ctx, guided, groups, size, known)
+    if units is not None and known is not None:
+        whole = units.whole(known[0])
+        known = known[0][whole], known[1].of(whole)
+    sampler = (
+        classes.sampler
+        if classes
+        else _sampler(n, planned, fits, ctx, guided, groups, size, known, None if fits else units)
+    )
     if classes is None and condition is not None:
         classes = _Shares(sampler, condition)
     if block.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
@@ -124,7 +139,7 @@ async def draw(
     named = all(column.id in relation.labels for column in block.groups)
     while True:
         left = ctx.calls_left
-        waiting = sum(map(len, pending))
+        waiting = sum(len(rows) if units is None else units.count(rows) for rows in pending)
         step = CHUNK
         if left is not None and not fits:
             later = per_passing if named else len(after)
@@ -353,6 +368,7 @@ def _sampler(
     groups: NDArray[np.int64] | None,
     size: NDArray[np.float64] | None,
     known: tuple[Rids, Truth] | None = None,
+    units: Units | None = None,
 ) -> AggregateSampler:
     method = "uniform" if fits or guided is None else method_of(ctx)
     budget = n if method == "uniform" else room  # a uniform sample may grow by what cheap rows leave over
@@ -360,7 +376,16 @@ def _sampler(
     if known is not None:
         extra["known"] = (known[0], known[1].answers)
         budget += len(known[0]) if method == "uniform" else 0
-    return _make(method, n, budget, ctx, groups=groups, size=None if fits else size, **extra)
+    if units is None:
+        return _make(method, n, budget, ctx, groups=groups, size=None if fits else size, **extra)
+    first, known_of = units.first, extra.pop("known", None)
+    extra = {name: None if of_rows is None else of_rows[first] for name, of_rows in extra.items()}
+    weight = units.sums(np.ones(n) if size is None else size)
+
+    def make(m: int, **keywords: Any) -> AggregateSampler:
+        return _make(method, m, min(budget, m), ctx, size=weight, proportional=True, **extra, **keywords)
+
+    return UnitSample(units, make, known=known_of, groups=groups)
 
 
 async def known_rows(

@@ -20,8 +20,10 @@ from uql.kernels.guide import Guide, guide
 from uql.kernels.sample import draw, known_rows
 from uql.kernels.sem_filter import CHUNK
 from uql.kernels.surer import further, surer, unasked
-from uql.sampling.base import Estimate, RetrievalSampler
+from uql.kernels.units import units_of
+from uql.sampling.base import AggregateSampler, Estimate, RetrievalSampler
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
+from uql.sampling.units import Units, UnitSample, UnitSearch
 
 BATCH = 8  # rows between two looks of a search: more learn less from each other
 LEAST_AUDIT = 16  # rows at least from which the number of rows not found is estimated
@@ -195,17 +197,15 @@ async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) ->
     per_row, per_passing = len(block.filter_stages), len(block.left_over(block.row_stages))
     audit = max(LEAST_AUDIT, left // (8 * per_row)) if left >= 4 * LEAST_AUDIT * per_row else 0
     known = await known_rows(block, relation, ctx)
-    sampler = retrieval(relation.n, left, guided, ctx, known=known)
-    searched = await _learn(block, sampler, relation, ctx, reserved=audit * (per_row + per_passing), known=known)
-    rest = AGGREGATE["asd"](
-        relation.n,
-        audit,
-        rng=ctx.rng,
-        confidence=ctx.settings.confidence,
-        features=guided.features,
-        prior=guided.prior,
-        known=(searched.told, searched.answers),
+    units = units_of(block, relation, ctx)
+    if units is not None and known is not None:
+        whole = units.whole(known[0])
+        known = known[0][whole], known[1].of(whole)
+    sampler = retrieval(relation.n, left, guided, ctx, known=known, units=units)
+    searched = await _learn(
+        block, sampler, relation, ctx, reserved=audit * (per_row + per_passing), known=known, units=units
     )
+    rest = audit_of(relation.n, audit, guided, ctx, (searched.told, searched.answers), units)
     told, found = len(searched.told), list(searched.found)
     while len(more := rest.propose(CHUNK)):
         assert block.formula is not None
@@ -295,6 +295,28 @@ async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None
     return await guide(block, relation, ctx)
 
 
+def audit_of(
+    n: int, budget: int, guided: Guide, ctx: Context, known: tuple[Rids, NDArray[np.float64]], units: Units | None
+) -> AggregateSampler:
+    """The sample of the rows that a search left over."""
+
+    def make(m: int, **keywords: Any) -> AggregateSampler:
+        return AGGREGATE["asd"](m, min(budget, m), rng=ctx.rng, confidence=ctx.settings.confidence, **keywords)
+
+    if units is None:
+        return make(n, features=guided.features, prior=guided.prior, known=known)
+    first, prior = units.first, guided.prior
+    return UnitSample(
+        units,
+        make,
+        known=known,
+        features=guided.features[first],
+        prior=None if prior is None else prior[first],
+        size=units.sizes.astype(np.float64),
+        proportional=True,
+    )
+
+
 def as_known(known: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray[np.float64]] | None:
     """Rows that the ledger decides and their answers, as samplers take them."""
     return None if known is None else (known[0], known[1].answers)
@@ -314,20 +336,25 @@ def retrieval(
     limit: int | None = None,
     known: tuple[Rids, sem_filter.Truth] | None = None,
     rng: np.random.Generator | None = None,
+    units: Units | None = None,
 ) -> RetrievalSampler:
-    """The search of the settings. `rng`: in place of the run's."""
+    """The search of the settings. `rng`: in place of the run's; `units`: of the rows, each asked once."""
     name = ctx.settings.method if ctx.settings.method in RETRIEVAL else DEFAULT_SEARCH
-    return RETRIEVAL[name](
-        n,
-        budget,
-        rng=rng or ctx.rng,
-        features=guided.features,
-        prior=guided.prior,
-        limit=limit,
-        known=as_known(known),
-        has_examples=guided.has_examples,
-        explore=ctx.settings.explore or 0.0,
-    )
+    shared: dict[str, Any] = {
+        "rng": rng or ctx.rng,
+        "limit": limit,
+        "has_examples": guided.has_examples,
+        "explore": ctx.settings.explore or 0.0,
+    }
+    if units is None:
+        rows: dict[str, Any] = {"features": guided.features, "prior": guided.prior, "known": as_known(known)}
+        return RETRIEVAL[name](n, budget, **rows, **shared)
+    first, prior = units.first, None if guided.prior is None else guided.prior[units.first]
+
+    def make(m: int, **keywords: Any) -> RetrievalSampler:
+        return RETRIEVAL[name](m, min(budget, m), **keywords, **shared)
+
+    return UnitSearch(units, make, known=as_known(known), features=guided.features[first], prior=prior)
 
 
 async def _learn(
@@ -339,10 +366,11 @@ async def _learn(
     wanted: int | None = None,
     reserved: int = 0,
     known: tuple[Rids, sem_filter.Truth] | None = None,
+    units: Units | None = None,
 ) -> Searched:
     """Asks what the sampler proposes until it has enough, or the budget less what is reserved is spent.
 
-    `known` are rows that the ledger decides, which the sampler was given: they come first.
+    `known` are rows that the ledger decides, which the sampler was given: they come first. `units`: those of the sampler.
     """
     assert block.formula is not None
     told: list[Rids] = []
@@ -362,7 +390,8 @@ async def _learn(
             size = batch_size(wanted, len(found), asked)
         left = ctx.calls_left
         if left is not None:
-            room = left - reserved - per_passing * len(found)
+            passing = len(found) if units is None or not per_passing else units.count(np.array(found, dtype=np.int64))
+            room = left - reserved - per_passing * passing
             size = min(size, room // (per_row + per_passing))
         if size <= 0:
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,10 @@ class Truth:
     @property
     def complete(self) -> NDArray[np.bool_]:
         return self.yes | self.no | self.unknown
+
+    def of(self, rows: NDArray[Any]) -> Truth:
+        """That of some of the rows, by place or by flag."""
+        return Truth(self.yes[rows], self.no[rows], self.unknown[rows])
 
     def first(self, n: int) -> Truth:
         """That of the first n rows."""

@@ -19,7 +19,7 @@ import numpy as np
 from uql.sampling import intervals, surrogate
 from uql.sampling.base import Flags, Floats, Indices
 from uql.sampling.cells import Cells, balanced_tree, runs_of_equal_mass
-from uql.sampling.draws import Bounds, Draws, Three, is_binary, is_share
+from uql.sampling.draws import Bounds, Draws, Three, Weights, is_binary, is_share
 from uql.sampling.surrogate import Linear, Matrix
 from uql.sampling.uniform import FEW
 
@@ -92,6 +92,7 @@ class AsdSampler(Draws):
         features: (N, d) float32 with mean squared row norm about 1.
         prior: (N,) a score, higher where a yes is likelier, for the first wave; without it that wave spreads over the
         features.
+        proportional: whether rows are drawn in proportion to their size, as where each stands for so many.
         past_only: predict each wave from earlier waves only: exactly unbiased before clipping, at a larger error.
     Source: Zrnic & Candès (2024), active statistical inference; Cassel, Särndal & Wretman (1976), difference
     estimators; cells of
@@ -107,6 +108,7 @@ class AsdSampler(Draws):
         *,
         features: Matrix,
         prior: Floats | None = None,
+        proportional: bool = False,
         past_only: bool = False,
         **kept: Any,
     ) -> None:
@@ -121,7 +123,10 @@ class AsdSampler(Draws):
         self._parts: dict[int, list[Floats]] = {}  # what each wave counts for, by their number
         self._stretch: Floats | None = None
         self._order: tuple[Indices, Floats] | None = self._group_order()
-        if self.size is not None:
+        self._base = np.ones(n_rows)
+        if self.size is not None and proportional and float(self.size.sum()) > 0:
+            self._base = self._stretch = self.size / float(self.size.mean())
+        elif self.size is not None:
             spread = float(np.std(self.size)) or 1.0
             stretch = np.sqrt(1 + ((self.size - float(np.mean(self.size))) / spread) ** 2)
             self._stretch = np.minimum(stretch, np.quantile(stretch, 0.99))
@@ -206,8 +211,9 @@ class AsdSampler(Draws):
         u = np.sqrt(np.maximum(p * (1 - p), 1e-12))
         if self._stretch is not None:
             u = u * self._stretch[free]
+        base = self._base[free]
         score[rows] = fit.loo  # a row's own label says nothing of the chance that it would have had
-        return self._runs(free, score, LEARNED * u / u.sum() + (1 - LEARNED) / len(free), cells)
+        return self._runs(free, score, LEARNED * u / u.sum() + (1 - LEARNED) * base / base.sum(), cells)
 
     def _learned(self, rows: Indices, y: Floats) -> Linear:
         directions = surrogate.DIRECTIONS if len(rows) <= MANY_LABELS else surrogate.SEARCH_DIRECTIONS
@@ -352,7 +358,7 @@ class AsdSampler(Draws):
                 totals[j] += known + float(f[j, order].sum()) + float((sizes * residual[j].mean(axis=1)).sum())
             d = residual[:, :, 0] - residual[:, :, 1]
             scale = sizes**2 * (1 - 2 / sizes) / 6
-            model = self._model_covariance(predicted, i, part_of, wave)
+            model = self._model_covariance(predicted, i, part_of, wave, variables[-1][1])
             covariance += np.einsum("h,jh,kh->jk", scale, d, d) + np.einsum("h,jkh->jk", scale, model)
             events += float((sizes**2 * model[0, 0]).sum()) / 2
             expected += float(f[0, order].sum())
@@ -363,17 +369,23 @@ class AsdSampler(Draws):
         return Moments(totals, covariance, freedom, events, expected)
 
     def _model_covariance(
-        self, predicted: list[list[tuple[Floats, Floats]]], i: int, part_of: Floats, wave: Wave
+        self,
+        predicted: list[list[tuple[Floats, Floats]]],
+        i: int,
+        part_of: Floats,
+        wave: Wave,
+        counts: Floats | None,
     ) -> Floats:
         """(m, m, H) the mean model (co)variance of what one row of each cell adds, `part_of` (N,) its value; of y and
-        x = 1 where y counts, f_y(1 − f_x)."""
+        x = `counts` (None: 1) where y counts, f_y(counts − f_x)."""
         m = len(predicted)
         out = np.zeros((m, m, len(wave.pairs)))
         for j in range(m):
             out[j, j] = wave.cells.means(part_of**2 * predicted[j][i][1])
         if m == 2:
             limit = np.sqrt(out[0, 0] * out[1, 1])
-            both = wave.cells.means(part_of**2 * predicted[0][i][0] * (1 - predicted[1][i][0]))
+            most = 1.0 if counts is None else counts
+            both = wave.cells.means(part_of**2 * predicted[0][i][0] * (most - predicted[1][i][0]))
             out[0, 1] = out[1, 0] = np.clip(both, -limit, limit)
         return out
 
@@ -436,11 +448,12 @@ class AsdSampler(Draws):
         low = max(value - half, float(seen.sum())) if least >= 0 else value - half
         return value, low, value + half
 
-    def _ratio(self, y: Floats, x: Floats, weights: Floats | None, domain: int | None) -> Three:
+    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+        weights, counts = known
         complete, inside = self._complete(), self._inside(domain)
         if not complete:
             return self._early_ratio(y, x, inside, weights)
-        moments = self._moments([(y, weights), (x, None)], inside, complete)
+        moments = self._moments([(y, weights), (x, counts)], inside, complete)
         top, bottom = float(moments.totals[0]), float(moments.totals[1])
         # a mean of stored values lies among them
         stored = weights is not None and is_share(x) and bool(np.isclose(y, weights[self.told] * x).all())

@@ -67,8 +67,16 @@ class AggregateSampler(Protocol):
         y is NaN where unknown, then `bounds` of one value widen the interval; `weights` (N,) where y = weight · 0 or 1.
         """
 
-    def ratio(self, y: Floats, x: Floats, *, weights: Floats | None = None, domain: int | None = None) -> Estimate:
-        """total(y) / total(x), with Fieller's interval, open where that of x touches 0."""
+    def ratio(
+        self,
+        y: Floats,
+        x: Floats,
+        *,
+        weights: Floats | None = None,
+        counts: Floats | None = None,
+        domain: int | None = None,
+    ) -> Estimate:
+        """total(y) / total(x), with Fieller's interval, open where that of x touches 0; `counts` as `weights`, of x."""
 
 
 class RetrievalSampler(Protocol):

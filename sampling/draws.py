@@ -12,6 +12,7 @@ from uql.sampling.base import Estimate, Flags, Floats, Indices
 
 Known = tuple[Indices, Floats]
 Bounds = tuple[float, float] | None
+Weights = tuple[Floats | None, Floats | None]  # of y and x, where known of every row
 Three = tuple[float, float, float]  # value (NaN where undefined), low, high
 
 
@@ -185,9 +186,17 @@ class Draws(ABC):
         shown = None if math.isnan(value) else value
         return Estimate(shown, low, high, self.confidence, exact, calls, unknown, "exact" if exact else self.method)
 
-    def ratio(self, y: Floats, x: Floats, *, weights: Floats | None = None, domain: int | None = None) -> Estimate:
+    def ratio(
+        self,
+        y: Floats,
+        x: Floats,
+        *,
+        weights: Floats | None = None,
+        counts: Floats | None = None,
+        domain: int | None = None,
+    ) -> Estimate:
         """total(y) / total(x): AVG with x = 1 on the rows that count, a share, or a ratio of two sums. None where
-        nothing was found."""
+        nothing was found. `weights` and `counts` (N,) where y, x = weight · (0 or 1) with a weight known of every row."""
         y, x = self._checked(y), self._checked(x)
         rows = self.told
         inside = np.ones(len(rows), bool)
@@ -202,7 +211,7 @@ class Draws(ABC):
         unknown = int(missing.sum())
         everything = inside if int(inside.sum()) == population else None
         zero_y, zero_x = np.where(open_, 0.0, y), np.where(open_, 0.0, x)
-        value, low, high = self._quotient(zero_y, zero_x, everything, weights, domain)
+        value, low, high = self._quotient(zero_y, zero_x, everything, (weights, counts), domain)
         if unknown:
             seen = (zero_x != 0) & inside & ~missing
             each = zero_y[seen] / zero_x[seen] if seen.any() else np.array([-math.inf, math.inf])
@@ -212,7 +221,7 @@ class Draws(ABC):
                     break
                 part = np.where(missing, np.where(np.isnan(x), 1.0, x), zero_x)
                 filled = np.where(missing, np.where(np.isnan(y), one * part, y), zero_y)
-                _, lower, upper = self._quotient(filled, part, everything, weights, domain)
+                _, lower, upper = self._quotient(filled, part, everything, (weights, counts), domain)
                 low, high = min(low, lower), max(high, upper)
         exact = everything is not None and unknown == 0
         known_value = None if math.isnan(value) else value
@@ -232,17 +241,15 @@ class Draws(ABC):
         """Value and interval for a y without NaN, of the rows of the domain, when not every one of them was asked."""
 
     @abstractmethod
-    def _ratio(self, y: Floats, x: Floats, weights: Floats | None, domain: int | None) -> Three:
-        """The same for total(y)/total(x); NaN for a value that is not defined."""
+    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+        """The same for total(y)/total(x), `known` the weights of each; NaN for a value that is not defined."""
 
     # parts
 
-    def _quotient(
-        self, y: Floats, x: Floats, everything: Flags | None, weights: Floats | None, domain: int | None
-    ) -> Three:
+    def _quotient(self, y: Floats, x: Floats, everything: Flags | None, known: Weights, domain: int | None) -> Three:
         """The ratio, exact where `everything` (n,) names the rows told, which are all that there are."""
         if everything is None:
-            return self._ratio(y, x, weights, domain)
+            return self._ratio(y, x, known, domain)
         bottom = float(x[everything].sum())
         value = float(y[everything].sum()) / bottom if bottom else math.nan
         return (value, value, value) if bottom else (math.nan, -math.inf, math.inf)

@@ -10,7 +10,7 @@ import numpy as np
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
 from uql.sampling.base import Flags, Floats
-from uql.sampling.draws import Bounds, Draws, Three, is_binary
+from uql.sampling.draws import Bounds, Draws, Three, Weights, is_binary
 from uql.sampling.uniform import UniformSampler
 
 
@@ -80,7 +80,7 @@ class ImportanceSampler(UniformSampler):
         half = intervals.t_quantile(self.level, int(random.sum()) - 1) * math.sqrt(variance)
         return value, value - half, value + half
 
-    def _ratio(self, y: Floats, x: Floats, weights: Floats | None, domain: int | None) -> Three:
+    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
         inside = np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
         random, top = self._values(y, inside)
         _, bottom = self._values(x, inside)

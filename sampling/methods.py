@@ -32,6 +32,7 @@ class MakeAggregate(Protocol):
         features: (N, d) float32 with a mean squared row norm of about 1, or None.
         prior: (N,) a score, higher where a yes is likelier, or None.
         size: (N,) |V| where a SUM or AVG of a stored column V is wanted, or None.
+        proportional: whether rows are drawn in proportion to their size: where each stands for so many.
         groups: (N,) int, the concrete group of each row, or None.
         known: (indices, answers) of rows answered before: certain rows, never part of the random sample.
         strata: of 'uqe' and 'stratified': how many, or "auto" for as many clusters as stand apart most; None: 10.
@@ -47,6 +48,7 @@ class MakeAggregate(Protocol):
         features: Matrix | None = None,
         prior: Floats | None = None,
         size: Floats | None = None,
+        proportional: bool = False,
         groups: Indices | None = None,
         known: Known | None = None,
         strata: Strata | None = None,
@@ -88,6 +90,7 @@ class Sample:
     features: Matrix | None = None
     prior: Floats | None = None
     size: Floats | None = None
+    proportional: bool = False
     groups: Indices | None = None
     known: Known | None = None
     strata: Strata | None = None
@@ -138,7 +141,9 @@ def _asd(s: Sample) -> AggregateSampler:
         return _uniform(s)
     from uql.sampling.asd import AsdSampler
 
-    return AsdSampler(s.n_rows, s.budget, features=s.matrix, prior=s.prior, size=s.size, **s.common)
+    return AsdSampler(
+        s.n_rows, s.budget, features=s.matrix, prior=s.prior, size=s.size, proportional=s.proportional, **s.common
+    )
 
 
 def _uqe(s: Sample) -> AggregateSampler:

@@ -10,7 +10,7 @@ import numpy as np
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
 from uql.sampling.base import Flags, Floats, Indices
-from uql.sampling.draws import Bounds, Draws, Three, is_binary
+from uql.sampling.draws import Bounds, Draws, Three, Weights, is_binary
 from uql.sampling.surrogate import Matrix
 from uql.sampling.uniform import expansion_interval
 
@@ -130,7 +130,7 @@ class StratifiedSampler(Draws):
             return math.nan, -math.inf, math.inf
         return math.nan, base + rest * bounds[0], base + rest * bounds[1]
 
-    def _ratio(self, y: Floats, x: Floats, weights: Floats | None, domain: int | None) -> Three:
+    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
         certain, random, sizes, inside = self._parts(domain)
         within = inside[self.told]
         if not (random & within).any():

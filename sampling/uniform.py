@@ -9,7 +9,7 @@ import numpy as np
 
 from uql.sampling import intervals
 from uql.sampling.base import Flags, Floats, Indices
-from uql.sampling.draws import Bounds, Draws, Three, is_binary
+from uql.sampling.draws import Bounds, Draws, Three, Weights, is_binary
 
 FEW = 20  # below this many rows that add to a sum, a t interval is too short
 
@@ -67,10 +67,12 @@ class UniformSampler(Draws):
             low, high = expansion_interval(drawn, size, self.level, bounds, weights)
         return value, base + low, base + high
 
-    def _ratio(self, y: Floats, x: Floats, weights: Floats | None, domain: int | None) -> Three:
+    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
         certain, random, size = self._parts(domain)
         base = float(y[certain].sum()), float(x[certain].sum())
-        return ratio_of_samples(y[random], x[random], size, base, self.level, weights)
+        return ratio_of_samples(
+            y[random], x[random], size, base, self.level, None if known[1] is not None else known[0]
+        )
 
 
 def expansion_interval(
