@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FIRST_S = 0.3  # a query that is done sooner shows nothing
 REFRESH_S = 0.1  # between two drawings of the block
 LINE_S = 10.0  # between two lines of a log
+MOST_POINTS = 64  # of the course of an estimate; beyond, every second one is dropped
 SHOWN_ESTIMATES = 5
 
 
@@ -53,6 +54,7 @@ class Counts:
     usd_cap: float | None = None
     seconds: float = 0.0  # since the statement began
     estimates: dict[str, Estimate] = field(default_factory=dict)
+    course: dict[str, list[tuple[int, Estimate]]] = field(default_factory=dict)  # each so far with the calls made then
     embedded: tuple[int, int] | None = None  # rows that have a vector, of those that need one; None: not at it
 
     def add(self, event: EventLike) -> None:
@@ -74,7 +76,12 @@ class Counts:
                 done, rows = getattr(event, "done", 0), getattr(event, "rows", 0)
                 self.embedded = (done, rows) if done < rows else None
             case "estimate":
-                self.estimates[getattr(event, "column", "")] = event.estimate  # type: ignore[attr-defined]
+                name, estimate = getattr(event, "column", ""), event.estimate  # type: ignore[attr-defined]
+                self.estimates[name] = estimate
+                course = self.course.setdefault(name, [])
+                if len(course) >= MOST_POINTS:
+                    del course[1::2]
+                course.append((self.calls, estimate))
 
     def line(self) -> str:
         """Calls of the cap, rows a second, what the ledger spared, what failed, money, time left."""

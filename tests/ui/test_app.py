@@ -128,6 +128,9 @@ def test_a_count_runs_to_its_end_and_shows_its_interval(page: TestClient, model:
     assert last["asked"] == {"it is good": last["calls"]}
     (estimate,) = last["estimates"]
     assert estimate["low"] <= estimate["value"] <= estimate["high"]
+    course = estimate["course"]  # whole, however few of the updates the page heard
+    assert 2 <= len(course) <= 64 and course[-1][1:] == [estimate[k] for k in ("low", "high", "value")]
+    assert [at for at, *_ in course] == sorted(at for at, *_ in course)
     (cell,) = page.get(f"/api/runs/{last['id']}/rows").json()
     assert "±" in cell[0] or "(" in cell[0]
 

@@ -114,8 +114,7 @@ class Planner:
                 return _cannot(nothing, n, faults)
             try:
                 if form == "lines":
-                    used = {*taken, *self.ctx.sources, *(node.name for node in kept)}
-                    shown, reply = await self._lines(ctx, kept, back, used)
+                    shown, reply = await self._lines(ctx, kept, back, taken)
                 else:
                     reply = await ctx.say(self._wording(form, kept, back))
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
@@ -183,16 +182,20 @@ class Planner:
 
     # ------------------------------------------------------------------------------------------------------- internals
     async def _lines(
-        self, ctx: AskContext, kept: Sequence[Node], faults: str, used: set[str]
+        self, ctx: AskContext, kept: Sequence[Node], faults: str, taken: Collection[str]
     ) -> tuple[str, dict[str, Any]]:
-        """The lines of each request of the question, as they were written, and the nodes that they become together."""
+        """The lines of each request of the question, as they were written, and the nodes that they become together.
+
+        `taken` may grow while the model writes: names are given after it.
+        """
         shown: list[str] = []
         nodes: list[dict[str, Any]] = []
         scope = self._whole(kept)
         for request in requests_in(self.ctx.question, scope):
             said_ = await ctx.say(self._in_lines(request, scope, faults))
             shown.append(said_)
-            nodes += nodes_of(said_, scope, request, {*used, *(node["name"] for node in nodes)})["nodes"]
+            used = {*taken, *self.ctx.sources, *(node.name for node in kept), *(node["name"] for node in nodes)}
+            nodes += nodes_of(said_, scope, request, used)["nodes"]
         return "\n\n".join(shown), {"cannot": "", "nodes": nodes}
 
     def _in_lines(self, question: str, scope: Scope, faults: str) -> Wording:

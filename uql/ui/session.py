@@ -69,7 +69,14 @@ class Work:
             "asked": dict(self.asked),
             "nodes": dict(self.nodes),
             "estimates": [
-                {"name": name, "text": format_estimate(e), "value": e.value, "low": e.low, "high": e.high}
+                {
+                    "name": name,
+                    "text": format_estimate(e),
+                    "value": e.value,
+                    "low": e.low,
+                    "high": e.high,
+                    "course": [[at, p.low, p.high, p.value] for at, p in list(counts.course.get(name, ()))],
+                }
                 for name, e in list(counts.estimates.items())
             ],
             "seconds": round(counts.seconds, 2),

@@ -5,7 +5,7 @@ import { Editor } from "/static/editor.js";
 const $ = (id) => document.getElementById(id);
 const ROW = 28, PAGE = 200, TALLEST = 12_000_000;
 const NUMBER = /INT|DOUBLE|FLOAT|DECIMAL|REAL/;
-let current = null, plan = null, checks = 0, source = null, history = [];
+let current = null, plan = null, checks = 0, source = null;
 
 async function api(path, body) {
   const response = await fetch(`/api/${path}`, body === undefined ? {} : { method: "POST", headers: { "X-UQL": "1", "Content-Type": "application/json" }, body: JSON.stringify(body) });
@@ -62,7 +62,6 @@ async function begin(text, kind) {
   catch (error) { problem({ message: error.message, start: -1 }); }
 }
 function follow(snapshot) {
-  history = [];
   current = snapshot;
   busy(true);
   show(snapshot.kind === "ask" ? "answer" : "plan");
@@ -83,13 +82,12 @@ function progress() {
   $("live").hidden = false;
   const line = current.calls || running() ? current.line : "no model was asked";
   $("line").textContent = `${current.status}: ${line}${current.seconds ? `, ${current.seconds.toFixed(1)} s` : ""}`;
-  for (const e of current.estimates) history.push({ name: e.name, at: current.calls, low: e.low, high: e.high, value: e.value });
-  $("estimates").replaceChildren(...current.estimates.map((e) => make("figure", {}, narrowing(e.name), make("figcaption", { textContent: `${e.name || "estimate"} = ${e.text}` }))));
+  $("estimates").replaceChildren(...current.estimates.map((e) => make("figure", {}, narrowing(e), make("figcaption", { textContent: `${e.name || "estimate"} = ${e.text}` }))));
   if (current.kind === "uql") drawPlan();
   else if (!current.answer) $("view-answer").replaceChildren(make("ul", {}, ...Object.entries(current.nodes).map(([name, state]) => make("li", { textContent: `${name}: ${state}` }))));
 }
-function narrowing(name) {
-  const points = history.filter((p) => p.name === name && Number.isFinite(p.low) && Number.isFinite(p.high));
+function narrowing({ name, course }) {
+  const points = course.map(([at, low, high, value]) => ({ at, low, high, value })).filter((p) => Number.isFinite(p.low) && Number.isFinite(p.high));
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 400 60");
   svg.setAttribute("preserveAspectRatio", "none");
