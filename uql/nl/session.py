@@ -488,7 +488,10 @@ class _Asking:
 
     def _finish(self) -> None:
         made, run = self.made, self.executor
-        made.steps, made.results, made.replans = run.steps, dict(run.outputs), run.replans
+        planned = [n.name for n in run.plan.nodes] if run.plan is not None else []
+        place = {name: i for i, name in enumerate(planned)}  # of the plan, whichever node was done first
+        outputs = dict(sorted(run.outputs.items(), key=lambda item: place.get(item[0], len(place))))
+        made.steps, made.results, made.replans = run.steps, outputs, run.replans
         states = {step.node: step.state for step in run.steps}
         made.plan = PlanView(run.plan or self.options.plan, states, made.plan.operators)
         answer = next((n for n in run.plan.nodes if n.kind is NodeKind.ANSWER), None) if run.plan is not None else None
@@ -497,7 +500,7 @@ class _Asking:
             [n for n in run.plan.nodes if n.name in behind and n.kind is NodeKind.PLOT] if run.plan is not None else []
         )
         drawn = {name for plot in plots for name in plot.inputs}
-        for name, output in run.outputs.items():
+        for name, output in outputs.items():
             if output.table is not None and (name in behind or name in drawn):
                 made.tables[name] = output.table
             made.plots += output.plots
