@@ -345,6 +345,26 @@ def test_as_many_conditions_are_read_as_the_question_joins() -> None:
     assert pattern(grammar(scope, two, narrowed(two, scope, near, plot=False))).fullmatch(lines)
 
 
+@pytest.mark.parametrize(
+    "question", ["How many notes tell of sheep?", "How many farms are there?", "Count the notes of Farm 3."]
+)
+def test_how_many_of_a_table_is_a_count_and_nothing_that_a_row_says(question: str) -> None:
+    scope = scope_of(question)
+    admitted = grammar(scope, question, narrowed(question, scope, near, plot=False))
+    texts = [drawn(admitted, Random(seed)) for seed in range(30)]
+    assert all("count(" in text and "answer" not in text for text in texts), texts
+
+
+def test_how_many_of_what_a_row_says_is_read() -> None:
+    for question in (
+        "Which notes tell of sheep?",
+        "How many acres has Farm 3?",
+        "How many sheep does each note tell of?",
+    ):
+        scope = scope_of(question)
+        assert not narrowed(question, scope, near, plot=False).counted
+
+
 NOTHING = [
     ("How many employees are there?", ["employees"]),
     ("What is the profit of Farm 3?", ["profit"]),

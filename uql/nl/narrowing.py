@@ -67,6 +67,7 @@ _SHARE_ASKED = re.compile(
     r"\b(what|which|how (large|big|high)( is)?( a| the)?)( is)?( the)? (percentage|percent|share|proportion|fraction)\b"
 )
 _HOW_MANY = re.compile(r"\b(how many|number of|how often|versus|vs|compared (to|with))\b")
+_ROWS_OF = re.compile(r"(?:how many|count the|what is the number of|what's the number of) (?:of the |the )?([a-z]+)")
 SUPERLATIVES = frozenset(
     word
     for line in (
@@ -110,6 +111,7 @@ class Narrow:
         absent: the nouns that it asks for, and that nothing of the database is about.
         unheard: the proper names in it that stand nowhere.
         vague: `best`, where nothing says by what; measures: what it may be by.
+        counted: it asks how many rows of a table there are: a number, not one that stands in a row.
     """
 
     group: str = "may"
@@ -151,6 +153,7 @@ class Narrow:
     unheard: tuple[str, ...] = ()
     vague: str = ""
     measures: tuple[str, ...] = ()
+    counted: bool = False
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
@@ -279,7 +282,23 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         tuple(unheard(question, scope)),
         unsaid,
         tuple(measures),
+        _counts_rows(low, scope),
     )
+
+
+def _counts_rows(low: str, scope: Scope) -> bool:
+    """Is the question `how many X …` alone, X a table and no column of numbers?"""
+    found = _ROWS_OF.match(low.strip())
+    if found is None or len(_HOW_MANY.findall(low)) > 1 or _THAN.search(low) or _AVERAGE.search(low):
+        return False
+    noun = stem(found[1])
+    columns = {
+        _last(f.name)
+        for source in scope.sources.values()
+        for f in source.shown
+        if f.type not in ("VARCHAR", "BOOLEAN") and not f.is_unstructured
+    }
+    return noun not in columns and any(_last(name) == noun for name in scope.sources)
 
 
 def _measured_columns(low: str, scope: Scope) -> frozenset[tuple[str, str]]:

@@ -126,10 +126,11 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
         whole = (
             [] if narrow.which and narrow.best and narrow.group == "no" else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
         )
-        bodies = [_rows(plain, lead, key, narrow), *whole, *bodies]
+        bodies = [*([] if narrow.counted else [_rows(plain, lead, key, narrow)]), *whole, *bodies]
     free = f"{source} {where}? ({either(bodies)})"
     if narrow.ask == "may":
-        return rules.add(f"way{n}", _with_asks(free, path, asked, value, key, narrow, where) if path.reads else free)
+        reads = path.reads and not narrow.counted
+        return rules.add(f"way{n}", _with_asks(free, path, asked, value, key, narrow, where) if reads else free)
     names = [*(narrow.aggregates() if narrow.best else ()), *(("avg", "sum") if narrow.added else ())]
     read = rules.add(f"read{n}", either(f'"{name}(" {value} ")"' for name in names or AGGREGATES[1:5]))
     sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
@@ -145,7 +146,7 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
         return rules.add(f"way{n}", f"{source} {plainly}({either(reading)})")
     dates = narrow.timed and any(is_dated(c) or is_age(c) for c in plain)
     plainly_best = narrow.best and (dates or narrow.measured)  # what is the greatest stands in a column
-    read_too = f" | {where}? ({either(reading)})" if not plainly_best else ""
+    read_too = f" | {where}? ({either(reading)})" if not plainly_best and not narrow.counted else ""
     counted = _counted_reading(asked, key, group, where, narrow)
     return rules.add(
         f"way{n}", f"{source} ({_told(held, asked, told, narrow.reads)} ({either(bodies)}){read_too}{counted})"
@@ -292,6 +293,8 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond
     if narrow.several:
         yield f'"count(" {cond} ")"'
     yield f'"count(*)" | "count(DISTINCT " {col} ")"'
+    if narrow.counted:
+        return
     if narrow.median and (numbers := [literal(c.name) for c in plain if c.is_number and not is_key(c)]):
         yield f'"median(" ({either(numbers)}) ")"'
     added = [literal(c.name) for c in plain if c.is_number and not is_key(c)]
