@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from uql.errors import QuestionError
+from uql.nl.paths import named
 from uql.nl.prompts import BOOLEAN, Schema, array, obj, one_of, text
 from uql.schema import Field
 
@@ -74,16 +75,16 @@ def statement(clauses: Mapping[str, Any], tables: Mapping[str, Sequence[Field]])
         for owner in ([table] if table in known else []) + [t for t in read if t != table]:
             if bare.lower() in known[owner]:
                 f = known[owner][bare.lower()]
-                return (f"{_plain(owner)}.{_plain(f.name)}" if len(read) > 1 else _plain(f.name)), f
+                return (f"{named(owner)}.{named(f.name)}" if len(read) > 1 else named(f.name)), f
         listed = ", ".join(f"{t}.{f.name}" for t in read for f in tables[t])
         raise QuestionError(f"no column {name} in {', '.join(read)}", code="UQL631", help=f"columns: {listed}")
 
-    source = _plain(clauses["from"])
+    source = named(clauses["from"])
     placed = [clauses["from"]]
     for join in joins:
         placed.append(join["table"])
         on = _on(join, placed, tables)
-        source += f" JOIN {_plain(join['table'])} ON {on}" if on else f" CROSS JOIN {_plain(join['table'])}"
+        source += f" JOIN {named(join['table'])} ON {on}" if on else f" CROSS JOIN {named(join['table'])}"
     where = [_condition(item, *column(item["column"])) for item in clauses["where"]]
     where += [_prompt(asked) for asked in dict.fromkeys(clauses["ask"]) if asked.strip()]
     keys = list(dict.fromkeys(column(name)[0] for name in clauses["group_by"]))
@@ -154,12 +155,12 @@ def _on(join: Mapping[str, str], placed: Sequence[str], tables: Mapping[str, Seq
     sides = [name.rpartition(".") for name in (join["left"], join["right"])]
     owners = {side[0] for side in sides}
     if len(owners) == 2 and new in owners and owners <= set(placed):
-        return " = ".join(f"{_plain(t)}.{_plain(c)}" for t, _, c in sides)
+        return " = ".join(f"{named(t)}.{named(c)}" for t, _, c in sides)
     mine = {f.name.lower(): f.name for f in tables[new]}
     for other in reversed(placed[:-1]):
         for f in tables[other]:
             if f.name.lower() in mine:
-                return f"{_plain(other)}.{_plain(f.name)} = {_plain(new)}.{_plain(mine[f.name.lower()])}"
+                return f"{named(other)}.{named(f.name)} = {named(new)}.{named(mine[f.name.lower()])}"
     return ""
 
 
@@ -184,30 +185,3 @@ def _prompt(words: str) -> str:
 
 def _string(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-def _plain(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _RESERVED else '"' + name + '"'
-
-
-_RESERVED = frozenset(
-    [
-        "select",
-        "from",
-        "where",
-        "group",
-        "order",
-        "by",
-        "limit",
-        "as",
-        "and",
-        "or",
-        "not",
-        "on",
-        "join",
-        "union",
-        "having",
-        "case",
-        "when",
-    ]
-)
