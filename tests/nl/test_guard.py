@@ -14,6 +14,10 @@ from uql.nl.guard import check_sql, check_uql, run_sql
 TABLES = ["reviews", "films"]
 
 HOSTILE_SQL = """
+SELECT * FROM unnest(range(10000000000)) AS x(n)
+SELECT * FROM films f, LATERAL (SELECT * FROM read_text('/etc/passwd')) AS x
+SELECT list_transform([1], x -> getenv('HOME'))
+SELECT * FROM (VALUES (current_setting('home_directory'))) AS x(a)
 DROP TABLE reviews
 DROP SCHEMA main CASCADE
 DROP VIEW v
@@ -193,6 +197,15 @@ SELECT date_diff('day', DATE '2024-01-01', DATE '2024-02-01'), strftime(DATE '20
 SELECT coalesce(stars, 0), nullif(stars, 1), greatest(stars, 2), least(stars, 3), round(stars / 3, 2) FROM reviews
 SELECT COUNT(*) FILTER (WHERE stars > 3) * 1.0 / COUNT(*) FROM reviews
 SELECT (SELECT MAX(stars) FROM reviews) AS most
+SELECT unnest(string_split(text, ' ')) AS word, COUNT(*) FROM reviews GROUP BY 1
+SELECT r.id, x.word FROM reviews r, unnest(string_split(r.text, ' ')) AS x(word)
+SELECT v.k, COUNT(*) FROM (VALUES ('Alien', 1), ('Brazil', 2)) AS v(film, k) JOIN reviews USING (film) GROUP BY v.k
+SELECT f.title, m.most FROM films f, LATERAL (SELECT MAX(stars) AS most FROM reviews r WHERE r.film = f.title) m
+SELECT list_transform([1, 2], x -> x + 1), list_sum([stars]), [stars, 2][1], map {'a': 1}['a'] FROM reviews
+SELECT date_add(DATE '2024-01-01', INTERVAL 1 MONTH), make_date(2024, 1, 1), isodow(DATE '2024-01-01') FROM films
+SELECT film, year(DATE '2024-01-01') AS y, COUNT(*) FROM reviews GROUP BY ROLLUP (film, y)
+SELECT regr_slope(stars, id), approx_quantile(stars, 0.5), radians(180), {'a': stars}.a FROM reviews GROUP BY stars
+SELECT * FROM reviews WHERE text SIMILAR TO 'film.*' AND film GLOB 'A*'
 SELECT film || '!' AS f, abs(-stars), stars % 2, stars // 2, 'it''s' FROM reviews
 SELECT [1, 2, 3] AS l, {'a': 1} AS s
 SELECT * EXCLUDE (text) FROM reviews ORDER BY ALL
@@ -258,6 +271,12 @@ def test_what_is_empty_too_long_or_too_deep_is_refused(text: str) -> None:
 
 # ------------------------------------------------------------------------------------------------------------------ UQL
 HOSTILE_UQL = """
+SELECT id FROM reviews WHERE "it is good" AND stars > current_date
+SELECT id FROM reviews, range(10) AS r(n) WHERE "it is good"
+SELECT id FROM unnest(read_text('/etc/passwd')) AS x(id)
+SELECT id FROM (VALUES (getenv('HOME'))) AS x(id) WHERE "it is good"
+SELECT list_transform([id], x -> getenv('HOME')) FROM reviews
+SELECT * FROM films f, LATERAL (SELECT * FROM read_csv('x')) AS x
 SET uql.budget = 1000000
 SET uql.model = 'http://evil.example/v1#m'
 RESET uql.budget
@@ -339,6 +358,10 @@ SELECT id FROM reviews ORDER BY "how angry it is" DESC LIMIT 3
 SELECT AVG("the number of actors"), MAX(stars) FROM reviews WITH (budget = 100, confidence = 0.9)
 SELECT id FROM reviews WHERE "it is good" WITH (recall = 0.9)
 SELECT "the mood"::ENUM('sad', 'glad') AS mood, lower(film) FROM REVIEWS
+SELECT unnest(string_split(text, ' ')) AS word FROM reviews WHERE "it is good"
+SELECT v.k, r.id FROM reviews AS r JOIN (VALUES ('Alien', 1)) AS v(film, k) ON v.film = r.film WHERE "it is good"
+SELECT film, COUNT(*) FROM reviews WHERE "it is good" GROUP BY ROLLUP (film)
+SELECT string_split(text, ' ')[1], list_filter([stars], x -> x > 1) FROM reviews WHERE stars > ANY (SELECT id FROM films)
 SELECT * FROM (SELECT id FROM reviews WHERE "it is good") AS g WHERE id > 3
 SELECT SUM(stars) FROM reviews
 """.strip().splitlines()
@@ -354,6 +377,13 @@ def test_hostile_uql_is_refused(text: str) -> None:
 @pytest.mark.parametrize("text", HARMLESS_UQL)
 def test_harmless_uql_passes_and_means_the_same(text: str) -> None:
     assert parse(check_uql(text, TABLES)) == parse(text)
+
+
+def test_duckdbs_own_sql_stands_in_for_a_query_of_uql_under_the_rules_of_sql() -> None:
+    text = "SELECT f.title FROM films f, LATERAL (SELECT MAX(stars) AS m FROM reviews r WHERE r.film = f.title) AS x"
+    assert check_uql(text, TABLES) == check_sql(text, TABLES)
+    with pytest.raises(GuardError, match="which was not given"):
+        check_uql(text.replace("films f", "secrets f"), TABLES)
 
 
 def test_to_stores_only_under_a_name_that_was_given() -> None:

@@ -23,6 +23,22 @@ FUNCTIONS = _words(
     starts_with stddev stddev_pop stddev_samp str_split strftime string_agg string_split strip_accents strlen strpos strptime
     struct_extract substr substring suffix sum tan translate trim trunc try_strptime ucase unicode upper var_pop var_samp
     variance week weekday weekofyear year
+    approx_quantile array_aggregate array_contains array_distinct array_length array_slice array_sort array_unique ascii bit_and
+    bit_count bit_or bit_xor century chr damerau_levenshtein date_add datesub days_in_month decade degrees
+    element_at epoch even fsum gcd geomean geometric_mean greatest_common_divisor hamming hash histogram isodow
+    isoyear json_array_length json_exists json_extract json_extract_string json_keys json_type json_valid kahan_sum
+    kurtosis_pop lcm least_common_multiple list_aggregate list_any_value list_append list_avg list_concat list_count list_extract
+    list_filter list_first list_has list_has_all list_has_any list_indexof list_intersect list_last list_max  list_median
+    list_min list_mode list_position list_prepend list_product list_reverse list_reverse_sort list_select list_slice 
+    list_stddev_pop list_stddev_samp list_string_agg list_sum list_transform list_unique list_value list_var_pop list_var_samp
+    list_where list_zip make_date make_time make_timestamp map map_contains map_entries map_extract map_from_entries map_keys
+    map_values millennium ord product radians regexp_split_to_array regr_avgx regr_avgy regr_count regr_intercept regr_r2
+    regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile roundbankers row sem string_to_array struct_insert struct_pack subtract
+    time_bucket timezone to_days to_hours to_minutes to_months to_seconds to_timestamp to_weeks to_years translate
+    argmax argmin arbitrary array_has array_has_all array_has_any array_intersect array_position array_reverse
+    array_to_string countif epoch_ms flatten fmod if json_value list_apply list_histogram list_kurtosis list_skewness str_split_regex
+    string_split_regex typeof unnest url_decode url_encode weighted_avg xor yearweek
+    cube grouping grouping_id grouping_sets rollup
     """
 )
 
@@ -44,6 +60,11 @@ NODES = _words(
     RegexpILike RegexpReplace Replace Reverse Right Round RowNumber Second Sign Sin Skewness Split SplitPart Sqrt StartsWith Stddev
     StddevPop StddevSamp TimeToStr StrToTime StructExtract Substring Sum Tan Translate Trim Trunc Unicode Upper Variance
     VariancePop Week WeekOfYear Year ToChar TsOrDsToDate Date Timestamp
+    Explode Unnest Values Lateral Lambda Transform ArrayFilter Comprehension ToMap Map MapFromEntries ColumnDef Collate SimilarTo Glob
+    BitwiseNot BitwiseLeftShift BitwiseRightShift JSONExtract JSONExtractScalar JSONPath JSONPathRoot JSONPathKey JSONPathSubscript
+    JSONPathWildcard DateAdd DateFromParts TimestampFromParts Radians Degrees Chr RegrAvgx RegrAvgy
+    RegrCount RegrIntercept RegrR2 RegrSlope RegrSxx RegrSxy RegrSyy ArraySize ArraySort ArrayReverse ArrayConcat ArraySum ArraySlice
+    ArrayToString Flatten ApproxQuantile BitwiseAndAgg BitwiseOrAgg BitwiseXorAgg TryCast UnixToTime TimeToUnix Ascii
     """
 )
 
@@ -51,8 +72,15 @@ NODES = _words(
 UQL_NODES = _words(
     """
     Select Union CommonTable TableName Derived Join SelectItem GroupKey OrderKey Option
-    Name Quoted Number String Null Boolean TypedLiteral Star Unary Binary Like InList InQuery Between IsNull IsDistinct When Case
-    TypeName Cast Window Call Try Exists ScalarQuery ListExpr
+    Name Position Quoted Number String Null Boolean TypedLiteral Star Unary Binary Like InList InQuery Between IsNull IsDistinct When
+    Case TypeName Cast Window Call Try Exists ScalarQuery Quantified ListExpr Subscript Lambda Named TableFunction
+    """
+)
+TABLE_FUNCTIONS = frozenset({"values", "unnest"})  # in FROM: rows written out, or that stand in a list
+CLOCKS = _words(  # names that ask DuckDB for the time, or who is connected
+    """
+    current_date current_time current_timestamp localtime localtimestamp
+    current_user session_user current_role current_catalog current_schema
     """
 )
 OPTIONS = frozenset({"error", "confidence", "recall", "precision", "budget"})

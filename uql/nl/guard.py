@@ -14,10 +14,10 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from uql.compiler.parser import parse_script
-from uql.compiler.syntax import Call, Node, Option, Query, Select, TableName, Union
+from uql.compiler.syntax import Call, Name, Node, Option, Query, Select, TableFunction, TableName, Union
 from uql.compiler.unparse import unparse
 from uql.errors import GuardError, UQLError
-from uql.nl.allowed import FUNCTIONS, NODES, OPTIONS, UQL_NODES
+from uql.nl.allowed import CLOCKS, FUNCTIONS, NODES, OPTIONS, TABLE_FUNCTIONS, UQL_NODES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,8 +61,10 @@ def check_uql(text: str, tables: Collection[str], *, budget: int = BUDGET, to: C
     if len(pieces) != 1:
         raise _refused(f"it holds {len(pieces)} statements, not one")
     query = pieces[0][0]
+    if isinstance(query, str):  # DuckDB's own SQL, without a text
+        return check_sql(text, tables)
     if not isinstance(query, Select | Union):
-        raise _refused("it is not a query" if not isinstance(query, str) else "it is not a query of UQL")
+        raise _refused("it is not a query")
     _walk_uql(query, frozenset(name.lower() for name in tables), budget)
     if query.to is not None and query.to.lower() not in {name.lower() for name in to}:
         raise _refused(f"it stores under a name that was not given: TO {query.to}")
@@ -214,10 +216,15 @@ def _walk_uql(query: Query, tables: frozenset[str], budget: int) -> None:
 def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
     if type(node).__name__ not in UQL_NODES:
         raise _refused(f"{type(node).__name__} is not allowed")
+    if isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in CLOCKS:
+        raise _refused(f"{node.parts[0]} is not allowed")
     if isinstance(node, TableName):
         if node.file or len(node.parts) != 1 or node.parts[0].lower() not in tables:
             raise _refused(f"FROM names {'.'.join(node.parts)!r}, which was not given")
-    elif isinstance(node, Call) and node.name.lower() not in FUNCTIONS:
+    elif isinstance(node, TableFunction):
+        if node.call.name not in TABLE_FUNCTIONS:
+            raise _refused(f"the function {node.call.name} is not allowed in FROM")
+    elif isinstance(node, Call) and node.name.lower() not in FUNCTIONS | TABLE_FUNCTIONS:
         raise _refused(f"the function {node.name} is not allowed")
     elif isinstance(node, Option):
         if node.name.lower() not in OPTIONS:

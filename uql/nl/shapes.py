@@ -12,7 +12,7 @@ import duckdb
 
 from uql.catalog import Catalog
 from uql.compiler.binder import bind
-from uql.compiler.parser import parse
+from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Column, Select, Union
 from uql.errors import BindError, GuardError, UnknownTableError
 from uql.schema import Field, Modality, Table
@@ -76,8 +76,10 @@ class Shapes:
 
     # ----------------------------------------------------------------------------------------------------- the statements
     def of_uql(self, text: str, settings: Settings) -> tuple[Field, ...]:
-        """The columns of a UQL query. Raises UQLSyntaxError, BindError."""
-        query = parse(text)
+        """The columns of a UQL query, or of DuckDB's SQL in its place. Raises UQLSyntaxError, BindError, GuardError."""
+        query = parse_script(text)[0][0]
+        if isinstance(query, str):
+            return self.of_sql(text)
         if not isinstance(query, Select | Union):
             raise BindError("this statement is not a query", code="UQL212").at(text)
         bound = bind(query, self, text=text, settings=settings)

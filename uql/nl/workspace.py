@@ -273,13 +273,16 @@ def with_bounds(outcome: Outcome) -> pa.Table:
 
 
 def tables_of(text: str, allowed: Collection[str]) -> list[str]:
-    """Which of these tables a UQL query names."""
-    from uql.compiler.parser import parse
+    """Which of these tables a UQL query names, or DuckDB's SQL in its place."""
+    from uql.compiler.parser import parse_script
     from uql.compiler.syntax import Node, TableName
     from uql.nl.guard import below
 
     found: set[str] = set()
-    stack: list[Node] = [parse(text)]
+    query = parse_script(text)[0][0]
+    if isinstance(query, str):
+        return [name for name in allowed if _names(query, name)]
+    stack: list[Node] = [query]
     while stack:
         node = stack.pop()
         if isinstance(node, TableName):
