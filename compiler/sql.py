@@ -416,7 +416,9 @@ class _Expressions:
         args = [self.sql(arg) for arg in call.args]
         if call.order_by and args:
             args[-1] = exp.Order(this=args[-1], expressions=ordered(call.order_by, self.sql))
-        if call.distinct:
+        if call.distinct and len(args) > 1:  # sqlglot would make one value of them
+            args = [_raw(f"DISTINCT {', '.join(map(render, args))}")]
+        elif call.distinct:
             args = [exp.Distinct(expressions=args)]
         tree: Sql = exp.Anonymous(this=call.name, expressions=args)
         if call.filter is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,14 +22,14 @@ from uql.kernels.exact import exactly
 from uql.kernels.inferred import doubted
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.sample import Sampled, after_stages, draw
+from uql.kernels.seen import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
 from uql.kernels.soft import Soft, soft
-from uql.kernels.weights import argument, importance, stored_weights
+from uql.kernels.weights import Stored, argument, importance
 from uql.sampling.base import AggregateSampler, Estimate
 from uql.sampling.errors import Audit
 
 Floats = NDArray[np.float64]
-ESTIMATED = frozenset({"count", "sum", "avg", "mean"})
-ONE_SIDED = frozenset({"min", "max"})
+MOST_GROUPS = 2_000  # that are shown although no row of theirs was asked
 
 
 @dataclass(slots=True)
@@ -43,6 +44,7 @@ class Groups:
     ratios: dict[Expr, list[Estimate]] = field(default_factory=dict)  # of quotients of two aggregates
     members: list[Rids] = field(default_factory=list)  # rows of each group, those asked
     every: bool = True  # are these all groups, as far as is known?
+    seen: frozenset[Call] = frozenset()  # of these only the rows seen tell: they have no interval
 
 
 async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
@@ -50,8 +52,10 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     calls = _calls(block, ctx)
     codes = _concrete_codes(block, relation, ctx)
     await attribute.prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
-    _check_estimable(block, calls, relation, ctx)
-    weights = stored_weights(calls, relation, ctx)
+    whole = of_all_rows(block, calls, codes, relation)
+    only_seen = unsampled([c for c in calls if c not in whole], relation, ctx)
+    _check_estimable(block, only_seen, relation, ctx)
+    stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx)
     columns = _columns(block)
 
     def reached(so_far: Sampled) -> bool:
@@ -60,16 +64,17 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
         wanted = ctx.settings.error or 0.0
         for code in group_codes:
             measure = _Measure(
-                so_far, asked, weights, code, codes is not None, bool(block.keys), ctx.settings.confidence
+                so_far, asked, stored, code, codes is not None, bool(block.keys), ctx.settings.confidence
             )
-            if not all(narrow(measure.call(c), wanted) for c in calls if c.name in ESTIMATED and not c.distinct):
+            sampled_calls = [c for c in calls if c.name in ESTIMATED and not c.distinct and c not in only_seen | whole]
+            if not all(narrow(measure.call(c), wanted) for c in sampled_calls):
                 return False
         return bool(group_codes)
 
     chances = await soft(block, calls, _quotients(block, calls), relation, ctx)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
-    sampled = await draw(block, relation, ctx, codes, importance(weights), reached)
+    sampled = await draw(block, relation, ctx, codes, importance(stored.weights), reached)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact and checked is None and chances is None:
@@ -85,7 +90,9 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
                 replace(e, low=float("-inf"), high=float("inf"), exact=False, unknown=unknown) for e in found
             ]
         return groups
-    return _estimated(block, calls, columns, sampled, codes, weights, relation, ctx, checked, chances)
+    return _estimated(
+        block, calls, (only_seen, whole), columns, sampled, codes, stored, relation, ctx, checked, chances
+    )
 
 
 def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
@@ -113,9 +120,8 @@ def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) 
     return flags
 
 
-def _check_estimable(block: Block, calls: tuple[Call, ...], relation: Relation, ctx: Context) -> None:
-    bad = [c for c in calls if not (c.name in ESTIMATED | ONE_SIDED or (c.name == "count" and c.distinct))]
-    bad += [c for c in calls if c.distinct and c.name != "count" and c not in bad]
+def _check_estimable(block: Block, only_seen: frozenset[Call], relation: Relation, ctx: Context) -> None:
+    bad = [c for c in sorted(only_seen, key=lambda c: c.span.start) if not is_bound(c)]
     per_row = len(block.filter_stages) + len(block.left_over(after_stages(block)))
     everything = relation.n * per_row + len(block.groups)
     if block.sets and not ctx.fits(everything):
@@ -213,24 +219,31 @@ class _Asked:
 def _estimated(
     block: Block,
     calls: tuple[Call, ...],
+    apart: tuple[frozenset[Call], frozenset[Call]],
     columns: tuple[VirtualColumn, ...],
     sampled: Sampled,
     codes: NDArray[np.int64] | None,
-    weights: dict[Call, Floats],
+    stored: Stored,
     relation: Relation,
     ctx: Context,
     checked: Audit | None,
     chances: Soft | None,
 ) -> Groups:
+    only_seen, whole = apart
     passing = sampled.passing
     asked, representatives, group_codes = _asked(block, calls, columns, sampled, codes, relation, ctx)
-    if chances is not None and codes is not None:  # a row without a yes counts for its group too
+    confidence = ctx.settings.confidence
+    few = codes is not None and codes.max(initial=0) < MOST_GROUPS
+    if codes is not None and few and block.formula is None:  # they are there, asked or not
+        found_codes, representatives = np.unique(codes, return_index=True)
+        group_codes = [int(c) for c in found_codes]
+    elif chances is not None and codes is not None:  # a row without a yes counts for its group too
         found_codes, first = np.unique(codes[sampled.told], return_index=True)
         group_codes, representatives = [int(c) for c in found_codes], sampled.told[first]
     keys = {key.expr: f"__k{i}" for i, key in enumerate(block.keys)}
     names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
     quotients = _quotients(block, calls)
-    groups = Groups("", keys, names, exact=False)
+    groups = Groups("", keys, names, exact=False, seen=only_seen)
     for call in calls:
         groups.estimates[call] = []
     for quotient in quotients:
@@ -242,13 +255,16 @@ def _estimated(
         parts = [(0, replace(asked, group=np.where(np.isin(asked.group, m.codes), 0, -1))) for m in found_in]
         representatives = np.array([m.row for m in found_in], dtype=np.int64)
         labels = [m.labels for m in found_in]
-    confident = len(parts)
+    known = {call: names[call] for call in calls if call in whole}
+    seen = {call: names[call] for call in calls if call not in whole and (call in only_seen or is_bound(call))}
+    measures: list[_Measure] = []
     correct = None if checked is None else Correction.of(checked, block, calls, codes, relation, ctx)
     if checked is not None:
         _note_audit(checked, codes is not None, ctx)
     for code, asked in parts:
-        measure = _Measure(sampled, asked, weights, code, codes is not None, bool(block.keys), ctx.settings.confidence)
-        for call in calls:
+        measure = _Measure(sampled, asked, stored, code, codes is not None, bool(block.keys), ctx.settings.confidence)
+        measures.append(measure)
+        for call in (c for c in calls if c not in seen and c not in known):
             found = measure.call(call)
             if chances is not None:
                 found = chances.call(call, found, sampled, relation, codes, code)
@@ -264,11 +280,24 @@ def _estimated(
             groups.ratios[quotient].append(share)
         inside = asked.group[asked.at] == code if block.keys else np.ones(len(asked.at), bool)
         groups.members.append(passing[inside])
-    extra: dict[str, NDArray[np.float64]] = {"__g": np.arange(confident, dtype=np.float64)}
-    for aggregated, name in names.items():
+    tables = []
+    if seen:
+        tables.append(of_parts(seen, groups.members, bool(block.keys), columns, relation, ctx))
+        for call, name in seen.items():
+            unknown = [measure.unknown(call) for measure in measures]
+            groups.estimates[call] = told(call, values_of(tables[-1], name, unknown, ctx), unknown, sampled, confidence)
+    if known:
+        every = np.arange(relation.n, dtype=np.int64)
+        rows = [every] if codes is None else [every[codes == code] for code in group_codes]
+        tables.append(of_parts(known, rows, bool(block.keys), (), relation, ctx))
+        for call in known:
+            groups.estimates[call] = [exactly(v, confidence, 0) for v in values_of(tables[-1], known[call], parts, ctx)]
+    estimated = {c: n for c, n in names.items() if c not in seen and c not in known}
+    extra: dict[str, NDArray[np.float64]] = {"__g": np.arange(len(parts), dtype=np.float64)}
+    for aggregated, name in estimated.items():
         values = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
         extra[name] = np.array(values, dtype=np.float64)
-    groups.table = _group_table(block, keys, names, representatives, columns, extra, relation, ctx, labels)
+    groups.table = _group_table(block, keys, estimated, representatives, columns, extra, relation, ctx, labels, tables)
     if block.keys and not sampled.every:
         groups.every = _note_unseen(block, codes, group_codes, sampled, ctx)
     return groups
@@ -293,15 +322,20 @@ def _group_table(
     relation: Relation,
     ctx: Context,
     labels: list[tuple[str | None, ...]],
+    beside: Sequence[str],
 ) -> str:
     whole = {call: "::BIGINT" if isinstance(call, Call) and call.name == "count" else "" for call in names}
     numbers = ", ".join(f"CASE WHEN isnan({n}) THEN NULL ELSE {n} END{whole[c]} AS {n}" for c, n in names.items())
     numbers = f", {numbers}" if numbers else ""
+    numbers += "".join(f", {quote(name)}.* EXCLUDE (__part)" for name in beside)
+    joins = "".join(f" LEFT JOIN {quote(name)} ON {quote(name)}.__part = __g" for name in beside)
     if not block.keys:
         import pyarrow as pa
 
         array = pa.table({name: pa.array(values) for name, values in extra.items()})
-        table, _ = ctx.duck.create(f"SELECT CAST(__g AS BIGINT) AS __g{numbers} FROM __groups", {"__groups": array})
+        table, _ = ctx.duck.create(
+            f"SELECT CAST(__g AS BIGINT) AS __g{numbers} FROM __groups{joins}", {"__groups": array}
+        )
         return table
     of_many = {key.expr: i for i, key in enumerate(k for k in block.keys if many_of(k.expr))}
     texts = {f"__m{i}": np.array([one[i] for one in labels], dtype=object) for i in of_many.values()}
@@ -310,7 +344,7 @@ def _group_table(
         f"__m{of_many[e]} AS {n}" if e in of_many else f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()
     )
     table, _ = ctx.duck.create(
-        f"SELECT CAST(__g AS BIGINT) AS __g, {parts}{numbers} FROM {joined} ORDER BY __g", arrays
+        f"SELECT CAST(__g AS BIGINT) AS __g, {parts}{numbers} FROM {joined}{joins} ORDER BY __g", arrays
     )
     return table
 
@@ -401,13 +435,13 @@ class _Measure:
         self,
         sampled: Sampled,
         asked: _Asked,
-        weights: dict[Call, Floats],
+        stored: Stored,
         code: int,
         concrete: bool,
         grouped: bool,
         confidence: float,
     ) -> None:
-        self.sampled, self.asked, self.weights, self.code = sampled, asked, weights, code
+        self.sampled, self.asked, self.stored, self.code = sampled, asked, stored, code
         self.domain = code if concrete and grouped else None
         self.confidence = confidence
         member = asked.group == code if grouped else np.ones(len(asked.truth), dtype=bool)
@@ -419,12 +453,12 @@ class _Measure:
 
     def call(self, call: Call) -> Estimate:
         """The estimate of one aggregate."""
-        if call.name in ONE_SIDED or call.distinct:
-            return self._one_sided(call)
+        if call.distinct:
+            return self._distinct(call)
         if call.name in ("avg", "mean"):
             return self._mean(call)
         if call.name == "count":
-            return self.sampler.total(self._count(call), (0.0, 1.0), **self._keywords())
+            return self.counted(call)
         found = self.sampler.total(self._sum(call), None, **self._keywords(call))
         known = (self.inside == 1.0) & ~self.asked.missing[call] & ~np.isnan(self.asked.arguments[call])
         if found.unknown and not known.any():  # of values that nobody has seen nothing can be said
@@ -433,19 +467,22 @@ class _Measure:
 
     def counted(self, call: Call) -> Estimate:
         """The number of rows that count for an aggregate: those with a value."""
-        return self.sampler.total(self._count(call), (0.0, 1.0), **self._keywords())
+        present = self.stored.presence.get(call)
+        return self.sampler.total(self._count(call), (0.0, 1.0), weights=present, **self._keywords())
 
     def _mean(self, call: Call) -> Estimate:
         """AVG, as a ratio of sums. Numbers that happen to be 0 and 1 in the sample are no shares: they are moved by 1 and back."""
         y, x = self._sum(call), self._count(call)
         keywords = self._keywords(call)
-        weights = keywords.get("weights")
+        weights, present = keywords.get("weights"), self.stored.presence.get(call)
+        if present is not None:
+            keywords["counts"] = present
         zero_one = bool(np.isin(y[~np.isnan(y)], (0.0, 1.0)).all())
         number = isinstance(call.args[0], Virtual | Cast) if weights is None else not np.isin(weights, (0.0, 1.0)).all()
         if not (zero_one and number):
             return self.sampler.ratio(y, x, **keywords)
         if weights is not None:
-            keywords["weights"] = weights + 1.0
+            keywords["weights"] = weights + (1.0 if present is None else present)
         moved = self.sampler.ratio(y + x, x, **keywords)
         value, low, high = (None if v is None else v - 1.0 for v in (moved.value, moved.low, moved.high))
         return replace(moved, value=value, low=low, high=high)
@@ -454,7 +491,11 @@ class _Measure:
         """The estimate of top / bottom, each a COUNT or a SUM."""
         y = self._count(top) if top.name == "count" else self._sum(top)
         x = self._count(bottom) if bottom.name == "count" else self._sum(bottom)
-        return self.sampler.ratio(y, x, **self._keywords(top))
+        keywords = self._keywords(top)
+        known = self.stored.presence if bottom.name == "count" else self.stored.weights
+        if bottom in known and bottom.filter in (None, top.filter):
+            keywords["counts"] = known[bottom]
+        return self.sampler.ratio(y, x, **keywords)
 
     @property
     def sampler(self) -> AggregateSampler:
@@ -464,8 +505,10 @@ class _Measure:
         found: dict[str, Any] = {}
         if self.domain is not None:
             found["domain"] = self.domain
-        if call is not None and call in self.weights:
-            found["weights"] = self.weights[call]
+        if call is not None:
+            known = self.stored.presence if call.name == "count" else self.stored.weights
+            if call in known:
+                found["weights"] = known[call]
         return found
 
     def _count(self, call: Call) -> Floats:
@@ -481,26 +524,17 @@ class _Measure:
         y = np.where(self.passing == 1.0, values, self.passing)
         return np.where(self.asked.missing[call] & (self.passing == 1.0), np.nan, y)
 
-    def _one_sided(self, call: Call) -> Estimate:
-        """What the rows seen prove: a maximum is at least, a minimum at most, a number of distinct values at least that."""
-        truth, known = self.inside == 1.0, ~self.asked.missing[call]
-        values = self.asked.arguments[call][truth & known]
-        values = values[~np.isnan(values)]
-        calls = len(self.sampled.told)
-        unknown = int(np.isnan(self.inside).sum() + (truth & ~known).sum())
-        confidence = self.confidence
-        if call.distinct:
-            seen = float(values.sum())
-            return Estimate(seen, seen, float("inf"), confidence, False, calls, unknown, "at least")
-        if not len(values):
-            return Estimate(None, float("-inf"), float("inf"), confidence, False, calls, unknown, "nothing seen")
-        if call.name == "max":
-            return Estimate(
-                float(values.max()), float(values.max()), float("inf"), confidence, False, calls, unknown, "at least"
-            )
-        return Estimate(
-            float(values.min()), float("-inf"), float(values.min()), confidence, False, calls, unknown, "at most"
-        )
+    def unknown(self, call: Call) -> int:
+        """Rows asked of which it is not known what they add to an aggregate."""
+        return int(np.isnan(self.inside).sum() + ((self.inside == 1.0) & self.asked.missing[call]).sum())
+
+    def _distinct(self, call: Call) -> Estimate:
+        """COUNT(DISTINCT …): at least as many values as were seen."""
+        values = self.asked.arguments[call][(self.inside == 1.0) & ~self.asked.missing[call]]
+        seen, unknown, calls = float(np.nansum(values)), self.unknown(call), len(self.sampled.told)
+        if self.sampled.every and not unknown:
+            return exactly(seen, self.confidence, calls)
+        return Estimate(seen, seen, float("inf"), self.confidence, False, calls, unknown, "at least")
 
 
 def scaled(quotient: Expr) -> tuple[Call, Call]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -17,6 +16,7 @@ from uql.compiler.walk import aggregate_calls, rewrite, walk
 from uql.kernels.exact import exactly
 from uql.kernels.finish import Estimates, Output
 from uql.kernels.monotone import MONOTONE, monotone
+from uql.kernels.seen import NUMBER
 from uql.sampling.base import Estimate
 from uql.schema import Table
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 MOST = 3  # estimated numbers in one item: every combination of their ends is computed
 METHOD = "of estimates"
-NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BOOLEAN|DOUBLE|FLOAT|REAL|(DECIMAL|NUMERIC).*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +83,16 @@ def with_bounds(output: Output, names: Sequence[str]) -> tuple[pa.Table, dict[st
     for i, (old, new) in enumerate(zip(of, names, strict=True)):
         found = (output.estimates or {}).get(old)
         listed = found if isinstance(found, list) else [found] * table.num_rows
-        if found is None or all(e is not None and (e.exact or e.value is None) for e in listed):
+        if found is None or all(e is not None and (e.exact or e.method == "nothing seen") for e in listed):
             continue
         bounds[new] = (f"__low{i}", f"__high{i}")
+        number = any(e is not None and e.value is not None for e in listed)
+        type = pa.float64() if number else table.schema.field(i).type  # what is no number has no ends
         for name, ends in (
             (f"__low{i}", [e and e.low for e in listed]),
             (f"__high{i}", [e and e.high for e in listed]),
         ):
-            table = table.append_column(name, pa.array(ends, type=pa.float64()))
+            table = table.append_column(name, pa.array(ends if number else [None] * len(ends), type=type))
     return table, bounds
 
 

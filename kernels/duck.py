@@ -94,6 +94,10 @@ class Duck:
         rows = self.connection.execute(sql).fetchall()  # to the end: an unread row would hold the connection
         return rows[0][0] if rows else None
 
+    def types(self, sql: str) -> list[str]:
+        """The types of the columns of a query, as DuckDB writes them."""
+        return [str(type) for type in self.connection.sql(sql).types]
+
     def create(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> tuple[str, int]:
         """A temporary table of the rows of a query: its name and how many they are."""
         name = f"__uql_{next(_names)}"

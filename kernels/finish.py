@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,15 +220,19 @@ def _of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list
     if isinstance(expr, Call) and expr in found.calls:
         return found.estimates[expr]
     n = len(found.estimates[calls[0]])
-    if found.exact:
+    only_seen = not found.exact and any(call in found.seen for call in calls)
+    if found.exact or only_seen:
         sql = ctx.duck.expression(expr, {**found.keys, **found.calls})
         table = ctx.duck.arrow(
             f"SELECT TRY_CAST(TRY_CAST({sql} AS VARCHAR) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"
         )
         values = [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]
+        parts = [[found.estimates[call][g] for call in calls] for g in range(n)]
         return [
-            Estimate(v, v, v, ctx.settings.confidence, True, found.estimates[calls[0]][g].calls)
-            for g, v in enumerate(values)
+            Estimate(v, v, v, ctx.settings.confidence, True, of[0].calls)
+            if all(e.exact for e in of)
+            else Estimate(v, -inf, inf, ctx.settings.confidence, False, of[0].calls, max(e.unknown for e in of), "seen")
+            for v, of in zip(values, parts, strict=True)
         ]
     units: dict[Expr, list[Estimate]] = {}
     once = len(calls) == len(set(calls))

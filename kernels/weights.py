@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.syntax import Call, Case, Null, Number, Star
+from uql.compiler.formula import conjuncts
+from uql.compiler.syntax import Call, Case, Expr, Null, Number, Star, When
 from uql.compiler.walk import is_semantic
 from uql.kernels.base import Context, Relation
 from uql.kernels.duck import quote
@@ -13,37 +17,89 @@ from uql.kernels.duck import quote
 Floats = NDArray[np.float64]
 
 
-def stored_weights(calls: tuple[Call, ...], relation: Relation, ctx: Context) -> dict[Call, Floats]:
-    """(N,) the stored value that a SUM or AVG weighs every candidate row with, where no model is needed for it."""
-    found: dict[Call, Floats] = {}
-    for call in calls:
-        added = _stored(call, ctx)
-        if added is not None:
-            value = f"TRY_CAST({added} AS DOUBLE)"
-            table = ctx.duck.arrow(f"SELECT coalesce({value}, 0) AS v FROM {quote(relation.name)} ORDER BY rowid")
-            found[call] = np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
-    return found
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is known of all rows, by the aggregate that it is for, (N,) each."""
+
+    weights: dict[Call, Floats]  # what a row adds to a SUM or AVG if it counts
+    presence: dict[Call, Floats]  # 1 where it has a value, 0 where that is NULL; of a COUNT or AVG of values with NULLs
+
+    @classmethod
+    def of(cls, calls: Sequence[Call], relation: Relation, ctx: Context) -> Stored:
+        weights: dict[Call, Floats] = {}
+        presence: dict[Call, Floats] = {}
+        for call in calls:
+            parts = None if call.distinct or len(call.args) > 1 else _parts(call, ctx)
+            if parts is not None:
+                if parts.value is not None:
+                    weights[call] = _of_rows(f"coalesce(TRY_CAST({parts.value} AS DOUBLE), 0)", relation, ctx)
+                present = None if parts.counts is None else _of_rows(f"CAST({parts.counts} AS DOUBLE)", relation, ctx)
+                if present is not None and not present.all():
+                    presence[call] = present
+        return cls(weights, presence)
 
 
-def _stored(call: Call, ctx: Context) -> str | None:
-    """SQL of what a row adds to a SUM or AVG if it counts, whatever texts decide that in a FILTER or in the CASE of the
-    argument; None where the value itself is a model's, or 1."""
-    if call.name not in ("sum", "avg", "mean") or call.distinct:
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """SQL of what DuckDB knows of one aggregate, row by row; None: nothing, or 1 throughout."""
+
+    value: str | None  # what a row adds to a SUM or AVG if the texts hold
+    counts: str | None  # may it count at all, in a COUNT or below the line of an AVG?
+
+
+def _parts(call: Call, ctx: Context) -> _Parts | None:
+    """Whatever texts decide in a FILTER or in the CASE of the argument, the terms beside them are known of every row."""
+    if call.name not in ("count", "sum", "avg", "mean"):
         return None
-    if not is_semantic(call):
-        return argument(call, ctx)
-    match call.args:
-        case (Case(operand=None, whens=(when,), default=default),):
-            nothing = default is None or isinstance(default, Null)
-            zero = call.name == "sum" and isinstance(default, Number) and float(default.text) == 0.0
-            value = when.value if nothing or zero else None
-        case (value,):
-            pass
-        case _:
-            return None
-    if value is None or is_semantic(value) or isinstance(value, Number):
+    argument: Expr | None = call.args[0] if call.args and not isinstance(call.args[0], Star) else None
+    filtered = _concrete(call.filter)
+    chosen, zero = filtered, False
+    branch = _branch(argument)
+    if branch is not None:
+        zero = isinstance(branch.default, Number) and float(branch.default.text) == 0.0
+        if not zero and not (branch.default is None or isinstance(branch.default, Null)):
+            branch = None
+    if branch is not None:
+        chosen, argument = [*filtered, *_concrete(branch.whens[0].condition)], branch.whens[0].value
+    if argument is not None and is_semantic(argument):
+        return _Parts(None, _sql(filtered if zero else chosen, None, ctx)) if call.name == "count" else None
+    if call.name == "count":
+        return _Parts(None, _sql(filtered if zero else chosen, None if zero else argument, ctx))
+    if argument is None or (isinstance(argument, Number) and not chosen):
         return None
-    return ctx.duck.expression(value)
+    condition = _sql(chosen, None, ctx)
+    value = ctx.duck.expression(argument)
+    value = value if condition is None else f"CASE WHEN {condition} THEN {value} END"
+    below = _sql(filtered, None, ctx) if zero else _sql(chosen, argument, ctx)
+    return _Parts(value, None if call.name == "sum" else below)
+
+
+def _branch(expr: Expr | None) -> Case | None:
+    """CASE WHEN … THEN … ELSE … END of one condition, or what is written as if(…); None for anything else."""
+    match expr:
+        case Case(operand=None, whens=(_,)):
+            return expr
+        case Call(name="if", args=(condition, value, default), over=None):
+            return Case(operand=None, whens=(When(condition=condition, value=value),), default=default)
+    return None
+
+
+def _concrete(condition: Expr | None) -> list[Expr]:
+    return [term for term in conjuncts(condition) if not is_semantic(term)]
+
+
+def _sql(terms: Sequence[Expr], present: Expr | None, ctx: Context) -> str | None:
+    """SQL that is true where the terms hold and a value is not NULL."""
+    known = [f"coalesce({ctx.duck.expression(term)}, false)" for term in terms]
+    if present is not None and not isinstance(present, Number):
+        known.append(f"({ctx.duck.expression(present)}) IS NOT NULL")
+    return " AND ".join(known) or None
+
+
+def _of_rows(sql: str, relation: Relation, ctx: Context) -> Floats:
+    """(N,) a number of every candidate row."""
+    table = ctx.duck.arrow(f"SELECT {sql} AS v FROM {quote(relation.name)} ORDER BY rowid")
+    return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def importance(weights: dict[Call, Floats]) -> Floats | None:

@@ -457,7 +457,8 @@ class AsdSampler(Draws):
         top, bottom = float(moments.totals[0]), float(moments.totals[1])
         # a mean of stored values lies among them
         stored = weights is not None and is_share(x) and bool(np.isclose(y, weights[self.told] * x).all())
-        least, most = _ends(weights[inside]) if stored and weights is not None else (-math.inf, math.inf)
+        among = inside if counts is None else inside & (counts > 0)
+        least, most = _ends(weights[among]) if stored and weights is not None else (-math.inf, math.inf)
         if bottom <= 0:
             return math.nan, least, most
         ratio = top / bottom

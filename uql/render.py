@@ -97,8 +97,13 @@ class ResultLike(Protocol):
 
 
 # ----------------------------------------------------------------------------------------------------------- estimates
-def format_estimate(estimate: Estimate, *, whole: bool = False) -> str:
+_BOUNDS = {"at least": "≥ ", "at most": "≤ "}
+
+
+def format_estimate(estimate: Estimate, *, whole: bool = False, text: str | None = None) -> str:
     """An estimate in a few characters, its last digits no finer than its interval; `whole` shows no decimals.
+
+    `text` is the value where it is no number, such as the largest date among the rows seen.
 
     >>> from uql.sampling.base import Estimate
     >>> format_estimate(Estimate(120.3, 106.1, 134.2))
@@ -113,8 +118,12 @@ def format_estimate(estimate: Estimate, *, whole: bool = False) -> str:
     '12'
     >>> format_estimate(Estimate(2.4, 1.0, 4.1)), format_estimate(Estimate(2.4, 1.0, 4.1), whole=True)
     ('2.4 (1.0–4.1)', '2 (1–4)')
+    >>> format_estimate(Estimate(None, None, None, method="at least"), text="2024-09-18")
+    '≥ 2024-09-18'
     """
     value, low, high = estimate.value, estimate.low, estimate.high
+    if value is None and text is not None:
+        return _BOUNDS.get(estimate.method, "") + printable(text)
     if value is None:
         return "NULL" if low is None or high is None else f"? ({_bound(low, 0)}–{_bound(high, 0)})"
     if estimate.exact or low is None or high is None:
@@ -316,7 +325,7 @@ def _cells(
         for column, kind, text in zip(part.column_names, kinds, texts, strict=True):
             estimate = _estimate_at(estimates, column, number)
             if estimate is not None and not estimate.exact:
-                row.append(format_estimate(estimate, whole="INT" in kind))
+                row.append(format_estimate(estimate, whole="INT" in kind, text=text))
             else:
                 row.append(None if text is None else printable(text))
         yield row
@@ -548,7 +557,7 @@ def write_markdown(data: pa.Table, stream: IO[str], *, estimates: Estimates | No
         for column, kind, value in zip(data.column_names, kinds, row, strict=True):
             estimate = _estimate_at(estimates, column, number)
             if estimate is not None and not estimate.exact:
-                cells.append(format_estimate(estimate, whole="INT" in kind))
+                cells.append(_markdown_cell(format_estimate(estimate, whole="INT" in kind, text=value)))
             else:
                 cells.append("NULL" if value is None else _markdown_cell(value))
         stream.write("| " + " | ".join(cells) + " |\n")

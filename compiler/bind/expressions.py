@@ -12,6 +12,7 @@ from uql.compiler.bind.functions import (
     NUMBER_FUNCTIONS,
     ORDERED_BY,
     PASSED_ON,
+    counted,
 )
 from uql.compiler.bind.reading import columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
@@ -537,6 +538,7 @@ class Expressions:
 
     def _call(self, call: Call, clause: Clause, want: Want) -> Expr:
         call = self._method(call)
+        call = counted(call) if self.is_aggregate(call) else call
         aggregate = call.over is not None or self.is_aggregate(call)
         inside = clause.inside() if self.is_aggregate(call) else clause
         name, args = call.name, list(call.args)
@@ -555,7 +557,7 @@ class Expressions:
         if name == "if" and want.type is None and any(map(self._is_number, args[1:])):
             want = NUMBER
         rest = want if name == "if" else NUMBER if name in ORDERED_BY or (name in ("max", "min")) else first
-        if name in PASSED_ON and first.type is None and any(self._is_number(arg) for arg in args):
+        if name in PASSED_ON - ORDERED_BY and first.type is None and any(self._is_number(arg) for arg in args):
             first = rest = NUMBER
         bound: list[Expr] = []
         for index, arg in enumerate(args):

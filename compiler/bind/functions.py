@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from uql.compiler.syntax import Binary, Call, Star
+
 _NUMBER_AGGREGATES = (
     "sum avg mean min max median mad stddev stddev_pop stddev_samp variance var_pop var_samp quantile quantile_cont"
     " quantile_disc approx_quantile product fsum favg kahan_sum sumkahan skewness kurtosis kurtosis_pop sum_no_overflow"
@@ -38,4 +42,15 @@ ORDERED_BY = frozenset(
 PASSED_ON = frozenset(
     ["coalesce", "ifnull", "nullif", "greatest", "least", "any_value", "first", "last", "arg_min", "arg_max"]
 )
-CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or", "count_if", "countif"))
+COUNTS_IF = frozenset(("count_if", "countif"))
+CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or")) | COUNTS_IF
+
+
+def counted(call: Call) -> Call:
+    """An aggregate count_if(x) as COUNT(*) FILTER (WHERE x), which can be estimated; any other as it is."""
+    if call.name not in COUNTS_IF or call.distinct or len(call.args) != 1:
+        return call
+    condition = call.args[0]
+    if call.filter is not None:
+        condition = Binary(op="AND", left=call.filter, right=condition, span=call.span)
+    return replace(call, name="count", args=(Star(span=call.span),), filter=condition)
