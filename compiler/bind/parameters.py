@@ -85,6 +85,10 @@ def constant(value: object, name: str, span: Span) -> Expr:
     item = getattr(value, "item", None)
     if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
         value = item()
+    elif callable(getattr(value, "tolist", None)):  # an array, a series
+        value = value.tolist()  # type: ignore[attr-defined]
+    elif type(value).__name__ in ("NAType", "NaTType"):  # pandas' words for NULL
+        value = None
     match value:
         case None:
             return Null(span=span)
@@ -95,7 +99,8 @@ def constant(value: object, name: str, span: Span) -> Expr:
         case float():
             if not math.isfinite(value):
                 return Cast(String(str(value), span=span), TypeName("DOUBLE"), span=span)
-            return _signed(repr(abs(value)), math.copysign(1, value) < 0, span)
+            digits = repr(abs(value))  # without an exponent it would be a DECIMAL
+            return _signed(digits if "e" in digits else f"{digits}e0", math.copysign(1, value) < 0, span)
         case Decimal():
             if not value.is_finite():
                 raise _odd(value, name, span)

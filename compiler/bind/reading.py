@@ -110,7 +110,9 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
         return tuple(reads), tuple(filled)
     fields = [(Column(r.alias, f.name), f) for r in scope.relations for f in r.fields if not f.private]
     chosen = [column for column, f in fields if f.is_unstructured]
-    chosen = chosen or [column for column, f in fields if f.type == "VARCHAR"]
+    chosen = chosen or [
+        column for column, f in fields if f.type in ("VARCHAR", '"NULL"')
+    ]  # NULL: of a frame, without a value
     if not chosen:
         empty = "the query has no FROM" if not fields else "no column in FROM holds text, images or sound"
         way = (

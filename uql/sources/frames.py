@@ -14,7 +14,11 @@ from uql.errors import DataError
 
 
 class Frames:
-    """The frames registered so far; the same object keeps its name, another object under the same name replaces it."""
+    """The frames registered so far; the same object keeps its name, another object under the same name replaces it.
+
+    A data frame may have been changed in place since the last statement, and a relation's rows are those of the tables behind it:
+    both are registered anew for each look.
+    """
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
@@ -22,15 +26,16 @@ class Frames:
         self._count = 0
 
     def register(self, name: str, frame: object) -> str:
-        """The private table name of a pandas or polars frame or a pyarrow table, registered if it is not yet.
+        """The private table name of a pandas or polars frame, a pyarrow table or a relation of DuckDB's, registered if it is not yet.
 
         Raises: DataError (UQL504) when the object is no table, or DuckDB cannot read it.
         """
         known = self._known.get(name)
-        if known is not None and known[0] is frame:
+        same = known is not None and known[0] is frame
+        if known is not None and same and not _may_change(frame):
             return known[1]
         table = as_table(name, frame)
-        private = f"__uql_frame_{self._count}"
+        private = known[1] if known is not None and same else f"__uql_frame_{self._count}"
         self._count += 1
         try:
             self._cursor.register(private, table)
@@ -38,7 +43,7 @@ class Frames:
             raise DataError(
                 f"{name} cannot be read as a table: {error}", code="UQL504", help="hand over a pyarrow Table"
             ) from error
-        if known is not None:
+        if known is not None and not same:
             self._cursor.unregister(known[1])
         self._known[name] = (frame, private)
         return private
@@ -57,12 +62,12 @@ def is_frame(value: object) -> bool:
 
 
 def as_table(name: str, frame: Any) -> Any:
-    """What DuckDB can register: pandas and pyarrow as they are, polars as Arrow, a lazy frame collected."""
+    """What DuckDB can register: pandas and pyarrow as they are, polars and relations as Arrow, a lazy frame collected."""
     if not is_frame(frame):
         raise DataError(
             f"{name} is a {type(frame).__name__}, not a table",
             code="UQL504",
-            help="FROM takes results of queries, pandas and polars data frames, pyarrow tables and record batches",
+            help="FROM takes results of queries, relations, pandas and polars data frames, pyarrow tables and record batches",
         )
     polars = sys.modules.get("polars")
     if polars is not None:
@@ -70,6 +75,11 @@ def as_table(name: str, frame: Any) -> Any:
             frame = frame.collect()
         if isinstance(frame, polars.DataFrame):
             return frame.to_arrow()
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        return frame.to_arrow_table() if hasattr(frame, "to_arrow_table") else frame.fetch_arrow_table()
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(frame, pandas.DataFrame):
+        return _with_texts(frame)
     if hasattr(frame, "stored"):  # a result of UQL's
         return frame.stored()
     arrow = sys.modules.get("pyarrow")
@@ -78,8 +88,29 @@ def as_table(name: str, frame: Any) -> Any:
     return frame
 
 
+def _may_change(frame: object) -> bool:
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        return True
+    return any(
+        (loaded := sys.modules.get(module)) is not None and isinstance(frame, loaded.DataFrame)
+        for module in ("pandas", "polars")
+    )
+
+
+def _with_texts(frame: Any) -> Any:
+    """A pandas frame with its columns of objects that are all missing as texts: DuckDB would take them for numbers."""
+    objects = [i for i, dtype in enumerate(frame.dtypes) if dtype.kind == "O"]
+    missing = [i for i in objects if len(frame) and frame.iloc[:, i].first_valid_index() is None]
+    if not missing:
+        return frame
+    made = frame.copy(deep=False)
+    for i in missing:
+        made.isetitem(i, made.iloc[:, i].astype("string"))
+    return made
+
+
 def _kinds() -> tuple[type, ...]:
-    found: list[type] = []
+    found: list[type] = [duckdb.DuckDBPyRelation]
     for module, names in (
         ("pandas", ("DataFrame",)),
         ("polars", ("DataFrame", "LazyFrame")),

@@ -1,0 +1,66 @@
+"""Data frames, relations and parameters of Python beside texts."""
+
+from __future__ import annotations
+
+import pytest
+from labels import Labels, both
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    return Labels(tmp_path_factory.mktemp("labels"))
+
+
+@pytest.fixture
+def con(labels):
+    return labels.uql(budget="all")
+
+
+def said(statement):
+    return both(statement)[0]
+
+
+def test_a_frame_changed_in_place_is_read_as_it_is_now(con, labels):
+    frame = pd.DataFrame(labels.rows)[["id", "text"]]
+    before = con.uql(said("SELECT id FROM frame WHERE <pos> ORDER BY id")).fetchall()
+    frame["twice"] = frame.id * 2
+    frame.loc[frame.id == before[0][0], "text"] = None
+    assert con.uql(said("SELECT id, twice FROM frame WHERE <pos> ORDER BY id")).fetchall() == [
+        (i, 2 * i) for (i,) in before[1:]
+    ]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"id": [1, 2], "text": [None, None]}),
+        pl.DataFrame({"id": [1, 2], "text": [None, None]}),
+        pa.table({"id": [1, 2], "text": pa.nulls(2)}),
+    ],
+    ids=["pandas", "polars", "arrow"],
+)
+def test_a_column_without_any_value_holds_texts_of_which_none_is_asked(con, frame):
+    found = con.uql(said("SELECT id, <pos>::BOOLEAN AS p FROM frame ORDER BY id"))
+    assert found.fetchall() == [(1, None), (2, None)]
+    assert found.cost.calls == 0
+
+
+def test_a_relation_stands_after_from_with_the_rows_that_its_tables_have_now(con):
+    relation = con.sql("SELECT * FROM reviews WHERE id < 10")
+    assert relation.columns[0] == "id"
+    before = con.uql(
+        said("SELECT a.id FROM relation a JOIN relation b USING (id) WHERE <pos a.text> ORDER BY a.id")
+    ).fetchall()
+    con.execute(f"DELETE FROM reviews WHERE id = {before[0][0]}")
+    assert con.uql(said("SELECT id FROM relation WHERE <pos> ORDER BY id")).fetchall() == before[1:]
+
+
+def test_a_float_is_a_double_and_missing_values_are_null(con):
+    values = [2.5, -1e-7, 1e300, pd.NaT, pd.NA, pd.Series([1.5, 2.0])]
+    found = [con.uql(said("SELECT $v AS v FROM reviews WHERE <pos> LIMIT 1"), v=v) for v in values]
+    assert [r.types[0] for r in found[:3]] == ["DOUBLE"] * 3
+    assert [r.fetchone()[0] for r in found] == [2.5, -1e-7, 1e300, None, None, [1.5, 2.0]]
