@@ -44,6 +44,7 @@ def typed_columns(names: Sequence[str], types: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
+_ROWID = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|((?:\b\w+\.)?\browid\b)""")  # strings and names are passed over
 _BITS = re.compile(r"\b(BIT|BITSTRING)\b")
 
 
@@ -67,6 +68,7 @@ class Duck:
     def __init__(self, connection: duckdb.DuckDBPyConnection, media: Loader | None = None) -> None:
         self.connection, self.media = connection, media
         self.temporary: list[str] = []
+        self._first: int | None = None  # the rowid of a table's first row: not 0 inside a transaction
 
     def arrow(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> pa.Table:
         """The rows of a query; `tables` are Arrow tables that it may name."""
@@ -74,7 +76,7 @@ class Duck:
         for name, table in named.items():
             self.connection.register(name, table)
         try:
-            result = _as_texts(self.connection.sql(sql))
+            result = _as_texts(self.connection.sql(self._counted(sql)))
             return result.to_arrow_table() if hasattr(result, "to_arrow_table") else result.fetch_arrow_table()
         finally:
             for name in named:
@@ -85,13 +87,15 @@ class Duck:
         for name, table in named.items():
             self.connection.register(name, table)
         try:
-            self.connection.execute(sql)
+            self.connection.execute(self._counted(sql))
         finally:
             for name in named:
                 self.connection.unregister(name)
 
     def scalar(self, sql: str) -> Any:
-        rows = self.connection.execute(sql).fetchall()  # to the end: an unread row would hold the connection
+        rows = self.connection.execute(
+            self._counted(sql)
+        ).fetchall()  # to the end: an unread row would hold the connection
         return rows[0][0] if rows else None
 
     def types(self, sql: str) -> list[str]:
@@ -103,7 +107,16 @@ class Duck:
         name = f"__uql_{next(_names)}"
         self.execute(f"CREATE TEMP TABLE {quote(name)} AS {sql}", tables)
         self.temporary.append(name)
-        return name, int(self.scalar(f"SELECT COUNT(*) FROM {quote(name)}"))
+        rows = int(self.scalar(f"SELECT COUNT(*) FROM {quote(name)}"))
+        if rows and self._first is None:
+            self._first = int(self.scalar(f"SELECT rowid FROM {quote(name)} LIMIT 1"))
+        return name, rows
+
+    def _counted(self, sql: str) -> str:
+        """The text with every rowid counted from 0: rows that a transaction has not committed are numbered from 2^55 on."""
+        if not self._first:
+            return sql
+        return _ROWID.sub(lambda found: f"({found[0]} - {self._first})" if found[1] else found[0], sql)
 
     def close(self) -> None:
         """Drops what was made."""

@@ -224,12 +224,13 @@ def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind
         all: the tokens are the whole statement.
     """
     found: list[Part] = []
+    bare = _bare(tokens) if all and tokens else None
     at = 0
     while at < len(tokens):
         end = _closing(tokens, at) if tokens[at].type == "LPAREN" else None
         inside = (at + 1, end) if end is not None else None
-        if all and at == 1 and str(tokens[0].value).upper() in _WHOLE:
-            inside = (1, len(tokens))
+        if bare is not None and at == bare[0]:
+            inside = bare
         parts: list[Part] = []
         if inside is not None:
             within = tokens[inside[0] : inside[1]]
@@ -247,6 +248,28 @@ def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind
         else:
             at += 1
     return found
+
+
+def _bare(tokens: list[Token]) -> tuple[int, int] | None:
+    """Where the query of a statement stands without parentheses: SUMMARIZE query, INSERT … query ON CONFLICT … RETURNING …."""
+    words = [str(t.value).upper() if t.type != "QUOTED" else "" for t in tokens]
+    depths, depth = [], 0
+    for token in tokens:
+        depth += {"LPAREN": 1, "RPAREN": -1}.get(token.type, 0)
+        depths.append(depth)
+    outside = [i for i in range(1, len(tokens)) if depths[i] == 0]
+    if words[0] in _WHOLE:
+        return (1, len(tokens))
+    if words[0] == "CREATE":
+        begin = next((i + 1 for i in outside if words[i] == "AS"), None)
+        end = next((i for i in outside if words[i : i + 3] == ["WITH", "NO", "DATA"]), len(tokens))
+    elif words[0] == "INSERT":
+        begin = next((i for i in outside if tokens[i].type in _OPENS and tokens[i].type != "LPAREN"), None)
+        tails = (i for i in outside if words[i] == "RETURNING" or words[i : i + 2] == ["ON", "CONFLICT"])
+        end = next((i for i in tails if begin is not None and i > begin), len(tokens))
+    else:
+        return None
+    return None if begin is None or begin >= end or tokens[begin].type == "LPAREN" else (begin, end)
 
 
 def _part(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind: Bind) -> list[Part]:

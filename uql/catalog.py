@@ -166,6 +166,16 @@ class Catalog:
         private = self._frames.register(f"temp.{parts[-1].lower()}", arrow)
         return _quoted((private,)), "", {}
 
+    def is_behind(self) -> bool:
+        """Has the user's own connection a transaction open, whose changes the cursor does not see?"""
+        if int(duckdb.__version__.split(".")[0]) < 2:  # looking would drop a half-read result
+            return False
+        try:
+            first, second = (self.connection.sql("SELECT txid_current()").fetchall() for _ in range(2))
+        except duckdb.Error:  # busy with a half-read result
+            return False
+        return first == second
+
     def _unknown(self, name: str, frames: Mapping[str, object]) -> UnknownTableError:
         names = self.names() + sorted(key for key, value in frames.items() if is_frame(value))
         low = {known.lower(): known for known in names}

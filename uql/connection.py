@@ -7,19 +7,20 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import duckdb
 
-from uql.errors import BindError, DataError, UQLError, UQLSyntaxError
+from uql.errors import BindError, DataError, UnknownTableError, UQLError, UQLSyntaxError
 from uql.foresight import Foresight, limit_of
 from uql.progress import watching
 from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, PlanEvent, finished
 from uql.runs import Before, Said, by_name, find, offer
 from uql.settings import Settings
 from uql.sources.frames import visible
-from uql.statements import check_target, check_to, duckdb_own, refused, set_option, store, write
+from uql.statements import check_target, check_to, duckdb_own, is_there, nothing, refused, set_option, store, write
 from uql.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
     from uql.sources.media import Media
 
 log = logging.getLogger("uql")
+
+_BEHIND = (
+    "a transaction is open on the connection of con.execute and con.sql, and what it has changed is not seen here: "
+    'begin and end it by con.uql("BEGIN") and con.uql("COMMIT")'
+)
 
 
 class Connection:
@@ -290,7 +296,7 @@ class Connection:
     def _script(
         self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any], said: Said | None = None
     ) -> Result:
-        from uql.compiler.parser import parse, parse_script
+        from uql.compiler.parser import parse_script
 
         if not isinstance(text, str):
             raise UQLSyntaxError(f"a statement is a text, not {type(text).__name__}")
@@ -303,18 +309,29 @@ class Connection:
             offer(text, self._settings.ledger, self._catalog)
             for i, (piece, span) in enumerate(pieces):
                 self._said = said or Said(text if len(pieces) == 1 else text[span.start : span.end], parameters)
-                if isinstance(piece, str):  # not UQL: it may be DuckDB's
-                    try:
-                        parse(piece)
-                    except UQLSyntaxError as error:
-                        result = self._around(piece, parameters, frames)
-                        result = result or duckdb_own(self._catalog.cursor, error, piece, parameters)
-                else:
-                    result = self._statement(piece, text, parameters, frames)
+                try:
+                    result = self._piece(piece, text, parameters, frames)
+                except duckdb.Error as error:  # such as one before in the same transaction
+                    raise refused(error) from error
                 if i < len(pieces) - 1 and result is not None:
                     result.run()
         assert result is not None
         return result
+
+    def _piece(
+        self, piece: Statement | str, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
+    ) -> Result:
+        """One statement of a script; a str is none of UQL: it may be DuckDB's."""
+        from uql.compiler.parser import parse
+
+        if not isinstance(piece, str):
+            return self._statement(piece, text, parameters, frames)
+        try:
+            parse(piece)
+        except UQLSyntaxError as error:
+            found = self._around(piece, parameters, frames)
+            return found if found is not None else duckdb_own(self._catalog.cursor, error, piece, parameters)
+        raise AssertionError(piece)  # the parser has refused it before
 
     def _around(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result | None:
         """What only DuckDB knows, around sub-queries with texts."""
@@ -350,7 +367,9 @@ class Connection:
             bound = self._bind(piece.query, source, parameters, frames)
             result = self._result(bound, source)
             check_target(self._catalog.cursor, piece, bound.query.items, source)
-            write(self._catalog.cursor, piece, result.run())
+            if isinstance(piece, CreateTable) and piece.if_not_exists and is_there(self._catalog.cursor, piece):
+                return nothing(source, self._store(source))
+            write(self._catalog.cursor, piece, result.run(), source)
             return result
         bound = self._bind(piece, source, parameters, frames)
         result = self._result(bound, source)
@@ -365,10 +384,15 @@ class Connection:
         from uql.compiler.binder import bind
 
         try:
-            return bind(
+            bound = bind(
                 query, self._catalog, text=source, parameters=parameters, frames=frames, settings=self._settings
             )
+            if bound.tables and self._catalog.is_behind():
+                bound = replace(bound, warnings=(*bound.warnings, _BEHIND))
+            return bound
         except UQLError as error:
+            if isinstance(error, UnknownTableError) and self._catalog.is_behind():
+                error.help = f"{_BEHIND}; {error.help or ''}".removesuffix("; ")
             raise error.at(source) from None
 
     def _result(self, bound: BoundStatement, source: str) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +22,30 @@ if TYPE_CHECKING:
 MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
 
 
-def write(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery, outcome: Outcome) -> None:
-    """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: DuckDB writes the rows of the query. Raises DataError (UQL509)."""
-    from uql.kernels.duck import Duck, typed_columns
+def write(
+    connection: duckdb.DuckDBPyConnection,
+    statement: CreateTable | Insert | CopyQuery,
+    outcome: Outcome,
+    text: str,
+) -> None:
+    """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: DuckDB writes the rows of the query. Raises DataError (UQL509).
+
+    What reads a table of which not every row is certain says so (`based_on`).
+    """
+    from uql.catalog import ESTIMATED
+    from uql.compiler.sql import literal
+    from uql.compiler.syntax import CreateTable
+    from uql.kernels.duck import Duck, quote, typed_columns
     from uql.render import unique_names
 
     rows = outcome.table.rename_columns(unique_names(outcome.table.column_names))
     chosen = f"SELECT {typed_columns(rows.column_names, outcome.types)} FROM __rows"
     try:
         Duck(connection).execute(_written(statement, chosen), {"__rows": rows})
+        if isinstance(statement, CreateTable) and not outcome.exact:
+            name = ".".join(map(quote, statement.name))
+            words = " ".join(text[max(text.upper().find("CREATE"), 0) :].split())[:200]
+            Duck(connection).execute(f"COMMENT ON TABLE {name} IS {literal(ESTIMATED + words)}")
     except duckdb.Error as error:
         raise refused(error) from error
 
@@ -43,6 +58,8 @@ def refused(error: duckdb.Error) -> DataError:
         help = "TRY_CAST(x AS type) gives NULL where a value is none of the type"
     elif "More than one row returned by a subquery" in message:
         help = "a sub-query as a value gives one row: write max(…), LIMIT 1, or x IN (SELECT …)"
+    elif "transaction is aborted" in message:
+        help = 'an error before it has ended the transaction: con.uql("ROLLBACK")'
     return DataError(f"DuckDB: {message}", code="UQL509", help=help)
 
 
@@ -68,16 +85,10 @@ def check_target(
         found.at(source)
         return found
 
-    if isinstance(statement, CreateTable) and not (statement.replace or statement.if_not_exists):
-        schema = statement.name[-2] if len(statement.name) > 1 else None
-        found = connection.execute(
-            "SELECT 1 FROM information_schema.tables WHERE lower(table_name) = lower($name) AND "
-            "lower(table_schema) = lower(coalesce($schema, CASE WHEN $temporary THEN 'temp' ELSE current_schema() END))",
-            {"name": target, "schema": schema, "temporary": statement.temporary},
-        ).fetchall()
-        if found:
-            way = "CREATE OR REPLACE TABLE makes it anew, INSERT INTO adds rows to it"
-            raise error(f"there is a table {target} already", "UQL203", way)
+    new = isinstance(statement, CreateTable) and not (statement.replace or statement.if_not_exists)
+    if new and is_there(connection, statement):
+        way = "CREATE OR REPLACE TABLE makes it anew, INSERT INTO adds rows to it"
+        raise error(f"there is a table {target} already", "UQL203", way)
     if isinstance(statement, CopyQuery) and "://" not in target and not Path(target).parent.is_dir():
         raise error(f"there is no folder {Path(target).parent}", "UQL509", "make the folder, or name another file")
     names = unique_names([item.name for item in items])
@@ -93,6 +104,28 @@ def check_target(
         first, *rest = str(refused).strip().splitlines()
         near = next((line for line in rest if line.startswith("Did you mean")), None)
         raise error(f"DuckDB: {first}", "UQL509", near and near[0].lower() + near[1:]) from None
+
+
+def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery) -> bool:
+    """Is there a table of the name already that CREATE TABLE gives?"""
+    from uql.compiler.syntax import CreateTable
+    from uql.kernels.duck import quote
+
+    if not isinstance(statement, CreateTable):
+        return False
+    *_, name = statement.name
+    if len(statement.name) > 1:
+        try:
+            connection.execute(f"DESCRIBE {'.'.join(map(quote, statement.name))}").fetchall()
+        except duckdb.CatalogException:
+            return False
+        return True
+    found = connection.execute(
+        "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($name) AND CASE WHEN $temporary THEN temporary"
+        " ELSE database_name = current_database() AND schema_name = current_schema() END",
+        {"name": name, "temporary": statement.temporary},
+    ).fetchall()
+    return bool(found)
 
 
 def _written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
@@ -153,7 +186,8 @@ def _made_by_to(comment: str) -> bool:
     from uql.catalog import ESTIMATED
     from uql.semantic_store import MADE_ESTIMATED
 
-    return comment.startswith((MADE_BY_TO, ESTIMATED)) and not comment.startswith(MADE_ESTIMATED)
+    by_create = comment.removeprefix(ESTIMATED).upper().startswith("CREATE")
+    return comment.startswith((MADE_BY_TO, ESTIMATED)) and not comment.startswith(MADE_ESTIMATED) and not by_create
 
 
 def bounded(outcome: Outcome, always: frozenset[str] = frozenset()) -> pa.Table:
@@ -231,6 +265,15 @@ def duckdb_own(
         source,
         lambda name, done: store(connection, name, done, source),
     )
+
+
+def nothing(source: str, store: Callable[[str, Outcome], None]) -> Result:
+    """The result of a statement for which there is nothing to do."""
+    from uql.compiler.cost import FREE
+    from uql.result import Result
+
+    done = text_outcome([], None)
+    return Result(lambda: done, lambda: "nothing to do", lambda: FREE, source, store)
 
 
 def _has_free_text(source: str) -> bool:

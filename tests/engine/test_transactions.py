@@ -1,0 +1,133 @@
+"""Statements inside transactions, and statements that change tables by rows of queries with texts."""
+
+from __future__ import annotations
+
+import pytest
+from labels import Labels, both, plain
+
+from uql.errors import DataError, UnknownTableError
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    return Labels(tmp_path_factory.mktemp("labels"))
+
+
+@pytest.fixture
+def con(labels):
+    return labels.uql(budget="all")
+
+
+@pytest.fixture(scope="module")
+def sql(labels):
+    return labels.sql()
+
+
+def run(con, statement):
+    return con.uql(both(statement)[0])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT id, <name> AS n, <pos>::BOOLEAN AS p FROM reviews ORDER BY id",
+        "SELECT film, count(*) FILTER (<joke>) AS j, avg(<rating>) AS r FROM reviews WHERE <pos> GROUP BY film ORDER BY film",
+        "SELECT a.id, b.id FROM reviews a JOIN reviews b ON a.film = b.film AND a.id < b.id AND b.id < 14 AND <agree a.text b.text> ORDER BY 1, 2",
+        "SELECT film FROM films f WHERE EXISTS (SELECT 1 FROM reviews r WHERE r.film = f.film AND <joke r.text>) ORDER BY 1",
+        "SELECT f.film, r.id FROM films f LEFT JOIN reviews r ON r.film = f.film AND r.id < 5 AND <pos r.text> ORDER BY 1, 2",
+        "SELECT id FROM reviews ORDER BY <anger> DESC, id LIMIT 6",
+        "SELECT 'the rowid' AS k, id FROM reviews WHERE <pos> AND film <> 'rowid' ORDER BY id",
+    ],
+)
+def test_inside_a_transaction_the_rows_are_those_outside(con, sql, statement):
+    con.uql("BEGIN")
+    found = [plain(row) for row in run(con, statement).fetchall()]
+    con.uql("ROLLBACK")
+    assert found == [plain(row) for row in sql.execute(both(statement)[1]).fetchall()]
+
+
+def test_a_transaction_sees_what_it_has_changed_and_a_rollback_undoes_it(con):
+    before = run(con, "SELECT count(*) FROM reviews WHERE <pos>").fetchone()[0]
+    con.uql("BEGIN")
+    run(con, "INSERT INTO reviews BY NAME SELECT id + 1000 AS id, text FROM reviews WHERE <pos>")
+    assert run(con, "SELECT count(*) FROM reviews WHERE <pos>").fetchone()[0] == 2 * before
+    con.uql("ROLLBACK")
+    assert run(con, "SELECT count(*) FROM reviews WHERE <pos>").fetchone()[0] == before
+
+
+def test_a_transaction_of_the_users_own_connection_is_said_not_to_be_seen(con):
+    con.execute("BEGIN")
+    con.execute("CREATE TABLE fresh AS FROM reviews")
+    found = run(con, "SELECT count(*) FROM reviews WHERE <pos>")
+    found.run()
+    with pytest.raises(UnknownTableError) as error:
+        run(con, "SELECT count(*) FROM fresh WHERE <pos>")
+    con.execute("COMMIT")
+    assert any("transaction" in warning for warning in found.warnings)
+    assert "con.uql" in error.value.help
+    assert not run(con, "SELECT count(*) FROM fresh WHERE <pos>").warnings
+
+
+def test_after_an_error_in_a_transaction_it_is_said_how_to_end_it(con):
+    con.uql("BEGIN")
+    con.uql("CREATE TABLE one_more AS SELECT 1 AS a")
+    with pytest.raises(DataError):
+        con.uql("SELECT error('no') AS e FROM reviews").fetchall()
+    with pytest.raises(DataError) as error:
+        run(con, "SELECT count(*) FROM reviews WHERE <pos>").fetchall()
+    assert error.value.code == "UQL509"
+    assert "ROLLBACK" in error.value.help
+    con.uql("ROLLBACK")
+    assert run(con, "SELECT count(*) FROM reviews WHERE <pos>").exact
+
+
+@pytest.mark.parametrize(
+    ("statement", "returned", "kept"),
+    [
+        ("INSERT OR REPLACE INTO t SELECT id, <name>, 2 FROM reviews WHERE id < 3", None, 4),
+        ("INSERT INTO t BY NAME SELECT <name> AS n, id FROM reviews WHERE id = 5", None, 3),
+        (
+            "INSERT INTO t SELECT id, <name>, 2 FROM reviews WHERE id < 3 ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+            None,
+            4,
+        ),
+        ("INSERT INTO t SELECT id, <name>, 2 FROM reviews WHERE id < 2 ON CONFLICT DO NOTHING RETURNING id", [(1,)], 3),
+        ("INSERT INTO t SELECT id, <name>, 2 FROM reviews WHERE id = 0 ON CONFLICT DO NOTHING RETURNING id", [], 2),
+        ("DELETE FROM t WHERE id IN (SELECT id FROM reviews WHERE <pos> AND id = 99) RETURNING id", [], 2),
+        ("DELETE FROM t WHERE id IN (SELECT id FROM reviews WHERE <pos> OR id = 0) RETURNING id", [(0,)], 1),
+    ],
+)
+def test_statements_that_change_tables_take_what_duckdb_adds_to_them(con, statement, returned, kept):
+    con.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, n VARCHAR, k INTEGER)")
+    con.execute("INSERT INTO t VALUES (0, 'x', 1), (77, 'y', 1)")
+    found = run(con, statement)
+    assert returned is None or found.fetchall() == returned
+    assert con.execute("SELECT count(*) FROM t").fetchone() == (kept,)
+
+
+def test_create_table_names_its_columns_and_may_leave_out_the_rows(con):
+    run(con, "CREATE TABLE two(a, b) AS SELECT id, <name> FROM reviews WHERE id < 3")
+    assert con.uql("SELECT a FROM two ORDER BY a").fetchall() == [(0,), (1,), (2,)]
+    run(con, "CREATE TABLE shape AS SELECT id, <rating>::INTEGER AS r FROM reviews WITH NO DATA")
+    assert con.uql("FROM shape").fetchall() == []
+
+
+def test_a_table_that_is_there_already_costs_nothing(con):
+    con.execute("ATTACH ':memory:' AS other")
+    for name in ("made", "other.made"):
+        run(con, f"CREATE TABLE {name} AS SELECT id FROM reviews WHERE id < 2 AND <pos>")
+        again = run(con, f"CREATE TABLE IF NOT EXISTS {name} AS SELECT id, <topic> FROM reviews")
+        assert again.cost.calls == 0
+        with pytest.raises(DataError) as error:
+            run(con, f"CREATE TABLE {name} AS SELECT id, <topic> FROM reviews")
+        assert error.value.code == "UQL203"
+
+
+def test_what_reads_a_created_table_of_estimates_is_not_exact(con):
+    run(con, "CREATE TABLE counted AS SELECT count(*) AS n FROM reviews WHERE <pos> WITH (budget = 8)")
+    found = con.uql("SELECT n FROM counted")
+    assert not found.exact
+    assert len(found.based_on) == 1
+    assert found.based_on[0].startswith("counted (CREATE TABLE counted AS")
+    run(con, "CREATE OR REPLACE TABLE counted AS SELECT count(*) AS n FROM reviews WHERE <pos>")
+    assert con.uql("SELECT n FROM counted").exact
