@@ -455,7 +455,8 @@ def test_who_is_asked_of_tables_of_people() -> None:
     scope = discover("", Catalog(con), None)
     assert people(scope) == {("squads", "name"), ("songs", "singer")}
     assert people(scope_of()) == {("farms", "name")}  # nothing says of whom: all that have names
-    assert named_in("Who sang it?", scope).asked == people(scope)
+    assert named_in("Who is it?", scope).asked == people(scope)
+    assert named_in("Who sang it?", scope).asked == {("songs", "singer")}
     assert not named_in("How many teams are there?", scope).asked
 
 

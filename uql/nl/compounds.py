@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from uql.nl.discover import Scope, words_of
 from uql.nl.gbnf import either, literal
+from uql.nl.implied import numbers_called
 from uql.nl.likeness import COMMON
 from uql.nl.naming import Place, places_behind
 from uql.nl.paths import Column, is_key
@@ -33,7 +34,8 @@ _TIMES = re.compile(
     r"|\bratio\b"
 )
 _DIFFERENCE = re.compile(
-    r"\b(?:difference|gap)\b|\bhow (?:many|much) (?:more|less|fewer|\w+er)\b|\bhow (?:many|much)\b.* more\b.* than\b"
+    r"\b(?:difference|gap)\b|\bhow (?:many|much) (?:more|less|fewer|\w+er)\b|\bhow (?:many|much)\b.* more\b"
+    r"(?! than (?:\d|an? |one\b|two\b|three\b|four\b|five\b|six\b|ten\b|half\b|once\b|twice\b|(?:the )?(?:average|mean|median)\b)).* than\b"
 )
 _AVERAGED = re.compile(
     r"\b(average|mean|median|typical)(?: \w+){0,2} (number|count|total|sum)\b.*\b(?:per|each|every|an?|by)\b"
@@ -48,6 +50,7 @@ _OWN = re.compile(
     r"(?:its|their|his|her|the same|own)(?: own| same)? ((?:\w+ ?){1,2})"
     r"|\b(?:its|their|his|her)(?: own)? ((?:\w+ ?){1,2})['’]?s? (?:average|mean)\b"
 )
+_NUMBER_OF = re.compile(r"\bnumber of ((?:\w+ ?){1,2})")
 _COUNT = re.compile(r"\b(?:how many|many|number|count|fewer)\b")
 _UP = re.compile(r"\b(?:highest|largest|biggest|greatest|most|maximum|max|dearest|best|longest|oldest|latest)\b")
 _DOWN = re.compile(r"\b(?:lowest|smallest|least|fewest|minimum|min|cheapest|worst|shortest|youngest|earliest)\b")
@@ -90,6 +93,8 @@ def compounds_in(question: str, scope: Scope, *, plot: bool = False) -> Compound
     figure = "avg" if re.search(r"\b(average|mean)\b", low) else "count" if _COUNT.search(low) else "sum"
     averaged, topped = _AVERAGED.search(low), _TOPPED.search(low)
     columns = {word for s in scope.sources.values() for f in s.shown for word in words_of(f.name)}
+    if averaged is not None and (of := _NUMBER_OF.search(low)) is not None and words_of(of[1]) & numbers_called(scope):
+        averaged = None  # of what a column holds
     nested, must, inner = "", False, "count"
     if averaged is not None and not plot and not (averaged[2] in ("total", "sum") and words_of(averaged[2]) & columns):
         nested, must = ("median" if averaged[1] == "median" else "avg"), True

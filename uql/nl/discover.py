@@ -19,6 +19,7 @@ from uql.errors import QuestionError
 from uql.llm.prompts.rows import quoted, short
 from uql.nl.context import AskContext, Source
 from uql.nl.links import Column, Link, links_between
+from uql.nl.words import meant_values, stem
 from uql.schema import Field, Modality, Table
 
 if TYPE_CHECKING:
@@ -277,6 +278,8 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             else:  # of many values those of one long word, in another form: impressionist, Impressionism
                 long = [v for v in values if len(v) >= LONG and v.isalpha()]
                 found += [v for v in long if v not in found and _is_said(v.lower(), words)]
+            found += [v for v in meant_values(values, words) if v not in found]
+            found += [v for v in values if len(v) == 1 and v not in found and _stands_behind(v, f.name, question)]
             if _is_parted(values):
                 parted.add(f.name)
             matches += [(f.name, _cut(v)) for v in found][:NAMED]
@@ -357,6 +360,12 @@ def _named(value: str, question: str) -> bool:
     return _stands_in(value, question) if len(value) < 4 else _stands_in(value.lower(), question.lower())
 
 
+def _stands_behind(value: str, column: str, question: str) -> bool:
+    """Does a value of one letter stand behind the name of its column: room B?"""
+    word = re.split(r"[\W_]+", spaced(column))[-1]
+    return re.search(rf"\b(?i:{re.escape(word)})s? {re.escape(value)}\b", question) is not None
+
+
 def _stands_in(value: str, question: str) -> bool:
     at = question.find(value)
     if at < 0:
@@ -412,20 +421,6 @@ def spaced(name: str) -> str:
 def words_of(text: str) -> set[str]:
     """The stems of a text's words, roughly: players and player are one."""
     return {stem(w) for w in (found.lower() for found in _WORD.findall(spaced(text))) if w not in STOP and len(w) > 1}
-
-
-def stem(word: str) -> str:
-    """A word without its ending, roughly.
-
-    >>> [stem(word) for word in ("notes", "prices", "boxes", "cities", "seen", "joined")]
-    ['note', 'price', 'box', 'city', 'seen', 'join']
-    """
-    for ending in ("ies", "es", "s", "ed", "ing"):
-        if ending == "es" and not word.endswith(("sses", "xes", "ches", "shes")):
-            continue
-        if word.endswith(ending) and not word.endswith("ss") and len(word) - len(ending) >= 3:
-            return word[: -len(ending)] + ("y" if ending == "ies" else "")
-    return word
 
 
 __all__ = ["Column", "Link", "Scope", "discover", "schema_text", "shortlist", "stem", "tokens_of", "words_of"]

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 
 from uql.nl.context import Source
 from uql.nl.discover import Scope, spaced, stem, words_of
+from uql.nl.implied import implied
 from uql.nl.likeness import COMMON, DAYS, MONTHS, date_words, names_of
 from uql.nl.paths import NUMBERS, is_key_name
+from uql.nl.words import is_another_form, is_doing, meant_columns, measures, root, units_said
 from uql.schema import Modality
 
 Near = Callable[[str, Sequence[str]], Sequence[float]]
@@ -42,6 +44,9 @@ _TOLD_WORDS = (
     "recommendation warning name person people place thing fact detail number year date colour color object animal winner loser result"
 )
 _TOLD = frozenset(map(stem, _TOLD_WORDS.split()))
+_SAID = frozenset(
+    ("complaint", "praise", "criticism", "compliment", "suggestion", "apology", "mention", "remark")
+)  # only texts hold them
 
 
 def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
@@ -58,17 +63,24 @@ def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
     numbers = any(f.type.startswith(NUMBERS) for source in scope.sources.values() for f in source.shown)
     values = {value.lower() for source in scope.sources.values() for _, value in source.matches}
     explained = {word for word, value in _ASIDE.findall(low) if value in values}
-    others = sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", names.replace("_", " "))})
+    columns = [word.lower() for word in re.findall(r"[A-Za-z]+", names.replace("_", " "))]
+    others = sorted({word for word in columns if len(word) > 2})
+    explained |= units_said(question, columns, numbers=numbers) | {w for i in implied(question, scope) for w in i.words}
+    explained |= {word for word in re.findall(r"[a-z]+", low) if known & frozenset().union(*measures([word]))}
+    roots = {root(word) for word in others}
+    forms = [value for _, value in (match for source in scope.sources.values() for match in source.matches)]
     found = []
     for word in sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)} - explained):
         stems = words_of(word)
-        if not stems or stems & known or stems <= COMMON or word in COMMON or word in dates:
+        if not stems or stems & known or stems <= COMMON or word in COMMON or word in dates or root(word) in roots:
+            continue
+        if is_doing(word) or meant_columns(word) & known or any(is_another_form(word, value) for value in forms):
             continue
         if numbers and _SUPERLATIVE.fullmatch(word):  # the dearest: by a number
             continue
         if word.endswith("ed") and (next_ := re.search(_RELATION.format(word), low)) and words_of(next_[1]) & known:
             continue
-        if not others or max(near(word, others)) < NEAR:
+        if not others or stem(word) in _SAID or max(near(word, others)) < NEAR:
             found.append(word)
     return found
 
@@ -79,7 +91,7 @@ def tables_near(question: str, scope: Scope, near: Near | None) -> frozenset[str
     keys = {name: words_of(" ".join(f.name for f in source.shown)) for name, source in scope.sources.items()}
     found: set[str] = set()
     for word in sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}):
-        stems = words_of(word)
+        stems = words_of(word) | meant_columns(word)
         if not stems or (stems <= COMMON and word not in ("order", "orders")):
             continue
         mine = {name for name, words in said.items() if stems & words}
@@ -141,7 +153,9 @@ def unheard(question: str, scope: Scope) -> list[str]:
     return [
         name
         for name in dict.fromkeys(_PROPER.findall(question))
-        if name.lower() not in heard and stem(name.lower()) not in heard | known and name.lower() not in known
+        if name.lower() not in heard | known
+        and stem(name.lower()) not in heard | known
+        and not any(is_another_form(name, value) for source in scope.sources.values() for _, value in source.matches)
     ]
 
 
@@ -155,6 +169,9 @@ def vague(question: str, scope: Scope, near: Near | None) -> tuple[str, list[str
         for f in source.shown
         if f.type.startswith(NUMBERS) and not f.type.endswith("[]") and not is_key_name(f.name)
     ]
+    behind = re.search(r"\b(?:best|worst)(?: \w+)?? (\w+)", low)  # the best grades
+    if behind is not None and any(stem(behind[1]) in words_of(column) for _, column in numbers):
+        return "", []
     if said is None or len(numbers) < 2 or re.search(r"\btop \d|\btop (two|three|four|five|ten)\b", low):
         return "", []
     tables = {word for name in scope.sources for word in words_of(name)}

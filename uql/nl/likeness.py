@@ -46,6 +46,7 @@ _GENERAL = (
     "answer question data total overall exactly approximately roughly least anything anyone anybody something someone nothing nobody "
     "everything everyone everybody what which who whom whose when where why how your our their his its mine yours ours theirs "
     "if so such than then because until since while through during without within across per via onto into upon toward towards "
+    "other others rest used under beneath beyond amongst among along behind beside inside toward despite unlike around "
     "up down here now today currently please kindly hello thanks thank difference gap ratio hold contribute account own apart twice"
 )
 COMMON = frozenset(stem(word) for word in _GENERAL.split()) | frozenset(_GENERAL.split())

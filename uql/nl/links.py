@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from uql.nl.words import singular
 from uql.schema import Field, Modality
 
 if TYPE_CHECKING:
@@ -89,13 +90,20 @@ def _agree(name: str, key: str, table: str) -> float:
 
     >>> _agree("team_id", "id", "teams"), _agree("game_id", "game_id", "reports"), _agree("height", "id", "teams")
     (2.0, 1.0, 0.0)
+    >>> _agree("company_id", "id", "companies"), _agree("home_team_id", "id", "teams"), _agree("city_code", "code", "cities")
+    (2.0, 1.2, 2.0)
     """
     low, key, table = name.lower(), key.lower(), table.lower()
-    singular = table[:-1] if table.endswith("s") else table
-    if low in {f"{table}_{key}", f"{singular}_{key}", f"{singular}{key}", f"{table}{key}"}:
+    forms = {table, singular(table), table.removesuffix("s")}
+    if any(low in {f"{form}_{key}", f"{form}{key}"} for form in forms):
         return 2.0
-    if low in {table, singular} and key in {"id", "name", "code", "key"}:
+    if low in forms and key in {"id", "name", "code", "key"}:
         return 1.5
+    ends = [
+        (f"_{form}", f"_{form}_{key}" if key == "id" else f"_{key}") for form in forms if key in {"id", f"{form}_id"}
+    ]
+    if any(low.endswith(end) for end in ends):
+        return 1.2  # home_team_id, billing_address
     return 1.0 if low == key else 0.0
 
 

@@ -13,11 +13,17 @@ from dataclasses import dataclass
 from uql.nl.discover import Scope, spaced, stem, words_of
 from uql.nl.likeness import COMMON
 from uql.nl.paths import CALLED
+from uql.nl.words import meant_columns, root
 from uql.schema import Modality
 
 Place = tuple[str, str]  # table, column
 PARTS = ("year", "month", "century", "decade", "quarter", "weekday")
-UNITS = frozenset(map(stem, ("km", "km2", "usd", "eur", "gbp", "pct", "ppp", "kg", "cm", "sqm")))
+UNITS = frozenset(
+    map(
+        stem,
+        ("km", "km2", "usd", "eur", "gbp", "pct", "ppp", "kg", "cm", "sqm", "min", "sec", "hr", "ms", "mi", "lb", "mm"),
+    )
+)
 _HEAD = re.compile(
     r"\b(?:which|what|list|show|name|get|find)\b(?:'s)?(?: (?:is|are|was|were|all|me|of|us))*"
     r"(?: (?:the|a|an|all|two|three|four|five|\d+))* ((?:[\w-]+ ?){1,4})"
@@ -49,6 +55,17 @@ _OF_PEOPLE = frozenset(
     )
 )
 _WHO = re.compile(r"\W*who\b")
+_DOES = re.compile(r"\W*who (?:(?:has|have|had|is|are|was|were|did|does|do|will|would|can) )*(\w{4,})")
+# What ends as those who do something, and is none of them.
+_THINGS_WORDS = (
+    "number order letter paper river tower computer printer quarter chapter power water weather center theater colour floor error factor "
+    "sensor motor door flavour vector sector corridor mirror answer offer transfer filter folder parameter meter diameter perimeter "
+    "register counter timer poster summer winter september october november december corner border layer super inner outer other "
+    "list playlist checklist wishlist median newsletter chart container trailer scooter server router laser copper silver butter pepper "
+    "dinner supper monitor calculator elevator generator tractor reactor color flavor humor major minor prior interior"
+)
+_THINGS = frozenset(map(stem, _THINGS_WORDS.split()))
+_DOER = re.compile(r"\w{3,}(?:er|or|ist|ian)\Z")
 _ENDS = frozenset(_END_WORDS.split())  # they end a noun with what stands before it
 _LEAD_WORDS = (
     "one ones single different distinct most least new old total average mean number amount count highest lowest"
@@ -71,24 +88,37 @@ class Named:
     asked: frozenset[Place] = frozenset()
     groups: frozenset[Place] = frozenset()
     part: str = ""
+    held: tuple[frozenset[str], ...] = ()
 
 
 def named_in(question: str, scope: Scope) -> Named:
     """What a question names of a scope."""
     low = " ".join(question.lower().replace("-", " ").split())
     there = words_of(_SORTED.sub(" ", _DENIES.split(low)[0])) or words_of(low)  # of `farms without notes` the farms
-    needed = list(dict.fromkeys([*_tables_named(there, scope), *_values_named(there, scope)]))
+    held = list(_values_named(there, scope))
     asked = _first(low, (_HEAD, _ONE), scope)
     if not asked and _WHO.match(low):
-        asked = people(scope)
+        asked = _doers(low, scope) or people(scope)
     groups = _first(low, (_EACH,), scope)
-    if asked:
-        needed.append(frozenset(table for table, _ in asked))
-    if groups:
-        needed.append(frozenset(table for table, _ in groups))
+    held += [frozenset(table for table, _ in places) for places in (asked, groups) if places]
+    needed = dict.fromkeys(filter(None, [*_tables_named(there, scope), *held]))
     each = _EACH.search(low)
     part = each[1].split()[0] if each is not None and not groups else ""
-    return Named(tuple(dict.fromkeys(needed)), asked, groups, part if part in PARTS else "")
+    return Named(tuple(needed), asked, groups, part if part in PARTS else "", tuple(dict.fromkeys(held)))
+
+
+def _doers(low: str, scope: Scope) -> frozenset[Place]:
+    """Of `who manages …` the column manager."""
+    found = _DOES.match(low)
+    return frozenset(
+        (name, f.name)
+        for name, source in scope.sources.items()
+        for f in source.shown
+        if found is not None
+        and f.type == "VARCHAR"
+        and f.modality is Modality.STRUCTURED
+        and root(found[1]) in map(root, re.split(r"[\W_]+", spaced(f.name).lower()))
+    )
 
 
 def people(scope: Scope) -> frozenset[Place]:
@@ -102,14 +132,21 @@ def people(scope: Scope) -> frozenset[Place]:
                 continue
             if f.name.lower().endswith("name"):
                 named.append((name, f.name))
-            elif words_of(f.name) & _PEOPLE:
+            elif are_people(words_of(f.name)):
                 roles.append((name, f.name))
-        if words_of(f"{name} {source.description}") & _PEOPLE or any(
-            words_of(f.name) & _OF_PEOPLE for f in source.shown
+        if (
+            are_people(words_of(name))
+            or words_of(source.description) & _PEOPLE
+            or any(words_of(f.name) & _OF_PEOPLE for f in source.shown)
         ):
             sure.add(name)
     found = [*roles, *(place for place in named if place[0] in sure)]
     return frozenset(found or named)
+
+
+def are_people(words: set[str]) -> bool:
+    """Is one of these stems a word for people: customers, or runners, pianists, librarians?"""
+    return bool(words & _PEOPLE) or any(_DOER.match(word) and word not in _THINGS for word in words)
 
 
 def requests_in(question: str, scope: Scope) -> list[str]:
@@ -132,6 +169,9 @@ def covered(tables: Sequence[str], needed: Sequence[frozenset[str]]) -> int:
 
 def _tables_named(there: set[str], scope: Scope) -> Iterator[frozenset[str]]:
     """For each table or column whose whole name stands in the question: the tables with all its words in their names or columns."""
+    for word in sorted(there):
+        meant = meant_columns(word) if not any(words_of(name) == {word} for name in scope.sources) else frozenset()
+        yield frozenset(n for n, s in scope.sources.items() if any(meant & words_of(f.name) for f in s.shown))
     for name, source in scope.sources.items():
         columns = (phrase for f in source.shown if not (phrase := _telling(f.name)) <= COMMON)
         for phrase in (_telling(name), *columns):
@@ -199,12 +239,14 @@ def _called(phrase: set[str], scope: Scope) -> frozenset[Place]:
     """What rows of a table of this name are called; of tables that have the name among others, where none has it alone."""
     alone = [name for name in scope.sources if words_of(name) == phrase]
     tables = alone and [name for name in scope.sources if phrase <= words_of(name)]
-    return frozenset(
+    texts = [
         (name, f.name)
         for name in tables
         for f in scope.sources[name].shown
-        if f.modality is Modality.STRUCTURED and f.type == "VARCHAR" and CALLED.search(f.name.lower())
-    )
+        if f.modality is Modality.STRUCTURED and f.type == "VARCHAR"
+    ]
+    found = [place for place in texts if CALLED.search(place[1].lower())]
+    return frozenset(found or [place for place in texts if words_of(place[1]) == phrase])  # races.race
 
 
 def _telling(name: str) -> frozenset[str]:

@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from uql.nl.compounds import Compound, compounds_in
-from uql.nl.discover import Scope, spaced, stem, words_of
+from uql.nl.discover import Scope, stem, words_of
 from uql.nl.grounding import Near, absent, tables_near, unheard, unknown_words, vague
+from uql.nl.implied import Implied, adds, amounts, implied, last_word, plainly
 from uql.nl.likeness import COMMON, MONTHS
-from uql.nl.naming import PARTS, UNITS, Named, named_in
+from uql.nl.naming import PARTS, Named, Place, named_in
+from uql.nl.words import measures, root
 
 _RECENT = re.compile(r"\b(most|least) recent(ly)?\b")
 _UP = re.compile(
@@ -23,13 +25,14 @@ _UP = re.compile(
 )
 _DOWN = re.compile(r"\b(lowest|smallest|shortest|least|fewest|minimum|min|worst|lightest|weakest|poorest|cheapest)\b")
 _EST = re.compile(
-    r"\b(?!for|inter|near|har|mod|hon|prot|dig|inv|sugg|requ|cont|arr|ear)[a-z]{3,}(?<!b|g|t)est\b"
+    r"\b(?!for|inter|near|har|mod|hon|prot|dig|inv|sugg|requ|cont|arr|ear)[a-z]{3,}(?<!b|g)est\b"
 )  # dearest, coldest
 _EARLY = re.compile(r"\b(oldest|earliest|eldest)\b")
 _LATE = re.compile(r"\b(youngest|newest|latest|recent)\b")
 _MOST_OF = re.compile(
-    r"\b(?:highest|largest|biggest|greatest|most|maximum|max|lowest|smallest|least|fewest|minimum|min) ((?:\w+ ?){1,3})"
+    r"\b(?:highest|largest|biggest|greatest|most|maximum|max|lowest|smallest|least|fewest|minimum|min|best|worst) ((?:\w+ ?){1,3})"
 )
+_ADJECTIVE = re.compile(r"\b(?:most|least) (\w+)|\b(\w{3,}est)\b")
 _DESC = re.compile(r"\b(desc|descending|(high|large|big)(est)? to (low|small)(est)?|z to a)\b")
 _ASC = re.compile(r"\b(asc|ascending|(low|small)(est)? to (high|large|big)(est)?|a to z|alphabetical(ly)?)\b")
 _GROUP = re.compile(r"\b(per|each|every)\b")
@@ -55,6 +58,7 @@ _COUNTED_OF = re.compile(
 _NUMBERED = re.compile(r"\b([a-z]+)(?: id| number| no\.?| #)? #?(\d+)\b")
 _DIGITS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _AVERAGE = re.compile(r"\b(above|below|over|under|than|exceed\w*) (the )?(overall )?(average|mean|median)\b")
+_OTHERS = re.compile(r"\bthan (?:the )?(?:others?|rest)\b")
 _THAN = re.compile(r"\b(than|before|after|since|until)\b")
 _NEVER = re.compile(r"\b(never|without|no|not|none|neither|nor|lack(s|ing)?)\b|n't\b")
 _DENIED = re.compile(
@@ -65,6 +69,12 @@ _ASIDE = re.compile(r"\([^)]*\)|\bboth\b(?=.*\band\b)|\bbetween\b.*?\band\b")
 _SHARE = re.compile(r"\b(percentage|percent|share|proportion|fraction)\b|%")
 _SHARE_ASKED = re.compile(
     r"\b(what|which|how (large|big|high)( is)?( a| the)?)( is)?( the)? (percentage|percent|share|proportion|fraction)\b"
+)
+_TALLIED = re.compile(
+    r"\b(?:most|fewest|least)(?: \w+){0,2}? (?:complaints?|praise|criticisms?|thanks|requests?|mentions?|suggestions?|problems?|issues?"
+    r"|questions?|remarks?|comments?|defects?|faults?|errors?|accidents?|injur(?:y|ies)|incidents?|compliments?|reports?)\b"
+    r"|\bmost (?:often|frequently|commonly)\b|\b(?:complain|wr[io]te|talk|speak|ask|report)\w*(?: the)? most\b"
+    r"|\b(?:complained|written|talked|asked|praised|criticised|criticized|mentioned|reported)(?: about)?(?: the)? most\b"
 )
 _HOW_MANY = re.compile(r"\b(how many|number of|how often|versus|vs|compared (to|with))\b")
 _ROWS_OF = re.compile(r"(?:how many|count the|what is the number of|what's the number of) (?:of the |the )?([a-z]+)")
@@ -112,6 +122,9 @@ class Narrow:
         unheard: the proper names in it that stand nowhere.
         vague: `best`, where nothing says by what; measures: what it may be by.
         counted: it asks how many rows of a table there are: a number, not one that stands in a row.
+        tallied: it asks of what most texts say something: they are counted by it.
+        implied: conditions that its phrases imply.
+        amounts: columns that say how many of a thing a row is about: they are added up where it asks how many.
     """
 
     group: str = "may"
@@ -140,7 +153,7 @@ class Narrow:
     share: str = "no"
     several: bool = False
     median: bool = False
-    measured: frozenset[tuple[str, str]] = frozenset()
+    measured: frozenset[Place] = frozenset()
     named: Named = field(default_factory=Named)
     denied: bool = True
     reads: int = 3
@@ -154,6 +167,9 @@ class Narrow:
     vague: str = ""
     measures: tuple[str, ...] = ()
     counted: bool = False
+    tallied: bool = False
+    implied: tuple[Implied, ...] = ()
+    amounts: frozenset[Place] = frozenset()
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
@@ -217,6 +233,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         near: similarities of words; None: nothing must be read.
         plot: it asks for one.
     """
+    question = plainly(question)
     low = _RECENT.sub("recent", question.lower())
     high, least = _UP.search(low) is not None, _DOWN.search(low) is not None
     early, late = _EARLY.search(low) is not None, _LATE.search(low) is not None
@@ -242,6 +259,21 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     group = "count" if group == "no" and ask == "may" and _COUNTED.search(low) else group
     counts = [int(text) for text in _counts(question) if text.isdigit() and len(text) < 3]
     superlative = high or least or early or late or _EST.search(low) is not None
+    measured, most_of, least_of = _measured_columns(low, scope)
+    if not (high or least) and bool(most_of) != bool(least_of):  # of the fastest the speed, or the fewest minutes
+        high, least = bool(most_of), bool(least_of)
+    which = _ROW.search(low) is not None
+    sums = _ADDED.search(_AVERAGE.sub(" ", low)) is not None
+    versus = (
+        _THAN.search(low) is not None
+        and not compound.compare
+        and (_is_versus(scope) or _OTHERS.search(low) is not None)
+    )
+    added = sums or versus or adds(low)
+    if group in ("no", "count") and ask == "may" and (versus or (which and superlative and added)):
+        group = "may"
+    of_things = amounts(question, scope)
+    group = "count" if group == "no" and ask == "may" and of_things and superlative else group  # which sells best
     return Narrow(
         group,
         2 if re.search(r"\b(and|stack\w*|group\w*|colou?r)\b", low) else 1,
@@ -254,13 +286,13 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         _parts(question, low),
         ask,
         plot,
-        _ADDED.search(_AVERAGE.sub(" ", low)) is not None,
+        added,
         superlative,
         (early or late) and not (high or least),
         tuple(w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in unknown) if reads else (),
         "all" if unknown and not reads else "named",
-        _ROW.search(low) is not None,
-        ask == "number" and group not in ("must", "may") and high != least and _ROW.search(low) is not None,
+        which,
+        ask == "number" and group not in ("must", "may") and high != least and which,
         bool(numbers_of(question)),
         tuple(n for n in counts if n),
         _AVERAGE.search(low) is not None,
@@ -269,7 +301,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         "no" if ask == "number" or not _SHARE.search(low) else "must" if _SHARE_ASKED.search(low) else "may",
         len(_HOW_MANY.findall(low)) > 1,
         "median" in low,
-        _measured_columns(low, scope),
+        measured,
         named_in(question, scope),
         _NEVER.search(low) is not None or _DENIED.search(low) is not None,
         1 + len(_ALSO.findall(_ASIDE.sub(" ", low))),
@@ -282,7 +314,19 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         tuple(unheard(question, scope)),
         unsaid,
         tuple(measures),
-        _counts_rows(low, scope),
+        not of_things and _counts_rows(low, scope),
+        ask == "must" and which and _TALLIED.search(low) is not None,
+        tuple(implied(question, scope)),
+        of_things,
+    )
+
+
+def _is_versus(scope: Scope) -> bool:
+    """Does the question name two values of one column?"""
+    return any(
+        len({v for column, v in source.matches if column == f.name}) > 1
+        for source in scope.sources.values()
+        for f in source.shown
     )
 
 
@@ -293,28 +337,33 @@ def _counts_rows(low: str, scope: Scope) -> bool:
         return False
     noun = stem(found[1])
     columns = {
-        _last(f.name)
+        last_word(f.name)
         for source in scope.sources.values()
         for f in source.shown
         if f.type not in ("VARCHAR", "BOOLEAN") and not f.is_unstructured
     }
-    return noun not in columns and any(_last(name) == noun for name in scope.sources)
+    return noun not in columns and any(last_word(name) == noun for name in scope.sources)
 
 
-def _measured_columns(low: str, scope: Scope) -> frozenset[tuple[str, str]]:
-    """The columns of numbers whose names end as what stands behind a superlative: of `the largest area` those called area."""
+def _measured_columns(low: str, scope: Scope) -> tuple[frozenset[Place], frozenset[Place], frozenset[Place]]:
+    """The columns of numbers of which the greatest or least is asked for; of them those of which an adjective means the most, the least.
+
+    By their names where they end as what stands behind a superlative: of `the largest area` those called area; else by what the
+    adjective measures: of `the cheapest` those called price or cost.
+    """
     said: set[str] = set()
     for found in _MOST_OF.finditer(low):
         said |= words_of(found[1].split(" of ")[0]) - COMMON
-    return frozenset(
-        (name, f.name)
+    numbers = [
+        ((name, f.name), last_word(f.name))
         for name, source in scope.sources.items()
         for f in source.shown
-        if f.type not in ("VARCHAR", "BOOLEAN") and _last(f.name) in said
-    )
-
-
-def _last(name: str) -> str:
-    """The noun of a column's name, units aside: the last word of it."""
-    words = [stem(word) for word in re.split(r"[\W_]+", spaced(name).lower()) if word]
-    return next((word for word in reversed(words) if word not in UNITS), "")
+        if f.type not in ("VARCHAR", "BOOLEAN") and not f.is_unstructured
+    ]
+    adjectives = [word for found in _ADJECTIVE.findall(low) for word in found if word]
+    roots = set(map(root, adjectives))
+    named = frozenset(place for place, last in numbers if last in said or root(last) in roots)
+    most, least = measures(adjectives)
+    most_of = frozenset(place for place, last in numbers if last in most)
+    least_of = frozenset(place for place, last in numbers if last in least)
+    return named or most_of | least_of, most_of, least_of

@@ -19,6 +19,9 @@ NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DOUBLE",
 _TIME = ("DATE", "TIMESTAMP")
 _DATED = re.compile(r"'?-?\d{4}-\d\d")
 _YEAR = re.compile(r"\b(year|date|born|founded)|_(year|date)\b")
+_BUILT = re.compile(
+    r"(^|_)(made|built|released|published|opened|established|erected|created|completed|died|discovered|invented|since)(_|$)"
+)
 _KEY = re.compile(r"(^|_)(id|key|code|no|number)$")
 CALLED = re.compile(r"(^|[_.\"])(name|title|label)s?\"?$")  # what a row is called
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -35,6 +38,7 @@ class Column:
     matches: tuple[str, ...] = ()  # values that stand in the question
     dated: bool = False  # a date, or a text that begins as one
     words: tuple[str, ...] | None = None  # of the question that stand in a value; None: not known
+    years: bool = False  # a number that is a year, by its name and values
     parted: bool = False  # some values are several others put together: a condition asks for a part
 
     @property
@@ -148,6 +152,10 @@ def _column(source: Source, f: Field, name: str) -> Column:
         tuple(v for c, v in source.matches if c == f.name),
         dated,
         source.words.get(f.name),
+        f.type.startswith(NUMBERS)
+        and _BUILT.search(f.name.lower()) is not None
+        and bool(samples)
+        and all(map(_is_year, samples)),
         f.name in source.parted,
     )
 
@@ -187,7 +195,11 @@ def is_plain(c: Column) -> bool:
 
 def is_dated(c: Column) -> bool:
     """A date, or the number of a year."""
-    return c.dated or (c.is_number and _YEAR.search(f"{c.name} {c.field.description}".lower()) is not None)
+    return c.dated or c.years or (c.is_number and _YEAR.search(f"{c.name} {c.field.description}".lower()) is not None)
+
+
+def _is_year(value: str) -> bool:
+    return value.isdigit() and 1000 <= int(value) <= 2100
 
 
 def is_age(c: Column) -> bool:

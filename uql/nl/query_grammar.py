@@ -29,6 +29,7 @@ from uql.nl.paths import CALLED, Column, Path, is_age, is_dated, is_key, is_plai
 from uql.schema import Field
 
 MARKS = ("bar", "line", "point", "arc", "area")
+YEARS = ("decade", "century")  # that a number of years has too
 AGGREGATES = ("count", "sum", "avg", "min", "max", "median", "percent")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|\d+")
 
@@ -79,14 +80,32 @@ def _fitting(scope: Scope, narrow: Narrow) -> list[Path]:
     wanted = narrow.named.needed
     if narrow.measured and narrow.best:
         wanted = (*wanted, frozenset(table for table, _ in narrow.measured))
+    if narrow.amounts:
+        wanted = (*wanted, frozenset(table for table, _ in narrow.amounts))
     if narrow.who:
         wanted = (*wanted, frozenset(table for table, _ in people(scope)))
+    if narrow.parts:
+        wanted = (
+            *wanted,
+            frozenset(
+                table
+                for path in found
+                for table in path.tables
+                if len(path.tables) == 1 and any(map(is_dated, path.columns))
+            ),
+        )
     if narrow.tables:
         read = _with(scope, lambda f: f.is_unstructured) if narrow.ask != "may" else frozenset()
         meant = {*narrow.tables, *read, *(table for tables in wanted for table in tables)}
         found = [path for path in found if not _superfluous(path, meant, scope)] or found
     most = max((covered(path.tables, wanted) for path in found), default=0)
-    return [path for path in found if covered(path.tables, wanted) == most]
+    kept = [path for path in found if covered(path.tables, wanted) == most]
+    if narrow.ask != "may":  # a table that is named may be what the texts speak of
+        held = max((covered(path.tables, narrow.named.held) for path in found), default=0)
+        enough = [path for path in found if covered(path.tables, narrow.named.held) == held]
+        fewest = min((len(path.tables) for path in enough), default=0)
+        kept = [path for path in found if path in kept or (path in enough and len(path.tables) == fewest)]
+    return kept
 
 
 def _with(scope: Scope, is_such: Callable[[Field], bool]) -> frozenset[str]:
@@ -106,12 +125,19 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     plain = [c for c in path.columns if is_plain(c)]
     col = rules.add(f"col{n}", either(literal(c.name) for c in plain))
     dated = [literal(c.name) for c in plain if c.dated]
-    parts = f'({either(map(literal, narrow.parts))}) "(" ({either(dated)}) ")"' if dated and narrow.parts else ""
-    key = rules.add(f"key{n}", f"{col} | {parts}" if parts else col)
+    years = [literal(c.name) for c in plain if c.is_number and is_dated(c)]
+    spans = [part for part in narrow.parts if part in YEARS]
+    parts = [
+        f'({either(map(literal, names))}) "(" ({either(columns)}) ")"'
+        for names, columns in ((narrow.parts, dated), (spans, years))
+        if names and columns
+    ]
+    key = rules.add(f"key{n}", either([col, *parts]))
     lead = _of_places(rules, plain, narrow.named.asked) or key
     group = _of_places(rules, plain, narrow.named.groups) or key
-    if narrow.named.part and dated and group == key:
-        group = rules.shared(f'"{narrow.named.part}(" ({either(dated)}) ")"')
+    of_part = [*dated, *(years if narrow.named.part in YEARS else ())]
+    if narrow.named.part and of_part and group == key:
+        group = rules.shared(f'"{narrow.named.part}(" ({either(of_part)}) ")"')
     asked, value = _asking(rules, n, plain, narrow) if path.reads else ("", "")
     held = either(_conditions(rules, path, dated if narrow.parts else [], narrow))
     told = either([asked, *([f"{value} cmp number"] if narrow.numbers else [])]) if asked else ""
@@ -121,6 +147,10 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     source = literal("FROM " + path.source)
     if made := _compounds(plain, group, cond, where, narrow):
         return rules.add(f"way{n}", f"{source} {where}? ({made})")
+    if narrow.tallied and asked:
+        sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
+        tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nORDER BY count(*)" ({sort}) limit'
+        return rules.add(f"way{n}", f"{source} {_told(held, asked, told, narrow.reads)} {tally}")
     bodies = _groups(plain, agg, key, group, narrow)
     if narrow.group != "must":
         whole = (
@@ -248,7 +278,13 @@ def _compared_figures(plain: Sequence[Column], narrow: Narrow) -> str:
     """The figures of a group that are compared with a number."""
     names = [*(("sum", "avg") if narrow.added else ()), *(narrow.aggregates() if narrow.best else ())]
     numbers = [literal(c.name + ")") for c in plain if c.is_number and not is_key(c)]
-    return either(['"count(*)"', *(f'"{name}(" ({either(numbers)})' for name in names if numbers)])
+    return either([_count(plain, narrow), *(f'"{name}(" ({either(numbers)})' for name in names if numbers)])
+
+
+def _count(plain: Sequence[Column], narrow: Narrow) -> str:
+    """How many there are: the rows, or what each says of how many of a thing it is about."""
+    added = [literal(f"sum({c.name})") for c in plain if (c.table, c.field.name) in narrow.amounts]
+    return f"({either(added)})" if added else '"count(*)"'
 
 
 def _groups(plain: Sequence[Column], agg: str, key: str, group: str, narrow: Narrow) -> list[str]:
@@ -265,7 +301,10 @@ def _groups(plain: Sequence[Column], agg: str, key: str, group: str, narrow: Nar
     if narrow.group == "no":
         return []
     if narrow.group == "count":
-        count = '"count(*)"'
+        of = [c.name for c in plain if (c.table, c.field.name) in narrow.measured]
+        count = (
+            f"({either([_count(plain, narrow), *(literal(f'{name}({c})') for c in of for name in ('avg', 'sum'))])})"
+        )
         return [
             f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nORDER BY " {count} ({sort}) limit',
             f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nHAVING " {count} cmp number',
@@ -292,7 +331,8 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond
         return
     if narrow.several:
         yield f'"count(" {cond} ")"'
-    yield f'"count(*)" | "count(DISTINCT " {col} ")"'
+    count = _count(plain, narrow)
+    yield count if "sum(" in count else f'{count} | "count(DISTINCT " {col} ")"'
     if narrow.counted:
         return
     if narrow.median and (numbers := [literal(c.name) for c in plain if c.is_number and not is_key(c)]):
@@ -350,6 +390,7 @@ def _conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow) 
         if not is_plain(c):
             continue
         name = literal(c.name)
+        yield from (literal(c.name + i.condition) for i in narrow.implied if i.place == (c.table, c.field.name))
         if c.is_boolean:
             yield name if _is_said(c, narrow) and not narrow.denied else f'"NOT "? {name}'
         elif c.is_list and c.matches:

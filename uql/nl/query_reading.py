@@ -478,7 +478,10 @@ class _Reading:
             return f"quarter({day})" if part == "quarter" else f"dayname({day})"
         if part == "month":
             return f"month({name})" if timed else f"CAST(regexp_extract({name}, '-([0-9]+)', 1) AS INTEGER)"
-        year = f"year({name})" if timed else f"CAST(regexp_extract({name}, '^-?[0-9]+') AS INTEGER)"
+        if column is not None and column.is_number:
+            year = name
+        else:
+            year = f"year({name})" if timed else f"CAST(regexp_extract({name}, '^-?[0-9]+') AS INTEGER)"
         match part:
             case "century":
                 return f"CAST(floor(({year} - 1) / 100) AS INTEGER) + 1"

@@ -1,0 +1,131 @@
+"""Conditions that a phrase implies without a value: `won` is the first place, `out of stock` none in stock, `without a club` no club.
+
+Each counts only where a column is so called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from uql.nl.discover import Scope, spaced, stem, words_of
+from uql.nl.naming import UNITS, Place
+from uql.nl.paths import NUMBERS, is_key_name
+from uql.schema import Modality
+
+_WON = re.compile(r"\b(won|wins?|winners?|winning|first place|finish(?:ed|es)? first|came (?:in )?first|champions?)\b")
+_RANKS = frozenset(("place", "rank", "position", "standing", "ranking", "placing"))
+_NONE_OF = re.compile(r"\b(?:out of|no(?: more)?) (\w+)|\bzero (\w+)")
+_WITHOUT = re.compile(
+    r"\b(?:without|no|not have|n't have|lack(?:s|ing)?|missing)(?: (?:an?|any|the|their|its|his|her))? ((?:\w+ ?){1,3})"
+)
+_IDIOMS = re.compile(r"\b(?:tak(?:e|es|en|ing)|took) place\b|\bin order\b(?= to\b)|\bof (?:these|those|them)\b")
+_TRADED = (
+    r"(?:sold|sells?|bought|buys?|order(?:ed|s)?|ship(?:ped|s)?|deliver(?:ed|s)?|purchased?s?|produced?s?|rent(?:ed|s)?|consumed?s?|used?s?"
+    r"|donated?s?|caught|harvest(?:ed|s)?|issued?s?)"
+)
+_OBJECT = re.compile(
+    rf"\bhow many (\w+)(?: \w+){{0,3}}? (?:did|do|does)\b.*\b{_TRADED}\b"
+    rf"|\bhow many (\w+)(?: \w+){{0,3}}? (?:were|was|are|is|(?:have|has|had) been) {_TRADED}\b"
+    rf"|\b{_TRADED} (?:the )?(?:most|fewest|least|best|worst)(?: (\w+))?|\b(?:best|most)[- ](?:selling|sold|ordered|bought|used|rented)\b()"
+)
+_QUANTITIES = frozenset(map(stem, ("quantity", "qty", "amount", "units", "copies", "pieces", "items")))
+_COUNTED = re.compile(r"\b(?:how many|number of|most|fewest|least|more|fewer) ((?:\w+ ?){1,2})")
+_KINDS = re.compile(r"\b(?:different|distinct|unique|(?:kinds|types|sorts) of)\b")
+_ALTOGETHER = re.compile(
+    r"\bhow much\b|\bthe (?:most|least)\b(?= (?:in|on|at|for|of|during|since|from|overall|altogether)\b|\W*$)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """A condition on a column: what stands behind its name, and the words that say it."""
+
+    place: Place
+    condition: str
+    words: frozenset[str]
+
+
+def plainly(question: str) -> str:
+    """A question without phrases whose words name nothing.
+
+    >>> plainly("How many races took place in May, in order to plan?")
+    'How many races happened in May, to plan?'
+    """
+    said = _IDIOMS.sub(lambda m: "happened" if m[0].lower().endswith("place") else "", question)
+    return " ".join(said.split())
+
+
+def implied(question: str, scope: Scope) -> Iterator[Implied]:
+    """The conditions that phrases of a question imply."""
+    low = question.lower()
+    won = frozenset(word for found in _WON.findall(low) for word in found.split())
+    none = {stem(word) for found in _NONE_OF.findall(low) for word in found if word}
+    lacking = [words_of(found[1]) for found in _WITHOUT.finditer(low)]
+    for table, source in scope.sources.items():
+        for f in source.shown:
+            if f.modality is not Modality.STRUCTURED or f.type == "BOOLEAN":
+                continue
+            words = words_of(f.name)
+            last = last_word(f.name)
+            if f.type.startswith(NUMBERS):
+                if won and last in _RANKS:
+                    yield Implied((table, f.name), " = 1", won)
+                if words and words & none and last in none:
+                    yield Implied((table, f.name), " = 0", frozenset())
+            elif words and any(words <= said for said in lacking):
+                yield Implied((table, f.name), " IS NULL", frozenset())
+
+
+def amounts(question: str, scope: Scope) -> frozenset[Place]:
+    """The columns that say how many of a thing there were, where the question asks how many: of visitors those called so, of what was
+    sold or ordered the quantity. Not where it asks how many sales or orders there were, which are rows.
+    """
+    low = question.lower()
+    if _KINDS.search(low):
+        return frozenset()
+    found = _OBJECT.search(low)
+    traded = {stem(word) for word in found.groups() if word} if found is not None else None
+    nouns = {stem(word) for match in _COUNTED.finditer(low) for word in match[1].split()[:2]}
+    return frozenset(
+        (table, f.name)
+        for table, source in scope.sources.items()
+        for f in source.shown
+        if f.type.startswith(NUMBERS)
+        and not f.type.endswith("[]")
+        and not is_key_name(f.name)
+        and (
+            (last_word(f.name) in nouns and not any(words_of(name) == {last_word(f.name)} for name in scope.sources))
+            or (traded is not None and last_word(f.name) in _QUANTITIES and not traded & words_of(table))
+        )
+    )
+
+
+def numbers_called(scope: Scope) -> set[str]:
+    """What the columns of numbers are called, units aside."""
+    return {
+        last_word(f.name)
+        for source in scope.sources.values()
+        for f in source.shown
+        if f.type.startswith(NUMBERS) and not is_key_name(f.name)
+    }
+
+
+def last_word(name: str) -> str:
+    """The noun of a column's name, units aside: the last word of it.
+
+    >>> last_word("delay_min"), last_word("unitPrice")
+    ('delay', 'price')
+    """
+    words = [stem(word) for word in re.split(r"[\W_]+", spaced(name).lower()) if word]
+    return next((word for word in reversed(words) if word not in UNITS), "")
+
+
+def adds(question: str) -> bool:
+    """Does it ask how much there is altogether, or who has the most of it?
+
+    >>> adds("How much did it cost?"), adds("Who spent the most in May?"), adds("Who wrote the most letters?")
+    (True, True, False)
+    """
+    return _ALTOGETHER.search(question.lower()) is not None

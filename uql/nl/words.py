@@ -1,0 +1,227 @@
+"""Words of English that mean a name or a value in another form: irregular plurals, sexes, peoples, units, what an adjective measures.
+
+Rules of the language, not of any database: each counts only where a column or value of the scope is so called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+
+def _pairs(text: str) -> dict[str, str]:
+    return dict(pair.split("=") for pair in text.split())
+
+
+def _sets(text: str) -> dict[str, frozenset[str]]:
+    """Lines of `word other: name name`."""
+    made: dict[str, frozenset[str]] = {}
+    for line in text.strip().splitlines():
+        words, _, names = line.partition(":")
+        made |= dict.fromkeys(words.split(), frozenset(names.split()))
+    return made
+
+
+# Plurals that no rule of endings makes, and past forms, which count where verbs are compared.
+PLURALS = _pairs(
+    "children=child women=woman men=man people=person feet=foot teeth=tooth mice=mouse geese=goose wives=wife knives=knife shelves=shelf "
+    "thieves=thief halves=half"
+)
+_PAST = _pairs(
+    "won=win wrote=write written=write sang=sing sung=sing drove=drive driven=drive led=lead taught=teach built=build sold=sell "
+    "bought=buy paid=pay flew=fly flown=fly drew=draw drawn=draw rode=ride ridden=ride spoke=speak spoken=speak threw=throw "
+    "thrown=throw grew=grow grown=grow caught=catch spent=spend lent=lend sent=send told=tell swam=swim fought=fight"
+)
+_FEMALE = frozenset(("f", "female", "females", "w", "woman", "women", "girl", "girls", "lady", "ladies"))
+_MALE = frozenset(("m", "male", "males", "man", "men", "boy", "boys", "gentleman", "gentlemen"))
+_PEOPLES = _pairs(
+    "spanish=spain french=france german=germany dutch=netherlands british=britain english=england scottish=scotland welsh=wales "
+    "irish=ireland danish=denmark swedish=sweden norwegian=norway finnish=finland polish=poland turkish=turkey swiss=switzerland "
+    "greek=greece chinese=china japanese=japan portuguese=portugal czech=czechia belgian=belgium thai=thailand filipino=philippines "
+    "peruvian=peru ukrainian=ukraine hungarian=hungary argentinian=argentina"
+)
+_MONEY = "euro euros dollar dollars pound pounds cent cents franc francs yen krona kronor rupee rupees usd eur gbp chf"
+_UNITS = _sets(
+    """
+    kilometre kilometres kilometer kilometers: km kilometre kilometer
+    metre metres meter meters: m metre meter
+    centimetre centimetres centimeter centimeters: cm
+    kilogram kilograms kilo kilos: kg kilogram kilo
+    gram grams: g gram
+    hour hours: h hr hour
+    minute minutes: min minute
+    second seconds: s sec second
+    mile miles: mi mile
+    litre litres liter liters: l litre liter
+    percent: pct percent percentage rate share
+    """
+)
+_UNIT = re.compile(r"\d ?([a-z]+)\b")
+# What an adjective measures, as columns are called; the second of two rows is one where the least of it is meant.
+_MOST = _sets(
+    """
+    expensive dearest dear costly costliest pricey priciest: price cost fare fee rent rate
+    fastest fast quickest quick: speed pace velocity
+    slowest slow: time minute second duration hour
+    longest long: length duration distance minute hour day page runtime km
+    heaviest heavy: weight mass kg
+    tallest tall: height
+    highest high: height altitude elevation
+    deepest deep: depth
+    widest wide: width
+    warmest hottest hot warm: temperature
+    loudest loud: loudness volume
+    largest biggest large big: size area surface capacity population
+    richest rich: wealth income
+    """
+)
+_LEAST = _sets(
+    """
+    cheapest cheap: price cost fare fee rent rate
+    fastest fast quickest quick: time minute second duration hour
+    slowest slow: speed pace velocity
+    shortest short: length duration distance minute hour day page runtime km height
+    lightest light: weight mass kg
+    coldest coolest cold cool: temperature
+    shallowest: depth
+    narrowest: width
+    smallest small: size area surface capacity population
+    poorest poor: wealth income
+    """
+)
+# Verbs for how the rows of two tables belong together; a text need not be read for them.
+_DOING_WORDS = (
+    "stay pay visit attend join rent borrow buy sell order register enrol sign receive send hire employ offer provide publish release "
+    "launch start begin finish deliver ship arrive depart leave spend earn carry participate"
+)
+# What a noun or verb is measured by, as columns are called.
+_MEANS = _sets(
+    """
+    revenue turnover proceeds: price amount total revenue sales payment fee fare
+    spend spends spent spending expense expenses: price amount total cost expense payment fee fare
+    pay pays paid paying: price amount payment fee fare salary wage pay
+    earn earns earned earning earnings: salary wage income earnings pay
+    stay stays stayed staying: night stay duration
+    """
+)
+
+
+def stem(word: str) -> str:
+    """A word without its ending, roughly.
+
+    >>> [stem(word) for word in ("notes", "prices", "boxes", "cities", "seen", "joined", "children")]
+    ['note', 'price', 'box', 'city', 'seen', 'join', 'child']
+    """
+    word = PLURALS.get(word, word)
+    for ending in ("ies", "es", "s", "ed", "ing"):
+        if ending == "es" and not word.endswith(("sses", "xes", "ches", "shes")):
+            continue
+        if word.endswith(ending) and not word.endswith("ss") and len(word) - len(ending) >= 3:
+            return word[: -len(ending)] + ("y" if ending == "ies" else "")
+    return word
+
+
+def singular(name: str) -> str:
+    """A name without the plural of its last word.
+
+    >>> [singular(name) for name in ("order_items", "companies", "people", "glass", "boxes")]
+    ['order_item', 'company', 'person', 'glass', 'box']
+    """
+    before, line, last = name.rpartition("_")
+    return f"{before}{line}{stem(last) if last.endswith('s') or last in PLURALS else last}"
+
+
+def meant_values(values: Iterable[str], words: Iterable[str]) -> Iterator[str]:
+    """Of a column's values those that words mean in another form: women, f; Spanish, Spain.
+
+    >>> list(meant_values(["f", "m"], ["women"])), list(meant_values(["Spain", "Peru"], ["spanish"]))
+    (['f'], ['Spain'])
+    >>> forms = ("Italy", "italian"), ("Austria", "australian"), ("rain", "rainy"), ("sun", "sunny")
+    >>> [list(meant_values([value], [word])) for value, word in forms]
+    [['Italy'], [], ['rain'], ['sun']]
+    """
+    there = {value.lower(): value for value in values}
+    said = {word.lower() for word in words}
+    if there and all(value in _FEMALE | _MALE for value in there):
+        for sex in (_FEMALE, _MALE):
+            if said & sex:
+                yield from (there[value] for value in there if value in sex)
+    for word in sorted(said):
+        yield from (value for low, value in there.items() if _is_of(word, low, is_name=value[:1].isupper()))
+
+
+def _is_of(word: str, value: str, *, is_name: bool) -> bool:
+    """Is a word the adjective of a value: Spanish of Spain, Kenyan of Kenya, rainy of rain?"""
+    if (country := _PEOPLES.get(word)) is not None:
+        return re.search(rf"\b{country}\b", value) is not None
+    if word.endswith("y") and value.rstrip("y").removesuffix("s") in {
+        word[:-1],
+        word[:-2] if word[-2:-1] == word[-3:-2] else word[:-1],
+    }:
+        return len(value) > 2 and value != word
+    bases = (word.removesuffix(ending) for ending in ("ian", "an", "n", "ese", "ish", "ic") if word.endswith(ending))
+    return is_name and any(len(base) > 3 and value.startswith(base) and len(value) - len(base) < 4 for base in bases)
+
+
+def is_another_form(word: str, value: str) -> bool:
+    """Does a word of a question mean this value in another form?"""
+    return any(meant_values([value], [word]))
+
+
+def root(word: str) -> str:
+    """A word without the endings of verbs and of those who do it: manage, manages, managed and manager are one.
+
+    >>> [root(word) for word in ("manages", "manager", "winner", "won", "directed", "directors", "writes")]
+    ['manag', 'manag', 'win', 'win', 'direct', 'direct', 'writ']
+    """
+    word = PLURALS.get(word) or _PAST.get(word, word)
+    for ending in ("ers", "ors", "er", "or", "ing", "ies", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            word = word[: -len(ending)]
+            break
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls" else word
+
+
+def units_said(question: str, names: Iterable[str], *, numbers: bool) -> set[str]:
+    """The units behind a number that say nothing more: of money where there are numbers, others where a name has them.
+
+    >>> units_said("over 20 euros or 5 kilometres", ["distance", "km"], numbers=True) == {"euros", "kilometres"}
+    True
+    """
+    there = frozenset(names)
+    return {
+        word
+        for word in _UNIT.findall(question.lower())
+        if (numbers and word in _MONEY.split()) or _UNITS.get(word, frozenset()) & there
+    }
+
+
+def is_doing(word: str) -> bool:
+    """Is this a verb for how two things belong together: stayed, paid, ordered?
+
+    >>> is_doing("stayed"), is_doing("complained")
+    (True, False)
+    """
+    return root(word) in _DOING
+
+
+def meant_columns(word: str) -> frozenset[str]:
+    """What a noun or verb is measured by, as columns are called, by their stems: revenue, a price or an amount."""
+    return _MEANS.get(word, frozenset())
+
+
+def measures(words: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of what adjectives measure: where the most of it is meant, and where the least.
+
+    >>> most, least = measures(["which", "fastest"])
+    >>> sorted(most), "minute" in least
+    (['pace', 'speed', 'velocity'], True)
+    """
+    said = list(words)
+    most, least = (
+        frozenset(name for word in said for name in table.get(word, frozenset())) for table in (_MOST, _LEAST)
+    )
+    return most, least
+
+
+_DOING = frozenset(map(root, _DOING_WORDS.split()))
