@@ -173,18 +173,39 @@ class Draws(ABC):
             value = float(zero[inside].sum())
             low = high = value
         else:
-            value, low, high = self._total(zero, weights, domain, bounds)
+            value, low, high = self._possible(
+                self._total(zero, weights, domain, bounds), zero[inside], weights, domain, bounds
+            )
         if unknown:
             for filled in self._fills(zero, missing, inside, bounds, weights):
                 if int(inside.sum()) == population:
                     whole = float(filled[inside].sum())
                     low, high = min(low, whole), max(high, whole)
                 else:
-                    _, lower, upper = self._total(filled, weights, domain, bounds)
+                    _, lower, upper = self._possible(
+                        self._total(filled, weights, domain, bounds), filled[inside], weights, domain, bounds
+                    )
                     low, high = min(low, lower), max(high, upper)
         exact = int(inside.sum()) == population and unknown == 0
         shown = None if math.isnan(value) else value
         return Estimate(shown, low, high, self.confidence, exact, calls, unknown, "exact" if exact else self.method)
+
+    def _possible(
+        self, found: Three, seen: Floats, weights: Floats | None, domain: int | None, bounds: Bounds
+    ) -> Three:
+        """A total no lower and no higher than the rows seen and the weights of the others allow."""
+        if weights is None and bounds != (0.0, 1.0):
+            return found
+        rest = np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
+        rest[self.told] = False
+        least = most = float(seen.sum())
+        if weights is None:
+            most += float(rest.sum())
+        else:
+            least += float(np.minimum(weights[rest], 0.0).sum())
+            most += float(np.maximum(weights[rest], 0.0).sum())
+        value, low, high = (end if math.isnan(end) else min(max(end, least), most) for end in found)
+        return value, low, high
 
     def ratio(
         self,

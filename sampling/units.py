@@ -170,8 +170,9 @@ class UnitSample:
         least, most = -math.inf, math.inf
         if share and counted and bool((y[within] <= x[within]).all()):
             least, most = 0.0, 1.0
-        elif weights is not None and counted and bool(np.isclose(y[within], (weights[told] * x)[within]).all()):
-            least, most = float(weights[inside].min(initial=math.inf)), float(weights[inside].max(initial=-math.inf))
+        elif weights is not None and is_share(x[fine]) and np.isclose(y[within], (weights[told] * x)[within]).all():
+            among = weights[inside if counts is None else inside & (counts > 0)]
+            least, most = float(among.min(initial=math.inf)), float(among.max(initial=-math.inf))
         if found.value is None or found.low is None or found.high is None or least > most:
             return found
         value = min(max(found.value, least), most)

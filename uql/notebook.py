@@ -127,15 +127,21 @@ class Magics:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self._attached: tuple[object, Connection] | None = None
+        self._where: tuple[str | None, str | None] = None, None  # the connection and the database of what follows
 
     def __call__(self, line: str, cell: str | None = None) -> Any:
         """`%uql SELECT …` runs the line; `%%uql [options]` the cell; `%uql -d shop.duckdb -m local` sets what follows."""
         words, text = _split(line) if cell is None else (shlex.split(line), cell)
         options = _parser().parse_args(words)
-        con = self._connection(options.con, options.database)
+        if options.output is not None and not options.output.isidentifier():
+            raise ConfigError(f"%%uql: {options.output!r} is no name of a variable", help="-o found")
+        named = options.con is not None or options.database is not None
+        where = (options.con, options.database) if named else self._where
+        con = self._connection(*where)
         values = {"model": options.model, "budget": options.budget} | _pairs(options.set)
         values = {name: value for name, value in values.items() if value is not None}
         if not text.strip():
+            self._where = where
             con.use(**values)
             return None
         names = self.shell.user_ns

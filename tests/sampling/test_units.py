@@ -109,3 +109,18 @@ def test_a_search_finds_all_rows_of_a_unit_at_once():
     assert len(np.unique(OF[rows])) == 80
     assert sorted(search.found()) == sorted(rows[TRUTH[rows] == 1.0])
     assert TRUTH[rows].sum() > 0.5 * TRUTH.sum()
+
+
+@pytest.mark.parametrize("budget", [3, 5, 20])
+@pytest.mark.parametrize("name", sorted(AGGREGATE))
+def test_no_interval_reaches_beyond_what_the_rows_that_are_left_can_add(name, budget):
+    for seed in range(5):
+        sampler = sample(seed, budget=budget, name=name)
+        rows, y = sampler.told, sampler.answers
+        for estimate, weights in (
+            (sampler.estimate(), np.ones(len(OF))),
+            (sampler.total(VALUE[rows] * y, weights=VALUE), VALUE),
+        ):
+            seen = float((weights[rows] * y).sum())
+            left = float(np.delete(weights, rows).sum())
+            assert seen - 1e-6 <= estimate.low <= estimate.high <= seen + left + 1e-6

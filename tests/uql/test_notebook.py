@@ -140,8 +140,20 @@ def test_options_without_a_statement_hold_for_what_follows(shell: Shell) -> None
     assert shell.user_ns["n"].exact
 
 
+def test_a_connection_named_alone_is_that_of_what_follows(shell: Shell) -> None:
+    with uql.connect() as con:
+        con.execute("CREATE TABLE seven AS SELECT 7 AS n")
+        shell.user_ns["mine"] = con
+        magic(shell, "--con mine")
+        assert magic(shell, "", "FROM seven").fetchall() == [(7,)]
+        magic(shell, "-d :memory:")
+        with pytest.raises(UQLError):
+            magic(shell, "", "FROM seven")
+
+
 @pytest.mark.parametrize(
-    "line", ["--nope", "-b", "--con nothing SELECT 1", "--set budget SELECT 1", "--set nope=1 SELECT 1"]
+    "line",
+    ["--nope", "-o 1st SELECT 1", "-b", "--con nothing SELECT 1", "--set budget SELECT 1", "--set nope=1 SELECT 1"],
 )
 def test_wrong_options_are_errors_in_words(line: str, shell: Shell) -> None:
     with pytest.raises(ConfigError):
