@@ -8,6 +8,7 @@ from random import Random
 
 import duckdb
 import pytest
+from nl.farms import database, near, scope_of
 
 from uql.benchmarks.nl.derive import drawn, pattern
 from uql.catalog import Catalog
@@ -15,7 +16,7 @@ from uql.errors import QuestionError
 from uql.nl import forms
 from uql.nl.checks import Checked, check_plan
 from uql.nl.discover import Scope, discover
-from uql.nl.grounding import absent, unheard, unknown_words, vague
+from uql.nl.grounding import unknown_words
 from uql.nl.likeness import left_out, nearest
 from uql.nl.naming import named_in, people, requests_in
 from uql.nl.narrowing import Narrow, narrowed, numbers_behind, numbers_of
@@ -26,35 +27,9 @@ from uql.nl.query_reading import nodes_of, read
 from uql.settings import Settings
 
 
-def database() -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect()
-    con.execute(
-        "CREATE TABLE farms (id INTEGER, name VARCHAR, county VARCHAR, crops VARCHAR, opened DATE, acres DOUBLE, phone VARCHAR)"
-    )
-    con.execute(
-        "INSERT INTO farms SELECT i, 'Farm ' || i, ['Devon', 'Kent'][1 + i % 2], ['oats', 'rye', 'oats rye', 'rye, oats'][1 + i % 4], "
-        "DATE '1900-01-01' + INTERVAL (i) YEAR, i * 10, '0' || i FROM range(40) t(i)"
-    )
-    con.execute("COMMENT ON COLUMN farms.phone IS 'private'")
-    con.execute("CREATE TABLE notes (farm_id INTEGER, note VARCHAR)")
-    con.execute(
-        "INSERT INTO notes SELECT i % 30, 'The inspector walked over the fields for a whole long morning ' || i FROM range(80) t(i)"
-    )
-    return con
-
-
-def scope_of(question: str = "") -> Scope:
-    return discover(question, Catalog(database()), None)
-
-
 def joined(scope: Scope) -> str:
     """Farms and notes in the order of a scope."""
     return next(path.source for path in paths(scope) if len(path.tables) == 2)
-
-
-def near(word: str, others: Sequence[str]) -> list[float]:
-    """Words are alike when they begin alike."""
-    return [float(word[:4] == other[:4]) for other in others]
 
 
 def checked(text: str, question: str = "") -> Checked:
@@ -365,60 +340,6 @@ def test_how_many_of_what_a_row_says_is_read() -> None:
         assert not narrowed(question, scope, near, plot=False).counted
 
 
-NOTHING = [
-    ("How many employees are there?", ["employees"]),
-    ("What is the profit of Farm 3?", ["profit"]),
-    ("How many inspectors walked over the fields?", []),  # a text tells of them
-    ("How much does a visit cost?", ["cost"]),
-    ("How many farms are there?", []),
-    ("How many complaints are there?", []),  # a text tells of one in other words
-]
-
-
-@pytest.mark.parametrize(("question", "wanted"), NOTHING)
-def test_what_is_counted_or_asked_for_is_somewhere(question: str, wanted: list[str]) -> None:
-    scope = scope_of(question)
-    assert absent(question, unknown_words(question, scope, near), scope) == wanted
-
-
-UNHEARD = [
-    ("How many farms are there in Paris?", ["Paris"]),
-    ("How many farms are there in Kent?", []),
-    ("How many notes tell of the Inspector?", []),  # it stands in a text
-    ("How many farms were opened in March?", []),
-    ("Which Farm is the largest?", []),
-]
-
-
-@pytest.mark.parametrize(("question", "wanted"), UNHEARD)
-def test_a_name_that_stands_nowhere_is_found(question: str, wanted: list[str]) -> None:
-    assert unheard(question, scope_of(question)) == wanted
-
-
-def test_a_value_of_many_is_named_in_another_form() -> None:
-    con = duckdb.connect()
-    con.execute("CREATE TABLE works (title VARCHAR, school VARCHAR)")
-    con.execute(
-        "INSERT INTO works SELECT 'Work ' || i, CASE WHEN i = 7 THEN 'Impressionism' ELSE 'School ' || i END FROM range(200) t(i)"
-    )
-    scope = discover("How many impressionist works are there?", Catalog(con), None)
-    assert scope.sources["works"].matches == (("school", "Impressionism"),)
-
-
-def test_the_best_of_something_is_the_best_by_something() -> None:
-    con = database()
-    con.execute("ALTER TABLE farms ADD COLUMN sold DOUBLE")
-    scope = discover("", Catalog(con), None)
-    assert vague("Which is the best farm?", scope, near) == ("best", ["farms.acres", "farms.sold"])
-    for question in (
-        "Which is the best farm by acres?",
-        "Which farm sold best?",
-        "Which are the top three farms?",
-        "Which farm is largest?",
-    ):
-        assert vague(question, scope, near) == ("", []), question
-
-
 def test_a_table_that_the_question_does_not_mean_is_not_joined() -> None:
     scope = scope_of("How many farms are in Kent?")
     text = grammar(
@@ -564,12 +485,6 @@ def test_the_words_of_a_question_narrow_its_query() -> None:
     assert of("Which farms have sheep?").ask == "must"
     assert of("Which farm has the highest number of sheep?").ask == "number"
     assert of("Which farms are in the county of Kent?").ask == "may"
-
-
-def test_a_word_near_to_no_name_is_to_be_read() -> None:
-    question = "Which farms of Kent have sheep?"
-    assert unknown_words(question, scope_of(question), near) == ["sheep"]
-    assert unknown_words(question, scope_of(question), None) == []
 
 
 def test_words_that_every_question_has_and_superlatives_of_numbers_are_not_to_be_read() -> None:

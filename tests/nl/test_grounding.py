@@ -1,0 +1,71 @@
+"""How the words of a question stand to a database: what it holds, what only a text can tell, what is nowhere and is refused."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+from nl.farms import database, near, scope_of
+
+from uql.catalog import Catalog
+from uql.nl.discover import discover
+from uql.nl.grounding import absent, unheard, unknown_words, vague
+
+
+def test_a_word_near_to_no_name_is_to_be_read() -> None:
+    question = "Which farms of Kent have sheep?"
+    assert unknown_words(question, scope_of(question), near) == ["sheep"]
+    assert unknown_words(question, scope_of(question), None) == []
+
+
+NOTHING = [
+    ("How many employees are there?", ["employees"]),
+    ("What is the profit of Farm 3?", ["profit"]),
+    ("How many inspectors walked over the fields?", []),  # a text tells of them
+    ("How much does a visit cost?", ["cost"]),
+    ("How many farms are there?", []),
+    ("How many complaints are there?", []),  # a text tells of one in other words
+]
+
+
+@pytest.mark.parametrize(("question", "wanted"), NOTHING)
+def test_what_is_counted_or_asked_for_is_somewhere(question: str, wanted: list[str]) -> None:
+    scope = scope_of(question)
+    assert absent(question, unknown_words(question, scope, near), scope) == wanted
+
+
+UNHEARD = [
+    ("How many farms are there in Paris?", ["Paris"]),
+    ("How many farms are there in Kent?", []),
+    ("How many notes tell of the Inspector?", []),  # it stands in a text
+    ("How many farms were opened in March?", []),
+    ("Which Farm is the largest?", []),
+]
+
+
+@pytest.mark.parametrize(("question", "wanted"), UNHEARD)
+def test_a_name_that_stands_nowhere_is_found(question: str, wanted: list[str]) -> None:
+    assert unheard(question, scope_of(question)) == wanted
+
+
+def test_a_value_of_many_is_named_in_another_form() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE works (title VARCHAR, school VARCHAR)")
+    con.execute(
+        "INSERT INTO works SELECT 'Work ' || i, CASE WHEN i = 7 THEN 'Impressionism' ELSE 'School ' || i END FROM range(200) t(i)"
+    )
+    scope = discover("How many impressionist works are there?", Catalog(con), None)
+    assert scope.sources["works"].matches == (("school", "Impressionism"),)
+
+
+def test_the_best_of_something_is_the_best_by_something() -> None:
+    con = database()
+    con.execute("ALTER TABLE farms ADD COLUMN sold DOUBLE")
+    scope = discover("", Catalog(con), None)
+    assert vague("Which is the best farm?", scope, near) == ("best", ["farms.acres", "farms.sold"])
+    for question in (
+        "Which is the best farm by acres?",
+        "Which farm sold best?",
+        "Which are the top three farms?",
+        "Which farm is largest?",
+    ):
+        assert vague(question, scope, near) == ("", []), question
