@@ -246,6 +246,7 @@ def _called(phrase: set[str], scope: Scope) -> frozenset[Place]:
         if f.modality is Modality.STRUCTURED and f.type == "VARCHAR"
     ]
     found = [place for place in texts if CALLED.search(place[1].lower())]
+    found = [place for place in found if place[1].lower() in ("name", "title", "label")] or found
     return frozenset(found or [place for place in texts if words_of(place[1]) == phrase])  # races.race
 
 

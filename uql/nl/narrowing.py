@@ -17,6 +17,7 @@ from uql.nl.grounding import Near, absent, tables_near, unheard, unknown_words, 
 from uql.nl.implied import Implied, adds, amounts, implied, last_word, plainly
 from uql.nl.likeness import COMMON, MONTHS
 from uql.nl.naming import PARTS, Named, Place, named_in
+from uql.nl.required import Required, flags, required_values
 from uql.nl.words import measures, root
 
 _RECENT = re.compile(r"\b(most|least) recent(ly)?\b")
@@ -125,6 +126,8 @@ class Narrow:
         tallied: it asks of what most texts say something: they are counted by it.
         implied: conditions that its phrases imply.
         amounts: columns that say how many of a thing a row is about: they are added up where it asks how many.
+        required: values that it names, which its query has to hold; flags: columns of booleans that it may mean; set_flags: those that
+            its query has to hold.
     """
 
     group: str = "may"
@@ -170,6 +173,9 @@ class Narrow:
     tallied: bool = False
     implied: tuple[Implied, ...] = ()
     amounts: frozenset[Place] = frozenset()
+    required: tuple[Required, ...] = ()
+    flags: frozenset[Place] = frozenset()
+    set_flags: frozenset[Place] = frozenset()
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
@@ -273,6 +279,8 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     if group in ("no", "count") and ask == "may" and (versus or (which and superlative and added)):
         group = "may"
     of_things = amounts(question, scope)
+    compared = versus or bool(compound.compare) or _SHARE.search(low) is not None or len(_HOW_MANY.findall(low)) > 1
+    meant, said = flags(question, scope, near)
     group = "count" if group == "no" and ask == "may" and of_things and superlative else group  # which sells best
     return Narrow(
         group,
@@ -318,6 +326,9 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         ask == "must" and which and _TALLIED.search(low) is not None,
         tuple(implied(question, scope)),
         of_things,
+        () if compared else required_values(question, scope),
+        meant,
+        said if not compared and group in ("no", "count") else frozenset(),
     )
 
 

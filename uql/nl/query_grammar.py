@@ -142,22 +142,25 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     held = either(_conditions(rules, path, dated if narrow.parts else [], narrow))
     told = either([asked, *([f"{value} cmp number"] if narrow.numbers else [])]) if asked else ""
     cond = rules.add(f"cond{n}", either(filter(None, [held, told])) or f'{literal(plain[0].name)} " IS NOT NULL"')
-    where = rules.add(f"where{n}", _where(held, told, narrow.reads) or f'"\\nWHERE " {cond}')
+    must = _required(path, narrow)
+    where = rules.add(f"where{n}", _where(held, told, narrow.reads, must) or f'"\\nWHERE " {cond}') + (
+        "" if must else "?"
+    )
     agg = rules.add(f"agg{n}", either(_figures(plain, value, narrow, col, cond)))
     source = literal("FROM " + path.source)
     if made := _compounds(plain, group, cond, where, narrow):
-        return rules.add(f"way{n}", f"{source} {where}? ({made})")
+        return rules.add(f"way{n}", f"{source} {where} ({made})")
     if narrow.tallied and asked:
         sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
         tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nORDER BY count(*)" ({sort}) limit'
-        return rules.add(f"way{n}", f"{source} {_told(held, asked, told, narrow.reads)} {tally}")
+        return rules.add(f"way{n}", f"{source} {_told(held, asked, told, narrow.reads, must)} {tally}")
     bodies = _groups(plain, agg, key, group, narrow)
     if narrow.group != "must":
         whole = (
             [] if narrow.which and narrow.best and narrow.group == "no" else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
         )
         bodies = [*([] if narrow.counted else [_rows(plain, lead, key, narrow)]), *whole, *bodies]
-    free = f"{source} {where}? ({either(bodies)})"
+    free = f"{source} {where} ({either(bodies)})"
     if narrow.ask == "may":
         reads = path.reads and not narrow.counted
         return rules.add(f"way{n}", _with_asks(free, path, asked, value, key, narrow, where) if reads else free)
@@ -173,13 +176,14 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     reading = grouped if narrow.group == "must" and grouped else [rows, *whole, *grouped]
     if narrow.ask == "number":
         plainly = f'("\\nWHERE " ({held}) (" AND " ({held})){{0,2}})? ' if held else ""
+        plainly = f'"\\nWHERE " {must} (" AND " ({held})){{0,2}} ' if must else plainly
         return rules.add(f"way{n}", f"{source} {plainly}({either(reading)})")
     dates = narrow.timed and any(is_dated(c) or is_age(c) for c in plain)
     plainly_best = narrow.best and (dates or narrow.measured)  # what is the greatest stands in a column
-    read_too = f" | {where}? ({either(reading)})" if not plainly_best and not narrow.counted else ""
+    read_too = f" | {where} ({either(reading)})" if not plainly_best and not narrow.counted else ""
     counted = _counted_reading(asked, key, group, where, narrow)
     return rules.add(
-        f"way{n}", f"{source} ({_told(held, asked, told, narrow.reads)} ({either(bodies)}){read_too}{counted})"
+        f"way{n}", f"{source} ({_told(held, asked, told, narrow.reads, must)} ({either(bodies)}){read_too}{counted})"
     )
 
 
@@ -219,19 +223,48 @@ def _compounds(plain: Sequence[Column], group: str, cond: str, where: str, narro
     return ""
 
 
-def _where(held: str, read: str, reads: int) -> str:
+def _required(path: Path, narrow: Narrow) -> str:
+    """The conditions that the question names; "" where there are none."""
+    needed = []
+    for each in narrow.required:
+        alternatives = []
+        for c in path.columns:
+            is_row = narrow.than and CALLED.search(c.name.lower())  # that of title = 'Kettle'
+            if (c.table, c.field.name) not in each.places or is_row or not safe(each.value) or not is_plain(c):
+                continue
+            if c.is_list:
+                alternatives.append(literal(f"list_contains({c.name}, '{each.value}')"))
+            elif c.parted:
+                alternatives.append(literal(f"{c.name} LIKE '%{each.value}%'"))
+            else:
+                alternatives += [
+                    literal(f"{c.name} {sign} '{each.value}'") for sign in ("=", "<>")[: 1 + narrow.denied]
+                ]
+        if alternatives:
+            needed.append(f"({either(alternatives)})")
+    for c in path.columns:
+        if (c.table, c.field.name) in narrow.set_flags:
+            needed.append(('"NOT "? ' if narrow.denied else "") + literal(c.name))
+    return ' " AND " '.join(needed)
+
+
+def _where(held: str, read: str, reads: int, must: str) -> str:
     """Conditions on columns, and at most so many that a model reads; "" where there are none."""
     plain = f'({held}) (" AND " ({held})){{0,3}}' if held else ""
+    plain = f'{must} (" AND " ({held})){{0,3}}' if must else plain
     if not read:
         return f'"\\nWHERE " {plain}' if plain else ""
     more = f'(" AND " ({read})){{0,{reads - 1}}}' if reads > 1 else ""
     told = f"({read}) {more}"
+    if must:
+        return f'"\\nWHERE " {plain} (" AND " {told})?'
     return f'"\\nWHERE " ({plain} (" AND " {told})? | {told})' if plain else f'"\\nWHERE " {told}'
 
 
-def _told(held: str, asked: str, read: str, reads: int) -> str:
+def _told(held: str, asked: str, read: str, reads: int, must: str) -> str:
     """Conditions of which a model reads one at least."""
     before = f'(({held}) " AND "){{0,3}} ' if held else ""
+    before = f'{must} " AND " {before}' if must else before
     more = f' (" AND " ({read})){{0,{reads - 1}}}' if reads > 1 else ""
     return f'"\\nWHERE " {before}{asked}{more}'
 
@@ -243,7 +276,7 @@ def _counted_reading(asked: str, key: str, group: str, where: str, narrow: Narro
         return ""
     keys = "" if narrow.group == "no" else f'("\\nGROUP BY " {group})' + ("" if narrow.group == "must" else "?")
     figure = f'"{name}(" {asked} ")"'
-    return f' | {where}? {keys} "\\nSELECT " ({key} ", ")? {figure} (", " {figure}){{0,2}}'
+    return f' | {where} {keys} "\\nSELECT " ({key} ", ")? {figure} (", " {figure}){{0,2}}'
 
 
 def _with_asks(free: str, path: Path, asked: str, value: str, key: str, narrow: Narrow, where: str) -> str:
@@ -253,7 +286,7 @@ def _with_asks(free: str, path: Path, asked: str, value: str, key: str, narrow: 
     sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
     item = f'({asked} | {value}) " AS answer"'
     source = literal("FROM " + path.source)
-    return f'{free} | {source} {where}? "\\nSELECT " ({key} ", "){{0,3}} {item} ("\\nORDER BY answer" ({sort}) limit?)?'
+    return f'{free} | {source} {where} "\\nSELECT " ({key} ", "){{0,3}} {item} ("\\nORDER BY answer" ({sort}) limit?)?'
 
 
 def _rows(plain: Sequence[Column], lead: str, key: str, narrow: Narrow) -> str:
@@ -391,6 +424,8 @@ def _conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow) 
             continue
         name = literal(c.name)
         yield from (literal(c.name + i.condition) for i in narrow.implied if i.place == (c.table, c.field.name))
+        if c.is_boolean and (c.table, c.field.name) not in narrow.flags:
+            continue
         if c.is_boolean:
             yield name if _is_said(c, narrow) and not narrow.denied else f'"NOT "? {name}'
         elif c.is_list and c.matches:

@@ -23,6 +23,7 @@ _LINE = re.compile(r"\n(?=(?:WHERE|GROUP BY|SELECT|HAVING|ORDER BY|LIMIT|PLOT) )
 _NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
 _COMPARED = re.compile(rf"(.*?\)|{_NAME}) (=|<>|<=|>=|<|>|LIKE|IN) (.*)\Z", re.DOTALL)
 _EQUAL = re.compile(rf"({_NAME}) = '([^']*)'")
+_LIKE = re.compile(rf"{_NAME} LIKE '%([^']*)%'")
 _OWN = re.compile(rf"({_NAME}) ([<>]) avg\(({_NAME})\) of ({_NAME})")
 _THAT_OF = re.compile(rf"that of ({_NAME}) = ('[^']*')\Z")
 _WHO = re.compile(r"\b(who|which|what (is|are) the \w+est)\b")
@@ -172,7 +173,8 @@ def _cleared(lines: Lines, title: str) -> None:
         denied = part.removeprefix("NOT ") if part.startswith("NOT ") else f"NOT {part}"
         held = _EQUAL.fullmatch(part)
         one_group = held is not None and held[1] in lines.group and held[2].lower() not in low
-        if denied not in kept and not one_group:
+        again = _LIKE.fullmatch(part)  # what a condition on another column says already
+        if denied not in kept and not one_group and not (again is not None and any(again[1] in k for k in kept)):
             kept.append(part)
     lines.where = kept
     shown = [

@@ -1,0 +1,67 @@
+"""The values and flags that a question names, which its query has to hold: the genre of `jazz albums`, the flag of `remote jobs`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from uql.nl.discover import Scope, words_of
+from uql.nl.grounding import NEAR, Near
+from uql.nl.likeness import COMMON
+from uql.nl.naming import Place
+from uql.nl.words import is_another_form, root
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """A value, and the columns that hold it."""
+
+    value: str
+    places: frozenset[Place]
+
+
+def required_values(question: str, scope: Scope) -> tuple[Required, ...]:
+    """The values that a question names and that mean nothing else: no word of a name, no part of a longer one.
+
+    None of a column of which it names two: those it compares, or groups by.
+    """
+    words = re.findall(r"[A-Za-z]+", question)
+    names = words_of(" ".join(part for name, s in scope.sources.items() for part in (name, *(f.name for f in s.shown))))
+    held: dict[str, set[Place]] = {}
+    for table, source in scope.sources.items():
+        for column, value in source.matches:
+            held.setdefault(value, set()).add((table, column))
+    whole = {
+        value: places
+        for value, places in held.items()
+        if not any(re.search(rf"\b{re.escape(value)}\b", other, re.IGNORECASE) for other in held if other != value)
+    }
+    several = {place for place in set().union(*whole.values()) if sum(place in places for places in whole.values()) > 1}
+    found = []
+    for value, places in whole.items():
+        said = words_of(value)
+        is_sure = (
+            len(value) == 1 or (said and not said <= names | COMMON) or any(is_another_form(w, value) for w in words)
+        )
+        if is_sure and not places & several:
+            found.append(Required(value, frozenset(places)))
+    return tuple(found)
+
+
+def flags(question: str, scope: Scope, near: Near | None) -> tuple[frozenset[Place], frozenset[Place]]:
+    """The columns of booleans that a question may mean, and those that it names."""
+    words = {w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}
+    stems, roots = words_of(question), set(map(root, words))
+    meant, named = set(), set()
+    for table, source in scope.sources.items():
+        for f in source.shown:
+            if f.type != "BOOLEAN":
+                continue
+            mine = words_of(f.name) - COMMON
+            if mine & stems or {root(w) for w in mine} & roots:
+                named.add((table, f.name))
+            elif near is None or any(
+                max(near(w, sorted(mine)), default=0.0) >= NEAR for w in sorted(words) if mine and w not in COMMON
+            ):
+                meant.add((table, f.name))
+    return frozenset(meant | named), frozenset(named)
