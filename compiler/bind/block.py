@@ -12,7 +12,7 @@ from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bind.sources import Common, Sources, forced_modalities
 from uql.compiler.bind.stars import starred, with_columns
 from uql.compiler.bind.statement import Statement
-from uql.compiler.bind.uses import ANY, CONDITION, Pending, settle
+from uql.compiler.bind.uses import ANY, CONDITION, NONE, Pending, settle
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -27,6 +27,7 @@ from uql.compiler.sql import expression, render
 from uql.compiler.syntax import (
     Binary,
     Call,
+    Case,
     Cast,
     Column,
     Derived,
@@ -34,6 +35,7 @@ from uql.compiler.syntax import (
     GroupKey,
     InList,
     InQuery,
+    IsNull,
     Name,
     Null,
     Number,
@@ -47,6 +49,7 @@ from uql.compiler.syntax import (
     String,
     Union,
     Virtual,
+    When,
 )
 from uql.compiler.virtual import Kind, VirtualColumn
 from uql.compiler.walk import rewrite, walk
@@ -248,6 +251,7 @@ class _Block:
         self.scope = Scope(outer=outer)
         self.binder = Expressions(self.statement, self.scope, self._sub)
         self.columns: list[VirtualColumn] = []
+        self.tests: dict[int, Expr] = {}  # of the texts that stand as labels, by the number of their use
         self.later: list[
             tuple[Quoted, int]
         ] = []  # texts of ORDER BY that are a SELECT item or key: readings to be noted
@@ -275,7 +279,7 @@ class _Block:
         binder.keys = [(self._written(k.expr), e) for k, e in made_of if any(isinstance(n, Pending) for n in walk(e))]
         bound: list[Expr] = []
         for index, item in enumerate(items):
-            bound.append(_label(binder.bind(item.expr, replace(after, select_aliases=index), ANY)))
+            bound.append(self._label(binder.bind(item.expr, replace(after, select_aliases=index), ANY)))
         having = None
         if select.having is not None:
             having = binder.bind(select.having, replace(after, name="HAVING"), CONDITION)
@@ -377,7 +381,7 @@ class _Block:
         return self.binder.aliases.select.get(expr.parts[0].lower(), (0, expr))[1]
 
     def _key(self, expr: Expr, key: GroupKey) -> Expr:
-        bound = _label(self.binder.bind(expr, GROUP, self.binder.group_want(key)))
+        bound = self._label(self.binder.bind(expr, GROUP, self.binder.group_want(key)))
         if isinstance(bound, Pending):
             self.binder.uses[bound.index] = replace(self.binder.uses[bound.index], is_key=True)
         if (key.into is not None or key.many) and not isinstance(bound, Pending):
@@ -452,12 +456,29 @@ class _Block:
 
         return unparse(item.expr)
 
+    def _label(self, expr: Expr) -> Expr:
+        """A whole item `"t" IN ('a', 'b')` or `"t" = 'a'` is the label itself."""
+        found = _label(expr)
+        if isinstance(found, Pending) and isinstance(expr, InList | Binary):
+            self.tests[found.index] = expr
+        return found
+
+    def _value(self, text: Pending) -> Expr:
+        """The virtual column of a text. Where its value is used too, it is extracted: a label is one of those asked for, or none."""
+        value = Virtual(self.columns[text.index], span=text.span)
+        test = self.tests.get(text.index)
+        if test is None or value.column.kind is not Kind.EXTRACT:
+            return value
+        holds = rewrite(test, lambda node: value if isinstance(node, Pending) else node)
+        other = When(condition=IsNull(operand=value, negated=True), value=String(NONE))
+        return Case(operand=None, whens=(When(condition=holds, value=value), other), default=None, span=text.span)
+
     def _settled(self, expr: Any) -> Any:
         if expr is None:
             return None
 
         def change(node: Any) -> Any:
-            return Virtual(self.columns[node.index], span=node.span) if isinstance(node, Pending) else node
+            return self._value(node) if isinstance(node, Pending) else node
 
         return rewrite(expr, change)
 

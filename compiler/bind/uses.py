@@ -182,7 +182,10 @@ def _column(uses: list[Use], chosen: int, members: list[int], grouped: set[tuple
 def _is_value(wants: list[Want]) -> bool:
     """Is the text a value beside comparisons with labels that rows may fail and still be returned?"""
     labelled = [w for w in wants if _labelled(w)]
-    plain = any(w.place in (Place.SELECT, Place.GROUP, Place.ORDER) and not _labelled(w) for w in wants)
+    places = (Place.SELECT, Place.GROUP, Place.ORDER)
+    plain = any(
+        (w.place in places or w == WORDS) and not _labelled(w) for w in wants
+    )  # WORDS: in upper("…"), or beside LIKE
     return plain and not all(w.certain for w in labelled)
 
 
