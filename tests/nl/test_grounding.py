@@ -6,9 +6,13 @@ import duckdb
 import pytest
 from nl.farms import database, near, scope_of
 
+from uql.benchmarks.nl.derive import pattern
 from uql.catalog import Catalog
 from uql.nl.discover import discover
 from uql.nl.grounding import absent, unheard, unknown_words, vague
+from uql.nl.narrowing import narrowed
+from uql.nl.query_grammar import grammar
+from uql.nl.required import flags, required_values
 
 
 def test_a_word_near_to_no_name_is_to_be_read() -> None:
@@ -69,3 +73,36 @@ def test_the_best_of_something_is_the_best_by_something() -> None:
         "Which farm is largest?",
     ):
         assert vague(question, scope, near) == ("", []), question
+
+
+REQUIRED = [
+    ("How many farms are there in Kent?", ["Kent"]),
+    ("How many farms are there in Kent and in Devon?", []),  # two of one column are compared or grouped by
+    ("How many farms are there in each county?", []),
+    ("Which crops grow on Farm 3?", ["Farm 3"]),
+]
+
+
+@pytest.mark.parametrize(("question", "wanted"), REQUIRED)
+def test_values_that_a_question_names_are_required_of_its_query(question: str, wanted: list[str]) -> None:
+    scope = scope_of(question)
+    assert [each.value for each in required_values(question, scope)] == wanted
+    made = pattern(grammar(scope, question, narrowed(question, scope, near, plot=False)))
+    whole = ["FROM farms\nSELECT crops", "FROM farms\nSELECT count(*)", "FROM farms\nGROUP BY county\nSELECT count(*)"]
+    assert any(map(made.fullmatch, whole)) is (not wanted), (
+        "a query without the value is written only where none is named"
+    )
+
+
+def test_a_flag_that_nothing_in_the_question_means_is_no_condition() -> None:
+    con = database()
+    con.execute("ALTER TABLE farms ADD COLUMN organic BOOLEAN DEFAULT true")
+    scope = discover("", Catalog(con), None)
+    assert flags("How many farms are organic?", scope, near) == ({("farms", "organic")}, {("farms", "organic")})
+    assert flags("How many farms are large?", scope, near) == (frozenset(), frozenset())
+    assert flags("How many farms are large?", scope, None) == ({("farms", "organic")}, frozenset())
+    question = "How many farms of Kent are organic?"
+    scope = discover(question, Catalog(con), None)
+    rules = grammar(scope, question, narrowed(question, scope, near, plot=False))
+    assert pattern(rules).fullmatch("FROM farms\nWHERE county = 'Kent' AND organic\nSELECT count(*)")
+    assert not pattern(rules).fullmatch("FROM farms\nWHERE county = 'Kent'\nSELECT count(*)")

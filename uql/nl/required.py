@@ -40,9 +40,8 @@ def required_values(question: str, scope: Scope) -> tuple[Required, ...]:
     found = []
     for value, places in whole.items():
         said = words_of(value)
-        is_sure = (
-            len(value) == 1 or (said and not said <= names | COMMON) or any(is_another_form(w, value) for w in words)
-        )
+        is_short = len(value) == 1 or any(map(str.isdigit, value))  # room B, form 7A
+        is_sure = is_short or (said and not said <= names | COMMON) or any(is_another_form(w, value) for w in words)
         if is_sure and not places & several:
             found.append(Required(value, frozenset(places)))
     return tuple(found)
