@@ -103,7 +103,7 @@ records | How many albums cost more than 20 euros? | albums | WHERE price > 20; 
 records | Which albums are out of stock? | albums | WHERE stock = 0; SELECT title
 records | What is the title of the cheapest jazz album? | albums | WHERE genre = 'jazz'; SELECT title; ORDER BY price ASC; LIMIT 1
 records | Which genre is the most expensive on average? | albums | GROUP BY genre; SELECT avg(price); ORDER BY avg(price) DESC; LIMIT 1
-records | Is jazz more expensive than folk? | albums | WHERE genre IN ('jazz', 'folk'); GROUP BY genre; SELECT avg(price)
+records | Is jazz more expensive than folk? | albums | WHERE genre IN ('folk', 'jazz'); GROUP BY genre; SELECT avg(price)
 records | Draw a line chart of the albums per decade. | albums | GROUP BY decade(release_year); SELECT count(*); PLOT line
 records | How many records did the store in Oslo sell? | sales stores | WHERE city = 'Oslo'; SELECT sum(quantity)
 records | Which album sells best? | albums sales | GROUP BY title; SELECT sum(quantity); ORDER BY sum(quantity) DESC; LIMIT 1

@@ -50,13 +50,16 @@ _SAID = frozenset(
 
 
 def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
-    """The words of a question that are near to no name, comment or value of the scope.
+    """The words of a question that are near to no name, comment or value of the scope."""
+    return [word for word, likeness in unsaid_words(question, scope, near) if likeness < NEAR]
+
+
+def unsaid_words(question: str, scope: Scope, near: Near | None) -> list[tuple[str, float]]:
+    """The words of a question that stand in no name, comment or value of the scope in any form, with how near they are to one.
 
     A word before a value in brackets, as in `the euro (EUR)`, says what the value does; a verb between two things that are there, as in
     `members borrowed more books`, is how their tables are linked.
     """
-    if near is None:
-        return []
     low = question.lower()
     names = names_of(scope, read=False)
     known, dates = words_of(names), date_words(scope)
@@ -69,7 +72,7 @@ def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
     explained |= {word for word in re.findall(r"[a-z]+", low) if known & frozenset().union(*measures([word]))}
     roots = {root(word) for word in others}
     forms = [value for _, value in (match for source in scope.sources.values() for match in source.matches)]
-    found = []
+    found: list[tuple[str, float]] = []
     for word in sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)} - explained):
         stems = words_of(word)
         if not stems or stems & known or stems <= COMMON or word in COMMON or word in dates or root(word) in roots:
@@ -80,9 +83,15 @@ def unknown_words(question: str, scope: Scope, near: Near | None) -> list[str]:
             continue
         if word.endswith("ed") and (next_ := re.search(_RELATION.format(word), low)) and words_of(next_[1]) & known:
             continue
-        if not others or stem(word) in _SAID or max(near(word, others)) < NEAR:
-            found.append(word)
+        found.append((word, _likeness(word, others, near)))
     return found
+
+
+def _likeness(word: str, others: Sequence[str], near: Near | None) -> float:
+    """How near a word is to the nearest of some; 1 where nobody can tell."""
+    if near is None:
+        return 1.0
+    return 0.0 if not others or stem(word) in _SAID else max(near(word, others))
 
 
 def tables_near(question: str, scope: Scope, near: Near | None) -> frozenset[str]:

@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from uql.nl.compounds import Compound, compounds_in
+from uql.nl.dates import days_of
 from uql.nl.discover import Scope, stem, words_of
-from uql.nl.grounding import Near, absent, tables_near, unheard, unknown_words, vague
+from uql.nl.grounding import NEAR, Near, absent, tables_near, unheard, unsaid_words, vague
 from uql.nl.implied import Implied, adds, amounts, implied, last_word, plainly
 from uql.nl.likeness import COMMON, MONTHS
 from uql.nl.naming import PARTS, Named, Place, named_in
 from uql.nl.required import Required, flags, required_values
-from uql.nl.words import measures, root
+from uql.nl.words import ADJECTIVES, meant_columns, measures, root
 
 _RECENT = re.compile(r"\b(most|least) recent(ly)?\b")
 _UP = re.compile(
@@ -33,7 +34,9 @@ _LATE = re.compile(r"\b(youngest|newest|latest|recent)\b")
 _MOST_OF = re.compile(
     r"\b(?:highest|largest|biggest|greatest|most|maximum|max|lowest|smallest|least|fewest|minimum|min|best|worst) ((?:\w+ ?){1,3})"
 )
-_ADJECTIVE = re.compile(r"\b(?:most|least) (\w+)|\b(\w{3,}est)\b")
+_ADJECTIVE = re.compile(
+    r"\b(?:most|least|more|less) (\w+)|\b(\w{3,}est)\b|\b(\w{3,}er)\b(?= than\b)|\b(\w+) (?:more|less) than\b"
+)
 _DESC = re.compile(r"\b(desc|descending|(high|large|big)(est)? to (low|small)(est)?|z to a)\b")
 _ASC = re.compile(r"\b(asc|ascending|(low|small)(est)? to (high|large|big)(est)?|a to z|alphabetical(ly)?)\b")
 _GROUP = re.compile(r"\b(per|each|every)\b")
@@ -59,6 +62,11 @@ _COUNTED_OF = re.compile(
 _NUMBERED = re.compile(r"\b([a-z]+)(?: id| number| no\.?| #)? #?(\d+)\b")
 _DIGITS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _AVERAGE = re.compile(r"\b(above|below|over|under|than|exceed\w*) (the )?(overall )?(average|mean|median)\b")
+_WHETHER = re.compile(r"\W*(?:is|are|do|does|did|was|were|has|have|had)\b")
+_MEAN = re.compile(r"\b(?:average|mean)\b")
+_TOTAL = re.compile(r"\b(?:total|sum|altogether|in all)\b|\bthe (?:most|least)\b")
+_MEASURING = re.compile(rf"\b(?:most|least|more|less) (?:{'|'.join(sorted(ADJECTIVES))})\b")
+_LONGEST = re.compile(r"\bthe longest\W*$|\blongest[- ]\w+ing\b")
 _OTHERS = re.compile(r"\bthan (?:the )?(?:others?|rest)\b")
 _THAN = re.compile(r"\b(than|before|after|since|until)\b")
 _NEVER = re.compile(r"\b(never|without|no|not|none|neither|nor|lack(s|ing)?)\b|n't\b")
@@ -103,7 +111,7 @@ class Narrow:
         ask: "must", "number": a number is read; "may".
         plot: a plot ends it.
         added: sums or averages are asked for; best: the greatest or the least are; timed: by date or age.
-        read: words of which one stands in what is read.
+        read: words of which one stands in what is read; none: nothing has to be read, since names and values say it all.
         values: "named": only values that the question names; "all".
         which: it asks for rows: who, which; who: for somebody.
         row: it asks which row has the greatest or least of what is read.
@@ -128,6 +136,8 @@ class Narrow:
         amounts: columns that say how many of a thing a row is about: they are added up where it asks how many.
         required: values that it names, which its query has to hold; flags: columns of booleans that it may mean; set_flags: those that
             its query has to hold.
+        versus: it asks whether one value has more than another: groups against each other.
+        days: the days and years that it names. adding: "avg", "sum", or both, as far as `added`.
     """
 
     group: str = "may"
@@ -176,6 +186,9 @@ class Narrow:
     required: tuple[Required, ...] = ()
     flags: frozenset[Place] = frozenset()
     set_flags: frozenset[Place] = frozenset()
+    versus: bool = False
+    days: tuple[str, ...] = ()
+    adding: tuple[str, ...] = ("avg", "sum")
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
@@ -244,7 +257,9 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     high, least = _UP.search(low) is not None, _DOWN.search(low) is not None
     early, late = _EARLY.search(low) is not None, _LATE.search(low) is not None
     down, up = _DESC.search(low) is not None, _ASC.search(low) is not None
-    unknown = unknown_words(question, scope, near)
+    words_left = unsaid_words(question, scope, near)
+    unknown = [word for word, likeness in words_left if likeness < NEAR]
+    likely = {word for word, likeness in words_left if likeness >= NEAR}
     unsaid, measures = vague(question, scope, near)
     reads = any(f.is_unstructured for source in scope.sources.values() for f in source.shown)
     ask = "may"
@@ -262,23 +277,24 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     )
     compound = compounds_in(question, scope, plot=plot)
     group = "may" if group == "no" and compound.nested else group
-    group = "count" if group == "no" and ask == "may" and _COUNTED.search(low) else group
     counts = [int(text) for text in _counts(question) if text.isdigit() and len(text) < 3]
     superlative = high or least or early or late or _EST.search(low) is not None
     measured, most_of, least_of = _measured_columns(low, scope)
+    if _LONGEST.search(low) and not measured:  # a customer the longest: since the earliest day
+        early, superlative = True, True
     if not (high or least) and bool(most_of) != bool(least_of):  # of the fastest the speed, or the fewest minutes
         high, least = bool(most_of), bool(least_of)
     which = _ROW.search(low) is not None
     sums = _ADDED.search(_AVERAGE.sub(" ", low)) is not None
-    versus = (
-        _THAN.search(low) is not None
-        and not compound.compare
-        and (_is_versus(scope) or _OTHERS.search(low) is not None)
-    )
-    added = sums or versus or adds(low)
-    if group in ("no", "count") and ask == "may" and (versus or (which and superlative and added)):
-        group = "may"
+    versus = _WHETHER.match(low) is not None and _THAN.search(low) is not None and not compound.compare
+    versus = versus and (_is_versus(scope) or _OTHERS.search(low) is not None)
+    added = sums or adds(low)
+    averaged, totalled = _MEAN.search(low) is not None, _TOTAL.search(low) is not None
     of_things = amounts(question, scope)
+    if group == "no" and ask == "may" and not versus:
+        first = superlative or _HAVING.search(low) is not None or bool(numbers_of(question))
+        counts_them = _COUNTED.search(_MEASURING.sub(" ", low)) is not None or bool(of_things) or (which and added)
+        group = "count" if first and counts_them else "no"
     compared = versus or bool(compound.compare) or _SHARE.search(low) is not None or len(_HOW_MANY.findall(low)) > 1
     meant, said = flags(question, scope, near)
     group = "count" if group == "no" and ask == "may" and of_things and superlative else group  # which sells best
@@ -296,8 +312,10 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         plot,
         added,
         superlative,
-        (early or late) and not (high or least),
-        tuple(w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in unknown) if reads else (),
+        (early or late) and (not (high or least) or (_LONGEST.search(low) is not None and not measured)),
+        tuple(w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in (unknown or likely))
+        if reads
+        else (),
         "all" if unknown and not reads else "named",
         which,
         ask == "number" and group not in ("must", "may") and high != least and which,
@@ -329,6 +347,15 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         () if compared else required_values(question, scope),
         meant,
         said if not compared and group in ("no", "count") else frozenset(),
+        versus,
+        tuple(days_of(question)),
+        ()
+        if not added
+        else ("avg",)
+        if averaged and not totalled
+        else ("sum",)
+        if totalled and not averaged
+        else ("avg", "sum"),
     )
 
 
@@ -373,7 +400,8 @@ def _measured_columns(low: str, scope: Scope) -> tuple[frozenset[Place], frozens
     ]
     adjectives = [word for found in _ADJECTIVE.findall(low) for word in found if word]
     roots = set(map(root, adjectives))
-    named = frozenset(place for place, last in numbers if last in said or root(last) in roots)
+    verbs = frozenset().union(*map(meant_columns, adjectives)) if adjectives else frozenset()
+    named = frozenset(place for place, last in numbers if last in said | verbs or root(last) in roots)
     most, least = measures(adjectives)
     most_of = frozenset(place for place, last in numbers if last in most)
     least_of = frozenset(place for place, last in numbers if last in least)

@@ -61,8 +61,7 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
     rules.add("number", " | ".join(map(literal, numbers)) if numbers else '"-"? [0-9]{1,9}')
     rules.add("limit", '"\\nLIMIT " (' + either(f'"{n}"' for n in dict.fromkeys([*narrow.first, 1])) + ")")
     rules.add("cmp", '" = " | " <> " | " < " | " <= " | " > " | " >= "')
-    day = '[0-9]{4} ("-" [0-1] [0-9] "-" [0-3] [0-9])?'
-    rules.add("day", '"\'" ' + day + ' "\'"')
+    rules.add("day", either(literal(f"'{day}'") for day in narrow.days) or literal("''"))
     said = [w.replace("'", "’") for w in dict.fromkeys(_WORD.findall(question))]
     words = [w for w in dict.fromkeys([*said, *_schema_words(scope), *GLUE]) if w.lower() not in SUPERLATIVES]
     rules.add("word", " | ".join(map(literal, words)))
@@ -138,7 +137,7 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     of_part = [*dated, *(years if narrow.named.part in YEARS else ())]
     if narrow.named.part and of_part and group == key:
         group = rules.shared(f'"{narrow.named.part}(" ({either(of_part)}) ")"')
-    asked, value = _asking(rules, n, plain, narrow) if path.reads else ("", "")
+    asked, value = _asking(rules, n, plain, narrow) if path.reads and narrow.read else ("", "")
     held = either(_conditions(rules, path, dated if narrow.parts else [], narrow))
     told = either([asked, *([f"{value} cmp number"] if narrow.numbers else [])]) if asked else ""
     cond = rules.add(f"cond{n}", either(filter(None, [held, told])) or f'{literal(plain[0].name)} " IS NOT NULL"')
@@ -154,17 +153,27 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
         sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
         tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nORDER BY count(*)" ({sort}) limit'
         return rules.add(f"way{n}", f"{source} {_told(held, asked, told, narrow.reads, must)} {tally}")
-    bodies = _groups(plain, agg, key, group, narrow)
-    if narrow.group != "must":
-        whole = (
-            [] if narrow.which and narrow.best and narrow.group == "no" else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
+    if narrow.versus and (two := _versus(plain, narrow)):
+        conditions = (
+            _told(held, asked, told, narrow.reads, two[0])
+            if asked and narrow.ask != "may"
+            else two[0] and f'"\\nWHERE " {two[0]}'
         )
-        bodies = [*([] if narrow.counted else [_rows(plain, lead, key, narrow)]), *whole, *bodies]
+        return rules.add(f"way{n}", f'{source} {conditions} "\\nGROUP BY " {two[1]} "\\nSELECT " {two[2]}')
+    bodies = _groups(plain, agg, key, group, narrow, lead)
+    only_groups = narrow.group == "must" or (
+        narrow.group == "count" and narrow.which and narrow.best and narrow.adding and bodies
+    )
+    if not only_groups:
+        is_row = narrow.which or any(c.is_text and (c.table, c.field.name) in narrow.named.asked for c in plain)
+        whole = [] if is_row and narrow.best and narrow.group == "no" else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
+        figures_alone = narrow.counted or (narrow.amounts and not narrow.which)
+        bodies = [*([] if figures_alone else [_rows(plain, lead, key, narrow)]), *whole, *bodies]
     free = f"{source} {where} ({either(bodies)})"
     if narrow.ask == "may":
-        reads = path.reads and not narrow.counted
+        reads = path.reads and narrow.read and not narrow.counted
         return rules.add(f"way{n}", _with_asks(free, path, asked, value, key, narrow, where) if reads else free)
-    names = [*(narrow.aggregates() if narrow.best else ()), *(("avg", "sum") if narrow.added else ())]
+    names = [*(narrow.aggregates() if narrow.best else ()), *narrow.adding]
     read = rules.add(f"read{n}", either(f'"{name}(" {value} ")"' for name in names or AGGREGATES[1:5]))
     sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
     item = f'{value} " AS answer"' if narrow.ask == "number" else f'({asked} | {value}) " AS answer"'
@@ -185,6 +194,19 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     return rules.add(
         f"way{n}", f"{source} ({_told(held, asked, told, narrow.reads, must)} ({either(bodies)}){read_too}{counted})"
     )
+
+
+def _versus(plain: Sequence[Column], narrow: Narrow) -> tuple[str, str, str] | None:
+    """Two groups against each other, or those with a flag against the others: the condition, the key, the figure; None: no such key."""
+    of = [c for c in plain if (c.table, c.field.name) in narrow.measured and c.is_number]
+    figures = [literal(f"avg({c.name})") for c in of] or ['"count(*)"']
+    for c in plain:
+        values = [v for v in dict.fromkeys(c.matches) if safe(v)]
+        if len(values) > 1 and c.is_text:
+            chosen = ", ".join(f"'{v}'" for v in values)
+            return literal(f"{c.name} IN ({chosen})"), literal(c.name), either(figures)
+    flag = next((c for c in plain if c.is_boolean and (c.table, c.field.name) in narrow.flags), None)
+    return None if flag is None else ("", literal(flag.name), either(figures))
 
 
 def _of_places(rules: Rules, plain: Sequence[Column], places: Collection[Place]) -> str:
@@ -307,9 +329,22 @@ def _sorts(plain: Sequence[Column], narrow: Narrow) -> str:
     )
 
 
+def _first_figures(plain: Sequence[Column], narrow: Narrow) -> tuple[str, str]:
+    """The figures by which the first groups are found, and the directions: how many, or the average or sum where it is asked for."""
+    of = [c for c in plain if (c.table, c.field.name) in narrow.measured]
+    numbers = [c for c in plain if c.is_number and not is_key(c)]
+    ages = [c for c in numbers if is_age(c)] if narrow.timed else []
+    sort = either(f'"{way}"' for way in _ways(narrow, ages[0].name if ages else "", number=True))
+    if narrow.adding and (of or ages or numbers):
+        figures = [literal(f"{name}({c.name})") for c in ages or of or numbers for name in narrow.adding]
+    else:
+        figures = [_count(plain, narrow), *(literal(f"{name}({c.name})") for c in of for name in ("avg", "sum"))]
+    return f"({either(figures)})", sort
+
+
 def _compared_figures(plain: Sequence[Column], narrow: Narrow) -> str:
     """The figures of a group that are compared with a number."""
-    names = [*(("sum", "avg") if narrow.added else ()), *(narrow.aggregates() if narrow.best else ())]
+    names = [*narrow.adding, *(narrow.aggregates() if narrow.best else ())]
     numbers = [literal(c.name + ")") for c in plain if c.is_number and not is_key(c)]
     return either([_count(plain, narrow), *(f'"{name}(" ({either(numbers)})' for name in names if numbers)])
 
@@ -320,7 +355,7 @@ def _count(plain: Sequence[Column], narrow: Narrow) -> str:
     return f"({either(added)})" if added else '"count(*)"'
 
 
-def _groups(plain: Sequence[Column], agg: str, key: str, group: str, narrow: Narrow) -> list[str]:
+def _groups(plain: Sequence[Column], agg: str, key: str, group: str, narrow: Narrow, lead: str = "") -> list[str]:
     """GROUP BY with figures; where the question names no groups, only to find the first of them, or those above a number.
 
     Without a figure: the first so many rows of each group.
@@ -334,14 +369,11 @@ def _groups(plain: Sequence[Column], agg: str, key: str, group: str, narrow: Nar
     if narrow.group == "no":
         return []
     if narrow.group == "count":
-        of = [c.name for c in plain if (c.table, c.field.name) in narrow.measured]
-        count = (
-            f"({either([_count(plain, narrow), *(literal(f'{name}({c})') for c in of for name in ('avg', 'sum'))])})"
-        )
-        return [
-            f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nORDER BY " {count} ({sort}) limit',
-            f'{keys} "\\nSELECT " ({key} ", ")? {count} "\\nHAVING " {count} cmp number',
-        ]
+        figure, ways = _first_figures(plain, narrow)
+        keys = f'"\\nGROUP BY " {lead}' if lead != key else keys
+        first = f'{keys} "\\nSELECT " ({key} ", ")? {figure} "\\nORDER BY " {figure} ({ways}) limit'
+        above = f'{keys} "\\nSELECT " ({key} ", ")? {figure} "\\nHAVING " {figure} cmp number'
+        return [*([first] if narrow.best or narrow.first else []), *([above] if narrow.numbers else [])]
     grouped = [f"{keys} {select} ({having})? ({order})?"]
     if plain and narrow.share == "must":
         grouped.append(
@@ -372,12 +404,15 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond
         yield f'"median(" ({either(numbers)}) ")"'
     added = [literal(c.name) for c in plain if c.is_number and not is_key(c)]
     if narrow.added and (added or value):
-        yield f'("sum(" | "avg(") ({either([*added, *([value] if value else [])])}) ")"'
+        names_ = either(f'"{name}("' for name in narrow.adding)
+        yield f'({names_}) ({either([*added, *([value] if value else [])])}) ")"'
     for c in _compared(plain, narrow):
+        if narrow.which and (c.table, c.field.name) in narrow.amounts:
+            continue
         if (c.is_number and not is_key(c)) or c.dated:
             names = narrow.aggregates(dated=is_dated(c), aged=is_age(c))
             yield f"({either(literal(name + '(') for name in names)}) {literal(c.name + ')')}"
-    if value and narrow.best and not narrow.timed:
+    if value and narrow.best and not narrow.timed and narrow.ask != "may":
         yield f'({either(literal(name + "(") for name in narrow.aggregates())}) {value} ")"'
 
 
@@ -437,7 +472,7 @@ def _conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow) 
             yield from _numbered(c, narrow)
         elif c.is_number and narrow.numbers:
             yield f"{name} cmp number"
-        elif c.is_time and narrow.numbers:
+        elif c.is_time and narrow.days:
             yield f"{name} cmp day"
         elif c.is_text:
             yield from _texts(rules, c, name, narrow)

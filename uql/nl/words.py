@@ -60,35 +60,36 @@ _UNIT = re.compile(r"\d ?([a-z]+)\b")
 # What an adjective measures, as columns are called; the second of two rows is one where the least of it is meant.
 _MOST = _sets(
     """
-    expensive dearest dear costly costliest pricey priciest: price cost fare fee rent rate
-    fastest fast quickest quick: speed pace velocity
-    slowest slow: time minute second duration hour
-    longest long: length duration distance minute hour day page runtime km
-    heaviest heavy: weight mass kg
-    tallest tall: height
-    highest high: height altitude elevation
-    deepest deep: depth
-    widest wide: width
-    warmest hottest hot warm: temperature
-    loudest loud: loudness volume
-    largest biggest large big: size area surface capacity population
-    richest rich: wealth income
+    expensive dearest dear dearer costly costliest pricey priciest: price cost fare fee rent rate
+    fastest fast faster quickest quick quicker: speed pace velocity
+    slowest slow slower: time minute second duration hour
+    longest long longer: length duration distance minute hour day page runtime km
+    heaviest heavy heavier: weight mass kg
+    tallest tall taller: height
+    highest high higher: height altitude elevation
+    deepest deep deeper: depth
+    widest wide wider: width
+    warmest hottest hot warm warmer hotter: temperature
+    loudest loud louder: loudness volume
+    largest biggest large big larger bigger: size area surface capacity population
+    richest rich richer: wealth income
     """
 )
 _LEAST = _sets(
     """
-    cheapest cheap: price cost fare fee rent rate
-    fastest fast quickest quick: time minute second duration hour
-    slowest slow: speed pace velocity
-    shortest short: length duration distance minute hour day page runtime km height
-    lightest light: weight mass kg
-    coldest coolest cold cool: temperature
+    cheapest cheap cheaper: price cost fare fee rent rate
+    fastest fast faster quickest quick quicker: time minute second duration hour
+    slowest slow slower: speed pace velocity
+    shortest short shorter: length duration distance minute hour day page runtime km height
+    lightest light lighter: weight mass kg
+    coldest coolest cold cool colder cooler: temperature
     shallowest: depth
     narrowest: width
-    smallest small: size area surface capacity population
-    poorest poor: wealth income
+    smallest small smaller: size area surface capacity population
+    poorest poor poorer: wealth income
     """
 )
+ADJECTIVES = frozenset(_MOST) | frozenset(_LEAST)
 # Verbs for how the rows of two tables belong together; a text need not be read for them.
 _DOING_WORDS = (
     "stay pay visit attend join rent borrow buy sell order register enrol sign receive send hire employ offer provide publish release "
