@@ -33,7 +33,7 @@ def merged(query: BoundSelect) -> BoundSelect:
 
 def _merged(query: BoundSelect, part: BoundDerived) -> BoundSelect | None:
     inner = part.query
-    if not isinstance(inner, BoundSelect) or inner.source is None or not _chooses_rows(inner):
+    if not isinstance(inner, BoundSelect) or inner.source is None or not chooses_rows(inner):
         return None
     beside = [d for d in derived(query.source) if d.query is inner]
     others = set(aliases(query.source)) - {part.alias}
@@ -80,7 +80,7 @@ def _merged(query: BoundSelect, part: BoundDerived) -> BoundSelect | None:
     )
 
 
-def _chooses_rows(query: BoundSelect) -> bool:
+def chooses_rows(query: BoundSelect) -> bool:
     """Is it a SELECT … FROM … WHERE whose every row is one row of its FROM clause, the same each time it is run?"""
     if query.aggregated or query.distinct or query.limit is not None or query.offset or query.qualify is not None:
         return False

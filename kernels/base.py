@@ -16,7 +16,7 @@ from uql.compiler.physical import PhysicalPlan, Stage
 from uql.compiler.sql import value_type
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.virtual import Kind, VirtualColumn
-from uql.errors import BudgetError
+from uql.errors import BudgetError, ModelReplyError
 from uql.kernels import sem_classify
 from uql.kernels.duck import Duck, quote
 from uql.kernels.media import loaded
@@ -404,6 +404,8 @@ class Relation:
 
     def _keep(self, column: VirtualColumn, rids: Rids, answers: Answers, ctx: Context, *, rides: bool = False) -> None:
         def wrong(error: RowError) -> None:
+            if ctx.settings.on_error == "raise":
+                raise ModelReplyError(f"{error.kind}: {error.message}", help=f'it was asked: "{column.text}"')
             self.failed[column.id][error.row] = True
             if rides:
                 self.unsaid.setdefault(column.id, {})[error.row] = error

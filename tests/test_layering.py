@@ -60,6 +60,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.compiler.media",
         "uql.compiler.logical",
         "uql.compiler.merged",
+        "uql.compiler.unnested",
         "uql.compiler.rules",
         "uql.compiler.orders",
         "uql.compiler.fusions",

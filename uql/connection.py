@@ -25,7 +25,7 @@ from uql.vectors import Vectors
 
 if TYPE_CHECKING:
     from uql.catalog import Catalog
-    from uql.compiler.bound import BoundStatement
+    from uql.compiler.bound import BoundStatement, BoundTable
     from uql.compiler.physical import PhysicalPlan
     from uql.compiler.syntax import Query, Statement
     from uql.evidence import Trace
@@ -382,11 +382,14 @@ class Connection:
         self, query: Query, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
     ) -> BoundStatement:
         from uql.compiler.binder import bind
+        from uql.compiler.unnested import unnested
 
         try:
             bound = bind(
                 query, self._catalog, text=source, parameters=parameters, frames=frames, settings=self._settings
             )
+            if bound.semantic:
+                bound = replace(bound, query=unnested(bound.query, self._is_key))
             if bound.tables and self._catalog.is_behind():
                 bound = replace(bound, warnings=(*bound.warnings, _BEHIND))
             return bound
@@ -394,6 +397,18 @@ class Connection:
             if isinstance(error, UnknownTableError) and self._catalog.is_behind():
                 error.help = f"{_BEHIND}; {error.help or ''}".removesuffix("; ")
             raise error.at(source) from None
+
+    def _is_key(self, source: BoundTable, column: str) -> bool:
+        """Is each value of a table's column there once?"""
+        from uql.compiler.sql import quote
+
+        name = quote(column)
+        try:
+            return bool(
+                self._catalog.value(f"SELECT count({name}) = count(DISTINCT {name}) FROM {source.table.sql} AS t")
+            )
+        except duckdb.Error:
+            return False
 
     def _result(self, bound: BoundStatement, source: str) -> Result:
         from uql.concrete import outcome
