@@ -113,6 +113,8 @@ records | How many reviews praise the drummer? | reviews | WHERE ask('praise the
 records | Which album gets the most complaints about a torn sleeve? | albums reviews | WHERE ask('complaints about a torn sleeve'); GROUP BY title; SELECT count(*); ORDER BY count(*) DESC; LIMIT 1
 records | Which reviewer writes most about the sleeve? | reviews | WHERE ask('the sleeve'); GROUP BY reviewer; SELECT count(*); ORDER BY count(*) DESC; LIMIT 1
 records | What do reviewers dislike? | reviews | SELECT ask('What reviewers dislike') AS answer
+races | Are there more women than men? | runners | WHERE sex IN ('f', 'm'); GROUP BY sex; SELECT count(*)
+races | Which race is the longest? | races | SELECT race; ORDER BY distance_km DESC; LIMIT 1
 races | How many women ran in 2024? | races results runners | WHERE sex = 'f' AND year(held) = 2024; SELECT count(*)
 races | How many Spanish runners are there? | runners | WHERE country = 'Spain'; SELECT count(*)
 races | How many races took place in the rain? | races | WHERE weather = 'rain'; SELECT count(*)
@@ -140,6 +142,9 @@ hotels | How many guests of class B hotels were there? | bookings companies gues
 hotels | What is the average number of nights per country? | bookings guests | GROUP BY country; SELECT avg(nights)
 hotels | Which town had the most delays? | bookings companies | GROUP BY town; SELECT sum(delay_min); ORDER BY sum(delay_min) DESC; LIMIT 1
 hotels | On which weekday are arrivals most delayed? | bookings | GROUP BY weekday(arrival); SELECT avg(delay_min); ORDER BY avg(delay_min) DESC; LIMIT 1
+hotels | Which guest spent the most? | bookings guests | GROUP BY guest_name; SELECT sum(price); ORDER BY sum(price) DESC; LIMIT 1
+hotels | How many nights did Italian guests stay? | bookings guests | WHERE country = 'Italy'; SELECT sum(nights)
+hotels | How many guests arrived on 6 January 2022? | bookings guests | WHERE arrival = '2022-01-06'; SELECT count(*)
 hotels | Which guests have never booked? | guests | WHERE without bookings; SELECT guest_name
 hotels | In which towns was the shower cold? | bookings comments companies | WHERE ask('the shower was cold'); SELECT town
 """.strip().splitlines()

@@ -66,6 +66,9 @@ _THINGS_WORDS = (
 )
 _THINGS = frozenset(map(stem, _THINGS_WORDS.split()))
 _DOER = re.compile(r"\w{3,}(?:er|or|ist|ian)\Z")
+_OBJECTS = frozenset(
+    ("the", "a", "an", "us", "me", "them", "him", "her", "most", "more", "less", "least", "over", "under")
+)
 _ENDS = frozenset(_END_WORDS.split())  # they end a noun with what stands before it
 _LEAD_WORDS = (
     "one ones single different distinct most least new old total average mean number amount count highest lowest"
@@ -221,7 +224,8 @@ def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
             phrase = words_of(" ".join(words[i:j])) if not _ENDS & set(words[i:j]) else set()
             if not phrase:
                 continue
-            after = stem(words[j]) if j < len(words) else ""
+            is_verb = j + 1 < len(words) and words[j + 1] in _OBJECTS  # which patient cost the clinic most
+            after = stem(words[j]) if j < len(words) and not is_verb else ""
             if after not in inside and any(words_of(name) == phrase for name in scope.sources):
                 return _called(phrase, scope)
             columns = frozenset(
