@@ -104,6 +104,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.semantic_tables",
         "uql.evidence",
         "uql.concrete",
+        "uql.stored_estimates",
         "uql.charts",
         "uql.verbs",
         "uql.fluent",

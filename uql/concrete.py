@@ -38,8 +38,15 @@ def outcome(bound: BoundStatement, connection: duckdb.DuckDBPyConnection, confid
     """The rows of a concrete statement, which TO keeps as a table. Raises duckdb.Error; BindError (UQL203)."""
     table, estimates = rows(bound.query, Duck(connection), confidence)
     based_on = list(dict.fromkeys(estimated_sources(bound.query)))
+    notes: list[str] = []
     if based_on:
+        from uql import stored_estimates
+
+        duck = Duck(connection)
         estimates = {name: _of_estimates(found) for name, found in estimates.items()}
+        estimates |= stored_estimates.of_rows(bound.query, table, duck, confidence)
+        said = stored_estimates.note(bound.query, duck.aggregates)
+        notes += [said] if said else []
     found = Outcome(
         table,
         [item.type for item in bound.query.items],
@@ -47,7 +54,7 @@ def outcome(bound: BoundStatement, connection: duckdb.DuckDBPyConnection, confid
         [],
         Cost(),
         list(bound.warnings),
-        [],
+        notes,
         based_on,
         not based_on,
     )

@@ -479,6 +479,7 @@ class Connection:
         from uql.evidence import trace
         from uql.kernels.sample import method_of
         from uql.result import Outcome
+        from uql.stored_estimates import opened
 
         async def work(ctx: Context, gate: Gate) -> tuple[Output, Context, Trace | None]:
             ctx.warnings += bound.warnings
@@ -501,7 +502,7 @@ class Connection:
         outcome = Outcome(
             output.table,
             [item.type for item in bound.query.items],
-            dict(output.estimates or {}),
+            opened(bound.query, output.estimates or {}) if ctx.based_on else dict(output.estimates or {}),
             ctx.errors,
             gate.cost,
             [*ctx.warnings, *gate.warnings],

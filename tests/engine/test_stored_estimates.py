@@ -1,0 +1,55 @@
+"""Estimates that a table holds, a column x with x_low and x_high, in queries over that table."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from labels import Labels, both
+
+
+@pytest.fixture(scope="module")
+def con(tmp_path_factory):
+    labels = Labels(tmp_path_factory.mktemp("many"), n=600, seed=5)
+    con = labels.uql(budget=64)
+    made = con.uql(
+        both("SELECT film, count(*) AS n, sum(stars) AS s FROM reviews WHERE <pos> GROUP BY film TO kept")[0]
+    )
+    assert not made.exact
+    return con
+
+
+def test_a_number_that_is_read_keeps_its_interval(con):
+    ends = con.sql("SELECT n, n_low, n_high FROM kept ORDER BY film").fetchall()
+    found = con.uql("SELECT film, n, 2 * n AS twice, -n AS less FROM kept ORDER BY film")
+    assert [(e.value, e.low, e.high) for e in found.estimates["n"]] == ends
+    assert [(e.low, e.high) for e in found.estimates["twice"]] == [(2 * low, 2 * high) for _, low, high in ends]
+    assert [(e.low, e.high) for e in found.estimates["less"]] == [(-high, -low) for _, low, high in ends]
+    assert "±" in str(found)
+    assert not found.exact
+    assert found.based_on
+
+
+def test_a_number_read_beside_its_ends_has_no_others(con):
+    assert con.uql("FROM kept").estimates == {}
+
+
+def test_an_aggregate_over_them_is_open_and_says_where_the_interval_stands(con):
+    found = con.uql("SELECT sum(n) AS total FROM kept")
+    estimate = found.estimates["total"]
+    assert (estimate.low, estimate.high, estimate.exact) == (-inf, inf, False)
+    assert any("n_low and n_high" in note for note in found.notes)
+
+
+def test_rows_chosen_by_an_estimate_have_no_interval(con):
+    assert con.uql("SELECT n FROM kept WHERE s > 100").estimates == {}
+    assert con.uql("SELECT count(*) AS c FROM kept WHERE n > 50").estimates["c"].high == inf
+
+
+def test_beside_a_text_a_sum_of_them_is_open_and_a_count_is_not(con):
+    found = con.uql(
+        both("SELECT count(*) AS c, sum(k.n) AS t FROM kept k JOIN reviews r USING (film) WHERE <pos r.text>")[0]
+    )
+    assert found.estimates["t"].high == inf
+    assert found.estimates["c"].high < inf
+    assert not found.exact
