@@ -110,26 +110,30 @@ _MEANS = _sets(
 def stem(word: str) -> str:
     """A word without its ending, roughly.
 
-    >>> [stem(word) for word in ("notes", "prices", "boxes", "cities", "seen", "joined", "children")]
-    ['note', 'price', 'box', 'city', 'seen', 'join', 'child']
+    >>> [stem(word) for word in ("notes", "prices", "boxes", "cities", "seen", "joined", "children", "ratings")]
+    ['note', 'price', 'box', 'city', 'seen', 'join', 'child', 'rat']
     """
-    word = PLURALS.get(word, word)
-    for ending in ("ies", "es", "s", "ed", "ing"):
-        if ending == "es" and not word.endswith(("sses", "xes", "ches", "shes")):
-            continue
-        if word.endswith(ending) and not word.endswith("ss") and len(word) - len(ending) >= 3:
-            return word[: -len(ending)] + ("y" if ending == "ies" else "")
-    return word
+    word = _one(word)
+    return next((word[: -len(end)] for end in ("ed", "ing") if word.endswith(end) and len(word) - len(end) >= 3), word)
+
+
+def _one(word: str) -> str:
+    """A word without its plural."""
+    if word in PLURALS or len(word) < 4 or word.endswith("ss"):
+        return PLURALS.get(word, word)
+    if word.endswith("ies"):
+        return word[:-3] + "y" if len(word) > 5 else word[:-1]
+    return word[:-2] if word.endswith(("sses", "xes", "ches", "shes")) else word.removesuffix("s")
 
 
 def singular(name: str) -> str:
     """A name without the plural of its last word.
 
-    >>> [singular(name) for name in ("order_items", "companies", "people", "glass", "boxes")]
-    ['order_item', 'company', 'person', 'glass', 'box']
+    >>> [singular(name) for name in ("order_items", "companies", "people", "glass", "boxes", "bookings")]
+    ['order_item', 'company', 'person', 'glass', 'box', 'booking']
     """
     before, line, last = name.rpartition("_")
-    return f"{before}{line}{stem(last) if last.endswith('s') or last in PLURALS else last}"
+    return f"{before}{line}{_one(last)}"
 
 
 def meant_values(values: Iterable[str], words: Iterable[str]) -> Iterator[str]:
