@@ -21,7 +21,7 @@ from uql.kernels.duck import quote
 from uql.kernels.exact import exactly
 from uql.kernels.inferred import doubted
 from uql.kernels.memberships import each, many_of, memberships
-from uql.kernels.sample import Sampled, after_stages, draw
+from uql.kernels.sample import Sampled, after_stages, draw, whole_cost
 from uql.kernels.seen import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
 from uql.kernels.soft import Soft, soft
 from uql.kernels.weights import Stored, argument, importance
@@ -122,8 +122,7 @@ def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) 
 
 def _check_estimable(block: Block, only_seen: frozenset[Call], relation: Relation, ctx: Context) -> None:
     bad = [c for c in sorted(only_seen, key=lambda c: c.span.start) if not is_bound(c)]
-    per_row = len(block.filter_stages) + len(block.left_over(after_stages(block)))
-    everything = relation.n * per_row + len(block.groups)
+    everything = whole_cost(block, relation, ctx)
     if block.sets and not ctx.fits(everything):
         raise BudgetError(
             f"ROLLUP, CUBE and GROUPING SETS need the value of each row: {everything:,} calls, and the budget leaves "

@@ -64,6 +64,16 @@ def method_of(ctx: Context) -> str:
     return name if name in AGGREGATE else DEFAULT_METHOD
 
 
+def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
+    """Calls that asking every row takes: those of rows that are alike once, where that is what decides whether they fit."""
+    after = block.left_over(after_stages(block))
+    calls = relation.n * (len(block.filter_stages) + len(after)) + len(block.groups)
+    alone = bool(block.groups) or ctx.settings.max_tokens is not None
+    if ctx.fits(calls) or alone or units_of(block, relation, ctx) is None:
+        return calls
+    return relation.calls((*block.filter_stages, *after))
+
+
 async def draw(
     block: Block,
     relation: Relation,

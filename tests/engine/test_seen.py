@@ -8,7 +8,7 @@ import statistics
 import pytest
 from labels import Labels, both
 
-from uql.errors import BudgetError
+from uql.errors import BudgetError, ModelReplyError
 
 FAILING = "<name>::INTEGER"  # a text whose answers are none of its type: every row is unknown
 
@@ -142,3 +142,24 @@ def test_counting_rows_by_a_condition_is_an_estimate_in_each_spelling(many):
     found = run(con, "SELECT count_if(<pos>) AS a, countif(<pos>) AS b, count(*) FILTER (<pos>) AS c FROM reviews")
     assert found.estimates["a"] == found.estimates["b"] == found.estimates["c"]
     assert not found.exact
+
+
+def test_a_median_over_a_join_fits_where_the_texts_that_are_unlike_do(many):
+    statement = "SELECT median(f.k) FROM facts f JOIN reviews r ON f.rid = r.id WHERE <joke r.text>"
+    facts = "CREATE TABLE facts AS SELECT range AS k, range % 40 AS rid FROM range(3000)"
+    con, sql = many.uql(budget=40), many.sql()
+    con.execute(facts)
+    sql.execute(facts)
+    found = run(con, statement)
+    assert found.fetchall() == sql.execute(both(statement)[1]).fetchall()
+    assert found.exact
+    with pytest.raises(BudgetError) as error:
+        run(con, statement + " WITH (budget = 5)").fetchall()
+    assert "3,000" not in str(error.value)
+
+
+def test_a_value_of_another_type_raises_where_errors_do(labels):
+    with pytest.raises(ModelReplyError) as error:
+        run(labels.uql(), f"SELECT id, {FAILING} AS n FROM reviews LIMIT 3 WITH (on_error = 'raise')").fetchall()
+    assert error.value.code == "UQL407"
+    assert "INTEGER" in str(error.value)
