@@ -54,7 +54,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     await attribute.prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
     whole = of_all_rows(block, calls, codes, relation)
     only_seen = unsampled([c for c in calls if c not in whole], relation, ctx)
-    _check_estimable(block, only_seen, relation, ctx)
+    await _check_estimable(block, only_seen, relation, ctx)
     stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx)
     columns = _columns(block)
 
@@ -120,9 +120,9 @@ def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) 
     return flags
 
 
-def _check_estimable(block: Block, only_seen: frozenset[Call], relation: Relation, ctx: Context) -> None:
+async def _check_estimable(block: Block, only_seen: frozenset[Call], relation: Relation, ctx: Context) -> None:
     bad = [c for c in sorted(only_seen, key=lambda c: c.span.start) if not is_bound(c)]
-    everything = whole_cost(block, relation, ctx)
+    everything = await whole_cost(block, relation, ctx)
     if block.sets and not ctx.fits(everything):
         raise BudgetError(
             f"ROLLUP, CUBE and GROUPING SETS need the value of each row: {everything:,} calls, and the budget leaves "

@@ -17,6 +17,7 @@ from uql.kernels import sem_filter, sem_group
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import quote
 from uql.kernels.guide import FEWEST_ROWS, Guide, condition_of, guide
+from uql.kernels.open_calls import MOST_RECALLED, open_calls
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.kernels.units import units_of
 from uql.sampling.base import AggregateSampler
@@ -24,7 +25,6 @@ from uql.sampling.units import Units, UnitSample
 
 DEFAULT_METHOD = "asd"
 PILOT = 256  # rows classified first, on which a taxonomy is completed
-MOST_RECALLED = 50_000  # rows that are looked up in the ledger before a sample is drawn
 LEAST_CLASSES = 24  # calls; below, a sample of groups learns nothing
 FIRST_ROWS = (
     2 * sem_group.SHOWN
@@ -64,14 +64,15 @@ def method_of(ctx: Context) -> str:
     return name if name in AGGREGATE else DEFAULT_METHOD
 
 
-def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
-    """Calls that asking every row takes: those of rows that are alike once, where that is what decides whether they fit."""
-    after = block.left_over(after_stages(block))
-    calls = relation.n * (len(block.filter_stages) + len(after)) + len(block.groups)
-    alone = bool(block.groups) or ctx.settings.max_tokens is not None
-    if ctx.fits(calls) or alone or units_of(block, relation, ctx) is None:
+async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
+    """Calls that asking every row takes; of few rows, or of rows that are alike, those that are still to be made."""
+    stages = (*block.filter_stages, *block.left_over(after_stages(block)))
+    calls = relation.n * len(stages) + len(block.groups)
+    if ctx.fits(calls) or block.groups or ctx.settings.max_tokens is not None:
         return calls
-    return relation.calls((*block.filter_stages, *after))
+    if relation.n > MOST_RECALLED and units_of(block, relation, ctx) is None:
+        return calls
+    return min(calls, await open_calls(stages, relation, ctx))
 
 
 async def draw(
@@ -107,6 +108,8 @@ async def draw(
     each = _tokens_of_rows(block, after, relation, ctx)
     if each is not None or block.groups:
         units = None
+    elif not relation.derived:
+        everything = min(everything, await whole_cost(block, relation, ctx))
     paid = None if each is None or ctx.settings.max_tokens is None else int(ctx.settings.max_tokens / each.mean())
     fits = (left is None or everything <= left) and (paid is None or n <= paid)
     by_calls = room

@@ -17,6 +17,7 @@ from uql.kernels.attribute import by_attribute, prefer, preferred
 from uql.kernels.base import Context, Relation, Rids, need
 from uql.kernels.finish import Output, rows, whole
 from uql.kernels.guide import Guide, guide
+from uql.kernels.open_calls import MOST_RECALLED, open_calls
 from uql.kernels.sample import draw, known_rows
 from uql.kernels.sem_filter import CHUNK
 from uql.kernels.surer import further, surer, unasked
@@ -38,8 +39,9 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     filter_columns = [c for stage in block.filter_stages for c in stage.columns]
     if block.row_stages:
         unknown_rows = _unasked(passing, block.row_stages, relation)
-        if block.formula is None:
-            need(ctx, unknown_rows, f"{_texts(early)} for {len(passing):,} rows")
+        if block.formula is None and not ctx.fits(unknown_rows):
+            calls = await open_calls(block.row_stages, relation, ctx, passing)
+            need(ctx, calls, f"{_texts(early)} for {len(passing):,} rows")
         await ask_all(block.row_stages, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
     known = [*filter_columns, *early]
@@ -48,8 +50,9 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
     if block.late_stages:
         late = [c for stage in block.late_stages for c in stage.columns]
-        unasked = _unasked(rids, block.late_stages, relation)
-        need(ctx, unasked, f"{_texts(late)} for the {len(rids):,} rows returned")
+        if not ctx.fits(_unasked(rids, block.late_stages, relation)):
+            calls = await open_calls(block.late_stages, relation, ctx, rids)
+            need(ctx, calls, f"{_texts(late)} for the {len(rids):,} rows returned")
         await ask_all(block.late_stages, rids, relation, ctx)
         rids, known = dropped(rids, late, relation, ctx), [*known, *late]
     return rows(block, rids, known, relation, ctx)
@@ -112,20 +115,21 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     for column in (c for stage in block.filter_stages for c in stage.columns):
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
-    if relation.calls(block.filter_stages) + relation.calls(block.left_over(block.row_stages)) <= (ctx.calls_left or 0):
+    stages = (*block.filter_stages, *block.left_over(block.row_stages))
+    calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
+    if calls <= (ctx.calls_left or 0):
         truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)
     if block.has_window:
         raise BudgetError(
-            f"a window or QUALIFY looks at every row that passes: {n * (per_row + per_passing):,} calls, and the budget leaves "
-            f"{left:,}; nothing was sent",
-            help=f"WITH (budget = {n * (per_row + per_passing)}) or WITH (budget = 'all'), or fewer rows by plain conditions",
+            f"a window or QUALIFY looks at every row that passes: {calls:,} calls, and the budget leaves {left:,}; nothing was sent",
+            help=f"WITH (budget = {calls}) or WITH (budget = 'all'), or fewer rows by plain conditions",
         )
     if block.row_stages and any(is_semantic(k.expr) for k in block.order_by):
         raise BudgetError(
-            f"ORDER BY a quoted text needs the value of each of {n:,} rows, and the budget leaves {left:,} calls; "
+            f"ORDER BY a quoted text needs the value of each of {n:,} rows: {calls:,} calls, and the budget leaves {left:,}; "
             "nothing was sent",
-            help=f"WITH (budget = {n * (per_row + per_passing)}) or WITH (budget = 'all')",
+            help=f"WITH (budget = {calls}) or WITH (budget = 'all')",
         )
     found = await _search(block, rids, relation, ctx)
     if ctx.settings.recall is not None and not ctx.exact:  # without word vectors nothing is promised

@@ -22,6 +22,7 @@ from uql.kernels import sem_classify, sem_filter
 from uql.kernels.attribute import by_attribute, prefer, preferred
 from uql.kernels.base import Context, Relation, need
 from uql.kernels.duck import quote
+from uql.kernels.open_calls import open_calls
 from uql.schema import Field
 
 
@@ -95,7 +96,7 @@ async def ask_pairs(
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
     if not ctx.fits(n * len(stages)):
-        need(ctx, relation.calls(stages), f"{what} JOIN over {n:,} pairs")
+        need(ctx, await open_calls(stages, relation, ctx), f"{what} JOIN over {n:,} pairs")
     rids = np.arange(n, dtype=np.int64)
     pairs = Pairs(relation, await sem_filter.every(formula, stages, rids, relation, ctx))
     if pairs.unknown:
