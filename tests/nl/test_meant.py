@@ -145,6 +145,7 @@ hotels | On which weekday are arrivals most delayed? | bookings | GROUP BY weekd
 hotels | Which guest spent the most? | bookings guests | GROUP BY guest_name; SELECT sum(price); ORDER BY sum(price) DESC; LIMIT 1
 hotels | How many nights did Italian guests stay? | bookings guests | WHERE country = 'Italy'; SELECT sum(nights)
 hotels | How many guests arrived on 6 January 2022? | bookings guests | WHERE arrival = '2022-01-06'; SELECT count(*)
+hotels | How many comments are about noise, by country? | bookings comments guests | WHERE ask('about noise'); GROUP BY country; SELECT count(*)
 hotels | Which guests have never booked? | guests | WHERE without bookings; SELECT guest_name
 hotels | In which towns was the shower cold? | bookings comments companies | WHERE ask('the shower was cold'); SELECT town
 """.strip().splitlines()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from uql.nl.discover import Scope, stem, words_of
 from uql.nl.prompts.queries import EXAMPLES, Example
+from uql.nl.words import is_another_form, is_doing, meant_columns, measures
 
 Near = Callable[[str, Sequence[str]], Sequence[float]]
 _SHAPES = (
@@ -118,7 +119,19 @@ def left_out(question: str, bodies: Sequence[str], scope: Scope) -> list[str]:
         for column, value in source.matches:
             if value.lower() in text.lower():
                 held |= words_of(f"{value} {column}")
-    wanted = words_of(question) - COMMON - date_words(scope)
+    said = {w.lower() for w in re.findall(r"[A-Za-z]+", question)}
+    values = [
+        value for source in scope.sources.values() for _, value in source.matches if value.lower() in text.lower()
+    ]
+    meant = {
+        form
+        for word in said
+        if is_doing(word)
+        or frozenset().union(meant_columns(word), *measures([word])) & held
+        or any(is_another_form(word, value) for value in values)
+        for form in (word, stem(word))
+    }
+    wanted = words_of(question) - COMMON - date_words(scope) - meant
     return sorted(word for word in wanted if not any(_near(word, other) for other in held))
 
 

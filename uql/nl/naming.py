@@ -30,6 +30,10 @@ _HEAD = re.compile(
 )
 _ONE = re.compile(r"\bof (?:all )?(?:the|those|these) ((?:[\w-]+ ?){1,3})")  # of the books that …, which one
 _EACH = re.compile(r"\b(?:per|each|every)\b(?: of)?(?: the)?(?: different| distinct| single)* ((?:[\w-]+ ?){1,3})")
+_BY = re.compile(
+    r"(?<!\bsort )(?<!\bsorted )(?<!\border )(?<!\bordered )(?<!\brank )(?<!\branked )(?<!ed )(?<!ten )(?<!axis )\bby (?:the )?"
+    r"((?:[\w-]+ ?){1,2})(?=\W*$|,| and | in | as | for )"
+)
 _END_WORDS = (
     "of in on at to for with that who whose which where when and or is are was were has have had do does did by from there if than as "
     "it they he she we you i"
@@ -102,12 +106,19 @@ def named_in(question: str, scope: Scope) -> Named:
     asked = _first(low, (_HEAD, _ONE), scope)
     if not asked and _WHO.match(low):
         asked = _doers(low, scope) or people(scope)
-    groups = _first(low, (_EACH,), scope)
+    groups = _first(low, (_EACH,), scope) or _told_apart_by(low, scope)
     held += [frozenset(table for table, _ in places) for places in (asked, groups) if places]
     needed = dict.fromkeys(filter(None, [*_tables_named(there, scope), *held]))
     each = _EACH.search(low)
     part = each[1].split()[0] if each is not None and not groups else ""
     return Named(tuple(needed), asked, groups, part if part in PARTS else "", tuple(dict.fromkeys(held)))
+
+
+def _told_apart_by(low: str, scope: Scope) -> frozenset[Place]:
+    """Of `how many …, by country` the countries: columns of words behind `by`, where nothing is sorted by them or made by somebody."""
+    texts = {(name, f.name) for name, source in scope.sources.items() for f in source.shown if f.type == "VARCHAR"}
+    found = _BY.search(low)
+    return _first(low[found.start() :], (_BY,), scope) & texts if found is not None else frozenset()
 
 
 def _doers(low: str, scope: Scope) -> frozenset[Place]:

@@ -41,7 +41,9 @@ _DESC = re.compile(r"\b(desc|descending|(high|large|big)(est)? to (low|small)(es
 _ASC = re.compile(r"\b(asc|ascending|(low|small)(est)? to (high|large|big)(est)?|a to z|alphabetical(ly)?)\b")
 _GROUP = re.compile(r"\b(per|each|every)\b")
 _GROUPS = re.compile(r"\b(different|distribution|group(ed)?|respectively|by|all|distinct|categor\w+|kinds?|types?)\b")
-_HAVING = re.compile(r"\b(more|less|fewer|at least|at most|over|under)\b.*\d")
+_HAVING = re.compile(
+    r"\b(?:more|less|fewer|at least|at most|over|under|exactly|only)\b.*\b(?:\d|two|three|four|five|six|seven|eight|nine|ten)"
+)
 _MEASURED = re.compile(
     r"\b(highest|lowest|most|least|largest|smallest|fewest|maximum|minimum|average|mean|total)\s+(number|percentage|percent|amount|count|share)\b"
 )
@@ -268,9 +270,10 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     figures = (
         any(p.search(low) for p in (_COUNTED, _ADDED, _SHARE, _HOW_MANY, _AVERAGE)) or high or least or early or late
     )
+    named = named_in(question, scope)
     group = (
         "must"
-        if _GROUP.search(low) and (figures or unknown)
+        if (_GROUP.search(low) or named.groups) and (figures or unknown)
         else "may"
         if _GROUP.search(low) or plot or _GROUPS.search(low) or _HAVING.search(low)
         else "no"
@@ -292,7 +295,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     averaged, totalled = _MEAN.search(low) is not None, _TOTAL.search(low) is not None
     of_things = amounts(question, scope)
     if group == "no" and ask == "may" and not versus:
-        first = superlative or _HAVING.search(low) is not None or bool(numbers_of(question))
+        first = superlative or _HAVING.search(low) is not None
         counts_them = _COUNTED.search(_MEASURING.sub(" ", low)) is not None or bool(of_things) or (which and added)
         group = "count" if first and counts_them else "no"
     compared = versus or bool(compound.compare) or _SHARE.search(low) is not None or len(_HOW_MANY.findall(low)) > 1
@@ -328,7 +331,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         len(_HOW_MANY.findall(low)) > 1,
         "median" in low,
         measured,
-        named_in(question, scope),
+        named,
         _NEVER.search(low) is not None or _DENIED.search(low) is not None,
         1 + len(_ALSO.findall(_ASIDE.sub(" ", low))),
         found[2] if (found := _MEASURED.search(low)) is not None and ask == "number" else "",

@@ -79,6 +79,12 @@ def _fitting(scope: Scope, narrow: Narrow) -> list[Path]:
     wanted = narrow.named.needed
     if narrow.measured and narrow.best:
         wanted = (*wanted, frozenset(table for table, _ in narrow.measured))
+    flags = frozenset(table for table, _ in narrow.set_flags)
+    wanted = (
+        *wanted,
+        *(frozenset(table for table, _ in each.places) for each in narrow.required),
+        *([flags] if flags else []),
+    )
     if narrow.amounts:
         wanted = (*wanted, frozenset(table for table, _ in narrow.amounts))
     if narrow.who:

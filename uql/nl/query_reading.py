@@ -27,6 +27,8 @@ _LIKE = re.compile(rf"{_NAME} LIKE '%([^']*)%'")
 _OWN = re.compile(rf"({_NAME}) ([<>]) avg\(({_NAME})\) of ({_NAME})")
 _THAT_OF = re.compile(rf"that of ({_NAME}) = ('[^']*')\Z")
 _WHO = re.compile(r"\b(who|which|what (is|are) the \w+est)\b")
+_SAYS_NAME = re.compile(r"\b(?:first|last|family|given|fore|sur)[ _-]?names?\b")
+_NAMES = (("firstname", "lastname"), ("forename", "surname"), ("firstname", "surname"), ("givenname", "familyname"))
 READ = "answer"  # name of what a model reads
 
 
@@ -62,6 +64,8 @@ def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = 
     lines.unsigned = compounds.wants_distance(title)
     _pruned(lines, scope)
     _cleared(lines, title)
+    if not _SAYS_NAME.search(title.lower()):
+        lines.group, lines.items = (_whole_names(part, lines.path) for part in (lines.group, lines.items))
     made = _Reading(lines).nodes()
     made[:0] = lines.before
     if lines.mark:
@@ -69,6 +73,22 @@ def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = 
     for node in made:
         node.pop("columns", None)
     return {"cannot": "", "nodes": _renamed(made, taken)}
+
+
+def _whole_names(items: Sequence[str], path: Path) -> list[str]:
+    """Items in which a first name has the last name behind it, and the other way round."""
+    made: list[str] = []
+    for item in items:
+        c = next((c for c in path.columns if c.name == item), None)
+        both = [item]
+        if c is not None:
+            others = {o.field.name.lower().replace("_", ""): o.name for o in path.columns if o.table == c.table}
+            bare = c.field.name.lower().replace("_", "")
+            for first, last in _NAMES:
+                if bare in (first, last) and first in others and last in others:
+                    both = [others[first], others[last]]
+        made += [name for name in both if name not in made]
+    return made
 
 
 def _renamed(nodes: Sequence[dict[str, Any]], taken: Collection[str]) -> list[dict[str, Any]]:
