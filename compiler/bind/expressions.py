@@ -336,7 +336,7 @@ class Expressions:
         if expr.op in ("+", "-", "*", "/", "//", "%"):
             return self._arithmetic(expr, clause)
         ordering = expr.op in ORDERINGS
-        if _may_ask(expr.right):  # 3 < PROMPT "…": the left side says what is wanted
+        if _may_ask(expr.right) and not isinstance(expr.right, Cast):  # 3 < PROMPT "…": the left side tells the type
             left = self.bind(expr.left, clause, NUMBER if ordering else WORDS)
             right = self.bind(expr.right, clause, self._against(left, ordering))
             return replace(expr, left=left, right=right)
@@ -402,13 +402,12 @@ class Expressions:
 
     def _against(self, other: Expr, ordering: bool) -> Want:
         """What a comparison with `other` asks of a text: a value of the other side's type."""
-        if isinstance(other, Null):
-            return ANY
-        if isinstance(other, Boolean):
-            return CONDITION
-        if isinstance(other, Pending):
+        if isinstance(other, Null | Boolean):
+            return ANY if isinstance(other, Null) else CONDITION
+        cast = self.uses[other.index].want if isinstance(other, Pending) else None
+        if cast is not None and (cast.place is not Place.CAST or cast.labels):
             return NUMBER if ordering else WORDS
-        type = self.statement.types.of(self.blank(other), self.scope)
+        type = cast.type if cast is not None else self.statement.types.of(self.blank(other), self.scope)
         if type is not None and type.strip('"') == "NULL":  # made of texts alone, as max("…") OVER (…)
             inside = [self.uses[n.index].want for n in walk(other) if isinstance(n, Pending)]
             return NUMBER if ordering or any(want.type == "DOUBLE" for want in inside) else WORDS
@@ -499,7 +498,9 @@ class Expressions:
         else:
             want = Want(Place.CAST, type)
         bound = self.bind(expr.operand, clause, want)
-        return replace(bound, span=expr.span) if isinstance(bound, Pending) else replace(expr, operand=bound)
+        if isinstance(bound, Pending) and not isinstance(expr.operand, Cast):  # "…"::INTEGER::VARCHAR is cast twice
+            return replace(bound, span=expr.span)
+        return replace(expr, operand=bound)
 
     def _try(self, expr: Try, clause: Clause, want: Want) -> Expr:
         inner = expr.operand
