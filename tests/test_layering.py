@@ -105,6 +105,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.evidence",
         "uql.concrete",
         "uql.stored_estimates",
+        "uql.places",
         "uql.charts",
         "uql.verbs",
         "uql.fluent",

@@ -459,7 +459,7 @@ class Connection:
             except UQLError as error:
                 raise error.at(bound.text) from None
             except duckdb.Error as error:
-                raise refused(error) from error
+                raise refused(error, bound).at(bound.text) from error
             finally:
                 self._emit(DoneEvent())
 

@@ -14,7 +14,7 @@ from uql.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.compiler.bound import BoundItem
+    from uql.compiler.bound import BoundItem, BoundStatement
     from uql.compiler.syntax import CopyQuery, CreateTable, Insert, SetOption
     from uql.connection import Connection
     from uql.result import Outcome, Result
@@ -50,17 +50,21 @@ def write(
         raise refused(error) from error
 
 
-def refused(error: duckdb.Error) -> DataError:
-    """What DuckDB says of values while a statement runs."""
+def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataError:
+    """What DuckDB says of values while a statement runs, at the place of the expression that it is about."""
+    from uql.places import place
+
     message = str(error).strip().splitlines()[0]
     help = None
-    if "Could not convert" in message or "Unimplemented type for cast" in message:
+    if any(part in message for part in ("Could not convert", "Unimplemented type for cast", "field format")):
         help = "TRY_CAST(x AS type) gives NULL where a value is none of the type"
     elif "More than one row returned by a subquery" in message:
         help = "a sub-query as a value gives one row: write max(…), LIMIT 1, or x IN (SELECT …)"
     elif "transaction is aborted" in message:
         help = 'an error before it has ended the transaction: con.uql("ROLLBACK")'
-    return DataError(f"DuckDB: {message}", code="UQL509", help=help)
+    span = None if bound is None else place(message, bound.query)
+    start, end = (-1, -1) if span is None else (span.start, span.end)
+    return DataError(f"DuckDB: {message}", code="UQL509", start=start, end=end, help=help)
 
 
 def check_target(
