@@ -90,6 +90,16 @@ def test_years_of_texts_that_begin_as_dates_are_read_from_them() -> None:
     assert rows == [("pot", 0, -44), ("coin", 11, 1066), ("ring", 15, 1500)]
 
 
+def test_a_column_whose_name_begins_with_a_digit_is_shown_under_another() -> None:
+    con = duckdb.connect()
+    con.execute('CREATE TABLE shows (title VARCHAR, "18_49_share" DOUBLE)')
+    con.execute("INSERT INTO shows VALUES ('News', 2.5), ('Film', 3.5)")
+    scope = discover("", Catalog(con), None)
+    text = 'FROM shows\nSELECT title, "18_49_share"\nORDER BY "18_49_share" DESC\nLIMIT 1'
+    plan = forms.from_json(nodes_of(text, scope), {name: source.fields for name, source in scope.sources.items()})
+    assert check_plan(plan, scope.sources, Settings()).problems == ()
+
+
 def test_what_is_no_query_over_the_scope_is_an_error() -> None:
     for text in ("SELECT 1", "FROM nowhere\nSELECT count(*)", "FROM farms"):
         with pytest.raises(QuestionError):

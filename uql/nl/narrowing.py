@@ -35,7 +35,8 @@ _MOST_OF = re.compile(
     r"\b(?:highest|largest|biggest|greatest|most|maximum|max|lowest|smallest|least|fewest|minimum|min|best|worst) ((?:\w+ ?){1,3})"
 )
 _ADJECTIVE = re.compile(
-    r"\b(?:most|least|more|less) (\w+)|\b(\w{3,}est)\b|\b(\w{3,}er)\b(?= than\b)|\b(\w+) (?:more|less) than\b"
+    r"\b(?:most|least|more|less) (\w+)|\b(\w{3,}est)\b(?! (?:number|amount|count|total|sum|average|mean|share|percent\w*|proportion)\b)"
+    r"|\b(\w{3,}er)\b(?= than\b)|\b(\w+) (?:more|less) than\b"
 )
 _DESC = re.compile(r"\b(desc|descending|(high|large|big)(est)? to (low|small)(est)?|z to a)\b")
 _ASC = re.compile(r"\b(asc|ascending|(low|small)(est)? to (high|large|big)(est)?|a to z|alphabetical(ly)?)\b")

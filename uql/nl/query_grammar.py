@@ -106,8 +106,16 @@ def _fitting(scope: Scope, narrow: Narrow) -> list[Path]:
     most = max((covered(path.tables, wanted) for path in found), default=0)
     kept = [path for path in found if covered(path.tables, wanted) == most]
     if narrow.ask != "may":  # a table that is named may be what the texts speak of
-        held = max((covered(path.tables, narrow.named.held) for path in found), default=0)
-        enough = [path for path in found if covered(path.tables, narrow.named.held) == held]
+        readable = _with(scope, lambda f: f.is_unstructured)
+        beside = {
+            t
+            for link in scope.links
+            for t in (link.left.table, link.right.table)
+            if {link.left.table, link.right.table} & readable
+        }
+        sure = (*narrow.named.held, *(tables for tables in narrow.named.needed if tables <= readable | beside))
+        held = max((covered(path.tables, sure) for path in found), default=0)
+        enough = [path for path in found if covered(path.tables, sure) == held]
         fewest = min((len(path.tables) for path in enough), default=0)
         kept = [path for path in found if path in kept or (path in enough and len(path.tables) == fewest)]
     return kept
@@ -171,8 +179,12 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
         narrow.group == "count" and narrow.which and narrow.best and narrow.adding and bodies
     )
     if not only_groups:
-        is_row = narrow.which or any(c.is_text and (c.table, c.field.name) in narrow.named.asked for c in plain)
-        whole = [] if is_row and narrow.best and narrow.group == "no" else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
+        names_rows = any(c.is_text and (c.table, c.field.name) in narrow.named.asked for c in plain)
+        figures = narrow.added or narrow.share != "no" or narrow.several or narrow.counted
+        no_figure = narrow.group == "no" and (
+            (narrow.best and (narrow.which or names_rows)) or (names_rows and not figures)
+        )
+        whole = [] if no_figure else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
         figures_alone = narrow.counted or (narrow.amounts and not narrow.which)
         bodies = [*([] if figures_alone else [_rows(plain, lead, key, narrow)]), *whole, *bodies]
     free = f"{source} {where} ({either(bodies)})"

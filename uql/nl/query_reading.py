@@ -545,7 +545,7 @@ class _Reading:
             inner = re.sub(r"\W+", "_", call[2].rpartition(".")[2]).strip("_")
             name = f"{call[1]}_{READ if '(' in call[2] else inner}"
         name = re.sub(r"\W+", "_", name).strip("_").lower() or "value"
-        name = f"{name}_value" if name in _KEYWORDS or name[0].isdigit() else name
+        name = f"{name}_value" if name in _KEYWORDS else f"value_{name}" if name[0].isdigit() else name
         taken, n = name, 2
         while taken in self.names:
             taken, n = f"{name}_{n}", n + 1

@@ -66,7 +66,6 @@ _MOST = _sets(
     longest long longer: length duration distance minute hour day page runtime km
     heaviest heavy heavier: weight mass kg
     tallest tall taller: height
-    highest high higher: height altitude elevation
     deepest deep deeper: depth
     widest wide wider: width
     warmest hottest hot warm warmer hotter: temperature
