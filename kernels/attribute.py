@@ -24,6 +24,7 @@ from uql.compiler.virtual import Kind, VirtualColumn
 from uql.kernels import contrast
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.compared import compare
+from uql.kernels.corrections import heard
 from uql.kernels.values import Asked, Side, columns_of, propose
 from uql.sampling.intervals import clopper_pearson
 
@@ -100,6 +101,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     fill = (said >= 0) & (~relation.asked[column.id] | (ranked is not None))
     relation.values[column.id][fill] = (said[fill] == 1).astype(object)
     relation.asked[column.id] |= fill
+    heard(column, np.flatnonzero(fill).astype(np.int64), relation, ctx)
     ctx.exact = ctx.exact and not fill.any()
     await _ask_or_leave(column, np.flatnonzero(~relation.asked[column.id]).astype(np.int64), relation, ctx)
     if fill.any():

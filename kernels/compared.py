@@ -25,6 +25,7 @@ from uql.compiler.stated import Stated
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import alike, sem_group
 from uql.kernels.base import Context, Relation, Rids, RowError
+from uql.kernels.corrections import heard
 from uql.kernels.labels import stem
 from uql.kernels.values import MOST_VALUES, SHOWN, Proposal, Side, propose_from
 from uql.llm.questions import NONE, Choice, Extract, Question, Row, Write
@@ -255,6 +256,7 @@ class Compared:
         relation.probabilities[column][rids] = np.where(null, np.nan, chance)
         relation.failed[column][rids] = unknown & ~null
         relation.asked[column][rids] = True
+        heard(self.column, rids, relation, ctx)
         self._note(ctx)
 
     async def ask(self, wanted: Ints, ctx: Context) -> None:

@@ -303,3 +303,28 @@ def test_limit_by_groups_looks_at_some_rows_before_it_compares_any() -> None:
         rows = result.fetchall()
         assert len(rows) == 5 and sum((a + b) % 2 == 0 for a, b in rows) >= 4
         assert model.pairs == 0 and 32 <= model.rows < 60 and not result.exact
+
+
+class Large(Small):
+    """Weighs two texts, and takes every pair for one of a kind."""
+
+    name, capabilities = "large", Capabilities(probabilities=True)
+
+    def _one(self, question: Any, row: Any) -> Answer:
+        self.pairs += 1
+        return Answer(True, 0.9)
+
+
+def test_what_a_person_said_of_a_pair_goes_before_what_its_rows_tell(tmp_path):
+    query = 'SELECT a, b FROM pairs WHERE "{one} and {two} have the same mood" ORDER BY a, b'
+    ledger = str(tmp_path / "ledger.sqlite")
+    with connected(Large(), 8) as con, con.settings(ledger=ledger):
+        pairs = con.uql(query)
+        unlike = pairs.fetchall().index((0, 1))
+        pairs.correct(unlike, True)
+        pairs.correct(pairs.fetchall().index((0, 2)), False)
+    with connected(Small(), 8) as con:
+        told = con.uql(query).fetchall()
+        assert (0, 2) in told
+        with con.settings(ledger=ledger):
+            assert con.uql(query).fetchall() == sorted([(0, 1), *(pair for pair in told if pair != (0, 2))])
