@@ -31,7 +31,7 @@ _HEAD = re.compile(
 _ONE = re.compile(r"\bof (?:all )?(?:the|those|these) ((?:[\w-]+ ?){1,3})")  # of the books that …, which one
 _EACH = re.compile(r"\b(?:per|each|every)\b(?: of)?(?: the)?(?: different| distinct| single)* ((?:[\w-]+ ?){1,3})")
 _BY = re.compile(
-    r"(?<!\bsort )(?<!\bsorted )(?<!\border )(?<!\bordered )(?<!\brank )(?<!\branked )(?<!ed )(?<!ten )(?<!axis )\bby (?:the )?"
+    r"(?<!\bsort )(?<!order )(?<!rank )(?<!ed )(?<!ten )(?<!axis )(?<!ing )(?<!desc )(?<!asc )(?<!low )(?<!high )\bby (?:the )?"
     r"((?:[\w-]+ ?){1,2})(?=\W*$|,| and | in | as | for )"
 )
 _END_WORDS = (
