@@ -94,6 +94,20 @@ def test_values_that_a_question_names_are_required_of_its_query(question: str, w
     )
 
 
+def test_a_value_behind_a_word_that_makes_another_thing_of_it_is_not_required() -> None:
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE staff AS SELECT i AS id, ['Professor', 'AsstProf'][1 + i % 2] AS rank FROM range(20) t(i)"
+    )
+    for question, wanted in (
+        ("How many assistant professors are there?", []),
+        ("How many professors are there?", ["Professor"]),
+        ("Which staff has the rank professor?", ["Professor"]),
+    ):
+        scope = discover(question, Catalog(con), None)
+        assert [each.value for each in required_values(question, scope)] == wanted, question
+
+
 def test_a_flag_that_nothing_in_the_question_means_is_no_condition() -> None:
     con = database()
     con.execute("ALTER TABLE farms ADD COLUMN organic BOOLEAN DEFAULT true")

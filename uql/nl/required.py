@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from uql.nl.discover import Scope, words_of
+from uql.nl.discover import STOP, Scope, words_of
 from uql.nl.grounding import NEAR, Near
 from uql.nl.likeness import COMMON
 from uql.nl.naming import Place
-from uql.nl.words import is_another_form, root
+from uql.nl.words import ADJECTIVES, is_another_form, is_doing, root
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,18 @@ def required_values(question: str, scope: Scope) -> tuple[Required, ...]:
         said = words_of(value)
         is_short = len(value) == 1 or any(map(str.isdigit, value))  # room B, form 7A
         is_sure = is_short or (said and not said <= names | COMMON) or any(is_another_form(w, value) for w in words)
+        is_sure = is_sure and not _is_qualified(value, question, names)
         if is_sure and not places & several:
             found.append(Required(value, frozenset(places)))
     return tuple(found)
+
+
+def _is_qualified(value: str, question: str, names: set[str]) -> bool:
+    """Does a word before the value make another thing of it: an assistant professor is no professor?"""
+    found = re.search(rf"(\w+) {re.escape(value)}", question, re.IGNORECASE)
+    before = found[1].lower() if found is not None else "the"
+    told = before in STOP | COMMON | ADJECTIVES or before.endswith("est") or is_doing(before) or len(before) < 3
+    return not (told or words_of(before) <= names | COMMON)
 
 
 def flags(question: str, scope: Scope, near: Near | None) -> tuple[frozenset[Place], frozenset[Place]]:
