@@ -100,6 +100,21 @@ def test_a_column_whose_name_begins_with_a_digit_is_shown_under_another() -> Non
     assert check_plan(plan, scope.sources, Settings()).problems == ()
 
 
+def test_what_is_asked_of_a_text_that_rows_share_names_the_row() -> None:
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE games AS SELECT i AS game_id, 'A long report of the game, of its goals and of who scored them, number ' || i AS report FROM range(9) t(i)"
+    )
+    con.execute("CREATE TABLE played AS SELECT i % 9 AS game_id, 'Player ' || i AS name FROM range(30) t(i)")
+    scope = discover("", Catalog(con), None)
+    source = next(path.source for path in paths(scope) if len(path.tables) == 2)
+    text = f"FROM {source}\nGROUP BY name\nSELECT max(ask_number('the goals'))\nORDER BY max(ask_number('the goals')) DESC\nLIMIT 1"
+    first = nodes_of(text, scope)["nodes"][0]["uql"]
+    assert first.count('PROMPT "the goals, for {name}"') == 1
+    alone = nodes_of("FROM games\nSELECT sum(ask_number('the goals'))", scope)["nodes"][0]["uql"]
+    assert 'PROMPT "the goals"' in alone, "a report by itself is of all its players"
+
+
 def test_what_is_no_query_over_the_scope_is_an_error() -> None:
     for text in ("SELECT 1", "FROM nowhere\nSELECT count(*)", "FROM farms"):
         with pytest.raises(QuestionError):

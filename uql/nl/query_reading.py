@@ -17,6 +17,7 @@ from uql.nl.discover import Scope
 from uql.nl.naming import PARTS
 from uql.nl.paths import CALLED, RESERVED, Column, Path, named, paths
 from uql.nl.query_grammar import AGGREGATES
+from uql.nl.sharing import naming_rows
 
 _CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
 _LINE = re.compile(r"\n(?=(?:WHERE|GROUP BY|SELECT|HAVING|ORDER BY|LIMIT|PLOT) )")
@@ -66,6 +67,10 @@ def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = 
     _cleared(lines, title)
     if not _SAYS_NAME.search(title.lower()):
         lines.group, lines.items = (_whole_names(part, lines.path) for part in (lines.group, lines.items))
+    shown = [*lines.group, *lines.items]
+    lines.items, lines.where, (lines.order, lines.having) = (
+        naming_rows(part, shown, lines.path, scope) for part in (lines.items, lines.where, (lines.order, lines.having))
+    )
     made = _Reading(lines).nodes()
     made[:0] = lines.before
     if lines.mark:
