@@ -152,9 +152,11 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     if narrow.named.part and of_part and group == key:
         group = rules.shared(f'"{narrow.named.part}(" ({either(of_part)}) ")"')
     asked, value = _asking(rules, n, plain, narrow) if path.reads and narrow.read else ("", "")
-    held = either(_conditions(rules, path, dated if narrow.parts else [], narrow))
+    of_dates = dated if narrow.parts else []
+    held = either(_conditions(rules, path, of_dates, narrow, alone=False))
     told = either([asked, *([f"{value} cmp number"] if narrow.numbers else [])]) if asked else ""
-    cond = rules.add(f"cond{n}", either(filter(None, [held, told])) or f'{literal(plain[0].name)} " IS NOT NULL"')
+    single = either(_conditions(rules, path, of_dates, narrow))
+    cond = rules.add(f"cond{n}", either(filter(None, [single, told])) or f'{literal(plain[0].name)} " IS NOT NULL"')
     must = _required(path, narrow)
     where = rules.add(f"where{n}", _where(held, told, narrow.reads, must) or f'"\\nWHERE " {cond}') + (
         "" if must else "?"
@@ -456,8 +458,12 @@ def _ways(narrow: Narrow, name: str, *, number: bool = False, dated: bool = Fals
     return [way for way, may in ((" DESC", narrow.down), (" ASC", narrow.up)) if may] or [" DESC", " ASC"]
 
 
-def _conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow) -> Iterator[str]:
-    """What WHERE may hold of columns: those with values that are there, with numbers where the question has one."""
+def _conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow, *, alone: bool = True) -> Iterator[str]:
+    """What WHERE may hold of columns: those with values that are there, with numbers where the question has one.
+
+    Args:
+        alone: of two values of a column that the question names, one may stand alone.
+    """
     counted = [part for part in narrow.parts if part != "weekday"]
     if dated and counted and narrow.numbers:
         yield f'({either(map(literal, counted))}) "(" ({either(dated)}) ")" cmp number'
@@ -493,7 +499,9 @@ def _conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow) 
         elif c.is_time and narrow.days:
             yield f"{name} cmp day"
         elif c.is_text:
-            yield from _texts(rules, c, name, narrow)
+            others = {v for other in path.columns if other is not c for v in other.matches}
+            together = not alone and len(set(c.matches)) > 1 and others.isdisjoint(c.matches)
+            yield from _texts(rules, c, name, narrow, together=together)
 
 
 def _is_said(c: Column, narrow: Narrow) -> bool:
@@ -521,7 +529,7 @@ def _than(path: Path) -> Iterator[str]:
                         yield from (f"{c.name} {way} that of {other.name} = '{value}'" for way in "<>")
 
 
-def _texts(rules: Rules, c: Column, name: str, narrow: Narrow) -> Iterator[str]:
+def _texts(rules: Rules, c: Column, name: str, narrow: Narrow, *, together: bool = False) -> Iterator[str]:
     """Conditions on a column of words: its values where they are few, else what stands in the question and in a value."""
     values = [v for v in (c.values if narrow.values == "all" else c.matches) if safe(v)]
     if c.parted and values:
@@ -530,6 +538,8 @@ def _texts(rules: Rules, c: Column, name: str, narrow: Narrow) -> Iterator[str]:
     if len(c.matches) > 1 and len(values) > 1:
         some = rules.shared(either(literal(f"'{v}'") for v in c.matches if v in values) or literal("''"))
         yield f'{name} " IN (" {some} (", " {some}){{1,3}} ")"'
+        if together:  # two that are compared, or grouped by
+            return
     if values and c.values:
         yield f'{name} (" = " | " <> ") {rules.shared(either(literal(f"{chr(39)}{v}{chr(39)}") for v in values))}'
         return
