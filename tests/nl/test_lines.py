@@ -69,6 +69,16 @@ def test_a_plain_column_beside_the_greatest_is_that_of_its_row() -> None:
     assert [f.name for f in made.fields["step2"] or ()] == ["county", "name", "acres"]
 
 
+def test_what_rows_are_the_first_by_is_not_drawn_beside_the_figure_that_is() -> None:
+    made = checked(
+        "FROM farms\nGROUP BY county\nSELECT acres\nORDER BY opened DESC\nLIMIT 1\nPLOT bar",
+        "Plot the acres of the newest farm per county.",
+    )
+    assert made.problems == ()
+    (plot,) = [node.body for node in made.plan.nodes if node.kind == "plot"]
+    assert '"field": "acres"' in plot and "opened" not in plot
+
+
 def test_a_question_for_a_row_names_it_where_the_query_forgot() -> None:
     made = checked("FROM farms\nGROUP BY county\nSELECT max(acres)", "Which farm is the largest of each county?")
     assert [f.name for f in made.fields["step2"] or ()] == ["county", "name", "acres"]

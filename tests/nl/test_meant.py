@@ -190,6 +190,12 @@ def test_keys_are_found_whatever_the_plural_of_a_table() -> None:
     con.execute("CREATE TABLE companies AS SELECT i AS id FROM range(9) t(i)")
     con.execute("CREATE TABLE people AS SELECT i AS person_id, i % 9 AS company_id FROM range(20) t(i)")
     con.execute("CREATE TABLE games AS SELECT i AS game_id, i % 20 AS referee_person_id FROM range(50) t(i)")
+    con.execute("CREATE TABLE continents AS SELECT i AS cont_id, 'Land ' || i AS continent FROM range(5) t(i)")
+    con.execute("CREATE TABLE countries AS SELECT 'Country ' || i AS country, i % 5 AS continent FROM range(50) t(i)")
     scope = discover("", Catalog(con), None)
     found = {str(link) for link in links_between(list(scope.sources.values()), Catalog(con))}
-    assert found == {"people.company_id = companies.id", "games.referee_person_id = people.person_id"}
+    assert found == {
+        "people.company_id = companies.id",
+        "games.referee_person_id = people.person_id",
+        "countries.continent = continents.cont_id",
+    }

@@ -97,8 +97,8 @@ def _agree(name: str, key: str, table: str) -> float:
     forms = {table, singular(table), table.removesuffix("s")}
     if any(low in {f"{form}_{key}", f"{form}{key}"} for form in forms):
         return 2.0
-    if low in forms and key in {"id", "name", "code", "key"}:
-        return 1.5
+    if low in forms and (key in {"id", "name", "code", "key"} or key.endswith("id")):
+        return 1.5  # team and teams.name, continent and continents.contid
     ends = [
         (f"_{form}", f"_{form}_{key}" if key == "id" else f"_{key}") for form in forms if key in {"id", f"{form}_id"}
     ]

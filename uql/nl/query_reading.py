@@ -49,6 +49,7 @@ class Lines:
     distinct: bool = False
     who: bool = False  # the question asks which row it is
     unsigned: bool = False  # it asks how far apart two figures are
+    sorted_by: str = ""  # what the rows are the first by, beside a figure: no plot shows it
     before: list[dict[str, Any]] = field(default_factory=list)  # nodes that the query joins
 
 
@@ -74,7 +75,8 @@ def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = 
     made = _Reading(lines).nodes()
     made[:0] = lines.before
     if lines.mark:
-        made.append(_plot(lines.mark, made[-1].pop("columns"), made[-1]["name"], title))
+        columns = [name for name in made[-1].pop("columns") if name != lines.sorted_by]
+        made.append(_plot(lines.mark, columns, made[-1]["name"], title))
     for node in made:
         node.pop("columns", None)
     return {"cannot": "", "nodes": _renamed(made, taken)}
@@ -322,6 +324,8 @@ class _Reading:
         if not key:
             key = self._name(inner)
             pairs.append((inner, key))
+            last = self._column(bare[-1]) if bare else None
+            self.lines.sorted_by = key if last is not None and last.is_number else ""
         items = ", ".join(f"{self._value(item)} AS {name}" for item, name in pairs)
         known = self._known(keys)
         columns = [name for _, name in pairs]
