@@ -313,3 +313,14 @@ def test_a_question_for_two_things_has_two_queries_whose_results_are_both_the_an
     assert [node.name for node in answer.plan.plan.nodes] == ["step1", "plot", "step1_2", "answer"]
     assert [table.to_pylist() for table in answer.tables.values()][-1] == [{"max_year": 2003}]
     assert "2003" in answer.text and shop.tasks() == ["planner", "planner"]  # no model writes what two results say
+
+
+def test_of_sub_queries_from_basic_to_advanced_a_small_models_last_answer_is_the_answer() -> None:
+    shop = Connected(
+        [COMPLEX, parts(("Where is Bo?", []), ("Who is beside Bo?", [1])), operators(TABLE, again=True)], lines=True
+    )
+    one = Fixed("uql", {"Where is Bo?": "York", "Who is beside Bo?": "Ada"})
+    answer = shop.con.ask("Who is beside Bo?", mode="meta", adapters={"uql": one})
+    assert answer.text == "Ada"
+    assert one.asked == ["Where is Bo?", "Who is beside Bo?"]
+    assert "aggregator" not in shop.tasks()

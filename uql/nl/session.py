@@ -406,7 +406,7 @@ class _Asking:
 
     def _writes(self) -> bool | None:
         """Does the model write the answer? The results of one that writes lines answer a request each: they stand side by side."""
-        plain = self.options.aggregate is None and self.options.style == "short" and self.options.mode == "dag"
+        plain = self.options.aggregate is None and self.options.style == "short"
         return False if plain and takes_lines(self.model) else self.options.aggregate
 
     def _told(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
@@ -431,6 +431,8 @@ class _Asking:
         outputs = self.executor.outputs
         last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), None)
         names = [n for n in (last.inputs if last is not None else ()) if n in outputs]
+        if self.options.mode == "meta" and self.options.aggregate is None and self._writes() is False:
+            names = names[-1:]  # sub-queries go from basic to advanced: the last one is the question
         if last is not None and len(names) < len(last.inputs) and self.options.mode == "dag" and self.executor.failed:
             return []  # a part of it would pass for the whole
         for name in list(names):  # a plot is about the rows it shows
