@@ -173,7 +173,8 @@ class Workspace:
         """Forgets results of nodes."""
         for name in names:
             if name.lower() in self._loaded and name.lower() not in self._sources:
-                self._duck.execute(f"DROP TABLE IF EXISTS {_quote(name)}")
+                with self._cursor() as cursor:
+                    cursor.execute(f"DROP TABLE IF EXISTS {_quote(name)}")
                 del self._loaded[name.lower()]
 
     def table(self, name: str, *, columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
@@ -183,8 +184,9 @@ class Workspace:
             raise UnknownTableError(f"no table {name}", help=f"tables: {', '.join(self.names)}")
         shown = ", ".join(map(_quote, columns)) if columns is not None else "*"
         most = "" if limit is None else f" LIMIT {int(limit)}"
-        relation = self._duck.sql(f"SELECT {shown} FROM {_quote(name)}{most}")
-        return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+        with self._cursor() as cursor:
+            relation = cursor.sql(f"SELECT {shown} FROM {_quote(name)}{most}")
+            return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
 
     def fields(self, name: str) -> tuple[Field, ...]:
         """The columns of a source or a kept result. Raises UnknownTableError."""
@@ -198,9 +200,8 @@ class Workspace:
         """How many rows a kept result or a source has."""
         if name.lower() not in self._loaded:
             return self._sources[name.lower()].row_count
-        found = self._duck.execute(
-            f"SELECT count(*) FROM {_quote(name)}"
-        ).fetchall()  # all: what is left keeps a transaction open
+        with self._cursor() as cursor:  # all rows: what is left keeps a transaction open
+            found = cursor.execute(f"SELECT count(*) FROM {_quote(name)}").fetchall()
         return int(found[0][0])
 
     # -------------------------------------------------------------------------------------------------------- internals
@@ -208,15 +209,14 @@ class Workspace:
         names: list[str] = []
         for column in table.column_names:
             names.append(column if column.lower() not in map(str.lower, names) else f"{column}_{len(names)}")
-        with self._using:
-            cursor = self._duck.cursor()
-        try:
-            cursor.register("__given", table.rename_columns(names))
-            cursor.execute(f"CREATE OR REPLACE TABLE {_quote(name)} AS SELECT * FROM __given")
-        except duckdb.Error as error:
-            raise DataError(f"{name} cannot be kept: {str(error).strip().splitlines()[0]}", code="UQL505") from error
-        finally:
-            cursor.close()
+        with self._cursor() as cursor:
+            try:
+                cursor.register("__given", table.rename_columns(names))
+                cursor.execute(f"CREATE OR REPLACE TABLE {_quote(name)} AS SELECT * FROM __given")
+            except duckdb.Error as error:
+                raise DataError(
+                    f"{name} cannot be kept: {str(error).strip().splitlines()[0]}", code="UQL505"
+                ) from error
         self._loaded[name.lower()] = name
 
     @contextmanager
@@ -224,12 +224,22 @@ class Workspace:
         """A UQL connection of one statement: a cursor of its own, so that nodes at the same time do not meet."""
         from uql.connection import Connection
 
+        with self._cursor() as cursor:
+            connection = Connection(cursor, self._settings, owned=False, model=self.model)
+            try:
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor of one use: DuckDB refuses a call on a connection that another thread is using."""
         with self._using:
-            connection = Connection(self._duck, self._settings, owned=False, model=self.model)
+            cursor = self._duck.cursor()
         try:
-            yield connection
+            yield cursor
         finally:
-            connection.close()
+            cursor.close()
 
 
 @contextmanager
