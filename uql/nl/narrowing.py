@@ -113,7 +113,7 @@ class Narrow:
         parts: of dates that may be named.
         ask: "must", "number": a number is read; "may".
         plot: a plot ends it.
-        added: sums or averages are asked for; best: the greatest or the least are; timed: by date or age.
+        best: the greatest or the least are; timed: by date or age.
         read: words of which one stands in what is read; none: nothing has to be read, since names and values say it all.
         values: "named": only values that the question names; "all".
         which: it asks for rows: who, which; who: for somebody.
@@ -140,7 +140,7 @@ class Narrow:
         required: values that it names, which its query has to hold; flags: columns of booleans that it may mean; set_flags: those that
             its query has to hold.
         versus: it asks whether one value has more than another: groups against each other.
-        days: the days and years that it names. adding: "avg", "sum", or both, as far as `added`.
+        days: the days and years that it names. adding: the averages, sums or both that it asks for.
     """
 
     group: str = "may"
@@ -154,7 +154,6 @@ class Narrow:
     parts: tuple[str, ...] = PARTS
     ask: str = "may"
     plot: bool = False
-    added: bool = True
     best: bool = True
     timed: bool = False
     read: tuple[str, ...] = ()
@@ -314,7 +313,6 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         _parts(question, low),
         ask,
         plot,
-        added,
         superlative,
         (early or late) and (not (high or least) or (_LONGEST.search(low) is not None and not measured)),
         tuple(w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in (unknown or likely))

@@ -182,7 +182,7 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     )
     if not only_groups:
         names_rows = any(c.is_text and (c.table, c.field.name) in narrow.named.asked for c in plain)
-        figures = narrow.added or narrow.share != "no" or narrow.several or narrow.counted
+        figures = narrow.adding or narrow.share != "no" or narrow.several or narrow.counted
         no_figure = narrow.group == "no" and (
             (narrow.best and (narrow.which or names_rows)) or (names_rows and not figures)
         )
@@ -423,7 +423,7 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond
     if narrow.median and (numbers := [literal(c.name) for c in plain if c.is_number and not is_key(c)]):
         yield f'"median(" ({either(numbers)}) ")"'
     added = [literal(c.name) for c in plain if c.is_number and not is_key(c)]
-    if narrow.added and (added or value):
+    if narrow.adding and (added or value):
         names_ = either(f'"{name}("' for name in narrow.adding)
         yield f'({names_}) ({either([*added, *([value] if value else [])])}) ")"'
     for c in _compared(plain, narrow):
