@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from uql.connection import Connection
     from uql.llm.providers.base import Provider
     from uql.nl.answer import Answer
+    from uql.nl.execution import Output
 
     Model: TypeAlias = str | Provider | None  # that reads where a suite has no reader
 
@@ -150,12 +151,17 @@ def judge_rows(answer: Answer, asked: Asked) -> Score:
     )
 
 
+def outputs_of(answer: Answer) -> list[Output]:
+    """What the answer was written from; none where it was not answered: what other nodes found on the way is not the answer."""
+    return [answer.results[name] for name in answer.rests_on if name in answer.results] if answer.answered else []
+
+
 def _results(answer: Answer) -> list[pa.Table]:
-    """The tables that nodes made, and what adapters answered as tables."""
+    """The tables that the answer was written from, and what adapters answered as tables; none where it was not answered."""
     import pyarrow as pa
 
     found = []
-    for output in answer.results.values():
+    for output in outputs_of(answer):
         value = output.sub.value if output.sub is not None else None
         if output.table is not None:
             found.append(output.table)
@@ -321,7 +327,7 @@ def judge_set(answer: Answer, asked: Asked) -> Score:
         tuple(map(key_of, row)) if isinstance(row, list) else (key_of(row),) for row in _rows(asked.reference.answer)
     ]
     best = 0.0
-    for output in answer.results.values():
+    for output in outputs_of(answer):
         if output.table is not None and wanted:
             rows = [tuple(key_of(value) for value in row.values()) for row in output.table.slice(0, 5_000).to_pylist()]
             width = len(wanted[0])

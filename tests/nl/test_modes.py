@@ -109,6 +109,46 @@ def test_later_sub_queries_are_refined_by_earlier_answers_and_all_are_aggregated
     assert "Bo" in shop.prompts("refine")[0] and "York" in shop.prompts("aggregator")[0]
 
 
+def test_a_question_that_is_one_part_is_asked_in_its_own_words() -> None:
+    shop = Connected([COMPLEX, parts(("What is the city of Bo?", [])), operators(TABLE)])
+    one = Fixed("uql", {"Where is Bo?": "York"})
+    assert shop.con.ask("Where is Bo?", mode="meta", adapters={"uql": one}).text == "York"
+
+
+TWO = {"Which shop has most complaints?": "Bo", "Where is the shop Bo?": "York"}
+
+
+def picking(finding: str, *more: Scripted) -> tuple[Connected, dict[str, Any]]:
+    """A small model that asks two sub-queries and names a finding; the options of `ask`."""
+    asked = parts(("Which shop has most complaints?", []), ("Where is the shop found in sub-query 1?", [1]))
+    refined = Scripted("refine", {"query": "Where is the shop Bo?"})
+    chosen = [Scripted("pick", {"finding": finding})] if finding else []
+    shop = Connected([COMPLEX, asked, operators(TEXT, again=True), refined, *chosen, *more], lines=True)
+    return shop, {"mode": "meta", "adapters": {"uql": Fixed("uql", TWO)}}
+
+
+def test_a_small_model_names_the_finding_that_is_the_answer_and_writes_none() -> None:
+    for finding, text, nodes in (("2", "York", ("part2",)), ("1", "Bo", ("part1",)), ("all", "Bo; York", None)):
+        shop, options = picking(finding)
+        answer = shop.con.ask("Where is the shop with most complaints?", **options)
+        assert answer.text == text and answer.rests_on == (nodes or ("part1", "part2"))
+        assert shop.tasks()[-1] == "pick"
+        assert "2. Where is the shop Bo?" in shop.prompts("pick")[0]  # the sub-query as it was asked at last
+        assert "answer: York" in shop.prompts("pick")[0]
+
+
+def test_a_small_model_writes_an_answer_in_full_where_that_is_asked_for() -> None:
+    shop, options = picking("", Scripted("aggregator", SAID))
+    answer = shop.con.ask("Where is the shop with most complaints?", style="full", **options)
+    assert shop.tasks()[-1] == "aggregator" and answer.rests_on == ("part1", "part2")
+
+
+def test_without_an_aggregator_a_small_model_names_nothing() -> None:
+    shop, options = picking("")
+    answer = shop.con.ask("Where is the shop with most complaints?", aggregate=False, **options)
+    assert answer.text == "Bo; York" and shop.tasks()[-1] == "refine"
+
+
 def test_operators_and_adapters_are_tried_in_their_order_until_one_answers() -> None:
     shop = Connected([operators(TEXT, TABLE)])
     first = Fixed("a", {}, (Operator.TABLE,))
@@ -127,10 +167,11 @@ def test_operators_and_adapters_are_tried_in_their_order_until_one_answers() -> 
 
 
 def test_equal_sub_queries_are_answered_once() -> None:
-    shop = Connected([COMPLEX, parts(("Where is Bo?", []), ("where is bo?", [])), operators(TABLE, again=True)])
-    one = Fixed("uql", {"Where is Bo?": "York"})
-    assert shop.con.ask("Where is Bo, and where is Bo?", mode="meta", adapters={"uql": one}).text == "York"
-    assert one.asked == ["Where is Bo?"]
+    same = parts(("Where is Bo?", []), ("where is bo?", []), ("Who is beside Bo?", []))
+    shop = Connected([COMPLEX, same, operators(TABLE, again=True), Scripted("aggregator", SAID)])
+    one = Fixed("uql", {"Where is Bo?": "York", "Who is beside Bo?": "Ada"})
+    shop.con.ask("Where is Bo, where is Bo, and who is beside?", mode="meta", adapters={"uql": one})
+    assert sorted(one.asked) == ["Where is Bo?", "Who is beside Bo?"]
 
 
 def test_a_sub_query_that_nobody_answers_is_said_with_the_reasons() -> None:
@@ -313,14 +354,3 @@ def test_a_question_for_two_things_has_two_queries_whose_results_are_both_the_an
     assert [node.name for node in answer.plan.plan.nodes] == ["step1", "plot", "step1_2", "answer"]
     assert [table.to_pylist() for table in answer.tables.values()][-1] == [{"max_year": 2003}]
     assert "2003" in answer.text and shop.tasks() == ["planner", "planner"]  # no model writes what two results say
-
-
-def test_of_sub_queries_from_basic_to_advanced_a_small_models_last_answer_is_the_answer() -> None:
-    shop = Connected(
-        [COMPLEX, parts(("Where is Bo?", []), ("Who is beside Bo?", [1])), operators(TABLE, again=True)], lines=True
-    )
-    one = Fixed("uql", {"Where is Bo?": "York", "Who is beside Bo?": "Ada"})
-    answer = shop.con.ask("Who is beside Bo?", mode="meta", adapters={"uql": one})
-    assert answer.text == "Ada"
-    assert one.asked == ["Where is Bo?", "Who is beside Bo?"]
-    assert "aggregator" not in shop.tasks()

@@ -57,12 +57,14 @@ class Words:
         text: the answer; json: M²EX's fields.
         cannot: why it cannot be answered; "" where it can.
         need_more: the model finds that more could be computed.
+        rests_on: the nodes of the findings that the text was written from.
     """
 
     text: str
     json: Mapping[str, Any]
     cannot: str = ""
     need_more: bool = False
+    rests_on: tuple[str, ...] = ()
 
 
 async def aggregate(
@@ -73,6 +75,7 @@ async def aggregate(
     style: Style = "short",
     hidden: Collection[str] = (),
     write: bool | None = None,
+    pick: bool = False,
 ) -> Words:
     """The answer from the findings.
 
@@ -81,24 +84,29 @@ async def aggregate(
         hidden: lower-case names of columns that no model may see.
         write: True asks the model also where a single result speaks for itself, False never asks it: what was found for the
             parts is put side by side; None: it is asked where a result does not speak for itself.
+        pick: of a short answer the model does not write but names the finding that is the answer, or all of them; a single one
+            is not asked about. For models too small to write without doubts and inventions.
     Raises: BudgetError where the budget is spent.
     """
     found = [f for f in findings if not _is_nothing(f.output)]
-    sources = list(dict.fromkeys(s for f in findings for s in f.sources))
+    sources = _sources(findings)
     if not found:
         plots = [plot for f in findings for plot in f.output.plots]
         if plots:
-            return _as_it_is(f"{len(plots)} plot{'s' if len(plots) > 1 else ''}", sources)
+            return _as_it_is(f"{len(plots)} plot{'s' if len(plots) > 1 else ''}", sources, findings)
         if findings and all(f.output.table is not None for f in findings):
-            return _as_it_is("none: no rows match", sources)
+            return _as_it_is("none: no rows match", sources, findings)
         return Words("", _json("", sources), "nothing was found")
+    if pick and write is not False and style == "short":
+        found = await _picked(ctx, question, found, frozenset(hidden))
+        write = False
     value = value_of(found)
     if write is False:
-        return _as_it_is("; ".join(_of(f) for f in found), sources)
+        return _as_it_is("; ".join(_of(f) for f in found), _sources(found), found)
     if style == "short" and len(found) == 1 and not write and (written := speaks(value)) is not None:
-        return _as_it_is(written, sources)
+        return _as_it_is(written, sources, found)
     if style == "short" and not write and all(f.output.table is not None for f in found) and len(found) == 1:
-        return _as_it_is(_described(found[0].output), sources)
+        return _as_it_is(_described(found[0].output), sources, found)
     try:
         said = await ctx.say(
             words.wording(question, findings_text(found, frozenset(hidden)), sources, ctx.rules, style)
@@ -106,7 +114,8 @@ async def aggregate(
     except QuestionError as error:
         written = speaks(value) if len(found) == 1 else None
         text = written or "; ".join(_of(f) for f in found)
-        return Words(text, {**_json(text, sources), "extra": f"written without a model: {error.message}"})
+        extra = f"written without a model: {error.message}"
+        return Words(text, {**_json(text, sources), "extra": extra}, rests_on=_nodes(found))
     if not said["answerable"]:
         return Words(
             "", {**said, "summary": ""}, said["reason"].strip() or "the findings do not hold it", said["need_more"]
@@ -116,7 +125,19 @@ async def aggregate(
         written = speaks(value) if len(found) == 1 else None
         text = written if written is not None else " ".join(text.split()[: words.SHORT_WORDS])
     kept = {key: said[key] for key in ("summary", "details", "source", "inference", "extra")}
-    return Words(text, {**kept, "summary": text, "source": [s for s in said["source"] if s in sources]})
+    held = [s for s in said["source"] if s in sources]
+    return Words(text, {**kept, "summary": text, "source": held}, rests_on=_nodes(found))
+
+
+async def _picked(ctx: AskContext, question: str, found: Sequence[Finding], hidden: frozenset[str]) -> list[Finding]:
+    """The findings that are the answer, as the model sees it; all of them where its reply cannot be used."""
+    if len(found) < 2:
+        return list(found)
+    try:
+        said = await ctx.say(words.picking(question, findings_text(found, hidden), len(found)))
+    except QuestionError:
+        return list(found)
+    return list(found) if said["finding"] == words.ALL else [found[int(said["finding"]) - 1]]
 
 
 def value_of(findings: Sequence[Finding]) -> Any:
@@ -190,8 +211,16 @@ def _is_nothing(output: Output) -> bool:
     return says_nothing(output.value)
 
 
-def _as_it_is(text: str, sources: Sequence[str]) -> Words:
-    return Words(text, _json(text, sources))
+def _as_it_is(text: str, sources: Sequence[str], found: Sequence[Finding]) -> Words:
+    return Words(text, _json(text, sources), rests_on=_nodes(found))
+
+
+def _nodes(found: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(finding.node for finding in found)
+
+
+def _sources(found: Sequence[Finding]) -> list[str]:
+    return list(dict.fromkeys(source for finding in found for source in finding.sources))
 
 
 def _json(text: str, sources: Sequence[str]) -> dict[str, Any]:

@@ -90,6 +90,7 @@ class Answer:
         value: the answer as data: a value, a list, a row as a dictionary, or rows.
         json: summary, details, source, inference, extra.
         tables: the results behind the answer, by the names of their nodes; `results` has those of every node.
+        rests_on: the names of the nodes that the answer was written from; none where there is no answer.
         plots: of the plot nodes.
         plan: as text and Mermaid.
         steps: of every node that ran, in that order: prompts, UQL, rows, time, cost.
@@ -109,6 +110,7 @@ class Answer:
     value: Any = None
     json: Mapping[str, Any] = field(default_factory=dict)
     tables: dict[str, pa.Table] = field(default_factory=dict)
+    rests_on: tuple[str, ...] = ()
     plots: list[Plot] = field(default_factory=list)
     plan: PlanView = field(default_factory=lambda: PlanView(None))
     steps: list[Step] = field(default_factory=list)

@@ -239,12 +239,13 @@ class Interleaved:
         return verdict
 
     def _plan(self) -> Plan:
-        """What has been mapped so far, with the answer behind it."""
+        """What has been mapped so far, with the answer behind it: the outputs of the last plan's steps that none reads."""
         done = [node for node in self.nodes if node.name in self.executor.outputs]
         names = {node.name for node in done}
         done = [replace(n, inputs=tuple(i for i in n.inputs if i in names)) for n in done]
-        read = {i for n in done for i in n.inputs}
-        last = tuple(n.name for n in done if n.name not in read)
+        read = {i for n in done for i in n.inputs} | {i for s in self.logical for i in s.inputs}
+        planned = {s.output for s in self.logical}
+        last = tuple(n.name for n in done if n.name in planned and n.name not in read)
         name = forms.ANSWER
         while name in names:
             name += "_"

@@ -63,7 +63,9 @@ async def planned(
     if checker and decomposer:
         complexity = await check(ctx, question, told)
         signs, split = complexity.signs, complexity.is_complex
-    parts = await decompose(ctx, question, told) if split else (SubQuery(question),)
+    parts = await decompose(ctx, question, told) if split else ()
+    if len(parts) < 2:
+        parts = (SubQuery(question),)  # in its own words: a rewriting of the whole can only lose some
     ranked = await asyncio.gather(*(generate(ctx, part.text, sources) for part in parts))
     nodes = []
     for n, (part, operators) in enumerate(zip(parts, ranked, strict=True), 1):

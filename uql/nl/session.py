@@ -62,7 +62,7 @@ class Options:
         readings: ask whether the question is ambiguous; None: not of a model of this machine.
         columns: let the model choose the relevant columns; None: where there are more than six tables.
         aggregate: True: the model writes every answer; False: none, what was found is put side by side; None: those that do not
-            speak for themselves.
+            speak for themselves. A small model of this machine does not write: of several findings of the mode `meta` it names the one.
         forms: of queries, one a try at a plan; None: a model of this machine mends its plan in clauses.
         limits: hard ones.
     """
@@ -386,6 +386,7 @@ class _Asking:
                 style=self.options.style,
                 hidden=self.hidden,
                 write=self._writes(),
+                pick=self.options.mode == "meta" and takes_lines(self.model),
             )
             self._told(last, step, time.monotonic() - began, written)
             if (
@@ -406,7 +407,7 @@ class _Asking:
 
     def _writes(self) -> bool | None:
         """Does the model write the answer? The results of one that writes lines answer a request each: they stand side by side."""
-        plain = self.options.aggregate is None and self.options.style == "short"
+        plain = self.options.aggregate is None and self.options.style == "short" and self.options.mode != "meta"
         return False if plain and takes_lines(self.model) else self.options.aggregate
 
     def _told(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
@@ -431,8 +432,6 @@ class _Asking:
         outputs = self.executor.outputs
         last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), None)
         names = [n for n in (last.inputs if last is not None else ()) if n in outputs]
-        if self.options.mode == "meta" and self.options.aggregate is None and self._writes() is False:
-            names = names[-1:]  # sub-queries go from basic to advanced: the last one is the question
         if last is not None and len(names) < len(last.inputs) and self.options.mode == "dag" and self.executor.failed:
             return []  # a part of it would pass for the whole
         for name in list(names):  # a plot is about the rows it shows
@@ -442,7 +441,10 @@ class _Asking:
 
     def _finding(self, plan: Plan, name: str, output: Output) -> Finding:
         node = plan[name]
-        return Finding(name, node.description or node.body, output, self._sources(plan, node))
+        asked = node.description or node.body
+        if node.kind is NodeKind.ADAPTER:  # as it was asked, with the answers of earlier sub-queries filled in
+            asked = next((step.body for step in reversed(self.executor.steps) if step.node == name), asked)
+        return Finding(name, asked, output, self._sources(plan, node))
 
     def _sources(self, plan: Plan, node: Node) -> tuple[str, ...]:
         if node.kind is NodeKind.ADAPTER:
@@ -464,6 +466,8 @@ class _Asking:
             made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), *said_]))}
         if written.cannot:
             return
+        made.rests_on = written.rests_on
+        findings = [f for f in findings if f.node in made.rests_on or f.output.plots]
         shown = [f for f in findings if not f.output.plots] or list(findings)
         made.value = value_of(shown)
         made.citations, made.unsupported = citations(f"{made.text}\n{made.json.get('details', '')}", findings)

@@ -8,6 +8,7 @@ from uql.nl.prompts import BOOLEAN, Wording, array, obj, one_of, rules_text, tex
 
 VERSION = "aggregator-1"
 SHORT_WORDS = 10
+ALL = "all"
 
 
 def wording(question: str, findings: str, sources: Sequence[str], rules: Sequence[str], style: str) -> Wording:
@@ -45,4 +46,17 @@ def wording(question: str, findings: str, sources: Sequence[str], rules: Sequenc
             }
         ),
         700,
+    )
+
+
+def picking(question: str, findings: str, count: int) -> Wording:
+    """Which of the findings is the answer, or whether all of them are, one for each thing that was asked."""
+    return Wording(
+        "pick",
+        VERSION,
+        "You say which of the findings answers a question. The later ones rest on the earlier ones, so mostly the last one does; "
+        f"where the question asks for several things, each found on its own, {ALL} of them do.",
+        f"Question: {question}\n\nFindings:\n{findings}\n\nThe question was: {question}\nWhich finding answers it?",
+        obj({"finding": one_of([*(str(n) for n in range(1, count + 1)), ALL])}),
+        20,
     )

@@ -2,19 +2,65 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from uql.nl import clauses
 from uql.nl.prompts import Schema, Wording, array, obj, one_of, rules_text, text
 from uql.nl.prompts.planner import SQL, plot_form, text_form
 
-VERSION = "interleaved-1"
+VERSION = "interleaved-2"
 MOST = 6
 TOOLS = (
     "Steps may: select, filter, join, group and sort the rows of tables; read a fact from each text, or see it "
     "in each image, as a new column; keep "
     "the rows whose text or image meets a condition; compute with Python; draw a plot."
 )
+
+
+_ASKED: tuple[tuple[str, tuple[tuple[str, list[str]], ...]], ...] = (
+    (
+        "How many of the books whose cover shows an animal were lent to members from Oslo?",
+        (
+            (
+                "How many of the books whose cover shows an animal were lent to members from Oslo?",
+                ["books", "loans", "members"],
+            ),
+        ),
+    ),
+    (
+        "What is the highest number of pages of each author's books whose blurb promises a happy end?",
+        (("What is the highest number of pages of each author's books whose blurb promises a happy end?", ["books"]),),
+    ),
+    (
+        "Plot the number of loans per city of the members who complained in a letter.",
+        (
+            (
+                "How many loans are there per city of the members who complained in a letter?",
+                ["loans", "members", "letters"],
+            ),
+            ("Plot the number of loans per city as a bar chart", ["result1"]),
+        ),
+    ),
+    (
+        "Who wrote the book that was lent most often, and what do its reviews praise?",
+        (
+            ("Which book was lent most often, and who wrote it?", ["books", "loans"]),
+            ("What does each review of the book of result1 praise?", ["result1", "reviews"]),
+        ),
+    ),
+)
+
+
+def _shot(question: str, planned: Sequence[tuple[str, list[str]]]) -> str:
+    made = [
+        {"description": said, "inputs": read, "output": f"result{n}", "new_columns": []}
+        for n, (said, read) in enumerate(planned, 1)
+    ]
+    return f"Question: {question}\n{json.dumps({'steps': made})}"
+
+
+SHOTS = "\n\n".join(_shot(*asked) for asked in _ASKED)
 
 
 def steps(
@@ -34,10 +80,11 @@ def steps(
         "steps",
         VERSION,
         f"You plan how a question is answered from a database, step by step, in words. {TOOLS} Use as few steps "
-        f"as possible. Each names the tables "
+        f"as possible: one step filters, joins, groups and sorts at once, and is written as a question. Each names the tables "
         "it reads, which are tables of the database or outputs of earlier steps, and its output, a new name. "
         "The last step gives the answer.",
-        f"Database:\n{schema}\n\n{rules_text(rules)}{there}{again}Question: {question}\n\nThe steps:",
+        f"Examples, over a database of another library:\n{SHOTS}\n\nDatabase:\n{schema}\n\n{rules_text(rules)}{there}{again}"
+        f"Question: {question}\n\nThe steps:",
         obj(
             {
                 "steps": array(
