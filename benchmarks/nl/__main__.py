@@ -1,9 +1,9 @@
-"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | drawn | routing | ask | report`.
+"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | drawn | routing | ask | traces | report`.
 
 `plans`: the plans written by hand with readers of the labels. `ehrxqa`: one statement a question over a hospital of 18 tables.
 `discovery`: the tables and columns that a prompt shows, of those needed. `drawn`: texts by chance from grammars. `routing`: which modality.
 `ask SUITE --model M --system S`: questions answered by a system; rows go to a file and are not made twice.
-`report`: the papers' tables from it.
+`traces --model M`: what each adapter makes of fixed questions, to train a router on. `report`: the papers' tables from the rows.
 """
 
 from __future__ import annotations
@@ -14,11 +14,15 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from uql.benchmarks.nl import discovery, drawn, ehrxqa, fixed, handwritten, report, routing, systems
+from uql.benchmarks.nl import discovery, drawn, ehrxqa, fixed, handwritten, report, routing, systems, traces
 from uql.benchmarks.nl.suites import SUITES
 
-WHAT = ("plans", "ehrxqa", "discovery", "drawn", "routing", "ask", "report")
+if TYPE_CHECKING:
+    from uql.nl.routers.traces import Trace
+
+WHAT = ("plans", "ehrxqa", "discovery", "drawn", "routing", "ask", "traces", "report")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--only", action="append", default=[], help="the id of a question, several times for several")
     parser.add_argument("--router", type=Path, help="of `uql router train`, for stat_router and ml_router")
+    parser.add_argument("--output", type=Path, default=Path("traces.parquet"), help="where the traces go")
     parser.add_argument("--judge", help="model that judges Semantic Hit; without, it is not judged")
     parser.add_argument("--rows", type=Path, default=Path("nl-rows.jsonl"), help="where the rows of ask are kept")
     given = parser.parse_args(arguments)
@@ -77,6 +82,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(routing.report([routing.run(name, shared, embedder_of(None)) for name in ("mmqa-routing", "m2qa")]))
         case "ask":
             return _ask(given, shared)
+        case "traces":
+            return _traces(given, shared)
         case "report":
             print(report.tables(systems.read(given.rows), given.model))
     return 0
@@ -124,6 +131,21 @@ def _ask(given: argparse.Namespace, shared: Path) -> int:
     if given.fixed:
         print(report.planning(rows))
     print(report.tables(rows, given.model))
+    return 0
+
+
+def _traces(given: argparse.Namespace, shared: Path) -> int:
+    from uql.nl.routers.traces import write_traces
+
+    if given.model is None:
+        print("traces need a model that plans: --model", file=sys.stderr)
+        return 2
+
+    def tell(trace: Trace) -> None:
+        print(f"{trace.quality:.2f} {trace.adapter} ({trace.seconds:.1f} s): {trace.subquery[:80]}", flush=True)
+
+    write_traces(given.output, traces.run(shared, given.model, limit=given.limit, tell=tell))
+    print(f"{given.output}: uql router train {given.output} -o router.json, then ask --router router.json")
     return 0
 
 

@@ -11,10 +11,11 @@ import pytest
 from llm.scripted import Scripted
 
 from uql.benchmarks.nl import __main__ as command
-from uql.benchmarks.nl import discovery, ehrxqa, report, routing, systems
+from uql.benchmarks.nl import discovery, ehrxqa, fixed, report, routing, systems, traces
 from uql.benchmarks.nl.suites import SUITES, opened
 from uql.llm.providers.base import Answer, Request
 from uql.llm.questions import Write
+from uql.nl.routers.traces import Trace
 
 SHARED = Path(os.environ.get("UQL_DATA", "../shared/data")).resolve()
 pytestmark = pytest.mark.skipif(not (SHARED / "rotowire").is_dir(), reason="no data: set UQL_DATA")
@@ -88,6 +89,15 @@ def by_parts(request: Request, number: int) -> list[Answer]:
 def test_systems_with_adapters_are_judged_by_what_these_answer(system: str, right: float) -> None:
     (row,) = systems.run("artwork", SHARED, system=system, model=Scripted(by_parts), only=["art101-000"])
     assert (row.right, row.valid, row.attempts) == (right, None, 1), row.said
+
+
+def test_traces_are_of_every_adapter_on_questions_that_the_tables_do_not_ask() -> None:
+    told: list[Trace] = []
+    made = traces.run(SHARED, Scripted(by_parts), limit=1, tell=told.append)
+    assert made == told and {t.adapter for t in made} == {"uql", "single_model", "structgpt"}
+    assert len({t.subquery for t in made}) == 3  # one question of each suite with plans by hand
+    asked = {q.words for name in fixed.CHECKED for q in SUITES[name].questions(SHARED) if q.id in fixed.CHECKED[name]}
+    assert not asked & {t.subquery for t in made}
 
 
 def test_every_router_is_crossed_with_every_part_left_out() -> None:

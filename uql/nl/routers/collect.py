@@ -14,6 +14,7 @@ from uql.nl.routers.traces import MODALITIES, Trace, modality_of
 
 if TYPE_CHECKING:
     from uql.connection import Connection
+    from uql.llm.providers.base import Provider
     from uql.nl.adapters.base import Adapter
 
 NODE = "part1"
@@ -71,29 +72,35 @@ def collect(
     training: Sequence[Training],
     adapters: Mapping[str, Adapter],
     *,
+    planner: Provider | str | None = None,
     tell: Callable[[Trace], None] = lambda trace: None,
 ) -> list[Trace]:
     """Runs the adapters on the sub-queries, one after another; what fails has an empty answer and quality 0.
 
     Args:
         con: the database, its model and its ledger: what was paid for before is not paid again.
+        planner: the model that plans and writes; None: that of the connection, which reads rows.
         tell: is told each trace as it is made.
     """
     made = []
     for one in training:
-        for trace in _traces(con, one, adapters):
+        for trace in _traces(con, one, adapters, planner):
             tell(trace)
             made.append(trace)
     return made
 
 
-def _traces(con: Connection, one: Training, adapters: Mapping[str, Adapter]) -> Iterator[Trace]:
+def _traces(
+    con: Connection, one: Training, adapters: Mapping[str, Adapter], planner: Provider | str | None
+) -> Iterator[Trace]:
     for name, adapter in adapters.items():
         if not adapter.capable(one.operator):
             continue
         sources = one.sources or tuple(con.catalog.names())
         node = Node(NODE, NodeKind.ADAPTER, one.subquery, operator=one.operator, sources=sources, adapters=(name,))
-        answer = con.ask(one.subquery, plan=Plan((node,)), adapters={name: adapter}, tables=list(sources))
+        answer = con.ask(
+            one.subquery, plan=Plan((node,)), adapters={name: adapter}, tables=list(sources), planner=planner
+        )
         output = answer.results.get(NODE)
         said = output.sub.text if output is not None and output.sub is not None else ""
         yield Trace(
