@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.errors import BindError, DataError, GuardError, QuestionError, UQLSyntaxError
 from uql.nl import clauses
+from uql.nl.aggregator import speaks
 from uql.nl.checks import said
 from uql.nl.context import AskContext, Source
 from uql.nl.dag import NodeKind, Operator, SubAnswer
@@ -138,8 +139,10 @@ def _value(rows: list[dict[str, Any]]) -> Any:
 
 def _words(rows: list[dict[str, Any]], total: int) -> str:
     value = _value(rows)
-    if not isinstance(value, list):
-        return str(value)
-    lines = [", ".join(f"{k}: {v}" for k, v in item.items()) if isinstance(item, dict) else str(item) for item in value]
+    items = value if isinstance(value, list) else [value]
+    lines = [
+        ", ".join(f"{k}: {speaks(v)}" for k, v in item.items()) if isinstance(item, dict) else str(speaks(item))
+        for item in items
+    ]
     more = f"; {total - len(rows):,} more" if total > len(rows) else ""
     return "; ".join(lines) + more
