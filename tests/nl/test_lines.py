@@ -23,7 +23,8 @@ from uql.nl.narrowing import Narrow, narrowed, numbers_behind, numbers_of
 from uql.nl.paths import paths
 from uql.nl.prompts.queries import EXAMPLES, hinted
 from uql.nl.query_grammar import grammar, said_spans
-from uql.nl.query_reading import nodes_of, read
+from uql.nl.query_lines import read
+from uql.nl.query_reading import nodes_of
 from uql.settings import Settings
 
 

@@ -20,9 +20,9 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from uql.nl import compounds
-from uql.nl.discover import STOP, Scope, words_of
+from uql.nl import query_conditions as where_of
+from uql.nl.discover import STOP, Scope
 from uql.nl.gbnf import Rules, either, literal, safe
-from uql.nl.likeness import DAYS
 from uql.nl.naming import Place, covered, people
 from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
 from uql.nl.paths import CALLED, Column, Path, is_age, is_dated, is_key, is_plain, joined, paths
@@ -153,12 +153,12 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
         group = rules.shared(f'"{narrow.named.part}(" ({either(of_part)}) ")"')
     asked, value = _asking(rules, n, plain, narrow) if path.reads and narrow.read else ("", "")
     of_dates = dated if narrow.parts else []
-    held = either(_conditions(rules, path, of_dates, narrow, alone=False))
+    held = either(where_of.conditions(rules, path, of_dates, narrow, alone=False))
     told = either([asked, *([f"{value} cmp number"] if narrow.numbers else [])]) if asked else ""
-    single = either(_conditions(rules, path, of_dates, narrow))
+    single = either(where_of.conditions(rules, path, of_dates, narrow))
     cond = rules.add(f"cond{n}", either(filter(None, [single, told])) or f'{literal(plain[0].name)} " IS NOT NULL"')
-    must = _required(path, narrow)
-    where = rules.add(f"where{n}", _where(held, told, narrow.reads, must) or f'"\\nWHERE " {cond}') + (
+    must = where_of.required(path, narrow)
+    where = rules.add(f"where{n}", where_of.where(held, told, narrow.reads, must) or f'"\\nWHERE " {cond}') + (
         "" if must else "?"
     )
     agg = rules.add(f"agg{n}", either(_figures(plain, value, narrow, col, cond)))
@@ -168,10 +168,10 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     if narrow.tallied and asked:
         sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
         tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nORDER BY count(*)" ({sort}) limit'
-        return rules.add(f"way{n}", f"{source} {_told(held, asked, told, narrow.reads, must)} {tally}")
+        return rules.add(f"way{n}", f"{source} {where_of.told(held, asked, told, narrow.reads, must)} {tally}")
     if narrow.versus and (two := _versus(plain, narrow)):
         conditions = (
-            _told(held, asked, told, narrow.reads, two[0])
+            where_of.told(held, asked, told, narrow.reads, two[0])
             if asked and narrow.ask != "may"
             else two[0] and f'"\\nWHERE " {two[0]}'
         )
@@ -212,7 +212,8 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     read_too = f" | {where} ({either(reading)})" if not plainly_best and not narrow.counted else ""
     counted = _counted_reading(asked, key, group, where, narrow)
     return rules.add(
-        f"way{n}", f"{source} ({_told(held, asked, told, narrow.reads, must)} ({either(bodies)}){read_too}{counted})"
+        f"way{n}",
+        f"{source} ({where_of.told(held, asked, told, narrow.reads, must)} ({either(bodies)}){read_too}{counted})",
     )
 
 
@@ -263,52 +264,6 @@ def _compounds(plain: Sequence[Column], group: str, cond: str, where: str, narro
     if compound.must and (over := compounds.over_groups(plain, compound)):
         return f'"\\nGROUP BY " {group} "\\nSELECT " {over}'
     return ""
-
-
-def _required(path: Path, narrow: Narrow) -> str:
-    """The conditions that the question names; "" where there are none."""
-    needed = []
-    for each in narrow.required:
-        alternatives = []
-        for c in path.columns:
-            is_row = narrow.than and CALLED.search(c.name.lower())  # that of title = 'Kettle'
-            if (c.table, c.field.name) not in each.places or is_row or not safe(each.value) or not is_plain(c):
-                continue
-            if c.is_list:
-                alternatives.append(literal(f"list_contains({c.name}, '{each.value}')"))
-            elif c.parted:
-                alternatives.append(literal(f"{c.name} LIKE '%{each.value}%'"))
-            else:
-                alternatives += [
-                    literal(f"{c.name} {sign} '{each.value}'") for sign in ("=", "<>")[: 1 + narrow.denied]
-                ]
-        if alternatives:
-            needed.append(f"({either(alternatives)})")
-    for c in path.columns:
-        if (c.table, c.field.name) in narrow.set_flags:
-            needed.append(('"NOT "? ' if narrow.denied else "") + literal(c.name))
-    return ' " AND " '.join(needed)
-
-
-def _where(held: str, read: str, reads: int, must: str) -> str:
-    """Conditions on columns, and at most so many that a model reads; "" where there are none."""
-    plain = f'({held}) (" AND " ({held})){{0,3}}' if held else ""
-    plain = f'{must} (" AND " ({held})){{0,3}}' if must else plain
-    if not read:
-        return f'"\\nWHERE " {plain}' if plain else ""
-    more = f'(" AND " ({read})){{0,{reads - 1}}}' if reads > 1 else ""
-    told = f"({read}) {more}"
-    if must:
-        return f'"\\nWHERE " {plain} (" AND " {told})?'
-    return f'"\\nWHERE " ({plain} (" AND " {told})? | {told})' if plain else f'"\\nWHERE " {told}'
-
-
-def _told(held: str, asked: str, read: str, reads: int, must: str) -> str:
-    """Conditions of which a model reads one at least."""
-    before = f'(({held}) " AND "){{0,3}} ' if held else ""
-    before = f'{must} " AND " {before}' if must else before
-    more = f' (" AND " ({read})){{0,{reads - 1}}}' if reads > 1 else ""
-    return f'"\\nWHERE " {before}{asked}{more}'
 
 
 def _counted_reading(asked: str, key: str, group: str, where: str, narrow: Narrow) -> str:
@@ -456,101 +411,6 @@ def _ways(narrow: Narrow, name: str, *, number: bool = False, dated: bool = Fals
         if len(names) == 1:
             return [" DESC" if names == ("max",) else " ASC"]
     return [way for way, may in ((" DESC", narrow.down), (" ASC", narrow.up)) if may] or [" DESC", " ASC"]
-
-
-def _conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow, *, alone: bool = True) -> Iterator[str]:
-    """What WHERE may hold of columns: those with values that are there, with numbers where the question has one.
-
-    Args:
-        alone: of two values of a column that the question names, one may stand alone.
-    """
-    counted = [part for part in narrow.parts if part != "weekday"]
-    if dated and counted and narrow.numbers:
-        yield f'({either(map(literal, counted))}) "(" ({either(dated)}) ")" cmp number'
-    if dated and "weekday" in narrow.parts:
-        yield f'"weekday(" ({either(dated)}) ") = " ({either(literal(repr(day)) for day in DAYS)})'
-    if narrow.never:
-        yield from (literal(f"without {table}") for table in dict.fromkeys(table for table, _, _ in path.others))
-    if narrow.compound.own:
-        yield from compounds.own_averages([c for c in path.columns if is_plain(c)], narrow.compound)
-    elif narrow.average:
-        numbers = [c.name for c in path.columns if is_plain(c) and c.is_number and not is_key(c)]
-        yield from (literal(f"{name} {way} avg({name})") for name in numbers for way in "<>")
-    if narrow.than:
-        yield from map(literal, _than(path))
-    for c in path.columns:
-        if not is_plain(c):
-            continue
-        name = literal(c.name)
-        yield from (literal(c.name + i.condition) for i in narrow.implied if i.place == (c.table, c.field.name))
-        if c.is_boolean and (c.table, c.field.name) not in narrow.flags:
-            continue
-        if c.is_boolean:
-            yield name if _is_said(c, narrow) and not narrow.denied else f'"NOT "? {name}'
-        elif c.is_list and c.matches:
-            there = rules.shared(either(literal(f"'{v}'") for v in c.matches if safe(v)) or "free")
-            yield f'{literal("list_contains(" + c.name + ", ")} {there} ")"'
-        elif c.is_time and _is_said(c, narrow) and (narrow.never or not narrow.numbers):
-            yield f'{name} " IS {"" if narrow.never else "NOT "}NULL"'
-        elif c.is_number and is_key(c):
-            yield from _numbered(c, narrow)
-        elif c.is_number and narrow.numbers:
-            yield f"{name} cmp number"
-        elif c.is_time and narrow.days:
-            yield f"{name} cmp day"
-        elif c.is_text:
-            others = {v for other in path.columns if other is not c for v in other.matches}
-            together = not alone and len(set(c.matches)) > 1 and others.isdisjoint(c.matches)
-            yield from _texts(rules, c, name, narrow, together=together)
-
-
-def _is_said(c: Column, narrow: Narrow) -> bool:
-    """Does the question name this column?"""
-    return (c.table, c.field.name) in narrow.compound.named
-
-
-def _numbered(c: Column, narrow: Narrow) -> Iterator[str]:
-    """A key by a number that stands behind a word of its name or table: race 7, order number 12."""
-    mine = words_of(f"{c.table} {c.field.name}") | {"id", "number", "no"}
-    said = [number for word, found in narrow.behind.items() if word in mine for number in found]
-    if said:
-        yield f'{literal(c.name)} " = " ({either(map(literal, dict.fromkeys(said)))})'
-
-
-def _than(path: Path) -> Iterator[str]:
-    """A number or date against that of the row of the same table that the question names."""
-    for c in path.columns:
-        if not is_plain(c) or is_key(c) or not (c.is_number or c.is_time):
-            continue
-        for other in path.columns:
-            if other.table == c.table and other.is_text and CALLED.search(other.name.lower()):
-                for value in other.matches:
-                    if safe(value):
-                        yield from (f"{c.name} {way} that of {other.name} = '{value}'" for way in "<>")
-
-
-def _texts(rules: Rules, c: Column, name: str, narrow: Narrow, *, together: bool = False) -> Iterator[str]:
-    """Conditions on a column of words: its values where they are few, else what stands in the question and in a value."""
-    values = [v for v in (c.values if narrow.values == "all" else c.matches) if safe(v)]
-    if c.parted and values:
-        yield f'{name} " LIKE " {rules.shared(either(literal(f"{chr(39)}%{v}%{chr(39)}") for v in values))}'
-        return
-    if len(c.matches) > 1 and len(values) > 1:
-        some = rules.shared(either(literal(f"'{v}'") for v in c.matches if v in values) or literal("''"))
-        yield f'{name} " IN (" {some} (", " {some}){{1,3}} ")"'
-        if together:  # two that are compared, or grouped by
-            return
-    if values and c.values:
-        yield f'{name} (" = " | " <> ") {rules.shared(either(literal(f"{chr(39)}{v}{chr(39)}") for v in values))}'
-        return
-    known = [literal(f"'{v}'") for v in c.matches if safe(v)]
-    if known:
-        yield f'{name} " = " ({either(known)})'
-    if c.words is None:
-        yield f'{name} (" = " free | " LIKE " part)'
-    elif c.words and not known and not c.values:
-        word = rules.shared(either(map(literal, dict.fromkeys(c.words))))
-        yield f'{name} " LIKE \'%" {word} (" " {word}){{0,3}} "%\'"'
 
 
 def said_spans(question: str, most: int = 6) -> list[str]:

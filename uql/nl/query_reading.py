@@ -15,42 +15,18 @@ from uql.errors import QuestionError
 from uql.nl import compounds
 from uql.nl.discover import Scope
 from uql.nl.naming import PARTS
-from uql.nl.paths import CALLED, RESERVED, Column, Path, named, paths
+from uql.nl.paths import CALLED, RESERVED, Column, named
 from uql.nl.query_grammar import AGGREGATES
+from uql.nl.query_lines import READ, Lines, cleared, pruned, read, split, whole_names
 from uql.nl.sharing import naming_rows
 
 _CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
-_LINE = re.compile(r"\n(?=(?:WHERE|GROUP BY|SELECT|HAVING|ORDER BY|LIMIT|PLOT) )")
 _NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
 _COMPARED = re.compile(rf"(.*?\)|{_NAME}) (=|<>|<=|>=|<|>|LIKE|IN) (.*)\Z", re.DOTALL)
-_EQUAL = re.compile(rf"({_NAME}) = '([^']*)'")
-_LIKE = re.compile(rf"{_NAME} LIKE '%([^']*)%'")
 _OWN = re.compile(rf"({_NAME}) ([<>]) avg\(({_NAME})\) of ({_NAME})")
 _THAT_OF = re.compile(rf"that of ({_NAME}) = ('[^']*')\Z")
 _WHO = re.compile(r"\b(who|which|what (is|are) the \w+est)\b")
 _SAYS_NAME = re.compile(r"\b(?:first|last|family|given|fore|sur)[ _-]?names?\b")
-_NAMES = (("firstname", "lastname"), ("forename", "surname"), ("firstname", "surname"), ("givenname", "familyname"))
-READ = "answer"  # name of what a model reads
-
-
-@dataclass(slots=True)
-class Lines:
-    """The parts of a query in lines, each as it was written."""
-
-    path: Path
-    where: list[str] = field(default_factory=list)
-    group: list[str] = field(default_factory=list)
-    items: list[str] = field(default_factory=list)
-    having: str = ""
-    order: str = ""
-    down: bool = False
-    limit: int = 0
-    mark: str = ""
-    distinct: bool = False
-    who: bool = False  # the question asks which row it is
-    unsigned: bool = False  # it asks how far apart two figures are
-    sorted_by: str = ""  # what the rows are the first by, beside a figure: no plot shows it
-    before: list[dict[str, Any]] = field(default_factory=list)  # nodes that the query joins
 
 
 def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = ()) -> dict[str, Any]:
@@ -64,10 +40,10 @@ def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = 
     lines = read(text, scope)
     lines.who = _WHO.search(title.lower()) is not None
     lines.unsigned = compounds.wants_distance(title)
-    _pruned(lines, scope)
-    _cleared(lines, title)
+    pruned(lines, scope)
+    cleared(lines, title)
     if not _SAYS_NAME.search(title.lower()):
-        lines.group, lines.items = (_whole_names(part, lines.path) for part in (lines.group, lines.items))
+        lines.group, lines.items = (whole_names(part, lines.path) for part in (lines.group, lines.items))
     shown = [*lines.group, *lines.items]
     lines.items, lines.where, (lines.order, lines.having) = (
         naming_rows(part, shown, lines.path, scope) for part in (lines.items, lines.where, (lines.order, lines.having))
@@ -80,22 +56,6 @@ def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = 
     for node in made:
         node.pop("columns", None)
     return {"cannot": "", "nodes": _renamed(made, taken)}
-
-
-def _whole_names(items: Sequence[str], path: Path) -> list[str]:
-    """Items in which a first name has the last name behind it, and the other way round."""
-    made: list[str] = []
-    for item in items:
-        c = next((c for c in path.columns if c.name == item), None)
-        both = [item]
-        if c is not None:
-            others = {o.field.name.lower().replace("_", ""): o.name for o in path.columns if o.table == c.table}
-            bare = c.field.name.lower().replace("_", "")
-            for first, last in _NAMES:
-                if bare in (first, last) and first in others and last in others:
-                    both = [others[first], others[last]]
-        made += [name for name in both if name not in made]
-    return made
 
 
 def _renamed(nodes: Sequence[dict[str, Any]], taken: Collection[str]) -> list[dict[str, Any]]:
@@ -117,100 +77,6 @@ def _renamed(nodes: Sequence[dict[str, Any]], taken: Collection[str]) -> list[di
             names[node["name"]] = name
         made.append({**node, "name": name})
     return made
-
-
-def read(text: str, scope: Scope) -> Lines:
-    """The parts of a query in lines. Raises QuestionError (UQL631)."""
-    parts = _LINE.split(text.strip())
-    known = {f"FROM {path.source}": path for path in paths(scope)}
-    if parts[0] not in known:
-        raise QuestionError(f"a query begins with FROM and tables in scope, not {parts[0][:60]!r}", code="UQL631")
-    made = Lines(known[parts[0]])
-    for part in parts[1:]:
-        if part.startswith("WHERE "):
-            made.where = split(part[6:], " AND ")
-        elif part.startswith("GROUP BY "):
-            made.group = split(part[9:], ", ")
-        elif part.startswith("SELECT "):
-            made.distinct = part.startswith("SELECT DISTINCT ")
-            made.items = split(part[16 if made.distinct else 7 :], ", ")
-        elif part.startswith("HAVING "):
-            made.having = part[7:]
-        elif part.startswith("ORDER BY "):
-            made.order, _, way = part[9:].rpartition(" ")
-            made.down = way == "DESC"
-        elif part.startswith("LIMIT "):
-            made.limit = int(part[6:])
-        else:
-            made.mark = part[5:].strip()
-    if not made.items:
-        raise QuestionError("a query without SELECT", code="UQL631")
-    return made
-
-
-def split(text: str, between: str) -> list[str]:
-    """The parts of a text between separators that stand outside of quotes and brackets.
-
-    >>> split("max(a, b), ask('x, y')", ", ")
-    ['max(a, b)', "ask('x, y')"]
-    """
-    found, depth, quoted, start, i = [], 0, "", 0, 0
-    while i < len(text):
-        c = text[i]
-        if quoted:
-            quoted = "" if c == quoted else quoted
-        elif c in "'\"":
-            quoted = c
-        elif c in "()":
-            depth += 1 if c == "(" else -1
-        elif not depth and text.startswith(between, i):
-            found.append(text[start:i])
-            i += len(between)
-            start = i
-            continue
-        i += 1
-    return [*found, text[start:]]
-
-
-def _pruned(lines: Lines, scope: Scope) -> None:
-    """Leaves out tables of which nothing is named, where rows are not counted or added up."""
-    whole = " ".join([*lines.where, *lines.group, *lines.items, lines.having, lines.order])
-    if re.search(r"\b(count|sum|avg|median|percent|share)\(", whole) or any(
-        part.startswith("without ") for part in lines.where
-    ):
-        return
-    used = {c.table for c in lines.path.columns if re.search(rf"(?<![\w.]){re.escape(c.name)}(?!\w)", whole)}
-    if "ask(" in whole or "ask_number(" in whole:
-        used |= {c.table for c in lines.path.columns if c.field.is_unstructured}
-    if used and used < set(lines.path.tables):
-        smaller = [path for path in paths(scope) if used <= set(path.tables) < set(lines.path.tables)]
-        if smaller:
-            best = min(smaller, key=lambda path: len(path.tables))  # it gives FROM; the names stay as they were
-            lines.path = Path(best.tables, best.source, lines.path.columns, best.reads, best.others)
-
-
-def _cleared(lines: Lines, title: str) -> None:
-    """Leaves out conditions that are there twice, that deny another, or that keep one group where the question names no such value.
-
-    What is shown and is a condition too is not shown: it is the same for every row.
-    """
-    low = title.lower()
-    kept: list[str] = []
-    for part in dict.fromkeys(lines.where):
-        denied = part.removeprefix("NOT ") if part.startswith("NOT ") else f"NOT {part}"
-        held = _EQUAL.fullmatch(part)
-        one_group = held is not None and held[1] in lines.group and held[2].lower() not in low
-        again = _LIKE.fullmatch(part)  # what a condition on another column says already
-        if denied not in kept and not one_group and not (again is not None and any(again[1] in k for k in kept)):
-            kept.append(part)
-    lines.where = kept
-    shown = [
-        item for item in lines.items if item.removesuffix(f" AS {READ}") not in kept
-    ]  # what a condition says is so
-    if shown and len(shown) < len(lines.items):
-        lines.items = shown
-        if lines.order == READ and not any(item.endswith(f" AS {READ}") for item in shown):
-            lines.order, lines.limit = "", 0
 
 
 @dataclass(slots=True)
