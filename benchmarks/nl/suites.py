@@ -15,7 +15,7 @@ import uql
 from uql.benchmarks.nl import ehrxqa, metrics, plans, worlds
 from uql.benchmarks.nl.reader import ABOUT, Reader
 from uql.benchmarks.nl.references import Reference, equal, key_of, references, within_labels
-from uql.nl.measures import coverage, exact, hit, token_f1
+from uql.nl.measures import coverage, exact, hit, token_f1, tokens
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from uql.nl.execution import Output
 
     Model: TypeAlias = str | Provider | None  # that reads where a suite has no reader
+
+AROUND = 16  # words of a sentence that gives a value
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +175,19 @@ def _results(answer: Answer) -> list[pa.Table]:
 
 
 def spoken(text: str, reference: Reference) -> bool:
-    """Of a question for one value: whether each right one (the first column of the reference) stands in the words of the answer."""
+    """Of a question for one value: whether each right one (the first column of the reference) stands in the words of the answer, and not
+    many others beside them: a list that holds the value somewhere does not say which it is.
+    """
     answer = reference.answer
     if "value" not in reference.output or not text:
         return False
+    values = [answer] if isinstance(answer, str | int | float) else []
     if isinstance(answer, dict):
-        values = [str(row[0]) for row in answer.get("rows", ())]
-        return 0 < len(values) <= 3 and all(hit(text, value) for value in values)
-    return isinstance(answer, str | int | float) and bool(hit(text, str(answer)))
+        values = [row[0] for row in answer.get("rows", ())]
+    said = [str(value) for value in values]
+    if not 0 < len(said) <= 3 or len(tokens(text)) > sum(len(tokens(value)) for value in said) + AROUND:
+        return False
+    return all(hit(text, value) for value in said)
 
 
 def same(table: pa.Table, reference: Reference) -> bool:

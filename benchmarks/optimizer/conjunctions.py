@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 from collections.abc import Awaitable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import uql
+from uql.benchmarks.runner import lines
 from uql.compiler.formula import FALSE, TRUE, Formula, Masks
 from uql.compiler.orders import cost_of
 from uql.compiler.physical import Stage
@@ -152,9 +152,7 @@ def measured(kind: str, seed: int, rows: int) -> Measured:
 
 def read(path: Path | None) -> list[Measured]:
     """What earlier runs measured."""
-    if path is None or not path.exists():
-        return []
-    return [Measured(**json.loads(line)) for line in path.read_text().splitlines()]
+    return [Measured(**held) for _, held in lines.read(path)] if path is not None else []
 
 
 def main() -> None:
@@ -172,8 +170,7 @@ def main() -> None:
         for seed in range(given.queries):
             one = done.get((kind, seed, given.rows)) or measured(kind, seed, given.rows)
             if given.out is not None and (kind, seed, given.rows) not in done:
-                with given.out.open("a") as file:
-                    file.write(json.dumps(asdict(one)) + "\n")
+                lines.append(given.out, asdict(one))
             found.append(one)
         b, w = np.array([m.made / m.best for m in found]), np.array([m.made / m.written for m in found])
         same = sum(m.right for m in found)

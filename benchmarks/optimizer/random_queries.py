@@ -9,7 +9,6 @@ its own, in the order it was written, to the large model. With --out each query 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -19,6 +18,7 @@ from typing import Any
 import uql
 from uql.benchmarks.optimizer.hashed import Hashed
 from uql.benchmarks.optimizer.random_texts import RATES, TABLES, Case, case
+from uql.benchmarks.runner import lines
 from uql.compiler.binder import bind
 from uql.compiler.bound import BoundQuery, BoundSelect, BoundUnion
 from uql.compiler.logical import build
@@ -115,14 +115,13 @@ def compare(queries: int, first: int = 0, *, looked_at: int | None = None, out: 
 
     `looked_at`: how many of them are planned, and some run, once more without every order and fusion; None: all.
     """
-    known = [One(**json.loads(line)) for line in out.read_text().splitlines()] if out and out.exists() else []
+    known = [One(**held) for _, held in lines.read(out)] if out is not None else []
     done = {one.seed: one for one in known}
     for seed in range(first, first + queries):
         if seed not in done:
             done[seed] = compared(seed, count_fired=looked_at is None or seed < first + looked_at)
             if out is not None:
-                with out.open("a") as file:
-                    file.write(json.dumps(asdict(done[seed])) + "\n")
+                lines.append(out, asdict(done[seed]))
     return Found.of(done[seed] for seed in range(first, first + queries))
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.queues import Queue
 
+from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.records import Record
-from uql.benchmarks.runner.run import ran, tasks_of
+from uql.benchmarks.runner.run import one_by_one, tasks_of
 from uql.benchmarks.runner.suite import Choice, Suite, Task
 from uql.benchmarks.runner.suites import find
 from uql.errors import BackendError, UQLError
@@ -50,8 +51,9 @@ class Processes:
             os.environ["OMP_NUM_THREADS"] = (
                 had or threads
             )  # processes of several threads each stand in each other's way
+            share = None if PURSE.left is None else PURSE.left / len(parts)
             for part in parts:
-                arguments = (suite.name, self.choice, self.offline, part, answers)
+                arguments = (suite.name, self.choice, self.offline, part, share, answers)
                 started.append(context.Process(target=_work, args=arguments, daemon=True))
                 started[-1].start()
         finally:
@@ -103,15 +105,23 @@ def shares(tasks: Sequence[Task], left: Sequence[tuple[Task, int]], count: int) 
     return [[at for _, at in sorted(part)] for part in held]
 
 
-def _work(name: str, choice: Choice, offline: bool, part: Sequence[Place], answers: Queue[Record | Ended]) -> None:
+def _work(
+    name: str,
+    choice: Choice,
+    offline: bool,
+    part: Sequence[Place],
+    usd: float | None,
+    answers: Queue[Record | Ended],
+) -> None:
+    PURSE.left = usd
     try:
         suite = find(name)
         tasks = tasks_of(suite, choice, offline=offline)
         parent = multiprocessing.parent_process()
-        for i, seed in part:
+        for record in one_by_one(suite, ((tasks[i], seed) for i, seed in part)):
             if parent is not None and not parent.is_alive():  # it was killed: nobody writes down what is found
                 return
-            answers.put(ran(suite, tasks[i], seed))
+            answers.put(record)
     except UQLError as error:
         answers.put(Ended(str(error)))
     except KeyboardInterrupt:

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from uql.errors import DataError
+from uql.benchmarks.runner import lines
 
 PACKAGES = ("duckdb", "numpy", "scikit-learn", "faiss-cpu", "pyarrow")  # that can move a number
 
@@ -141,28 +141,8 @@ def versions() -> dict[str, str]:
 
 
 def write(path: Path, record: Record) -> None:
-    """Appends one line; it is whole on the disk before the next run begins."""
-    line = {k: v for k, v in asdict(record).items() if v not in ("", {}, None) or k in ALWAYS}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                _end_line(file)
-        file.write(json.dumps(line, ensure_ascii=False, default=str, allow_nan=False).encode() + b"\n")
-
-
-def _end_line(file: BinaryIO) -> None:
-    """Ends the last line of a file; one that a killed run left half written is taken away: it would be none for ever."""
-    file.seek(0)
-    held = file.read()
-    start = held.rfind(b"\n") + 1
-    try:
-        json.loads(held[start:])
-    except ValueError:
-        file.truncate(start)
-    else:
-        file.write(b"\n")
+    """Appends one line, without what is empty in it; it is written before the next run begins."""
+    lines.append(path, {k: v for k, v in asdict(record).items() if v not in ("", {}, None) or k in ALWAYS})
 
 
 def finite(numbers: Mapping[str, float]) -> dict[str, float]:
@@ -173,29 +153,23 @@ def finite(numbers: Mapping[str, float]) -> dict[str, float]:
 def read(paths: Path | Sequence[Path]) -> list[Record]:
     """All records of some files; a last line that was cut off is left out.
 
+    A later run of the same place replaces the earlier one; a reason why there is none replaces no run.
     Raises: DataError (UQL501) for a line that is none, named by file and number.
     """
     found: dict[tuple[str, ...], Record] = {}
     for path in [paths] if isinstance(paths, Path) else paths:
-        for record in _lines(path):
-            found[record.place] = record  # a later run of the same place replaces the earlier one
+        for record in _records(path):
+            before = found.get(record.place)
+            if before is None or before.reason or not record.reason:
+                found[record.place] = record
     return list(found.values())
 
 
-def _lines(path: Path) -> Iterator[Record]:
+def _records(path: Path) -> Iterator[Record]:
     known = {f.name for f in fields(Record)}
-    lines = path.read_text(encoding="utf-8").split("\n")
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
+    for number, held in lines.read(path):
         try:
-            held = json.loads(line)
             yield Record(**{name: value for name, value in held.items() if name in known})
-        except (json.JSONDecodeError, TypeError, AttributeError) as error:
-            if number == len(lines):
-                return
-            raise DataError(
-                f"{path}, line {number} is not a benchmark result: {error}",
-                code="UQL501",
-                help="delete the line; --resume runs what is missing",
-            ) from None
+        except (TypeError, AttributeError) as error:
+            why = str(error).removeprefix("Record.__init__() ")
+            raise lines.wrong(path, number, why) from None

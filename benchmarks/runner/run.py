@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.records import Measured, Record, finite, hash_of, read, versions, write
-from uql.benchmarks.runner.suite import Choice, Suite, Task, is_offline
+from uql.benchmarks.runner.suite import MODELS, Choice, Suite, Task, is_offline, is_simulated
 from uql.errors import ConfigError, UQLError
 
 Say = Callable[[str], None]
@@ -55,9 +56,12 @@ def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
             code="UQL402",
             help="set UQL_DATA or --data to the folder of the data sets",
         )
+    check_models(choice.models)
+    tables = {made for table in choice.tables for made in suite.made_of.get(table, (table,))}
+    every = list(suite.tasks(choice))
     chosen = []
-    for task in suite.tasks(choice):
-        if choice.tables and task.table not in choice.tables:
+    for task in every:
+        if tables and task.table not in tables:
             continue
         if offline and task.run is not None and not is_offline(task.model):
             task = replace(task, run=None, reason="the model is elsewhere")
@@ -68,14 +72,35 @@ def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
             code="UQL402",
             help=f"uql bench run {suite.name} --dry-run lists all of it",
         )
+    for option, unused in (
+        ("--queries", [q for q in choice.queries if not any(task.query.startswith(q) for task in every)]),
+        ("--tables", sorted(tables - {task.table for task in every})),
+    ):
+        if unused:
+            raise ConfigError(
+                f"{option}: nothing that is left of the suite {suite.name} is called {unused[0]!r}",
+                code="UQL402",
+                help=f"uql bench run {suite.name} --dry-run lists all of it",
+            )
     return chosen
+
+
+def check_models(models: Sequence[str]) -> None:
+    """Raises ConfigError for a name that is no model's, before anything is run."""
+    for model in models:
+        if not (is_simulated(model) or model in ("none", "local") or ":" in model):
+            raise ConfigError(
+                f"there is no model {model!r}",
+                code="UQL402",
+                help=f"{', '.join(MODELS)}, local, or what --model takes, as openai:MODEL or http://host/v1#MODEL",
+            )
 
 
 def pending(
     suite: Suite, tasks: Sequence[Task], seeds: int | None, done: Sequence[Record]
 ) -> Iterator[tuple[Task, int]]:
     """(task, seed) of what is still to be run, seed by seed, so that an interrupted run has some of everything."""
-    there = {record.place for record in done}
+    there = {record.place for record in done if not record.reason}  # what could not be run then may be run now
     most = max((task.seeds if seeds is None else min(seeds, task.seeds) for task in tasks if task.run), default=0)
     for seed in range(most):
         for task in tasks:
@@ -89,7 +114,8 @@ def plan(suite: Suite, tasks: Sequence[Task], seeds: int | None, done: Sequence[
     left = list(pending(suite, tasks, seeds, done))
     calls = [task.calls for task, _ in left]
     limited = [n for n in calls if n is not None]
-    return Plan(len(left), len(done), sum(limited), len(calls) - len(limited), sum(task.run is None for task in tasks))
+    runs = sum(not record.reason for record in done)
+    return Plan(len(left), runs, sum(limited), len(calls) - len(limited), sum(task.run is None for task in tasks))
 
 
 def execute(
@@ -106,8 +132,10 @@ def execute(
     """Runs what is to be run and appends a line for each run to `path`.
 
     Args:
+        max_cost: USD of all runs in the file, those of earlier sittings too.
         work: makes the records of what is left, in any order; by default here, one after the other.
-    Raises: ConfigError where the file holds results and `resume` is off.
+    Raises: ConfigError where the file holds results and `resume` is off; OSError, before anything is run, where it cannot
+        be written.
     """
     done = read(path) if path.exists() else []
     if done and not resume:
@@ -116,15 +144,21 @@ def execute(
             code="UQL402",
             help="--resume goes on with it; -o names another",
         )
+    known = {record.place: record.reason for record in done}
     for task in tasks:
-        if task.run is None:
-            write(path, _record(suite, task, 0, reason=task.reason))
+        if task.run is None and known.get((told := _record(suite, task, 0, reason=task.reason)).place) not in (
+            "",
+            task.reason,
+        ):
+            write(path, told)
     left = list(pending(suite, tasks, seeds, done))
-    usd, runs, problems, told = 0.0, 0, 0, time.monotonic()
-    if not left or (max_cost is not None and max_cost <= 0):
+    PURSE.left = None if max_cost is None else max_cost - sum(record.usd or 0.0 for record in done)
+    if not left or PURSE.empty:
         return Ended(0, 0, 0.0, bool(left))
-    records = iter((work or one_by_one)(suite, left))
-    for record in records:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.open("ab").close()
+    usd, runs, problems, last_said = 0.0, 0, 0, time.monotonic()
+    for record in (work or one_by_one)(suite, left):
         write(path, record)
         runs += 1
         problems += bool(record.problem)
@@ -135,19 +169,22 @@ def execute(
                 code="UQL402",
                 help="leave it out",
             )
-        if time.monotonic() - told > 5 or runs == len(left):
-            told = time.monotonic()
+        if time.monotonic() - last_said > 5 or runs == len(left):
+            last_said = time.monotonic()
             last = f"{record.table}, {record.system}, {record.query}, {record.model}"
             say(f"{runs:,} of {len(left):,} runs; last: {last}")
-        if max_cost is not None and usd >= max_cost and runs < len(left):
-            return Ended(runs, problems, usd, True)
-    return Ended(runs, problems, usd, False)
+    return Ended(runs, problems, usd, max_cost is not None and runs < len(left))
 
 
 def one_by_one(suite: Suite, left: Iterable[tuple[Task, int]]) -> Iterator[Record]:
-    """Runs in this process, in the order given."""
+    """Runs in this process, in the order given, until what may be spent is spent."""
     for task, seed in left:
-        yield ran(suite, task, seed)
+        if PURSE.empty:
+            return
+        try:
+            yield ran(suite, task, seed)
+        except SpentError:
+            return
 
 
 def ran(suite: Suite, task: Task, seed: int) -> Record:
@@ -156,13 +193,14 @@ def ran(suite: Suite, task: Task, seed: int) -> Record:
     began = time.perf_counter()
     try:
         found = task.run(seed)
-    except ConfigError:
+    except (ConfigError, SpentError):
         raise
     except UQLError as error:  # an answer that could not be had is the worst one
         measured = Measured(
             quality=task.worst, measure="unanswered", seconds=time.perf_counter() - began, problem=str(error)
         )
         return _record(suite, task, seed, measured)
+    PURSE.take(found.usd)
     return _record(suite, task, seed, found)
 
 

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from uql.benchmarks.runner.records import Measured, Record
 
 SIMULATED_SEEDS = 200  # where a label table is the model; DECISIONS.md §7: ratios need as many
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MODELS = {"labels": 0.0, "labels-5": 0.05, "labels-10": 0.10}  # label tables by name, with their share of wrong answers
 
 
@@ -23,9 +25,12 @@ def is_offline(model: str) -> bool:
 
     >>> is_offline("labels-5"), is_offline("local"), is_offline("http://127.0.0.1:8080/v1#m"), is_offline("openai:gpt-5")
     (True, True, True, False)
+    >>> is_offline("http://127.0.0.1.example/v1#m")
+    False
     """
-    local = ("local", "oracle:", "http://127.0.0.1", "http://localhost", "http://[::1]")
-    return is_simulated(model) or model == "none" or model.startswith(local)
+    if model.startswith(("http://", "https://")):
+        return urlsplit(model).hostname in LOOPBACK
+    return is_simulated(model) or model in ("none", "local") or model.startswith(("local:", "oracle:"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class Choice:
     tables: tuple[str, ...] = ()
     rows: int | None = None  # at most so many random rows of a table
     reduced: bool = False  # the short form of a suite
-    max_cost: float | None = None
+    seeds: int | None = None  # at most so many a task; programs of their own are told
 
     def wants(self, system: str, query: str) -> bool:
         by_system = not self.systems or system in self.systems
@@ -90,3 +95,6 @@ class Suite:
     tasks: Callable[[Choice], Iterator[Task]]
     tables: Callable[[Sequence[Record]], list[Table]]
     needs: tuple[str, ...] = ()  # folders of the data
+    made_of: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # tables without runs: those whose runs they show

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from uql.benchmarks.datasets.labelled import predicates
 from uql.benchmarks.guarantees import coverage, promises
 from uql.benchmarks.guarantees.bounds import covers, keeps
 from uql.benchmarks.guarantees.proxies import KINDS, SHARES
+from uql.benchmarks.runner import lines
 from uql.benchmarks.sampling.aggregates import (
     HARD,
     SUMS,
@@ -129,25 +129,19 @@ def _coverage(unit: Unit) -> Iterator[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------------------------- keeping
 def read(path: Path) -> dict[Unit, list[dict[str, Any]]]:
     """The trials kept, by unit; a line cut short by a kill is left out."""
-    found: dict[Unit, list[dict[str, Any]]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        if line.endswith("}"):
-            held = json.loads(line)
-            found[Unit(**held["unit"])] = held["trials"]
-    return found
+    return {Unit(**held["unit"]): held["trials"] for _, held in lines.read(path)}
 
 
 def run(path: Path, wanted: Sequence[Unit], jobs: int) -> None:
     """Do what is not done, and append it."""
     done = read(path)
     left = iter([unit for unit in wanted if unit not in done])
-    with path.open("a", encoding="utf-8") as file, ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs) as pool:
         waiting = {pool.submit(work, unit): unit for unit in islice(left, jobs + 1)}
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 unit = waiting.pop(future)
-                file.write(json.dumps({"unit": asdict(unit), "trials": future.result()}) + "\n")
-                file.flush()
+                lines.append(path, {"unit": asdict(unit), "trials": future.result()}, allow_nan=True)
                 following = next(left, None)
                 if following is not None:
                     waiting[pool.submit(work, following)] = following
@@ -172,8 +166,8 @@ def _of(
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    cells = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
 
 def _count_parts(found: dict[Unit, list[dict[str, Any]]]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.records import Measured, Record
 from uql.benchmarks.runner.suite import MODELS, Choice, Suite, Table, Task, is_simulated
 from uql.benchmarks.runner.summary import cells, number, spread
@@ -67,11 +68,11 @@ def run(held: Scenario, query: Query, model: str, choice: Choice, settings: Mapp
     """Runs a query over fresh tables and judges its rows."""
     import time
 
-    more = {} if choice.max_cost is None else {"max_cost": choice.max_cost}
     began = time.perf_counter()
-    result, con = ask(held, query, None if is_simulated(model) else model, seed=seed, **settings, **more)
+    result, con = ask(held, query, None if is_simulated(model) else model, seed=seed, **settings, **PURSE.settings())
     with con:
         rows = result.fetchall()
+        PURSE.check(result)
         seconds = time.perf_counter() - began
         cost = result.cost
         return Measured(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.uqe.data import World, model_name
 from uql.llm.gate import Gate
@@ -86,11 +87,13 @@ class Model:
         return values
 
     async def _gated(self, question: Question, rows: Sequence[Row]) -> list[Any]:
-        settings = Settings(ledger=":memory:", max_cost=self.choice.max_cost)
+        settings = Settings(ledger=":memory:", **PURSE.settings(self.usd))
         async with Gate.open(settings, model=provider(self.world, self.name), calls=None) as gate:
             answers = await gate.ask(question, rows)
             cost = gate.cost
             self.input_tokens += cost.input_tokens
             self.output_tokens += cost.output_tokens
             self.usd = None if self.usd is None or cost.usd is None else self.usd + cost.usd
+            if any(failure.kind == "budget" for failure in answers.failures):
+                raise PURSE.spent(self.usd)
             return list(answers.values)

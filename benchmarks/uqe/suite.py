@@ -14,4 +14,5 @@ SUITE = Suite(
     tasks,
     tables,
     needs=("imdb", "airdialogue", "abcd", "sgd"),
+    made_of={"table 5": ("table 1", "table 2"), "figure 4": ("table 1", "table 4")},
 )

@@ -12,7 +12,7 @@ from llm.scripted import Scripted
 
 from uql.benchmarks.nl import __main__ as command
 from uql.benchmarks.nl import discovery, ehrxqa, fixed, report, routing, systems, traces
-from uql.benchmarks.nl.suites import SUITES, opened
+from uql.benchmarks.nl.suites import SUITES, opened, spoken
 from uql.llm.providers.base import Answer, Request
 from uql.llm.questions import Write
 from uql.nl.routers.traces import Trace
@@ -89,6 +89,13 @@ def by_parts(request: Request, number: int) -> list[Answer]:
 def test_systems_with_adapters_are_judged_by_what_these_answer(system: str, right: float) -> None:
     (row,) = systems.run("artwork", SHARED, system=system, model=Scripted(by_parts), only=["art101-000"])
     assert (row.right, row.valid, row.attempts) == (right, None, 1), row.said
+
+
+def test_a_value_is_said_in_a_sentence_and_not_somewhere_in_a_list() -> None:
+    reference = next(q.reference for q in SUITES["countries"].questions(SHARED) if q.id == "countries-021")
+    assert spoken("It is China.", reference)
+    assert not spoken(", ".join(f"{name} Land" for name in "ABCDEFGHI") + ", China", reference)
+    assert not spoken("", reference)
 
 
 def test_traces_are_of_every_adapter_on_questions_that_the_tables_do_not_ask() -> None:

@@ -62,3 +62,43 @@ def test_equal_answers_have_equal_hashes_whatever_holds_them():
 
 def test_what_json_cannot_hold_is_left_out():
     assert finite({"a": 1.0, "b": float("nan"), "c": float("inf")}) == {"a": 1.0}
+
+
+def test_a_line_cut_off_within_a_letter_is_forgotten_too(tmp_path):
+    path = tmp_path / "r.jsonl"
+    write(path, RECORD)
+    with path.open("ab") as file:
+        file.write('{"suite": "s", "text": "é'.encode()[:-1])
+    assert read(path) == [RECORD]
+    write(path, replace(RECORD, seed=4))
+    assert [r.seed for r in read(path)] == [RECORD.seed, 4]
+
+
+def test_a_file_that_is_no_text_is_an_error_in_words(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"\x92\xff\n\x00\x81\n")
+    with pytest.raises(DataError, match="line 1 is not a benchmark result"):
+        read(path)
+
+
+def test_why_a_task_cannot_be_run_replaces_no_run_and_a_run_replaces_it(tmp_path):
+    path = tmp_path / "r.jsonl"
+    why = replace(RECORD, reason="not installed", quality=None)
+    for line in (why, RECORD, why):
+        write(path, line)
+    assert read(path) == [RECORD]
+
+
+def test_trials_of_samples_are_kept_by_the_same_rules(tmp_path):
+    from uql.benchmarks.runner import lines
+    from uql.benchmarks.sampling.long import Unit
+    from uql.benchmarks.sampling.long import read as trials
+
+    path = tmp_path / "trials.jsonl"
+    line = {"unit": {"first": 0, "table": "count", "name": "a"}, "trials": [{"width": float("inf")}]}
+    lines.append(path, line, allow_nan=True)
+    with path.open("a") as file:
+        file.write('{"unit": {"first": 10, "table": "count", "name": "a"}')  # ends as a whole line may
+    assert list(trials(path)) == [Unit(0, "count", "a")]
+    lines.append(path, {**line, "unit": {**line["unit"], "first": 10}}, allow_nan=True)
+    assert list(trials(path)) == [Unit(0, "count", "a"), Unit(10, "count", "a")]

@@ -9,6 +9,7 @@ import pytest
 
 from uql.benchmarks.runner import compare, parallel, pictures, suites
 from uql.benchmarks.runner import run as runner
+from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.records import Measured, read
 from uql.benchmarks.runner.report import markdown_table
 from uql.benchmarks.runner.suite import Choice, Suite, Task
@@ -80,9 +81,33 @@ def test_a_killed_run_keeps_what_was_done(tmp_path):
     assert [r.seed for r in read(path)] == [0, 1, 2]
 
 
-def test_max_cost_stops_before_the_next_run(tmp_path):
-    ended = executed(suite(task()), tmp_path / "r.jsonl", max_cost=0.15)
+def test_max_cost_stops_before_the_next_run_and_counts_what_the_file_has_cost(tmp_path):
+    path = tmp_path / "r.jsonl"
+    ended = executed(suite(task()), path, max_cost=0.15)
     assert (ended.runs, ended.limit) == (2, True)
+    ended = executed(suite(task()), path, max_cost=0.15, resume=True)
+    assert (ended.runs, ended.limit) == (0, True)
+    ended = executed(suite(task()), path, max_cost=0.4, resume=True)
+    assert (ended.runs, ended.limit) == (1, False)
+
+
+def test_a_run_may_spend_what_the_ones_before_left_and_one_cut_short_is_not_written(tmp_path):
+    path, given = tmp_path / "r.jsonl", []
+
+    def run(seed: int) -> Measured:
+        given.append(PURSE.settings()["max_cost"])
+        if seed == 2 and not (tmp_path / "again").exists():
+            raise PURSE.spent(0.05)
+        return Measured(seed, 1.0, "F1", usd=0.1)
+
+    ended = executed(suite(task(run=run)), path, max_cost=0.25)
+    assert (ended.runs, ended.limit) == (2, True)
+    assert given == pytest.approx([0.25, 0.15, 0.05])
+    assert [r.seed for r in read(path)] == [0, 1]
+    (tmp_path / "again").touch()
+    assert executed(suite(task(run=run)), path, max_cost=1.0, resume=True).runs == 1
+    with pytest.raises(SpentError):
+        PURSE.settings(paid=2.0)
 
 
 def test_processes_share_the_runs_by_group_and_give_the_same_results(tmp_path):
@@ -129,6 +154,26 @@ def test_a_task_that_cannot_be_run_is_reported_with_its_reason(tmp_path):
     assert "not run: other" in markdown_table(made)
 
 
+def test_what_could_not_be_run_is_run_when_it_can_be_and_its_reason_is_written_once(tmp_path):
+    path, missing = tmp_path / "r.jsonl", replace(task("other"), run=None, reason="not installed")
+    executed(suite(task(), missing), path, seeds=1)
+    executed(suite(task(), missing), path, seeds=1, resume=True)
+    assert len(path.read_text().splitlines()) == 2
+    assert executed(suite(task(), task("other")), path, seeds=1, resume=True).runs == 1
+    executed(suite(task(), missing), path, seeds=1, resume=True)
+    assert [(r.system, r.reason) for r in read(path)] == [("other", ""), ("uql", "")]
+    assert runner.plan(suite(), [missing], None, read(path)).done == 2
+
+
+def test_an_output_that_cannot_be_written_is_said_before_anything_is_run(tmp_path):
+    def never(seed: int) -> Measured:
+        raise AssertionError
+
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        executed(suite(task(run=never)), tmp_path / "file" / "r.jsonl")
+
+
 def test_what_would_be_run_is_said_without_running(tmp_path):
     def never(seed: int) -> Measured:
         raise AssertionError
@@ -141,12 +186,21 @@ def test_what_would_be_run_is_said_without_running(tmp_path):
 def test_an_unknown_system_suite_and_missing_data_are_errors():
     with pytest.raises(ConfigError, match="systems: uql, other"):
         runner.tasks_of(suite(), replace(CHOICE, systems=("none",)), offline=False)
+    for given in ({"queries": ("q1", "p")}, {"tables": ("t", "table 9")}, {"models": ("label",)}):
+        with pytest.raises(ConfigError, match="called 'p'|called 'table 9'|no model 'label'"):
+            runner.tasks_of(suite(task()), replace(CHOICE, **given), offline=False)
     with pytest.raises(ConfigError, match="--dry-run lists all"):
         runner.tasks_of(suite(task()), replace(CHOICE, tables=("none",)), offline=False)
     with pytest.raises(ConfigError, match="suites: uqe"):
         suites.find("none")
     with pytest.raises(ConfigError, match="UQL_DATA"):
         runner.tasks_of(replace(suite(), needs=("imdb",)), CHOICE, offline=False)
+
+
+def test_a_table_that_shows_the_runs_of_others_is_asked_for_by_its_name():
+    made = replace(suite(task(), replace(task(), table="u")), made_of={"figure": ("t",)})
+    found = runner.tasks_of(made, replace(CHOICE, tables=("figure",)), offline=False)
+    assert [each.table for each in found] == ["t"]
 
 
 def test_every_suite_can_be_found_and_names_its_systems_and_models():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,7 +56,7 @@ def run_(
     reduced: Annotated[bool, typer.Option("--reduced", help="The short form of a suite.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a results file.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
-    max_cost: Annotated[float | None, typer.Option(help="USD, of the whole run.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="USD, of all runs in the results file.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Only models on this machine.")] = False,
     data: Annotated[
         Path | None, typer.Option(help="Folder of the data; by default $UQL_DATA or ../shared/data.")
@@ -84,13 +86,15 @@ def run_(
             _words(tables),
             rows,
             reduced,
-            max_cost,
+            seeds,
         )
-        choice.work.mkdir(parents=True, exist_ok=True)
-        tasks = runner.tasks_of(found, choice, offline=offline)
-        done = read(path) if path.exists() else []
-        planned = runner.plan(found, tasks, seeds, done)
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{path} is no file", help="-o names the file of the results")
+        done = read(path)
         if dry_run:
+            with tempfile.TemporaryDirectory() as nowhere:  # some suites write label tables to know their tasks
+                tasks = runner.tasks_of(found, replace(choice, work=Path(nowhere)), offline=offline)
+            planned = runner.plan(found, tasks, seeds, done)
             for task in tasks:
                 n = min(seeds or task.seeds, task.seeds)
                 count = f"cannot be run: {task.reason}" if task.run is None else f"{n} seed{'s' * (n > 1)}"
@@ -98,6 +102,9 @@ def run_(
             every = f" and those of {planned.unlimited:,} runs that ask every row" if planned.unlimited else ""
             print(f"{planned.runs:,} runs to do, {planned.done:,} done, at most {planned.calls:,} calls{every}; {path}")
             return Code.OK
+        choice.work.mkdir(parents=True, exist_ok=True)
+        tasks = runner.tasks_of(found, choice, offline=offline)
+        planned = runner.plan(found, tasks, seeds, done)
         ended = runner.execute(
             found,
             tasks,
@@ -136,7 +143,7 @@ def report(
         from uql.benchmarks.runner import report as reports
 
         records = _read(files)
-        as_page = output is not None and output.suffix == ".html"
+        as_page = output is not None and output.suffix.lower() in (".html", ".htm")
         text = reports.page(records, title) if as_page else reports.markdown(records, title)
         if output is None:
             sys.stdout.write(text)

@@ -19,6 +19,7 @@ from uql.errors import QuestionError
 from uql.llm.prompts.rows import quoted, short
 from uql.nl.context import AskContext, Source
 from uql.nl.links import Column, Link, links_between
+from uql.nl.names import spaced
 from uql.nl.words import meant_values, stem
 from uql.schema import Field, Modality, Table
 
@@ -408,14 +409,6 @@ def _scores(
         score[i] = near[mine].max() + common[mine].max() + 0.5 * near[mine[0]] + common[mine].sum() / 4
         score[i] += 0.3 * bool(sources[i].matches)  # a value of it is named
     return score
-
-
-def spaced(name: str) -> str:
-    """
-    >>> spaced("birthDate_ofPlayer")
-    'birth Date of Player'
-    """
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.replace("_", " "))
 
 
 def words_of(text: str) -> set[str]:

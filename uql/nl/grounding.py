@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 
 from uql.nl.context import Source
-from uql.nl.discover import Scope, spaced, stem, words_of
+from uql.nl.discover import Scope, stem, words_of
 from uql.nl.implied import implied
 from uql.nl.likeness import COMMON, DAYS, MONTHS, date_words, names_of
+from uql.nl.names import spaced
 from uql.nl.paths import NUMBERS, is_key_name
 from uql.nl.words import is_another_form, is_doing, meant_columns, measures, root, units_said
 from uql.schema import Modality
@@ -66,7 +67,7 @@ def unsaid_words(question: str, scope: Scope, near: Near | None) -> list[tuple[s
     numbers = any(f.type.startswith(NUMBERS) for source in scope.sources.values() for f in source.shown)
     values = {value.lower() for source in scope.sources.values() for _, value in source.matches}
     explained = {word for word, value in _ASIDE.findall(low) if value in values}
-    columns = [word.lower() for word in re.findall(r"[A-Za-z]+", names.replace("_", " "))]
+    columns = [word.lower() for word in re.findall(r"[A-Za-z]+", spaced(names))]
     others = sorted({word for word in columns if len(word) > 2})
     explained |= units_said(question, columns, numbers=numbers) | {w for i in implied(question, scope) for w in i.words}
     explained |= {word for word in re.findall(r"[a-z]+", low) if known & frozenset().union(*measures([word]))}

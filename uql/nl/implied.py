@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from uql.nl.discover import Scope, spaced, stem, words_of
+from uql.nl.discover import Scope, stem, words_of
+from uql.nl.names import spaced
 from uql.nl.naming import UNITS, Place
 from uql.nl.paths import NUMBERS, is_key_name
 from uql.schema import Modality

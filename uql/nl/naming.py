@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from uql.nl.discover import Scope, spaced, stem, words_of
+from uql.nl.discover import Scope, stem, words_of
 from uql.nl.likeness import COMMON
-from uql.nl.paths import CALLED
+from uql.nl.names import spaced
+from uql.nl.paths import is_called
 from uql.nl.words import meant_columns, root
 from uql.schema import Modality
 
@@ -260,7 +261,7 @@ def _called(phrase: set[str], scope: Scope) -> frozenset[Place]:
         for f in scope.sources[name].shown
         if f.modality is Modality.STRUCTURED and f.type == "VARCHAR"
     ]
-    found = [place for place in texts if CALLED.search(place[1].lower())]
+    found = [place for place in texts if is_called(place[1])]
     found = [place for place in found if place[1].lower() in ("name", "title", "label")] or found
     return frozenset(found or [place for place in texts if words_of(place[1]) == phrase])  # races.race
 

@@ -10,10 +10,11 @@ from itertools import combinations
 from uql.nl.context import Source
 from uql.nl.discover import Scope
 from uql.nl.links import Link
+from uql.nl.names import snake
 from uql.schema import Field, Modality
 
 MOST_TABLES = 4  # of one query
-MOST_PATHS = 24
+MOST_PATHS = 24  # of one grammar
 MOST_VALUES = 60  # of a column that a condition may name
 NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "REAL")
 _TIME = ("DATE", "TIMESTAMP")
@@ -23,7 +24,7 @@ _BUILT = re.compile(
     r"(^|_)(made|built|released|published|opened|established|erected|created|completed|died|discovered|invented|since)(_|$)"
 )
 _KEY = re.compile(r"(^|_)(id|key|code|no|number)$")
-CALLED = re.compile(r"(^|[_.\"])(name|title|label)s?\"?$")  # what a row is called
+_CALLED = re.compile(r"(name|(^|[_.\"])(title|label))s?\"?$")
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -75,29 +76,34 @@ class Path:
     ] = ()  # a table that is not read, its column, and the column of the path that it meets
 
 
-def paths(scope: Scope) -> list[Path]:
-    """Every table of the scope, and the joins of up to four tables along its links, at most 24; the fewest tables first."""
+def joins(scope: Scope) -> list[tuple[tuple[str, ...], tuple[Link, ...]]]:
+    """Every table of the scope, and up to four tables along its links, with the links; the fewest tables first."""
     names = list(scope.sources)
-    found: list[Path] = [_path(scope, (name,), ()) for name in names]
+    found: list[tuple[tuple[str, ...], tuple[Link, ...]]] = [((name,), ()) for name in names]
     for size in range(2, MOST_TABLES + 1):
-        for chosen in combinations(names, size):
-            linked = joined(chosen, scope.links)
-            if linked is not None and len(found) < MOST_PATHS:
-                found.append(_path(scope, *linked))
-    return [path for path in found if path.columns]
+        linked = (joined(chosen, scope.links) for chosen in combinations(names, size))
+        found += [each for each in linked if each is not None]
+    return found
+
+
+def paths(scope: Scope) -> list[Path]:
+    """All joins of a scope, with their columns."""
+    return [path for path in (path_of(scope, *each) for each in joins(scope)) if path.columns]
 
 
 def joined(chosen: Sequence[str], links: Sequence[Link]) -> tuple[tuple[str, ...], tuple[Link, ...]] | None:
     """The tables in an order in which each is linked to one before it, with those links; None where they do not hang together."""
     placed, used = [chosen[0]], []
     waiting = list(chosen[1:])
+    mine = [link for link in links if link.left.table in chosen and link.right.table in chosen]
     while waiting:
         step = next(
             (
                 (t, link)
                 for t in waiting
-                for link in links
-                if {link.left.table, link.right.table} in [{t, p} for p in placed]
+                for link in mine
+                if (link.left.table == t and link.right.table in placed)
+                or (link.right.table == t and link.left.table in placed)
             ),
             None,
         )
@@ -109,7 +115,16 @@ def joined(chosen: Sequence[str], links: Sequence[Link]) -> tuple[tuple[str, ...
     return tuple(placed), tuple(used)
 
 
-def _path(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
+def from_text(tables: Sequence[str], links: Sequence[Link]) -> str:
+    """What stands behind FROM."""
+    text = named(tables[0])
+    for table, link in zip(tables[1:], links, strict=True):
+        text += f" JOIN {named(table)} ON " + " = ".join(named(c.table, c.name) for c in (link.left, link.right))
+    return text
+
+
+def path_of(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
+    """A join with its columns."""
     columns: list[Column] = []
     met: set[str] = set()  # of two columns that are equal one is enough
     for link in links:
@@ -124,11 +139,8 @@ def _path(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
             if f"{table}.{f.name}" not in met:
                 alone = taken.count(f.name.lower()) == 1
                 columns.append(_column(source, f, named(f.name) if alone else named(table, f.name)))
-    source_text = named(tables[0])
-    for table, link in zip(tables[1:], links, strict=True):
-        source_text += f" JOIN {named(table)} ON " + " = ".join(named(c.table, c.name) for c in (link.left, link.right))
     reads = any(f.is_unstructured for t in tables for f in scope.sources[t].shown)
-    return Path(tuple(tables), source_text, tuple(columns), reads, tuple(_others(scope, tables)))
+    return Path(tuple(tables), from_text(tables, links), tuple(columns), reads, tuple(_others(scope, tables)))
 
 
 def _others(scope: Scope, tables: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -212,4 +224,17 @@ def is_key(c: Column) -> bool:
 
 
 def is_key_name(name: str) -> bool:
-    return _KEY.search(name.lower()) is not None
+    """
+    >>> is_key_name("order_id"), is_key_name("customerId"), is_key_name("paid")
+    (True, True, False)
+    """
+    return _KEY.search(snake(name)) is not None
+
+
+def is_called(name: str) -> bool:
+    """Is a column so named what its rows are called?
+
+    >>> is_called("companyName"), is_called("albums.title"), is_called("fname"), is_called("named_by")
+    (True, True, True, False)
+    """
+    return _CALLED.search(snake(name)) is not None

@@ -9,7 +9,7 @@ from uql.nl.discover import words_of
 from uql.nl.gbnf import Rules, either, literal, safe
 from uql.nl.likeness import DAYS
 from uql.nl.narrowing import Narrow
-from uql.nl.paths import CALLED, Column, Path, is_key, is_plain
+from uql.nl.paths import Column, Path, is_called, is_key, is_plain
 
 
 def required(path: Path, narrow: Narrow) -> str:
@@ -18,7 +18,7 @@ def required(path: Path, narrow: Narrow) -> str:
     for each in narrow.required:
         alternatives = []
         for c in path.columns:
-            is_row = narrow.than and CALLED.search(c.name.lower())  # that of title = 'Kettle'
+            is_row = narrow.than and is_called(c.name)  # that of title = 'Kettle'
             if (c.table, c.field.name) not in each.places or is_row or not safe(each.value) or not is_plain(c):
                 continue
             if c.is_list:
@@ -123,7 +123,7 @@ def _than(path: Path) -> Iterator[str]:
         if not is_plain(c) or is_key(c) or not (c.is_number or c.is_time):
             continue
         for other in path.columns:
-            if other.table == c.table and other.is_text and CALLED.search(other.name.lower()):
+            if other.table == c.table and other.is_text and is_called(other.name):
                 for value in other.matches:
                     if safe(value):
                         yield from (f"{c.name} {way} that of {other.name} = '{value}'" for way in "<>")

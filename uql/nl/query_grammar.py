@@ -17,16 +17,16 @@ columns, so that a column is chosen among those of the tables read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from uql.nl import compounds
 from uql.nl import query_conditions as where_of
 from uql.nl.discover import STOP, Scope
+from uql.nl.fitting import fitting
 from uql.nl.gbnf import Rules, either, literal, safe
-from uql.nl.naming import Place, covered, people
+from uql.nl.naming import Place
 from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
-from uql.nl.paths import CALLED, Column, Path, is_age, is_dated, is_key, is_plain, joined, paths
-from uql.schema import Field
+from uql.nl.paths import Column, Path, is_age, is_called, is_dated, is_key, is_plain
 
 MARKS = ("bar", "line", "point", "arc", "area")
 YEARS = ("decade", "century")  # that a number of years has too
@@ -53,7 +53,7 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
         narrow: what it leaves open of the query.
     """
     rules = Rules()
-    ways = [way for n, path in enumerate(_fitting(scope, narrow)) if (way := _way(rules, n, path, narrow))]
+    ways = [way for n, path in enumerate(fitting(scope, narrow)) if (way := _way(rules, n, path, narrow))]
     rules.add("root", "(" + " | ".join(ways) + ")" + (' "\\nPLOT " mark' if narrow.plot else ""))
     named = _marks(question) or list(MARKS)
     rules.add("mark", " | ".join(map(literal, named)))
@@ -69,67 +69,6 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
     rules.add("free", either(literal(f"'{span}'") for span in spans) or literal("''"))
     rules.add("part", either(literal(f"'%{span}%'") for span in spans) or literal("'%%'"))
     return "\n".join(rules.lines) + "\n"
-
-
-def _fitting(scope: Scope, narrow: Narrow) -> list[Path]:
-    """The joins that hold most of what the question names."""
-    found = [path for path in paths(scope) if any(map(is_plain, path.columns))]
-    if narrow.ask != "may":
-        found = [path for path in found if path.reads]
-    wanted = narrow.named.needed
-    if narrow.measured and narrow.best:
-        wanted = (*wanted, frozenset(table for table, _ in narrow.measured))
-    flags = frozenset(table for table, _ in narrow.set_flags)
-    wanted = (
-        *wanted,
-        *(frozenset(table for table, _ in each.places) for each in narrow.required),
-        *([flags] if flags else []),
-    )
-    if narrow.amounts:
-        wanted = (*wanted, frozenset(table for table, _ in narrow.amounts))
-    if narrow.who:
-        wanted = (*wanted, frozenset(table for table, _ in people(scope)))
-    if narrow.parts:
-        wanted = (
-            *wanted,
-            frozenset(
-                table
-                for path in found
-                for table in path.tables
-                if len(path.tables) == 1 and any(map(is_dated, path.columns))
-            ),
-        )
-    if narrow.tables:
-        read = _with(scope, lambda f: f.is_unstructured) if narrow.ask != "may" else frozenset()
-        meant = {*narrow.tables, *read, *(table for tables in wanted for table in tables)}
-        found = [path for path in found if not _superfluous(path, meant, scope)] or found
-    most = max((covered(path.tables, wanted) for path in found), default=0)
-    kept = [path for path in found if covered(path.tables, wanted) == most]
-    if narrow.ask != "may":  # a table that is named may be what the texts speak of
-        readable = _with(scope, lambda f: f.is_unstructured)
-        beside = {
-            t
-            for link in scope.links
-            for t in (link.left.table, link.right.table)
-            if {link.left.table, link.right.table} & readable
-        }
-        sure = (*narrow.named.held, *(tables for tables in narrow.named.needed if tables <= readable | beside))
-        held = max((covered(path.tables, sure) for path in found), default=0)
-        enough = [path for path in found if covered(path.tables, sure) == held]
-        fewest = min((len(path.tables) for path in enough), default=0)
-        kept = [path for path in found if path in kept or (path in enough and len(path.tables) == fewest)]
-    return kept
-
-
-def _with(scope: Scope, is_such: Callable[[Field], bool]) -> frozenset[str]:
-    """The tables with such a column."""
-    return frozenset(name for name, source in scope.sources.items() if any(map(is_such, source.shown)))
-
-
-def _superfluous(path: Path, meant: Collection[str], scope: Scope) -> bool:
-    """Does a join hold a table that nothing in the question means, and that links none of the others?"""
-    others = {table: [t for t in path.tables if t != table] for table in path.tables if table not in meant}
-    return any(not rest or joined(rest, scope.links) is not None for rest in others.values())
 
 
 # ------------------------------------------------------------------------------------------------------------ one path
@@ -239,7 +178,7 @@ def _of_places(rules: Rules, plain: Sequence[Column], places: Collection[Place])
 def _asking(rules: Rules, n: int, plain: Sequence[Column], narrow: Narrow) -> tuple[str, str]:
     """The rules of a condition and of a number that a model reads."""
     texts = [c for c in plain if c.is_text]
-    holes = [literal("{" + c.name + "}") for c in [c for c in texts if CALLED.search(c.name.lower())] or texts]
+    holes = [literal("{" + c.name + "}") for c in [c for c in texts if is_called(c.name)] or texts]
     piece = rules.add(f"piece{n}", either(["word", *holes]))
     some = f'{piece} (" " {piece}){{1,12}}'
     if narrow.read:  # it is about what no column holds

@@ -9,7 +9,7 @@ from typing import Any
 
 from uql.errors import QuestionError
 from uql.nl.discover import Scope
-from uql.nl.paths import Path, paths
+from uql.nl.paths import Path, from_text, joins, path_of
 
 _LINE = re.compile(r"\n(?=(?:WHERE|GROUP BY|SELECT|HAVING|ORDER BY|LIMIT|PLOT) )")
 _NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
@@ -42,10 +42,10 @@ class Lines:
 def read(text: str, scope: Scope) -> Lines:
     """The parts of a query in lines. Raises QuestionError (UQL631)."""
     parts = _LINE.split(text.strip())
-    known = {f"FROM {path.source}": path for path in paths(scope)}
-    if parts[0] not in known:
+    found = next((each for each in joins(scope) if f"FROM {from_text(*each)}" == parts[0]), None)
+    if found is None:
         raise QuestionError(f"a query begins with FROM and tables in scope, not {parts[0][:60]!r}", code="UQL631")
-    made = Lines(known[parts[0]])
+    made = Lines(path_of(scope, *found))
     for part in parts[1:]:
         if part.startswith("WHERE "):
             made.where = split(part[6:], " AND ")
@@ -103,9 +103,9 @@ def pruned(lines: Lines, scope: Scope) -> None:
     if "ask(" in whole or "ask_number(" in whole:
         used |= {c.table for c in lines.path.columns if c.field.is_unstructured}
     if used and used < set(lines.path.tables):
-        smaller = [path for path in paths(scope) if used <= set(path.tables) < set(lines.path.tables)]
-        if smaller:
-            best = min(smaller, key=lambda path: len(path.tables))  # it gives FROM; the names stay as they were
+        smaller = next((each for each in joins(scope) if used <= set(each[0]) < set(lines.path.tables)), None)
+        if smaller is not None:
+            best = path_of(scope, *smaller)  # it gives FROM; the names stay as they were
             lines.path = Path(best.tables, best.source, lines.path.columns, best.reads, best.others)
 
 

@@ -15,7 +15,7 @@ from uql.errors import QuestionError
 from uql.nl import compounds
 from uql.nl.discover import Scope
 from uql.nl.naming import PARTS
-from uql.nl.paths import CALLED, RESERVED, Column, named
+from uql.nl.paths import RESERVED, Column, is_called, named
 from uql.nl.query_grammar import AGGREGATES
 from uql.nl.query_lines import READ, Lines, cleared, pruned, read, split, whole_names
 from uql.nl.sharing import naming_rows
@@ -390,11 +390,7 @@ class _Reading:
         """The column that says what a row is called: of the table of the key, else of the first; "" where none does."""
         of = self._column(key)
         tables = [of.table] if of is not None else list(self.lines.path.tables)
-        named = [
-            c
-            for c in self.lines.path.columns
-            if c.is_text and not c.field.is_unstructured and CALLED.search(c.name.lower())
-        ]
+        named = [c for c in self.lines.path.columns if c.is_text and not c.field.is_unstructured and is_called(c.name)]
         return next((c.name for table in tables for c in named if c.table == table), "")
 
     def _column(self, name: str) -> Column | None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from uql.nl.discover import Scope
-from uql.nl.paths import CALLED, Path
+from uql.nl.paths import Path, is_called
 
 _ASKED = re.compile(r"\b(ask|ask_number)\('((?:[^'{])*)'\)")
 
@@ -38,5 +38,5 @@ def _row_name(shown: Sequence[str], path: Path, scope: Scope) -> str:
     }
     if not shared or not read & set(path.tables):
         return ""
-    called = [c for c in path.columns if c.table not in read and c.is_text and CALLED.search(c.name.lower())]
+    called = [c for c in path.columns if c.table not in read and c.is_text and is_called(c.name)]
     return next((c.name for c in [*(c for c in called if c.name in shown), *called]), "")

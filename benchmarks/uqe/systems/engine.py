@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import uql
+from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.uqe.data import World, world
 from uql.benchmarks.uqe.model import provider
@@ -25,10 +26,9 @@ def connection(source: str, model: str, choice: Choice) -> uql.Connection:
 def ask(source: str, model: str, choice: Choice, query: str, **settings: Any) -> tuple[Result, float, float]:
     """The result of a query, already run, the seconds it took, and the processor's seconds of this process."""
     con = connection(source, model, choice)
-    if choice.max_cost is not None:
-        settings["max_cost"] = choice.max_cost
-    with con.settings(**settings):
+    with con.settings(**settings, **PURSE.settings()):
         began, busy = time.perf_counter(), time.process_time()
         result = con.uql(query)
         result.run()
+        PURSE.check(result)
         return result, time.perf_counter() - began, time.process_time() - busy
