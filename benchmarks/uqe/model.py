@@ -83,6 +83,7 @@ class Model:
             reply = await oracle.answer(Request((question,), row))
             self.input_tokens += reply.input_tokens
             self.output_tokens += reply.output_tokens
+            self.usd = (self.usd or 0.0) + oracle.price.usd(reply.input_tokens, reply.output_tokens)
             values.append(reply.answers[0].value)
         return values
 

@@ -187,7 +187,7 @@ def test_an_unknown_system_suite_and_missing_data_are_errors():
     with pytest.raises(ConfigError, match="systems: uql, other"):
         runner.tasks_of(suite(), replace(CHOICE, systems=("none",)), offline=False)
     for given in ({"queries": ("q1", "p")}, {"tables": ("t", "table 9")}, {"models": ("label",)}):
-        with pytest.raises(ConfigError, match="called 'p'|called 'table 9'|no model 'label'"):
+        with pytest.raises(ConfigError, match=r"called 'p'|called 'table 9'|no model 'label'"):
             runner.tasks_of(suite(task()), replace(CHOICE, **given), offline=False)
     with pytest.raises(ConfigError, match="--dry-run lists all"):
         runner.tasks_of(suite(task()), replace(CHOICE, tables=("none",)), offline=False)
