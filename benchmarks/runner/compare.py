@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from uql.benchmarks.runner.condition import Condition
-from uql.benchmarks.runner.records import Record
+from uql.benchmarks.runner.records import LOWER_IS_BETTER, Record
 from uql.benchmarks.runner.suite import Table
 from uql.benchmarks.runner.summary import number
+from uql.errors import ConfigError
 
 COST = ("calls", "tokens", "seconds", "usd")
 Key = tuple[str, ...]
@@ -27,14 +28,35 @@ class Compared:
     measures: tuple[str, ...]
 
 
+def shared(a: Sequence[Record], b: Sequence[Record]) -> list[tuple[Record, Record]]:
+    """The runs that both have: same suite, table, system, query, model and seed, and same settings.
+
+    Where the settings were changed between the files, the one run that each of them has of all else is taken.
+    """
+    first, second = ({r.place: r for r in held if not r.reason} for held in (a, b))
+    one, two = (
+        _only({place: r for place, r in held.items() if place not in other})
+        for held, other in ((first, second), (second, first))
+    )
+    return [(first[place], r) for place, r in second.items() if place in first] + [
+        (one[key], r) for key, r in two.items() if key in one
+    ]
+
+
+def _only(held: Mapping[Key, Record]) -> dict[Key, Record]:
+    """The records of which there is one but for its settings."""
+    found: dict[Key, list[Record]] = {}
+    for place, record in held.items():
+        found.setdefault(place[:-1], []).append(record)
+    return {key: records[0] for key, records in found.items() if len(records) == 1}
+
+
 def compared(a: Sequence[Record], b: Sequence[Record], *, per_query: bool = False) -> list[Compared]:
-    """Means over the shared runs (same suite, table, system, query, model, seed); what only one file has is left out."""
-    before = {r.place[:-1]: r for r in a if not r.reason}
+    """Means over the shared runs; what only one file has is left out."""
     groups: dict[Key, list[tuple[Record, Record]]] = {}
-    for record in b:
-        if not record.reason and record.place[:-1] in before:
-            key = (record.suite, record.table, record.system, *((record.query, record.model) if per_query else ()))
-            groups.setdefault(key, []).append((before[record.place[:-1]], record))
+    for before, record in shared(a, b):
+        key = (record.suite, record.table, record.system, *((record.query, record.model) if per_query else ()))
+        groups.setdefault(key, []).append((before, record))
     found = []
     for key, pairs in groups.items():
         measures = {r.measure for pair in pairs for r in pair if r.measure}
@@ -72,7 +94,16 @@ def means(records: Sequence[Record]) -> dict[str, float]:
     return found
 
 
-def table(found: Sequence[Compared]) -> Table:
+def unshared(a: Sequence[Record], b: Sequence[Record]) -> list[str]:
+    """A line where one file has runs that the other has not: nothing is said of those."""
+    both = len(shared(a, b))
+    alone = [sum(not r.reason for r in held) - both for held in (a, b)]
+    return [
+        f"{n:,} runs are only in the {which} file" for n, which in zip(alone, ("first", "second"), strict=True) if n
+    ]
+
+
+def table(found: Sequence[Compared], notes: Sequence[str] = ()) -> Table:
     """Before, after and change of each measure and of the costs."""
     rows = []
     for each in found:
@@ -80,21 +111,32 @@ def table(found: Sequence[Compared]) -> Table:
             if (
                 name not in each.before
                 or name not in each.after
-                or (name not in each.measures and not each.after[name])
+                or (name not in each.measures and not each.before[name] and not each.after[name])
             ):
                 continue
             first, second = each.before[name], each.after[name]
             change = f"{second - first:+.4f}" if name in each.measures else f"{second / first:.2f}x" if first else "new"
-            digits = 4 if name in each.measures or name == "usd" else 2
+            digits = 2 if name in ("calls", "tokens") else 4
             rows.append((each.name, name, number(first, digits), number(second, digits), change, str(each.runs)))
     same = sum(each.same_answers for each in found)
     runs = sum(each.runs for each in found)
-    notes = (f"{same:,} of {runs:,} shared runs gave the same answer",)
-    return Table("Comparison", ("what", "number", "before", "after", "change", "runs"), tuple(rows), notes)
+    lower = sorted(LOWER_IS_BETTER & {measure for each in found for measure in each.measures})
+    said = [f"{same:,} of {runs:,} shared runs gave the same answer", *notes]
+    said += [f"{', '.join(lower)}: lower is better"] if lower else []
+    return Table("Comparison", ("what", "number", "before", "after", "change", "runs"), tuple(rows), tuple(said))
 
 
 def failures(found: Sequence[Compared], condition: Condition) -> list[str]:
-    """A line for each part that fails the condition."""
+    """A line for each part that fails the condition.
+
+    Raises: ConfigError (UQL402) where it names a number that none of the runs has: it could never fail.
+    """
+    known = sorted({name for each in found for name in (*each.before, *each.after)})
+    unknown = condition.names - {name.casefold() for name in known}
+    if unknown:
+        raise ConfigError(
+            f"--fail-if: no run has a number {min(unknown)!r}", code="UQL402", help=f"numbers: {', '.join(known)}"
+        )
     return [
         f"{each.name}: {' and '.join(said)}" for each in found if (said := condition.failing(each.before, each.after))
     ]

@@ -7,7 +7,8 @@
                 1.1x    the ratio       b ÷ a
                 5%      the difference in hundredths of a
 
-A comparison whose number does not exist on both sides is false; a ratio to 0 is infinite unless both are 0.
+A comparison whose number does not exist on both sides is false, one whose number nothing has is refused; a ratio to 0 is infinite
+unless both are 0.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
 }
 Means = Mapping[str, float]
+DEEPEST = 50  # parentheses within one another
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,13 @@ class Comparison:
         found = self.change(before, after)
         if found is None or not _COMPARE[self.op](found, self.bound):
             return []
-        return [f"{self.name} {found:+.4g}{self.unit} is {self.op} {self.bound:g}{self.unit}"]
+        said = f"{found:.4g}x" if self.unit == "x" else f"{found:+.4g}{self.unit}"
+        return [f"{self.name} {said} is {self.op} {self.bound:g}{self.unit}"]
+
+    @property
+    def names(self) -> set[str]:
+        """The numbers that are looked at."""
+        return {self.name.casefold()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,10 @@ class Every:
         found = [part.failing(before, after) for part in self.parts]
         return [said for each in found for said in each] if all(found) else []
 
+    @property
+    def names(self) -> set[str]:
+        return set().union(*(part.names for part in self.parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Some:
@@ -74,6 +86,10 @@ class Some:
 
     def failing(self, before: Means, after: Means) -> list[str]:
         return [said for part in self.parts for said in part.failing(before, after)]
+
+    @property
+    def names(self) -> set[str]:
+        return set().union(*(part.names for part in self.parts))
 
 
 Condition = Comparison | Every | Some
@@ -91,14 +107,14 @@ def parse(text: str) -> Condition:
     """The condition of a text. Raises ConfigError (UQL402) with the place of what cannot be read.
 
     >>> parse("f1 < -0.02 or calls > 1.1x").failing({"f1": 0.9, "calls": 100}, {"f1": 0.9, "calls": 120})
-    ['calls +1.2x is > 1.1x']
+    ['calls 1.2x is > 1.1x']
     """
     return _Reader(text).condition()
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self.text, self.tokens, self.next = text, _tokens(text), 0
+        self.text, self.tokens, self.next, self.depth = text, _tokens(text), 0, 0
 
     def condition(self) -> Condition:
         found = self._or()
@@ -119,8 +135,10 @@ class _Reader:
         return parts[0] if len(parts) == 1 else Every(tuple(parts))
 
     def _one(self) -> Condition:
-        if self._take("sign", "("):
+        if self.depth < DEEPEST and self._take("sign", "("):
+            self.depth += 1
             found = self._or()
+            self.depth -= 1
             if not self._take("sign", ")"):
                 raise self._wrong("')'")
             return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from uql.errors import UQLError
 from uql.result import Result
 
@@ -21,7 +23,7 @@ class Purse:
     def empty(self) -> bool:
         return self.left is not None and self.left <= 0
 
-    def settings(self, paid: float | None = 0.0) -> dict[str, float]:
+    def settings(self, paid: float | None = 0.0) -> dict[str, Any]:
         """The limit as a setting of the engine, less what the run that is under way has paid. Raises SpentError at 0."""
         if self.left is None:
             return {}

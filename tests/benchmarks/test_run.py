@@ -220,9 +220,31 @@ def test_a_comparison_is_over_shared_runs_and_fails_as_it_is_told(tmp_path):
     assert [(each.name, each.runs, each.same_answers) for each in found] == [("made, t, uql", 2, 2)]
     assert compare.failures(found, parse("f1 < -0.2 or calls > 1.3x")) == []
     assert compare.failures(found, parse("f1 < -0.05 and calls > 1.1x")) == [
-        "made, t, uql: f1 -0.1 is < -0.05 and calls +1.2x is > 1.1x"
+        "made, t, uql: f1 -0.1 is < -0.05 and calls 1.2x is > 1.1x"
     ]
     assert "F1" in markdown_table(compare.table(found))
+    assert compare.unshared(read(tmp_path / "a.jsonl"), read(tmp_path / "b.jsonl")) == [
+        "4 runs are only in the first file"
+    ]
+
+
+def test_runs_are_compared_with_those_of_the_same_settings_and_with_the_only_ones_where_they_were_changed(tmp_path):
+    several = [task(settings={"budget": n}, run=lambda seed, n=n: Measured(n, n / 100, "F1", n)) for n in (32, 64)]
+    executed(suite(*several), tmp_path / "a.jsonl", seeds=1)
+    executed(suite(*several), tmp_path / "b.jsonl", seeds=1)
+    a, b = read(tmp_path / "a.jsonl"), read(tmp_path / "b.jsonl")
+    assert [(x.calls, y.calls) for x, y in compare.shared(a, b)] == [(32, 32), (64, 64)]
+    executed(suite(task(settings={"budget": 16})), tmp_path / "c.jsonl", seeds=1)
+    c = read(tmp_path / "c.jsonl")
+    assert compare.shared(a, c) == []
+    assert [(x.calls, y.calls) for x, y in compare.shared(a[:1], c)] == [(32, 10)]
+
+
+def test_a_cost_that_fell_to_nothing_is_shown(tmp_path):
+    executed(suite(task()), tmp_path / "a.jsonl")
+    executed(suite(task(run=lambda seed: Measured([seed], 0.5, "F1", 0))), tmp_path / "b.jsonl")
+    found = compare.table(compare.compared(read(tmp_path / "a.jsonl"), read(tmp_path / "b.jsonl")))
+    assert ("made, t, uql", "calls", "10.00", "0.00", "0.00x", "3") in found.rows
 
 
 def test_pictures_show_each_system_and_the_differences_to_ours(tmp_path):

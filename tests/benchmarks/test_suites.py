@@ -73,8 +73,10 @@ def test_the_command_line_compares_and_says_why_it_cannot(tmp_path, capsys):
         write(path, Record("speed", "t", "uql", "q", "labels", 0, quality=0.5, measure="F1", calls=calls))
     assert main(["bench", "compare", str(a), str(b)]) == 0
     assert main(["bench", "compare", str(a), str(b), "--fail-if", "calls > 1.1x"]) == 1
-    assert "calls +1.5x is > 1.1x" in capsys.readouterr().err
+    assert "calls 1.5x is > 1.1x" in capsys.readouterr().err
     assert main(["bench", "compare", str(a), str(b), "--fail-if", "calls >"]) == 2
+    assert main(["bench", "compare", str(a), str(b), "--fail-if", "fl < -0.02 or calls > 1.1x"]) == 2
+    assert "no run has a number 'fl'" in capsys.readouterr().err
     assert main(["bench", "compare", str(a), str(tmp_path / "none.jsonl")]) == 2
     assert main(["bench", "run", "none"]) == 2
     assert "suites:" in capsys.readouterr().err

@@ -169,13 +169,14 @@ def compare(
         from uql.benchmarks.runner.report import markdown_table
 
         wanted = condition.parse(fail_if) if fail_if is not None else None
-        found = comparing.compared(_read([before]), _read([after]), per_query=per_query)
+        first, second = _read([before]), _read([after])
+        found = comparing.compared(first, second, per_query=per_query)
         if not found:
             raise UsageError(
                 f"{before} and {after} share no run", help="they must hold the same suite, models and seeds"
             )
-        print(markdown_table(comparing.table(found)))
         failed = comparing.failures(found, wanted) if wanted is not None else []
+        print(markdown_table(comparing.table(found, comparing.unshared(first, second))))
         for line in failed:
             narrate(line, "error")
         return Code.QUERY if failed else Code.OK
