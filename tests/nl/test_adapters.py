@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from nl.adapter_world import SOURCES, run_of, scripted
 
 from uql.errors import BudgetError, ConfigError
 from uql.nl.adapters import available, open_adapter, open_adapters
-from uql.nl.adapters.base import evidence, images
+from uql.nl.adapters.base import evidence, fitting, images, tokens_of
+from uql.nl.adapters.structgpt import OTHER, REPLY
 from uql.nl.dag import Operator, SubAnswer
 
 
@@ -99,10 +101,35 @@ def test_single_model_says_when_the_answer_is_not_there() -> None:
 
 def test_evidence_is_the_nearest_rows_within_the_tokens() -> None:
     with run_of(scripted(lambda *_: None), "reports") as ctx:
-        text, named = evidence("Did the Jazz lose at home?", ctx.sources, ctx, tokens=12)
+        text, named = evidence("Did the Jazz lose at home?", ctx.sources, ctx, tokens=20)
         assert named == ("reports",) and "Jazz lost" in text and "Miami" not in text and "1 more rows" in text
     with run_of(scripted(lambda *_: None), "logos") as ctx:
         assert len(images(SOURCES | {}, ctx, most=1)) == 1
+
+
+def test_rows_of_links_and_numbers_fill_a_context_sooner_than_words() -> None:
+    words = ["the quick brown fox jumps over the lazy dog again"] * 9
+    links = ["http://example.org/a%20b/2024-11-21/0123456789.jpg"] * 9
+    assert abs(len(words[0]) - len(links[0])) < 2 and tokens_of(links[0]) > 2 * tokens_of(words[0])
+    assert len(fitting(words, 60)) == 5 and len(fitting(links, 60)) == 1
+
+
+def test_structgpt_shows_as_many_rows_as_the_context_holds() -> None:
+    shown: list[str] = []
+
+    def reply(task: str, text: str, request: Any) -> dict[str, Any]:
+        match task:
+            case "structgpt_schema":
+                return {"table": "teams", "columns": ["name"]}
+            case "structgpt_rows":
+                return {"conditions": []}
+        shown.append(text)
+        return {"found": True, "answer": "three", "sources": ["teams"]}
+
+    small = scripted(reply)
+    small.capabilities = replace(small.capabilities, context=REPLY + OTHER + 18)
+    assert asked("structgpt", "How many teams?", small).text == "three"
+    assert "- name: Heat" in shown[0] and "Jazz" not in shown[0] and "(1 more rows)" in shown[0]
 
 
 def test_structgpt_grounds_filters_and_answers() -> None:

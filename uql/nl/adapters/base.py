@@ -14,10 +14,11 @@ from uql.nl.prompts import BOOLEAN, Schema, array, obj, one_of, text
 from uql.schema import Modality
 
 ALL = tuple(Operator)
-CHARS_A_TOKEN = 4
 ROWS_READ = 2_000  # of a source, among which evidence is chosen
 LONGEST_CELL = 600  # characters
+CONTEXT = 4_096  # tokens, of a model that does not say
 _WORD = re.compile(r"\w+")
+_PIECE = re.compile(r"[A-Za-z]+|[^\sA-Za-z]")
 
 
 class Adapter(Protocol):
@@ -50,6 +51,26 @@ def sub_answer(reply: Mapping[str, Any], adapter: str, confidence: float | None 
     return SubAnswer(said, said, named, adapter, confidence)
 
 
+def tokens_of(said: str) -> int:
+    """About how many tokens a text has, rather too many: each digit, mark and letter beyond ASCII is one, a word one for five letters.
+
+    >>> tokens_of("Denver lost, 98 to 101"), tokens_of("")
+    (10, 0)
+    """
+    return sum(1 + (len(piece) - 1) // 5 for piece in _PIECE.findall(said))
+
+
+def fitting(lines: Sequence[str], tokens: int) -> list[str]:
+    """The first of the lines that have at most so many tokens together."""
+    held, used = [], 0
+    for line in lines:
+        used += tokens_of(line) + 2
+        if used > tokens:
+            break
+        held.append(line)
+    return held
+
+
 def overlap(query: str, said: str) -> float:
     """The share of the query's words, of three letters or more, that stand in a text.
 
@@ -78,7 +99,7 @@ def evidence(query: str, sources: Mapping[str, Source], ctx: AskContext, *, toke
         tokens: of the whole text at most; each source has the same share of it.
     Returns: the text, and the sources that have a row in it. Private columns are left out.
     """
-    share = tokens * CHARS_A_TOKEN // max(1, len(sources))
+    share = tokens // max(1, len(sources))
     parts, named = [], []
     for name, source in sources.items():
         shown = [f.name for f in source.shown if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
@@ -86,12 +107,7 @@ def evidence(query: str, sources: Mapping[str, Source], ctx: AskContext, *, toke
             continue
         rows = ctx.table(name, columns=shown, limit=ROWS_READ).to_pylist()
         lines = sorted((written(row, shown) for row in rows), key=lambda line: -overlap(query, line))
-        held, used = [], 0
-        for line in lines:
-            if used + len(line) > share:
-                break
-            held.append(line)
-            used += len(line) + 3
+        held = fitting(lines, share)
         left = source.row_count - len(held)
         more = f"\n({left:,} more rows are not shown)" if left > 0 else ""
         caption = f": {quoted(source.description)}" if source.description else ""

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 from uql.llm.prompts.rows import fenced
 from uql.llm.questions import Row
-from uql.nl.adapters.base import answer_schema, evidence, images, sub_answer
+from uql.nl.adapters.base import CONTEXT, answer_schema, evidence, images, sub_answer, tokens_of
 from uql.nl.context import AskContext, Source
 from uql.nl.dag import Operator, SubAnswer
 
 NAME = "single_model"
-CONTEXT = 4_096  # tokens, where the model does not say
 REPLY = 400  # tokens
 IMAGES = 16
 IMAGE_TOKENS = 256
@@ -34,7 +33,7 @@ class SingleModel:
         provider = await ctx.gate.provider(ctx.planner)
         able = provider.capabilities
         cells = images(sources, ctx, most=IMAGES) if able.images is not False else []
-        tokens = (able.context or CONTEXT) - REPLY - len(cells) * IMAGE_TOKENS - len(subquery) // 3 - 300
+        tokens = (able.context or CONTEXT) - REPLY - len(cells) * IMAGE_TOKENS - tokens_of(subquery) - 300
         text, named = evidence(subquery, sources, ctx, tokens=max(200, tokens))
         if not text and not cells:
             return SubAnswer(None, "", adapter=NAME, problem="there is nothing that this model can read")
