@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections import Counter
 from collections.abc import Sequence
 
 from uql.benchmarks.runner import pictures, suites
@@ -38,11 +39,13 @@ def suite_sections(records: Sequence[Record]) -> list[str]:
 
 
 def made_with(records: Sequence[Record]) -> str:
-    """One line: versions, and how many runs."""
-    held = {f"{k} {v}" for r in records for k, v in r.versions.items() if k != "cpus"}
-    cpus = sorted({r.versions.get("cpus", "?") for r in records})
-    runs = sum(not r.reason for r in records)
-    return f"{runs:,} runs; {', '.join(sorted(held))}; {' or '.join(cpus)} processors."
+    """One line: versions, and how many runs; of several versions of the engine's source how many each."""
+    ran = [r for r in records if not r.reason]
+    held = {f"{k} {v}" for r in ran for k, v in r.versions.items() if k not in ("cpus", "source")}
+    sources = Counter(r.versions["source"] for r in ran if "source" in r.versions)
+    held |= {f"source {s}" + (f" ({n:,} of them)" if len(sources) > 1 else "") for s, n in sources.items()}
+    cpus = sorted({r.versions.get("cpus", "?") for r in ran})
+    return f"{len(ran):,} runs; {', '.join(sorted(held))}; {' or '.join(cpus)} processors."
 
 
 def _sentence(text: str) -> str:
@@ -68,8 +71,9 @@ def page(records: Sequence[Record], title: str = "Benchmarks") -> str:
     """
     parts = [f"<h1>{html.escape(title)}</h1>", f"<p>{html.escape(made_with(records))}</p>"]
     for name, about, tables in sections(records):
+        own, drawn = [r for r in records if r.suite == name], suites.find(name).figures
         parts.append(f"<h2>{html.escape(name)}</h2><p>{html.escape(_sentence(about))}</p>")
-        parts += [f"<figure>{svg}</figure>" for svg in pictures.of([r for r in records if r.suite == name])]
+        parts += [f"<figure>{svg}</figure>" for svg in pictures.of(own, drawn)]
         parts += [_html_table(table) for table in tables]
     body = "\n".join(parts)
     return (

@@ -95,6 +95,9 @@ class Suite:
     tasks: Callable[[Choice], Iterator[Task]]
     tables: Callable[[Sequence[Record]], list[Table]]
     needs: tuple[str, ...] = ()  # folders of the data
+    figures: Mapping[str, Callable[[Sequence[Record]], dict[str, Any]]] = field(
+        default_factory=dict
+    )  # charts of tables, not fronts
     made_of: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # tables without runs: those whose runs they show

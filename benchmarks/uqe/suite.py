@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from uql.benchmarks.runner.suite import Suite
+from uql.benchmarks.uqe.figures import figure_5
 from uql.benchmarks.uqe.tables import tables
 from uql.benchmarks.uqe.tasks import SYSTEMS, tasks
 
@@ -14,5 +15,6 @@ SUITE = Suite(
     tasks,
     tables,
     needs=("imdb", "airdialogue", "abcd", "sgd"),
+    figures={"figure 5": figure_5},
     made_of={"table 5": ("table 1", "table 2"), "figure 4": ("table 1", "table 4")},
 )

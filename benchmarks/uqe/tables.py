@@ -17,12 +17,20 @@ from uql.benchmarks.uqe.tasks import BUDGETS
 
 ABSENT = "not at hand"
 MOST_GROUPS = 8  # listed of one question
+BUDGET = "{budget}"  # in a note: the calls of the table's runs
 SOURCE_OF = {question.name: question.source for question in (*CONDITIONS, *GROUPINGS)}
 MODEL = "the paper's models were claude-3-haiku (UDF, UQE; gpt-4o for pictures) and gpt-4-turbo (long context)"
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
-    """Every table of which there is a run or a reason."""
+    """Every table of which there is a run or a reason; runs over tables cut to different sizes are not put together."""
+    sizes = sorted({r.settings.get("rows", 0) for r in records if not r.reason and r.table != "table 4"})
+    if len(sizes) < 2:
+        return _of_size(records)
+    return [table for size in sizes for table in _of_size([r for r in records if r.settings.get("rows", 0) == size])]
+
+
+def _of_size(records: Sequence[Record]) -> list[Table]:
     by_table: dict[str, list[Record]] = {}
     for record in records:
         by_table.setdefault(record.table, []).append(record)
@@ -91,9 +99,17 @@ def _beside(
         unanswered = [
             f"{len(s.problems)} runs without an answer: {c[1]} on {c[2]}" for c, s in ran.items() if s.problems
         ]
-        lines = (f"{count}; mean ± standard deviation", *cap, *notes, MODEL, _differs(queries), *unanswered)
+        budget = _budget(list(own.values()))
+        said = [note.replace(BUDGET, budget) for note in notes]
+        lines = (f"{count}; mean ± standard deviation", *cap, *said, MODEL, _differs(queries), *unanswered)
         made.append(Table(f"{title}, model {model}", head, tuple(rows), (*lines, *_missing(own))))
     return made
+
+
+def _budget(summaries: Sequence[Summary]) -> str:
+    """How many calls each run of a model had; another model than a label table has fewer."""
+    found = {int(r.settings["budget"]) for s in summaries for r in s.records if "budget" in r.settings}
+    return " or ".join(map(str, sorted(found))) or "no"
 
 
 def _cell(summary: Summary | None, digits: int, scale: float, usual: int) -> str:
@@ -127,7 +143,11 @@ def _table_1(records: Sequence[Record]) -> list[Table]:
         }
         for query, row in paper.COUNT.items()
     }
-    notes = ("relative error of COUNT in hundredths, 128 calls; lower is better", *_bias(records), _coverage(records))
+    notes = (
+        f"relative error of COUNT in hundredths, {BUDGET} calls; lower is better",
+        *_bias(records),
+        _coverage(records),
+    )
     columns = ("long context", "UDF", "UQE")
     return _beside(records, "Table 1: conditional COUNT", figures, columns, 2, 100.0, notes)
 
@@ -152,14 +172,14 @@ def _coverage(records: Sequence[Record]) -> str:
 
 
 def _table_2(records: Sequence[Record]) -> list[Table]:
-    notes = ("F1 of the rows returned, 256 calls; recall is of min(256, rows that match); higher is better",)
+    notes = (f"F1 of the rows returned, {BUDGET} calls; recall is of min({BUDGET}, rows that match); higher is better",)
     columns = ("long context", "UDF", "MIPS", "UQE")
     return _beside(records, "Table 2: semantic retrieval", paper.FIND, columns, 3, 1.0, notes)
 
 
 def _table_3(records: Sequence[Record]) -> list[Table]:
     notes = (
-        "earth mover's distance of the groups found, by embeddings of their names; lower is better",
+        f"earth mover's distance of the groups found with {BUDGET} calls, by embeddings of their names; lower is better",
         "a label table names the groups that it sees by their labels: what is measured is which groups are seen and how they are counted",
         "long-context is a perfect reader's; abcd_flow and sgd_intent are not in the paper",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -50,6 +50,7 @@ GROUPERS: dict[str, Group] = {
 }
 SYSTEMS = tuple(dict.fromkeys([*OURS, *COUNTERS, *FINDERS, *GROUPERS]))
 TABLES = ("table 1", "table 2", "table 3", "table 4", "table 5", "figure 4", "figure 5", "budgets")
+NO_GROUPS_OF_A_PROMPT = "groups and their sizes are not read from a model's reply to one long prompt"
 NO_SUBFLOWS = "the kinds within one request are labelled for 34 and 81 rows only"
 
 
@@ -64,6 +65,7 @@ def tasks(choice: Choice) -> Iterator[Task]:
                 condition.name,
                 "none",
                 partial(shares, condition, choice),
+                _capped(choice),
                 seeds=1,
                 group=condition.source,
             )
@@ -83,8 +85,12 @@ def _seeds(model: str) -> int:
     return SIMULATED_SEEDS if is_simulated(model) else 1
 
 
+def _capped(choice: Choice) -> dict[str, int]:
+    return {} if choice.rows is None else {"rows": choice.rows}
+
+
 def _settings(choice: Choice, budget: int) -> dict[str, int]:
-    return {"budget": budget, **({} if choice.rows is None else {"rows": choice.rows})}
+    return {"budget": budget, **_capped(choice)}
 
 
 def lacking(system: str, condition: Condition, model: str) -> str:
@@ -165,7 +171,7 @@ def _groups(choice: Choice, model: str) -> Iterator[Task]:
                 if system == "uql"
                 else partial(group_with, system, grouping, model, choice, budget)
             )
-            reason = "groups of a model that is not a label table have other names" if not is_simulated(model) else ""
+            reason = "" if is_simulated(model) or system != "long-context" else NO_GROUPS_OF_A_PROMPT
             yield Task(
                 "table 3",
                 system,
@@ -198,7 +204,7 @@ def _curves(choice: Choice) -> Iterator[Task]:
             "labels",
             run,
             _settings(choice, FIND_CALLS),
-            SIMULATED_SEEDS // 4,
+            SIMULATED_SEEDS,
             calls,
             reason=reason,
             group=condition.source,
@@ -215,7 +221,7 @@ def _curves(choice: Choice) -> Iterator[Task]:
                 "labels",
                 partial(at_budget, imdb, choice, budget, count, find),
                 _settings(choice, budget),
-                SIMULATED_SEEDS // 4,
+                SIMULATED_SEEDS,
                 2 * budget,
                 group=imdb.source,
             )
@@ -363,15 +369,15 @@ def _true_groups(held: World, grouping: Grouping) -> dict[str, float]:
 def curve(system: str, condition: Condition, choice: Choice, seed: int) -> Measured:
     """Figure 5: rows found with 32, 64, 128 and 256 calls, as a share of the calls and of all that match (at most 256)."""
     held = world(condition.source, choice)
-    truth, calls = held.truth(condition), 0
+    truth, runs = held.truth(condition), []
     numbers: dict[str, float] = {}
     wanted = min(FIND_CALLS, int(truth.sum()))
     began = time.perf_counter()
     if system == "uql":
         for budget in BUDGETS:
             found = find_with_engine("uql", condition, "labels", choice, budget, seed)
+            runs.append(found)
             hits = round(found.numbers["precision"] * len(found.answer))
-            calls += found.calls
             numbers |= {f"hits@{budget}": hits / budget, f"recall@{budget}": hits / wanted}
     else:
         asked = Model(held, "labels", choice)
@@ -380,12 +386,34 @@ def curve(system: str, condition: Condition, choice: Choice, seed: int) -> Measu
             if system == "algorithm-2"
             else [(int(row), None) for row in _rng(seed).permutation(held.n)[:FIND_CALLS]]
         )
-        calls = len(search)
+        runs.append(
+            Measured(
+                calls=len(search),
+                requests=asked.calls,
+                input_tokens=asked.input_tokens,
+                output_tokens=asked.output_tokens,
+            )
+        )
         for budget in BUDGETS:
             hits = int(truth[[row for row, _ in search[:budget]]].sum())
             numbers |= {f"hits@{budget}": hits / budget, f"recall@{budget}": hits / wanted}
     seconds = time.perf_counter() - began
-    return Measured(numbers, numbers[f"recall@{FIND_CALLS}"], "recall", calls, numbers=numbers, seconds=seconds)
+    return replace(
+        _sum(runs),
+        answer=numbers,
+        quality=numbers[f"recall@{FIND_CALLS}"],
+        measure="recall",
+        numbers=numbers,
+        seconds=seconds,
+    )
+
+
+def _sum(runs: Sequence[Measured]) -> Measured:
+    """What several runs cost together."""
+    usd = [run.usd for run in runs]
+    names = ("calls", "requests", "cached", "input_tokens", "output_tokens", "seconds")
+    costs = {name: sum(getattr(run, name) for run in runs) for name in names}
+    return Measured(usd=None if None in usd else sum(u or 0.0 for u in usd), **costs)
 
 
 def at_budget(
@@ -399,6 +427,5 @@ def at_budget(
         counted = count_with("algorithm-1", condition, "labels", choice, budget, seed)
         found = find_with("algorithm-2", condition, "labels", choice, budget, seed)
     numbers = {"relative error": counted.quality or 0.0, "count seconds": counted.seconds}
-    seconds = counted.seconds + found.seconds
-    calls = counted.calls + found.calls
-    return Measured([counted.answer, found.answer], found.quality, "F1", calls, numbers=numbers, seconds=seconds)
+    answer = [counted.answer, found.answer]
+    return replace(_sum([counted, found]), answer=answer, quality=found.quality, measure="F1", numbers=numbers)

@@ -10,8 +10,8 @@ import pytest
 from uql.benchmarks.runner import compare, parallel, pictures, suites
 from uql.benchmarks.runner import run as runner
 from uql.benchmarks.runner.purse import PURSE, SpentError
-from uql.benchmarks.runner.records import Measured, read
-from uql.benchmarks.runner.report import markdown_table
+from uql.benchmarks.runner.records import Measured, Record, read
+from uql.benchmarks.runner.report import made_with, markdown_table
 from uql.benchmarks.runner.suite import Choice, Suite, Task
 from uql.benchmarks.runner.summary import cells, table
 from uql.errors import ConfigError, DataError
@@ -245,6 +245,35 @@ def test_a_cost_that_fell_to_nothing_is_shown(tmp_path):
     executed(suite(task(run=lambda seed: Measured([seed], 0.5, "F1", 0))), tmp_path / "b.jsonl")
     found = compare.table(compare.compared(read(tmp_path / "a.jsonl"), read(tmp_path / "b.jsonl")))
     assert ("made, t, uql", "calls", "10.00", "0.00", "0.00x", "3") in found.rows
+
+
+def test_a_front_has_a_mark_for_each_budget_and_is_of_one_label_table():
+    def ran(system, model, budget, quality, usd=0.0):
+        settings = {"budget": budget}
+        return Record(
+            "made", "t", system, "q", model, 0, settings, quality=quality, measure="F1", calls=budget, usd=usd
+        )
+
+    records = [ran(s, m, b, 0.5 + b / 1000) for s in ("uql", "other") for m in ("labels", "labels-5") for b in (32, 64)]
+    points = pictures.points_of(records, "F1")
+    assert pictures._together(points) == [("labels",), ("labels-5",)]
+    chart = pictures.front([p for p in points if p["model"] == "labels"], "T", "F1")
+    assert sorted(p["calls"] for p in chart["datasets"]["means"]) == [32, 32, 64, 64]
+    assert [p["calls"] for p in chart["datasets"]["best"]] == [32, 64]
+    assert chart["layer"][0]["encoding"]["x"]["field"] == "calls"
+    assert [p["difference"] for p in pictures.differences_of(points)] == [0, 0, 0, 0], "budget by budget"
+    bought = pictures.points_of([ran("uql", "a:b", 32, 0.5, 0.25), ran("uql", "a:c", 32, 0.75, 0.5)], "F1")
+    assert pictures._together(bought) == [("a:b", "a:c")]
+    assert pictures.front(bought, "T", "F1")["layer"][0]["encoding"]["x"]["field"] == "usd"
+
+
+def test_a_page_of_several_versions_says_how_many_runs_each_made():
+    records = [
+        Record("made", "t", "uql", "q", "labels", seed, versions={"uql": "1", "source": source, "cpus": "2"})
+        for seed, source in enumerate(["aa", "aa", "bb"])
+    ]
+    assert made_with(records) == "3 runs; source aa (2 of them), source bb (1 of them), uql 1; 2 processors."
+    assert "source aa, uql 1" in made_with(records[:2])
 
 
 def test_pictures_show_each_system_and_the_differences_to_ours(tmp_path):

@@ -75,9 +75,51 @@ def test_simulated_models_have_200_seeds_and_the_papers_budgets(planned):
     simulated = [
         t for t in planned if t.table in ("table 1", "table 2") and t.model == "labels" and t.run and t.system != "mips"
     ]
-    assert {t.seeds for t in simulated} == {200}
+    assert {t.seeds for t in planned if t.model == "labels" and t.run and t.system != "mips"} == {200}
     assert {t.settings["budget"] for t in simulated if t.table == "table 1"} == {COUNT_CALLS}
     assert {t.settings["budget"] for t in simulated if t.table == "table 2"} == {FIND_CALLS}
+
+
+def test_another_model_groups_too_and_only_the_long_prompt_is_left_out(planned):
+    local = [t for t in planned if (t.table, t.model) == ("table 3", "local") and t.query in paper.GROUP]
+    asked = {t.system for t in local if t.run}
+    assert asked == {"uql", "uniform", "udf", "algorithm-1"}
+    assert {t.reason.partition(" are")[0] for t in local if t.system == "long-context"} == {"groups and their sizes"}
+
+
+def test_what_a_cut_table_gave_is_another_run_than_what_the_whole_one_gives():
+    def settings(rows):
+        return [dict(t.settings) for t in tasks(replace(CHOICE, models=("labels",), rows=rows)) if t.table == "table 4"]
+
+    assert settings(None)[0] == {}
+    assert settings(500)[0] == {"rows": 500}
+
+
+def test_runs_over_cut_tables_stand_in_tables_of_their_own_and_each_says_its_calls():
+    def counted(quality, model="labels", **settings):
+        return Record(
+            "uqe", "table 1", "uql", "imdb_positive", model, 0, settings, quality=quality, measure="relative error"
+        )
+
+    made = SUITE.tables(
+        [counted(0.1, budget=128), counted(0.3, budget=128, rows=500), counted(0.2, "local", budget=24)]
+    )
+    whole, local, cut = (table for table in made if table.title.startswith("Table 1"))
+    assert [t.rows[0][1] for t in (whole, local, cut)] == ["10.00", "20.00", "30.00"]
+    assert "tables cut to 500 random rows" in cut.notes
+    assert "tables cut to 500 random rows" not in whole.notes
+    assert any("128 calls" in note for note in whole.notes)
+    assert any("24 calls" in note for note in local.notes)
+
+
+def test_a_line_of_figure_5_and_of_the_budgets_has_what_all_its_runs_cost():
+    from uql.benchmarks.runner.records import Measured
+    from uql.benchmarks.uqe.tasks import _sum
+
+    one = Measured(calls=3, requests=2, input_tokens=10, output_tokens=4, usd=0.5, seconds=1.0)
+    found = _sum([one, one])
+    assert (found.calls, found.requests, found.input_tokens, found.output_tokens, found.usd) == (6, 4, 20, 8, 1.0)
+    assert _sum([one, replace(one, usd=None)]).usd is None
 
 
 def test_the_questions_of_the_files_are_those_of_the_list():

@@ -6,6 +6,7 @@ import numpy as np
 
 from uql.benchmarks.uqe.data import Condition, Grouping
 from uql.benchmarks.uqe.model import Model
+from uql.errors import ModelReplyError
 
 TAXONOMY_ROWS = 16  # rows that name the groups, as in the paper's appendix C.2
 
@@ -34,7 +35,13 @@ def group(model: Model, grouping: Grouping, budget: int, rng: np.random.Generato
 
 
 def named(model: Model, grouping: Grouping, rows: list[int]) -> list[str]:
-    """The names of the groups that the model sees in some rows: one call."""
+    """The names of the groups that the model sees in some rows: one call.
+
+    Raises: ModelReplyError where the model names none.
+    """
     schema = '{"type": "object", "properties": {"groups": {"type": "array", "items": {"type": "string"}}}}'
     found = model.write(grouping.text, rows, "taxonomy", schema)
-    return list(dict.fromkeys(str(name) for name in found["groups"]))
+    names = found.get("groups") if isinstance(found, dict) else None
+    if not isinstance(names, list) or not names:
+        raise ModelReplyError(f"the model named no groups for {grouping.text!r}")
+    return list(dict.fromkeys(map(str, names)))
