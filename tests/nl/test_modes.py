@@ -115,6 +115,13 @@ def test_a_question_that_is_one_part_is_asked_in_its_own_words() -> None:
     assert shop.con.ask("Where is Bo?", mode="meta", adapters={"uql": one}).text == "York"
 
 
+def test_parts_of_which_one_is_the_whole_question_are_left_out() -> None:
+    shop = Connected([COMPLEX, parts(("Which town?", []), ("where is Bo", [1])), operators(TABLE)])
+    one = Fixed("uql", {"Where is Bo?": "York"})
+    assert shop.con.ask("Where is Bo?", mode="meta", adapters={"uql": one}).text == "York"
+    assert one.asked == ["Where is Bo?"]
+
+
 TWO = {"Which shop has most complaints?": "Bo", "Where is the shop Bo?": "York"}
 
 

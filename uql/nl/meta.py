@@ -64,7 +64,7 @@ async def planned(
         complexity = await check(ctx, question, told)
         signs, split = complexity.signs, complexity.is_complex
     parts = await decompose(ctx, question, told) if split else ()
-    if len(parts) < 2:
+    if len(parts) < 2 or any(_same(part.text, question) for part in parts):
         parts = (SubQuery(question),)  # in its own words: a rewriting of the whole can only lose some
     ranked = await asyncio.gather(*(generate(ctx, part.text, sources) for part in parts))
     nodes = []
@@ -87,6 +87,10 @@ async def planned(
         )
     answer = Node("answer", NodeKind.ANSWER, "", tuple(node.name for node in nodes))
     return Decomposed(Plan((*nodes, answer)), {n.name: r for n, r in zip(nodes, ranked, strict=True)}, signs)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold().strip(" .?!") == other.casefold().strip(" .?!")
 
 
 def _name(n: int, sources: Mapping[str, Source]) -> str:
