@@ -50,7 +50,7 @@ class Served:
             try:
                 self.stats()
                 return self
-            except (urllib.error.URLError, ConnectionError):
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
                 time.sleep(0.1)
         self.stop()
         raise BackendError(f"uql oracle serve {self.oracle} did not answer on port {self.port}", code="UQL403")

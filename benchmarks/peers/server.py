@@ -7,15 +7,18 @@ counted as the server sees them.
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import socket
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from uql.benchmarks.peers.reading import Prompts
 from uql.benchmarks.peers.replies import PAIRS, form_of, labelled
-from uql.errors import DataError, UQLError
+from uql.errors import ConfigError, DataError, UQLError
 from uql.features.embedder import unit_rows
 from uql.features.static import static_embedder
 from uql.llm.providers.base import Request
@@ -96,14 +99,17 @@ class Service:
         return ",".join(matches) + ".", len(sides["L"]) * len(sides["R"])
 
 
-def text_of(messages: list[dict[str, Any]]) -> str:
-    """The words of a chat, images left out."""
+def text_of(messages: Any) -> str:
+    """The words of a chat, images left out. Raises: DataError where it is none."""
     parts: list[str] = []
-    for message in messages:
-        content = message.get("content") or ""
-        pieces = [content] if isinstance(content, str) else [p["text"] for p in content if p.get("type") == "text"]
-        parts += pieces
-    return "\n".join(parts)
+    try:
+        for message in messages:
+            content = message.get("content") or ""
+            pieces = [content] if isinstance(content, str) else [p["text"] for p in content if p.get("type") == "text"]
+            parts += pieces
+        return "\n".join(parts)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(f"the messages cannot be read: {error}", code="UQL502") from None
 
 
 def tokens(text: str) -> int:
@@ -113,12 +119,29 @@ def tokens(text: str) -> int:
 def app(service: Service) -> Starlette:
     """The routes of a service."""
     from starlette.applications import Starlette
-    from starlette.responses import JSONResponse
+    from starlette.responses import JSONResponse, StreamingResponse
     from starlette.routing import Route
 
+    def refused(message: str, code: str) -> Response:
+        fault = {"message": message, "type": "invalid_request_error", "code": code}
+        return JSONResponse({"error": fault}, status_code=400)
+
+    async def body_of(request: HttpRequest, wanted: str) -> dict[str, Any]:
+        try:
+            held = await request.json()
+        except ValueError:
+            raise DataError("the request is not JSON", code="UQL502") from None
+        if not isinstance(held, dict) or not isinstance(held.get(wanted), str | list):
+            raise DataError(f"the request has no {wanted}", code="UQL502")
+        return held
+
     async def chat(request: HttpRequest) -> Response:
-        held = await request.json()
-        prompt, stats = text_of(held["messages"]), service.stats
+        try:
+            held = await body_of(request, "messages")
+            prompt = text_of(held["messages"])
+        except DataError as error:
+            return refused(str(error), error.code)
+        stats = service.stats
         stats.requests += 1
         stats.input_tokens += tokens(prompt)
         try:
@@ -127,20 +150,25 @@ def app(service: Service) -> Starlette:
             stats.refused += 1
             stats.calls += 1
             stats.last_refusal = f"{error} in: {prompt[:1000]}"
-            fault = {"message": str(error), "type": "invalid_request_error", "code": error.code}
-            return JSONResponse({"error": fault}, status_code=400)
+            return refused(str(error), error.code)
         stats.calls += judged
         stats.output_tokens += tokens(said)
         errs = service.oracle.error if held.get("logprobs") else None
-        return JSONResponse(_completion(held.get("model", ""), prompt, said, errs))
+        whole = _completion(held.get("model", ""), prompt, said, errs)
+        if held.get("stream"):
+            usage = bool((held.get("stream_options") or {}).get("include_usage"))
+            return StreamingResponse(streamed(whole, usage), media_type="text/event-stream")
+        return JSONResponse(whole)
 
     async def embeddings(request: HttpRequest) -> Response:
-        held = await request.json()
+        try:
+            held = await body_of(request, "input")
+        except DataError as error:
+            return refused(str(error), error.code)
         texts = [held["input"]] if isinstance(held["input"], str) else [str(text) for text in held["input"]]
         embedder = static_embedder()
         if embedder is None:
-            fault = {"message": "wordllama is not installed", "type": "invalid_request_error", "code": "UQL403"}
-            return JSONResponse({"error": fault}, status_code=400)
+            return refused("wordllama is not installed", "UQL403")
         vectors = unit_rows(embedder.embed(texts))
         data = [{"object": "embedding", "index": i, "embedding": v.tolist()} for i, v in enumerate(vectors)]
         used = sum(map(tokens, texts))
@@ -202,8 +230,34 @@ def _completion(model: str, prompt: str, said: str, error: float | None) -> dict
     }
 
 
-def serve(service: Service, port: int) -> None:
-    """Serves on the loopback address until interrupted."""
+def streamed(whole: dict[str, Any], usage: bool) -> Iterator[str]:
+    """A reply as server-sent events: its text, its end, what it used where that is asked for, and the mark that no more follows."""
+    (choice,) = whole["choices"]
+    head = {key: whole[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    said = {"index": 0, "delta": choice["message"], "logprobs": choice["logprobs"], "finish_reason": None}
+    events: list[dict[str, Any]] = [{"choices": [said]}]
+    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    events += [{"choices": [], "usage": whole["usage"]}] if usage else []
+    yield from (f"data: {json.dumps({**head, **event})}\n\n" for event in events)
+    yield "data: [DONE]\n\n"
+
+
+def serve(service: Service, port: int, ready: Callable[[str], None]) -> None:
+    """Serves on the loopback address until interrupted; `ready` is told its address once requests can come.
+
+    Raises: ConfigError where another program has the port.
+    """
     import uvicorn
 
-    uvicorn.run(app(service), host=HOST, port=port, log_level="warning", lifespan="off")
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((HOST, port))
+        except OSError as error:
+            raise ConfigError(
+                f"port {port} of {HOST} cannot be had: {error.strerror}", code="UQL402", help="--port names another"
+            ) from None
+        listening.listen()
+        ready(f"http://{HOST}:{port}/v1")
+        config = uvicorn.Config(app(service), log_level="warning", lifespan="off")
+        uvicorn.Server(config).run(sockets=[listening])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import socket
 
 import duckdb
 import httpx
@@ -13,7 +14,7 @@ import pytest
 from uql.benchmarks.peers.environments import PEERS, fitting
 from uql.benchmarks.peers.reading import Prompts, plain
 from uql.benchmarks.peers.replies import form_of
-from uql.benchmarks.peers.server import Service, app
+from uql.benchmarks.peers.server import Service, app, serve
 from uql.errors import ConfigError, DataError
 from uql.llm.providers.oracle import Oracle
 
@@ -115,6 +116,52 @@ def test_the_endpoint_counts_calls_and_refuses_what_it_cannot_read(service):
     assert (bad.status_code, bad.json()["error"]["code"]) == (400, "UQL502")
     assert (counted["calls"], counted["refused"], fresh["calls"]) == (2, 1, 0)
     assert models["data"][0]["id"] == "oracle"
+
+
+def test_a_request_that_is_none_is_refused_in_words_and_no_call(service):
+    bodies = [
+        "nope",
+        "[]",
+        "{}",
+        '{"messages": [3]}',
+        '{"messages": [{"content": 5}]}',
+        '{"messages": [{"content": [{"type": "text"}]}]}',
+    ]
+
+    async def talk():
+        transport = httpx.ASGITransport(app=app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+            said = [await http.post("/v1/chat/completions", content=body) for body in bodies]
+            return [*said, await http.post("/v1/embeddings", content="{}")]
+
+    for reply in asyncio.run(talk()):
+        assert reply.status_code == 400
+        assert reply.json()["error"]["code"] == "UQL502"
+    assert service.stats.calls == service.stats.requests == 0
+
+
+@pytest.mark.parametrize("usage", [False, True])
+def test_a_reply_is_streamed_where_that_is_asked_for(service, usage):
+    async def talk():
+        transport = httpx.ASGITransport(app=app(service))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+            messages = [{"role": "user", "content": DIGIT.format(row=TEXTS[0])}]
+            asked = {"messages": messages, "stream": True, "stream_options": {"include_usage": usage}}
+            return (await http.post("/v1/chat/completions", json=asked)).text
+
+    *events, last = [line.removeprefix("data: ") for line in asyncio.run(talk()).split("\n\n") if line]
+    chunks = [json.loads(event) for event in events]
+    assert last == "[DONE]"
+    assert "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"]) == "1"
+    assert [c["usage"]["completion_tokens"] for c in chunks if "usage" in c] == [1] * usage
+
+
+def test_a_port_that_another_has_is_an_error_in_words(service):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(ConfigError, match="cannot be had"):
+            serve(service, taken.getsockname()[1], lambda address: None)
 
 
 def test_embeddings_and_the_probabilities_of_a_model_that_errs_are_served(service):

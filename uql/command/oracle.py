@@ -31,8 +31,8 @@ def serve(
         from uql.llm.providers.oracle import Oracle
 
         service = server.Service(Oracle(file), column)
-        narrate(f"http://{server.HOST}:{port}/v1 answers {len(service.oracle.answers)} questions; Ctrl-C ends it")
-        server.serve(service, port)
+        known = f"answers {len(service.oracle.answers)} questions about {len(service.texts):,} rows"
+        server.serve(service, port, lambda address: narrate(f"{address} {known}; Ctrl-C ends it"))
         return Code.OK
 
     raise typer.Exit(outcome.run(run))
