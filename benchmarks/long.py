@@ -11,11 +11,14 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from uql.benchmarks.offline import run
 from uql.benchmarks.runner import report
-from uql.benchmarks.runner.records import read
+from uql.benchmarks.runner.records import Record, read
+from uql.benchmarks.uqe.suite import SUITE as UQE
+from uql.benchmarks.uqe.tasks import TABLES
 
 STEPS = (
     ("uqe", ("--models", "labels", "--jobs", "2")),
@@ -55,13 +58,26 @@ def page(results: Path) -> str:
     files = [
         file for suite in dict.fromkeys(suite for suite, _ in STEPS) if (file := results / f"{suite}.jsonl").exists()
     ]
-    text = report.markdown(read(files), "Benchmarks, the long form")
+    records = read(files)
+    text = report.markdown(records, "Benchmarks, the long form")
     head, _, body = text.partition("\n\n")
-    parts = [head, PREFACE, body.rstrip("\n")]
+    parts = [head, PREFACE, *missing(records), body.rstrip("\n")]
     said = trials(results / TRIALS)
     if said:
         parts.append(said)
     return "\n\n".join(parts) + "\n"
+
+
+def missing(records: Sequence[Record]) -> list[str]:
+    """What the page does not have: suites and tables of which no run was done."""
+    there = {(r.suite, r.table) for r in records if not r.reason}
+    suites = [suite for suite in dict.fromkeys(suite for suite, _ in STEPS) if suite not in {s for s, _ in there}]
+    tables = [table for table in TABLES if table not in UQE.made_of and ("uqe", table) not in there]
+    lacking = [f"the suite {suite}" for suite in suites]
+    lacking += [f"{', '.join(tables)} of the suite uqe"] if tables and "uqe" not in suites else []
+    if not lacking:
+        return []
+    return [f"Not reached before the run was stopped: {'; '.join(lacking)}. The short form has them with few seeds."]
 
 
 def trials(file: Path) -> str:

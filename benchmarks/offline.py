@@ -90,15 +90,16 @@ def page(files: Sequence[Path], took: str) -> str:
     head, _, body = text.partition("\n\n")
     parts = [head, PREFACE.format(seeds=SEEDS, long=LONG, took=took), body.rstrip("\n")]
     if PEERS_RESULTS.exists():
-        parts.append(KEPT)
-        parts.append("\n\n".join(report.suite_sections(read(PEERS_RESULTS))))
+        kept = read(PEERS_RESULTS)
+        parts.append(KEPT.format(made_with=report.made_with(kept)))
+        parts.append("\n\n".join(report.suite_sections(kept)))
     if SAMPLING_RESULTS.exists():
         parts.append(SAMPLING_RESULTS.read_text(encoding="utf-8").rstrip("\n"))
     return "\n\n".join(parts) + "\n"
 
 
 SAMPLING_RESULTS = Path(__file__).parent / "sampling" / "results.md"
-KEPT = "What follows is kept from `uql bench run peers` (benchmarks/peers/results.jsonl); all above is from one run."
+KEPT = "What follows is kept from `uql bench run peers` (benchmarks/peers/results.jsonl); all above is from one run. {made_with}"
 
 
 if __name__ == "__main__":

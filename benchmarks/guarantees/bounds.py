@@ -31,11 +31,21 @@ class Row:
         return self.held / self.seeds
 
 
+def at_most(held: int, seeds: int) -> float:
+    """The 99.9 % binomial upper bound of a coverage."""
+    return float(clopper_pearson(held, seeds, CERTAIN, two_sided=False)[1])
+
+
 def covers(held: int, seeds: int, nominal: float) -> bool:
     """Whether the 99.9 % binomial upper bound of the coverage reaches nominal − .02."""
-    return clopper_pearson(held, seeds, CERTAIN, two_sided=False)[1] >= nominal - SLACK
+    return at_most(held, seeds) >= nominal - SLACK
+
+
+def allowed(seeds: int, delta: float) -> float:
+    """How many runs may miss: nδ + 2.33·√(nδ(1 − δ))."""
+    return seeds * delta + 2.33 * math.sqrt(seeds * delta * (1 - delta))
 
 
 def keeps(misses: int, seeds: int, delta: float) -> bool:
-    """Whether there are at most nδ + 2.33·√(nδ(1 − δ)) misses."""
-    return misses <= seeds * delta + 2.33 * math.sqrt(seeds * delta * (1 - delta))
+    """Whether no more runs miss than may."""
+    return misses <= allowed(seeds, delta)

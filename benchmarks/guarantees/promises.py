@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from uql.benchmarks.datasets.labelled import predicates
-from uql.benchmarks.guarantees.bounds import Row, keeps
+from uql.benchmarks.guarantees.bounds import Row, allowed, keeps
 from uql.benchmarks.guarantees.proxies import KINDS, SHARES, Proxied, proxied
 from uql.benchmarks.sampling.worlds import world
 from uql.sampling.recall import RecallSearch
@@ -220,15 +220,15 @@ def cost_row(seeds: int) -> Row:
 
 
 def show(found: Iterable[Row]) -> list[Row]:
-    """Print the table, misses beside δ, each row as it comes; the rows."""
+    """Print the table, misses beside what δ allows, each row as it comes; the rows."""
     shown = []
-    print(f"{'data':<28}{'promise':<16}{'delta':>6}{'seeds':>7}{'missed':>8}{'asked':>8}{'reached':>9}")
+    print(f"{'data':<28}{'promise':<16}{'delta':>6}{'seeds':>7}{'missed':>8}{'allowed':>9}{'asked':>8}{'reached':>9}")
     for row in found:
         shown.append(row)
         flag = "" if row.passed else "  FAILS"
         print(
             f"{row.cell:<28}{row.statistic:<16}{1 - row.nominal:>6.2f}{row.seeds:>7}{row.seeds - row.held:>8}"
-            f"{row.cost:>8.2f}{row.value:>9.3f}{flag}",
+            f"{allowed(row.seeds, 1 - row.nominal):>9.1f}{row.cost:>8.2f}{row.value:>9.3f}{flag}",
             flush=True,
         )
     return shown

@@ -25,6 +25,14 @@ class Part:
     module: str
     arguments: tuple[str, ...] = ()
     reduced: tuple[str, ...] | None = None
+    takes_seeds: bool = False  # the option --seeds
+
+    def words(self, choice: Choice) -> tuple[str, ...] | None:
+        """The arguments for a choice; None where the part is left out."""
+        held = self.reduced if choice.reduced else self.arguments
+        if held is None or choice.seeds is None or not self.takes_seeds:
+            return held
+        return (*held, "--seeds", str(choice.seeds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +49,24 @@ PROGRAMS = (
         "sampling",
         "errors of COUNT, SUM, AVG, GROUP BY and searches against UQE's algorithms, per predicate",
         (
-            Part("expected", _SAMPLING, ("--only", "expected"), ("--only", "expected", "--quick")),
-            Part("count", _SAMPLING, ("--only", "count"), ("--only", "count", "--quick")),
-            Part("sum", _SAMPLING, ("--only", "sum"), ("--only", "sum", "--quick")),
-            Part("group", _SAMPLING, ("--only", "group")),
-            Part("retrieval", _SAMPLING, ("--only", "retrieval"), ("--only", "retrieval", "--quick")),
-            Part("noise", _SAMPLING, ("--only", "noise")),
-            Part("soft", _SAMPLING, ("--only", "soft")),
+            Part("expected", _SAMPLING, ("--only", "expected"), ("--only", "expected", "--quick"), takes_seeds=True),
+            Part("count", _SAMPLING, ("--only", "count"), ("--only", "count", "--quick"), takes_seeds=True),
+            Part("sum", _SAMPLING, ("--only", "sum"), ("--only", "sum", "--quick"), takes_seeds=True),
+            Part("group", _SAMPLING, ("--only", "group"), takes_seeds=True),
+            Part("retrieval", _SAMPLING, ("--only", "retrieval"), ("--only", "retrieval", "--quick"), takes_seeds=True),
+            Part("noise", _SAMPLING, ("--only", "noise"), takes_seeds=True),
+            Part("soft", _SAMPLING, ("--only", "soft"), takes_seeds=True),
         ),
     ),
     Program(
         "guarantees",
         "misses of recall and precision targets, coverage of intervals, over seeded trials with binomial bounds",
-        (Part("all", _GUARANTEES),),
+        tuple(
+            Part(
+                table, _GUARANTEES, ("--only", table, "--seeds", "1000"), ("--only", table, "--quick"), takes_seeds=True
+            )
+            for table in ("coverage", "recall", "precision", "cost")
+        ),
     ),
     Program(
         "optimizer",
@@ -105,7 +118,7 @@ def suite(program: Program) -> Suite:
 
     def tasks(choice: Choice) -> Iterator[Task]:
         for part in program.parts:
-            words = part.reduced if choice.reduced else part.arguments
+            words = part.words(choice)
             if not choice.wants("uql", part.name):
                 continue
             settings = {"arguments": " ".join(words or ())}
@@ -137,10 +150,12 @@ def run(command: Sequence[str], choice: Choice, seed: int = 0) -> Measured:
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
-    """What each part printed."""
+    """What each part printed, and the command that prints it."""
+    modules = {(program.name, part.name): part.module for program in PROGRAMS for part in program.parts}
     found = []
     for r in records:
-        notes = (f"`python -m` with {r.settings.get('arguments') or 'no arguments'}; {r.seconds:.0f} s",)
+        command = f"python -m {modules.get((r.suite, r.query), '')} {r.settings.get('arguments', '')}".rstrip()
+        notes = (f"`{command}`" + ("" if r.reason else f"; {r.seconds:.0f} s"),)
         said = r.text or r.problem or f"not run: {r.reason}"
         found.append(
             Table(f"{r.suite}: {r.query}", (), (), notes + ((r.problem,) if r.text and r.problem else ()), said)

@@ -66,3 +66,25 @@ def test_one_event_seen_far_from_others_leaves_no_wider_interval_than_it_can_pro
     low, high = beta_of_moments(0.002, 0.0001, 0.015, 0.95)  # a spread five times the share
     assert low < 1e-6 and 0.02 < high < 0.09
     assert beta_of_moments(0.0, 0.0, 0.01, 0.95)[0] == 0.0
+
+
+def test_bounds_stand_beside_what_was_counted(tmp_path):
+    from uql.benchmarks.guarantees.bounds import allowed, at_most
+    from uql.benchmarks.sampling.long import Unit, page
+
+    assert at_most(930, 1000) == pytest.approx(clopper_pearson(930, 1000, 0.999, two_sided=False)[1])
+    assert 66 < allowed(1000, 0.05) < 67
+    numbers = {"width": 0.1, "error": 0.01}
+    trials = {
+        Unit(0, "coverage", "0.3 even", 128): [{"statistic": "COUNT", "held": i > 0, **numbers} for i in range(10)],
+        Unit(0, "coverage", "groups of a", 128): [
+            {"statistic": f"COUNT of a group that a model names: {g}", "held": True, **numbers}
+            for g in ("x 0.6", "y 0.4")
+            for _ in range(10)
+        ],
+        Unit(0, "recall", "useless 0.1", 0, 0.9, 0.05): [{"held": True, "cost": 0.5, "value": 1.0}] * 10,
+    }
+    said = page(trials)
+    assert f"| COUNT | 1 | 0 | 0.900 | {at_most(9, 10):.3f} | 0.900 |" in said
+    assert "| COUNT of a group that a model names | 2 | 0 | 1.000 |" in said
+    assert f"| 0.9 | 0.05 | 1 | 10 to 10 | 0 | 0.000 | {allowed(10, 0.05) / 10:.3f} | 0.50 |" in said
