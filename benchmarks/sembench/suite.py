@@ -13,7 +13,7 @@ from uql.benchmarks.runner.records import Measured, Record
 from uql.benchmarks.runner.suite import MODELS, Choice, Suite, Table, Task, is_simulated
 from uql.benchmarks.runner.summary import cells, number, spread
 from uql.benchmarks.sembench.run import ask, judge
-from uql.benchmarks.sembench.scenarios import SCENARIOS, Query, Scenario
+from uql.benchmarks.sembench.scenarios import LACKING, SCENARIOS, Query, Scenario
 
 MOST_CALLS = 256  # of the engine where no budget is given
 SEEDS = 5  # of a query whose answer depends on chance
@@ -62,6 +62,9 @@ def tasks(choice: Choice) -> Iterator[Task]:
                             MOST_CALLS if system == "uql" else None,
                             group="sembench",  # a process that begins writes the label tables anew
                         )
+        for question, why in LACKING.items():
+            if choice.wants("uql", f"mmqa_{question}"):
+                yield Task("mmqa", "uql", f"mmqa_{question}", model, None, seeds=1, reason=why)
 
 
 def run(held: Scenario, query: Query, model: str, choice: Choice, settings: Mapping[str, str], seed: int) -> Measured:
@@ -96,7 +99,9 @@ def tables(records: Sequence[Record]) -> list[Table]:
     held = cells([r for r in records if r.table != "data"])
     for name, model in dict.fromkeys((cell[0], cell[3]) for cell in held):
         rows, totals = [], dict.fromkeys(SYSTEMS, 0.0)
-        queries = list(dict.fromkeys(cell[2] for cell in held if (cell[0], cell[3]) == (name, model)))
+        own = {cell[2]: s for cell, s in held.items() if (cell[0], cell[3]) == (name, model)}
+        queries = [query for query, s in own.items() if not s.reason]
+        missing = [f"not run: {query}: {s.reason}" for query, s in own.items() if s.reason]
         for query in queries:
             top = held.get((name, "uql-exact", query, "labels"))
             ceiling = number(top.mean("quality")) if top is not None else "not run"
@@ -115,7 +120,7 @@ def tables(records: Sequence[Record]) -> list[Table]:
             if any(row[1] == system for row in rows):
                 rows.append(("mean", system, "", number(total), "", "", "", "", ""))
         head = ("query", "system", "measure", "quality", "ceiling", "calls", "tokens", "seconds", "without an answer")
-        found.append(Table(f"SemBench {name}, model {model}", head, tuple(rows), NOTES))
+        found.append(Table(f"SemBench {name}, model {model}", head, tuple(rows), (*NOTES, *missing)))
     return found
 
 

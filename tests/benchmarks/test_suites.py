@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from uql.benchmarks.runner.records import Record, write
+from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.sembench.suite import LEAKS, facts
+from uql.benchmarks.sembench.suite import SUITE as SEMBENCH
 from uql.benchmarks.sembench.suite import tables as sembench_tables
 from uql.benchmarks.speed import suite as speed
 from uql.benchmarks.speed.stages import STAGES
@@ -42,6 +44,24 @@ def test_a_score_stands_beside_the_ceiling_of_the_labels_and_no_answer_is_nothin
     (table,) = sembench_tables([exact, mine, none])
     assert table.rows[0][:5] == ("movie_q1", "uql", "f1", "0.500", "0.900")
     assert table.rows[-2][:4] == ("mean", "uql", "", "0.250")
+
+
+def test_a_question_that_cannot_be_run_is_said_under_its_table_and_counts_nowhere():
+    mine = Record("sembench", "mmqa", "uql", "mmqa_q1", "labels", 0, quality=0.5, measure="f1")
+    none = Record("sembench", "mmqa", "uql", "mmqa_q4", "labels", 0, reason="no labels")
+    (table,) = sembench_tables([mine, none])
+    assert [row[0] for row in table.rows] == ["mmqa_q1", "mean"]
+    assert table.rows[-1][3] == "0.500"
+    assert "not run: mmqa_q4: no labels" in table.notes
+
+
+@pytest.mark.skipif(not (DATA / "sembench_mmqa").is_dir(), reason="no labelled data: set UQL_DATA")
+def test_every_question_of_both_scenarios_is_run_or_has_a_reason(tmp_path):
+    asked = {t.query: t.reason for t in SEMBENCH.tasks(Choice(DATA, tmp_path, models=("labels",)))}
+    movie = {f"movie_q{n}" for n in range(1, 11)}
+    published = {f"mmqa_q{n}" for n in ("1", "2a", "2b", "3a", "3f", "4", "5", "6a", "6b", "6c", "7")}
+    assert movie | published <= set(asked)
+    assert {query for query in movie | published if asked[query]} == {"mmqa_q4", "mmqa_q5", "mmqa_q7"}, "8 of 11"
 
 
 def test_an_exponent_is_the_slope_of_the_logarithms():

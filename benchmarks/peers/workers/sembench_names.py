@@ -8,4 +8,4 @@ GENRES = {
     "q3f": "a romantic comedy",
     "q3g": "a biographical comedy",
 }
-PLACES = {"q6b": "Germany", "q6c": "Europe"}
+PLACES = {"q6a": "Frankfurt", "q6b": "Germany", "q6c": "Europe"}
