@@ -26,6 +26,7 @@ from uql.nl.implied import numbers_called
 from uql.nl.likeness import COMMON
 from uql.nl.naming import Place, places_behind
 from uql.nl.paths import Column, is_key
+from uql.nl.words import meant_among
 
 COMPARING = ("difference", "times")
 SHARE = "share"
@@ -54,6 +55,7 @@ _NUMBER_OF = re.compile(r"\bnumber of ((?:\w+ ?){1,2})")
 _COUNT = re.compile(r"\b(?:how many|many|number|count|fewer)\b")
 _UP = re.compile(r"\b(?:highest|largest|biggest|greatest|most|maximum|max|dearest|best|longest|oldest|latest)\b")
 _DOWN = re.compile(r"\b(?:lowest|smallest|least|fewest|minimum|min|cheapest|worst|shortest|youngest|earliest)\b")
+_OF_TIME = frozenset(("date", "time", "day", "at", "on"))  # shipped_date says when it was shipped
 _TOP = {"lowest": "min", "smallest": "min", "minimum": "min"}
 
 
@@ -119,11 +121,13 @@ def compounds_in(question: str, scope: Scope, *, plot: bool = False) -> Compound
 def _named(low: str, scope: Scope) -> frozenset[Place]:
     """The columns whose names have a word of the question; one that every question has counts where the name is nothing else."""
     there = words_of(low)
+    columns = words_of(" ".join(f.name for source in scope.sources.values() for f in source.shown))
+    there = there.union(*(meant_among(word, columns) for word in re.findall(r"[a-z]+", low)))
     return frozenset(
         (name, f.name)
         for name, source in scope.sources.items()
         for f in source.shown
-        if (words := words_of(f.name)) & (there - COMMON) or (words and words <= there)
+        if (words := words_of(f.name) - _OF_TIME) & (there - COMMON) or (words and words <= there)
     )
 
 

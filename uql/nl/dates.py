@@ -12,7 +12,12 @@ _ISO = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
 _DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\.?,? (\d{{4}})\b", re.IGNORECASE)
 _MONTH_FIRST = re.compile(rf"\b({_MONTH})\.? (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b", re.IGNORECASE)
 _DOTTED = re.compile(r"\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b")
-_YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
+_YEAR = re.compile(r"(?<![$€£.,\d])\b(?:1\d{3}|20\d{2})\b(?![.,%]\d| ?%)")
+_AMOUNT = re.compile(
+    r"(?<!earlier )(?<!later )(?<!older )(?<!newer )(?<!younger )(?:\bthan|\bover|\bunder|\babove|\bbelow|\bat least|\bat most|\bexceed\w*"
+    r"|\bup to) $",
+    re.IGNORECASE,
+)
 
 
 def days_of(question: str) -> list[str]:
@@ -31,7 +36,16 @@ def days_of(question: str) -> list[str]:
             days.append(date(*map(int, parts)).isoformat())
         except ValueError:
             continue  # no such day
-    return list(dict.fromkeys([*days, *_YEAR.findall(question)]))
+    return list(dict.fromkeys([*days, *years_of(question)]))
+
+
+def years_of(question: str) -> list[str]:
+    """The years that a question names: no number that something is compared with.
+
+    >>> years_of("since 1999, in 2024, more than 2000 euros"), years_of("older than 1950")
+    (['1999', '2024'], ['1950'])
+    """
+    return [found[0] for found in _YEAR.finditer(question) if not _AMOUNT.search(question[: found.start()])]
 
 
 def _number(month: str) -> int:

@@ -15,7 +15,7 @@ from uql.nl.implied import implied
 from uql.nl.likeness import COMMON, DAYS, MONTHS, date_words, names_of
 from uql.nl.names import spaced
 from uql.nl.paths import NUMBERS, is_key_name
-from uql.nl.words import is_another_form, is_doing, meant_columns, measures, root, units_said
+from uql.nl.words import contrary, is_another_form, is_doing, meant_among, meant_columns, measures, root, units_said
 from uql.schema import Modality
 
 Near = Callable[[str, Sequence[str]], Sequence[float]]
@@ -44,7 +44,7 @@ _TOLD_WORDS = (
     "error damage accident injury death event incident reason cause topic subject theme feeling mood tone sentiment emotion concern advice "
     "recommendation warning name person people place thing fact detail number year date colour color object animal winner loser result"
 )
-_TOLD = frozenset(map(stem, _TOLD_WORDS.split()))
+TOLD = frozenset(map(stem, _TOLD_WORDS.split()))
 _SAID = frozenset(
     ("complaint", "praise", "criticism", "compliment", "suggestion", "apology", "mention", "remark")
 )  # only texts hold them
@@ -80,6 +80,8 @@ def unsaid_words(question: str, scope: Scope, near: Near | None) -> list[tuple[s
             continue
         if is_doing(word) or meant_columns(word) & known or any(is_another_form(word, value) for value in forms):
             continue
+        if contrary(word) != word and words_of(contrary(word)) & known:
+            continue
         if numbers and _SUPERLATIVE.fullmatch(word):  # the dearest: by a number
             continue
         if word.endswith("ed") and (next_ := re.search(_RELATION.format(word), low)) and words_of(next_[1]) & known:
@@ -99,9 +101,10 @@ def tables_near(question: str, scope: Scope, near: Near | None) -> frozenset[str
     """The tables that the words of a question may mean: those that have one in a name or comment, else the nearest by likeness."""
     said = {name: _said(source) for name, source in scope.sources.items()}
     keys = {name: words_of(" ".join(f.name for f in source.shown)) for name, source in scope.sources.items()}
+    columns = set().union(*keys.values())
     found: set[str] = set()
     for word in sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}):
-        stems = words_of(word) | meant_columns(word)
+        stems = words_of(word) | meant_among(word, columns)
         if not stems or (stems <= COMMON and word not in ("order", "orders")):
             continue
         mine = {name for name, words in said.items() if stems & words}
@@ -139,7 +142,7 @@ def absent(question: str, unknown: Sequence[str], scope: Scope) -> list[str]:
         words = next(filter(None, match.groups()), "").split()
         end = next((i for i, word in enumerate(words) if word in _STOPS), len(words))
         noun = [word for word in words[:end] if word not in COMMON and not words_of(word) <= COMMON]
-        if noun and all(word in unknown and stem(word) not in told and stem(word) not in _TOLD for word in noun):
+        if noun and all(word in unknown and stem(word) not in told and stem(word) not in TOLD for word in noun):
             found += noun
     return list(dict.fromkeys(found))
 

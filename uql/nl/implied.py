@@ -88,7 +88,12 @@ def amounts(question: str, scope: Scope) -> frozenset[Place]:
         return frozenset()
     found = _OBJECT.search(low)
     traded = {stem(word) for word in found.groups() if word} if found is not None else None
-    nouns = {stem(word) for match in _COUNTED.finditer(low) for word in match[1].split()[:2]}
+    nouns = {
+        stem(word)
+        for match in _COUNTED.finditer(low)
+        for n, word in enumerate(match[1].split()[:2])
+        if not n or word[-2:] != "ed"
+    }
     return frozenset(
         (table, f.name)
         for table, source in scope.sources.items()

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from uql.nl.discover import Scope, stem, words_of
 from uql.nl.likeness import COMMON
 from uql.nl.names import spaced
-from uql.nl.paths import is_called
-from uql.nl.words import meant_columns, root
+from uql.nl.paths import is_called, is_key_name
+from uql.nl.words import meant_among, root
 from uql.schema import Modality
 
 Place = tuple[str, str]  # table, column
@@ -26,7 +26,7 @@ UNITS = frozenset(
     )
 )
 _HEAD = re.compile(
-    r"\b(?:which|what|list|show|name|get|find)\b(?:'s)?(?: (?:is|are|was|were|all|me|of|us))*"
+    r"\b(?:which|what|list|show|name|get|find|top|bottom)\b(?:'s)?(?: (?:is|are|was|were|all|me|of|us))*"
     r"(?: (?:the|a|an|all|two|three|four|five|\d+))* ((?:[\w-]+ ?){1,4})"
 )
 _ONE = re.compile(r"\bof (?:all )?(?:the|those|these) ((?:[\w-]+ ?){1,3})")  # of the books that …, which one
@@ -35,6 +35,7 @@ _BY = re.compile(
     r"(?<!\bsort )(?<!order )(?<!rank )(?<!ed )(?<!ten )(?<!axis )(?<!ing )(?<!desc )(?<!asc )(?<!low )(?<!high )\bby (?:the )?"
     r"((?:[\w-]+ ?){1,2})(?=\W*$|,| and | in | as | for )"
 )
+_PART = re.compile(rf"\b(?:per|each|every|by)(?: the)? ({'|'.join(PARTS)})\b")
 _END_WORDS = (
     "of in on at to for with that who whose which where when and or is are was were has have had do does did by from there if than as "
     "it they he she we you i"
@@ -50,7 +51,8 @@ _ANOTHER = re.compile(
 )
 _PEOPLE_WORDS = (
     "person people player customer member employee staff author artist singer student teacher driver patient doctor user client worker "
-    "actor director writer painter owner manager reader visitor guest passenger athlete scientist professor politician child friend"
+    "actor director writer painter owner manager reader visitor guest passenger athlete scientist professor politician child friend "
+    "agent tenant nurse pilot coach lawyer candidate applicant resident"
 )
 _PEOPLE = frozenset(map(stem, _PEOPLE_WORDS.split()))
 _OF_PEOPLE = frozenset(
@@ -67,7 +69,8 @@ _THINGS_WORDS = (
     "sensor motor door flavour vector sector corridor mirror answer offer transfer filter folder parameter meter diameter perimeter "
     "register counter timer poster summer winter september october november december corner border layer super inner outer other "
     "list playlist checklist wishlist median newsletter chart container trailer scooter server router laser copper silver butter pepper "
-    "dinner supper monitor calculator elevator generator tractor reactor color flavor humor major minor prior interior"
+    "gender semester trimester dinner supper monitor calculator elevator generator tractor reactor color flavor humor major minor "
+    "prior interior"
 )
 _THINGS = frozenset(map(stem, _THINGS_WORDS.split()))
 _DOER = re.compile(r"\w{3,}(?:er|or|ist|ian)\Z")
@@ -107,12 +110,19 @@ def named_in(question: str, scope: Scope) -> Named:
     asked = _first(low, (_HEAD, _ONE), scope)
     if not asked and _WHO.match(low):
         asked = _doers(low, scope) or people(scope)
-    groups = _first(low, (_EACH,), scope) or _told_apart_by(low, scope)
+    groups = frozenset(p for p in _first(low, (_EACH,), scope) if not _is_measure(p, scope)) or _told_apart_by(
+        low, scope
+    )
     held += [frozenset(table for table, _ in places) for places in (asked, groups) if places]
     needed = dict.fromkeys(filter(None, [*_tables_named(there, scope), *held]))
-    each = _EACH.search(low)
-    part = each[1].split()[0] if each is not None and not groups else ""
-    return Named(tuple(needed), asked, groups, part if part in PARTS else "", tuple(dict.fromkeys(held)))
+    part = found[1] if (found := _PART.search(low)) is not None and not groups else ""
+    return Named(tuple(needed), asked, groups, part, tuple(dict.fromkeys(held)))
+
+
+def _is_measure(place: Place, scope: Scope) -> bool:
+    """Is a column no group: a key, or a number with a fraction?"""
+    kinds = {f.name: f.type for f in scope.sources[place[0]].fields}
+    return is_key_name(place[1]) or kinds[place[1]].startswith(("DOUBLE", "FLOAT", "REAL", "DECIMAL"))
 
 
 def _told_apart_by(low: str, scope: Scope) -> frozenset[Place]:
@@ -184,8 +194,10 @@ def covered(tables: Sequence[str], needed: Sequence[frozenset[str]]) -> int:
 
 def _tables_named(there: set[str], scope: Scope) -> Iterator[frozenset[str]]:
     """For each table or column whose whole name stands in the question: the tables with all its words in their names or columns."""
+    inside = words_of(" ".join(f.name for s in scope.sources.values() for f in s.shown))
     for word in sorted(there):
-        meant = meant_columns(word) if not any(words_of(name) == {word} for name in scope.sources) else frozenset()
+        is_table = any(words_of(name) == {word} for name in scope.sources)
+        meant = frozenset[str]() if is_table else meant_among(word, inside)
         yield frozenset(n for n, s in scope.sources.items() if any(meant & words_of(f.name) for f in s.shown))
     for name, source in scope.sources.items():
         columns = (phrase for f in source.shown if not (phrase := _telling(f.name)) <= COMMON)
@@ -244,7 +256,9 @@ def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
                 (name, f.name)
                 for name, source in scope.sources.items()
                 for f in source.shown
-                if f.modality is Modality.STRUCTURED and f.type != "BOOLEAN" and _telling(f.name) == phrase
+                if f.modality is Modality.STRUCTURED
+                and f.type != "BOOLEAN"
+                and phrase in (_telling(f.name), _telling(f.name) - {"name"})
             )
             if columns and word not in _LEADS:
                 return columns
@@ -252,7 +266,10 @@ def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
 
 
 def _called(phrase: set[str], scope: Scope) -> frozenset[Place]:
-    """What rows of a table of this name are called; of tables that have the name among others, where none has it alone."""
+    """What rows of a table of this name are called, else their key; of tables that have the name among others, where none has it alone.
+
+    The name of a person is not what anything else is called: of a flat that of its agent.
+    """
     alone = [name for name in scope.sources if words_of(name) == phrase]
     tables = alone and [name for name in scope.sources if phrase <= words_of(name)]
     texts = [
@@ -262,8 +279,20 @@ def _called(phrase: set[str], scope: Scope) -> frozenset[Place]:
         if f.modality is Modality.STRUCTURED and f.type == "VARCHAR"
     ]
     found = [place for place in texts if is_called(place[1])]
+    found = [(t, c) for t, c in found if are_people(words_of(t)) or not are_people(words_of(c) - words_of(t))]
     found = [place for place in found if place[1].lower() in ("name", "title", "label")] or found
-    return frozenset(found or [place for place in texts if words_of(place[1]) == phrase])  # races.race
+    found = found or [place for place in texts if words_of(place[1]) == phrase]  # races.race
+    return frozenset(found or (place for name in tables for place in _keys(name, scope)))
+
+
+def _keys(table: str, scope: Scope) -> Iterator[Place]:
+    """The key of a table whose rows have no name, and what they are about in a few words."""
+    for n, f in enumerate(scope.sources[table].shown):
+        words = words_of(f.name) - {"id", "key", "no", "number", "code"}
+        if (is_key_name(f.name) and (n == 0 or words == words_of(table))) or (
+            f.modality is Modality.STRUCTURED and words & {"subject", "headline", "heading"}
+        ):
+            yield table, f.name
 
 
 def _telling(name: str) -> frozenset[str]:

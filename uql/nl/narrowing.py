@@ -12,20 +12,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from uql.nl.compounds import Compound, compounds_in
-from uql.nl.dates import days_of
+from uql.nl.dates import days_of, years_of
 from uql.nl.discover import Scope, stem, words_of
-from uql.nl.grounding import NEAR, Near, absent, tables_near, unheard, unsaid_words, vague
-from uql.nl.implied import Implied, adds, amounts, implied, last_word, plainly
+from uql.nl.figures import flows, is_entity, numbers_by, numbers_named
+from uql.nl.grounding import NEAR, TOLD, Near, absent, tables_near, unheard, unsaid_words, vague
+from uql.nl.implied import Implied, adds, amounts, implied, last_word
 from uql.nl.likeness import COMMON, MONTHS
 from uql.nl.naming import PARTS, Named, Place, named_in
 from uql.nl.required import Required, flags, required_values
-from uql.nl.words import ADJECTIVES, meant_columns, measures, root
+from uql.nl.synonyms import in_its_words
+from uql.nl.words import ADJECTIVES, meant_among, measures, root
 
 _RECENT = re.compile(r"\b(most|least) recent(ly)?\b")
 _UP = re.compile(
     r"\b(highest|largest|biggest|tallest|longest|greatest|most|maximum|max|top|best|heaviest|strongest|richest|dearest)\b"
 )
-_DOWN = re.compile(r"\b(lowest|smallest|shortest|least|fewest|minimum|min|worst|lightest|weakest|poorest|cheapest)\b")
+_DOWN = re.compile(
+    r"\b(bottom|lowest|smallest|shortest|least|fewest|minimum|min|worst|lightest|weakest|poorest|cheapest)\b"
+)
 _EST = re.compile(
     r"\b(?!for|inter|near|har|mod|hon|prot|dig|inv|sugg|requ|cont|arr|ear)[a-z]{3,}(?<!b|g)est\b"
 )  # dearest, coldest
@@ -36,7 +40,7 @@ _MOST_OF = re.compile(
 )
 _ADJECTIVE = re.compile(
     r"\b(?:most|least|more|less) (\w+)|\b(\w{3,}est)\b(?! (?:number|amount|count|total|sum|average|mean|share|percent\w*|proportion)\b)"
-    r"|\b(\w{3,}er)\b(?= than\b)|\b(\w+) (?:more|less) than\b"
+    r"|\b(\w{3,}er)\b(?= than\b)|\b(\w+) (?:more|less|better|worse|higher|lower) than\b|\b(\w+) the (?:most|least)\b"
 )
 _DESC = re.compile(r"\b(desc|descending|(high|large|big)(est)? to (low|small)(est)?|z to a)\b")
 _ASC = re.compile(r"\b(asc|ascending|(low|small)(est)? to (high|large|big)(est)?|a to z|alphabetical(ly)?)\b")
@@ -48,11 +52,13 @@ _HAVING = re.compile(
 _MEASURED = re.compile(
     r"\b(highest|lowest|most|least|largest|smallest|fewest|maximum|minimum|average|mean|total)\s+(number|percentage|percent|amount|count|share)\b"
 )
-_COUNTED = re.compile(r"\b(most|fewest|least|number|many|more|less|fewer)\b")
+_COUNTED = re.compile(r"\b(busiest|most|fewest|least|number|many|more|less|fewer)\b")
 _ADDED = re.compile(r"\b(total|sum|average|mean|altogether)\b")
 _ROW = re.compile(r"\b(who|which|whose)\b|\bof the \w+ (that|with|who|which|whose)\b")
 _PART_OF = {
-    "quarter": re.compile(r"\b((per|each|every|by|which|what) quarters?|quarterly|quarters? of (the year|\d{4}))\b"),
+    "quarter": re.compile(
+        r"\b((per|each|every|by|and|which|what) quarters?|quarterly|quarters? of (the year|\d{4}))\b"
+    ),
     "weekday": re.compile(r"\b(weekdays?|days? of the week|(mon|tues|wednes|thurs|fri|satur|sun)days?)\b"),
     "century": re.compile(r"\bcentur"),
 }
@@ -62,6 +68,8 @@ _COUNTED_OF = re.compile(
     r"\b(?:than|least|most|over|under|above|below|exactly|only|with|has|have|had|between|and|are|is|was|equals?) "
     rf"({'|'.join(_COUNTED_WORDS)})\b"
 )
+_UP_TO_TWELVE = ("one", *_COUNTED_WORDS)
+_HYPHENED = re.compile(rf"\b({'|'.join(_UP_TO_TWELVE)})-(?=[a-z])")  # a one-star review
 _NUMBERED = re.compile(r"\b([a-z]+)(?: id| number| no\.?| #)? #?(\d+)\b")
 _DIGITS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _AVERAGE = re.compile(r"\b(above|below|over|under|than|exceed\w*) (the )?(overall )?(average|mean|median)\b")
@@ -88,6 +96,19 @@ _TALLIED = re.compile(
     r"|\bmost (?:often|frequently|commonly)\b|\b(?:complain|wr[io]te|talk|speak|ask|report)\w*(?: the)? most\b"
     r"|\b(?:complained|written|talked|asked|praised|criticised|criticized|mentioned|reported)(?: about)?(?: the)? most\b"
 )
+_MOST_TEXTS = re.compile(
+    rf"\b(?:most|fewest|least|(?:more|fewer|less) than (?:\d+|{'|'.join(_COUNTED_WORDS)})|at least (?:\d+|{'|'.join(_COUNTED_WORDS)}))"
+    r" ((?:\w+ ?){1,2})"
+)
+_SAYING = re.compile(
+    r"\W*(?:what|why|how) (?:do|does|did)\b.*\b(says?|thinks?|wants?|needs?|likes?|loves?|hates?|dislikes?|feels?|wish|wishes|complains?"
+    r"|criticise|criticize|praise|suggests?|recommends?|requests?|mentions?)\b"
+)
+_COMPARE = re.compile(r"\W*(?:please )?(?:compare|contrast)\b|\b(?:versus|vs)\b")
+_ORDERED = re.compile(
+    r"\b(?:\w{3,}est|(?:most|least) \w+|best|worst) first\b|\b(?:sort|order|rank)(?:ed)? (?:\w+ )?by\b"
+)
+_FIRST_FEW = re.compile(r"\b(?:top|first|bottom|last) (?:\d+|two|three|four|five|six|seven|eight|nine|ten)\b")
 _HOW_MANY = re.compile(r"\b(how many|number of|how often|versus|vs|compared (to|with))\b")
 _ROWS_OF = re.compile(r"(?:how many|count the|what is the number of|what's the number of) (?:of the |the )?([a-z]+)")
 SUPERLATIVES = frozenset(
@@ -141,6 +162,9 @@ class Narrow:
             its query has to hold.
         versus: it asks whether one value has more than another: groups against each other.
         days: the days and years that it names. adding: the averages, sums or both that it asks for.
+        denied_flags: columns of booleans that it names by their contrary: of who failed, passed.
+        ordered: it says by what rows are sorted, `cheapest first`, and not how many are wanted.
+        told: what texts tell is added up, `how many pallets were delivered`.
     """
 
     group: str = "may"
@@ -191,6 +215,9 @@ class Narrow:
     versus: bool = False
     days: tuple[str, ...] = ()
     adding: tuple[str, ...] = ("avg", "sum")
+    denied_flags: frozenset[Place] = frozenset()
+    ordered: bool = False
+    told: tuple[str, ...] = ()
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
@@ -212,6 +239,7 @@ def numbers_of(question: str) -> list[str]:
     """
     named = [str(MONTHS.index(word) + 1) for word in re.findall(r"[A-Za-z]+", question) if word in MONTHS]
     said = [str(_COUNTING[word]) for word in _COUNTED_OF.findall(question.lower())]
+    said += [str(1 + _UP_TO_TWELVE.index(word)) for word in _HYPHENED.findall(question.lower())]
     return list(dict.fromkeys([*_digits(question), *said, *named]))
 
 
@@ -242,7 +270,7 @@ def _parts(question: str, low: str) -> tuple[str, ...]:
     for part in PARTS:
         pattern = _PART_OF.get(part)
         is_said = pattern.search(low) is not None if pattern is not None else part in low
-        if is_said or (part == "year" and re.search(r"\b\d{4}\b", low)) or (part == "month" and named):
+        if is_said or (part == "year" and years_of(low)) or (part == "month" and named):
             found.append(part)
     return tuple(found)
 
@@ -254,7 +282,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         near: similarities of words; None: nothing must be read.
         plot: it asks for one.
     """
-    question = plainly(question)
+    question = in_its_words(question, scope)
     low = _RECENT.sub("recent", question.lower())
     high, least = _UP.search(low) is not None, _DOWN.search(low) is not None
     early, late = _EARLY.search(low) is not None, _LATE.search(low) is not None
@@ -273,7 +301,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     named = named_in(question, scope)
     group = (
         "must"
-        if (_GROUP.search(low) or named.groups) and (figures or unknown)
+        if (_GROUP.search(low) or named.groups) and (figures or unknown) and not _of_each_row(low, scope, named)
         else "may"
         if _GROUP.search(low) or plot or _GROUPS.search(low) or _HAVING.search(low)
         else "no"
@@ -283,82 +311,177 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     counts = [int(text) for text in _counts(question) if text.isdigit() and len(text) < 3]
     superlative = high or least or early or late or _EST.search(low) is not None
     measured, most_of, least_of = _measured_columns(low, scope)
-    if _LONGEST.search(low) and not measured:  # a customer the longest: since the earliest day
-        early, superlative = True, True
+    if _LONGEST.search(low) and {t for t, _ in measured}.isdisjoint(t for t, _ in named.asked):
+        early, superlative, measured = True, True, frozenset()  # a customer the longest: since the earliest day
     if not (high or least) and bool(most_of) != bool(least_of):  # of the fastest the speed, or the fewest minutes
         high, least = bool(most_of), bool(least_of)
     which = _ROW.search(low) is not None
-    sums = _ADDED.search(_AVERAGE.sub(" ", low)) is not None
     versus = _WHETHER.match(low) is not None and _THAN.search(low) is not None and not compound.compare
     versus = versus and (_is_versus(scope) or _OTHERS.search(low) is not None)
-    added = sums or adds(low)
-    averaged, totalled = _MEAN.search(low) is not None, _TOTAL.search(low) is not None
-    of_things = amounts(question, scope)
+    against = _COMPARE.search(low) is not None and not (plot or named.groups or compound.compare) and _is_versus(scope)
+    of_things = amounts(question, scope) if ask == "may" else frozenset()
+    adding = _adding(low)
+    counting = _COUNTED.search(_MEASURING.sub(" ", low)) is not None
     if group == "no" and ask == "may" and not versus:
         first = superlative or _HAVING.search(low) is not None
-        counts_them = _COUNTED.search(_MEASURING.sub(" ", low)) is not None or bool(of_things) or (which and added)
+        counts_them = counting or bool(of_things) or (bool(adding) and (which or _are_names(named.asked, scope)))
         group = "count" if first and counts_them else "no"
-    compared = versus or bool(compound.compare) or _SHARE.search(low) is not None or len(_HOW_MANY.findall(low)) > 1
-    meant, said = flags(question, scope, near)
     group = "count" if group == "no" and ask == "may" and of_things and superlative else group  # which sells best
+    numbers = numbers_named(low, scope)
+    if superlative:
+        group, adding, measured = _of_first(
+            question, scope, named, (group, adding, measured), numbers, sure=ask == "may"
+        )
+    elif numbers and ask == "may" and not adding and not counting and not _HOW_MANY.search(low):
+        if named.groups or named.part or _GROUP.search(low):  # revenue per month
+            adding = ("sum",) if flows(low, numbers, amounts=True) else ("avg", "sum")
+            group = "must" if (named.groups or named.part) and not plot else group
+        elif versus or against:
+            adding = ("sum",) if flows(low, numbers, amounts=False) else ("avg", "sum")
+    measured = measured or numbers if versus or against else measured
+    ordered = _ORDERED.search(low) is not None
+    compared = (
+        versus or against or bool(compound.compare) or _SHARE.search(low) is not None or len(_HOW_MANY.findall(low)) > 1
+    )
+    meant, said, contraries = flags(question, scope, near)
+    saying = _SAYING.match(low) if reads and ask == "may" else None
+    ask = "must" if saying is not None else ask
+    to_read = {*unknown, *likely, *([saying[1]] if saying is not None else [])}
+    best = superlative and not (ordered and not _FIRST_FEW.search(low))
     return Narrow(
-        group,
-        2 if re.search(r"\b(and|stack\w*|group\w*|colou?r)\b", low) else 1,
-        high or not least,
-        least or not high,
-        late or not early,
-        early or not late,
-        down or not up or superlative,
-        up or not down or superlative,
-        _parts(question, low),
-        ask,
-        plot,
-        superlative,
-        (early or late) and (not (high or least) or (_LONGEST.search(low) is not None and not measured)),
-        tuple(w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in (unknown or likely))
+        group=group,
+        keys=2 if re.search(r"\b(and|stack\w*|group\w*|colou?r)\b", low) else 1,
+        high=high or not least,
+        low=least or not high,
+        late=late or not early,
+        early=early or not late,
+        down=down or not up or superlative,
+        up=up or not down or superlative,
+        parts=_parts(question, low),
+        ask=ask,
+        plot=plot,
+        best=best,
+        timed=(early or late) and (not (high or least) or (_LONGEST.search(low) is not None and not measured)),
+        read=tuple(w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in to_read)
         if reads
         else (),
-        "all" if unknown and not reads else "named",
-        which,
-        ask == "number" and group not in ("must", "may") and high != least and which,
-        bool(numbers_of(question)),
-        tuple(n for n in counts if n),
-        _AVERAGE.search(low) is not None,
-        _THAN.search(low) is not None,
-        _NEVER.search(low) is not None,
-        "no" if ask == "number" or not _SHARE.search(low) else "must" if _SHARE_ASKED.search(low) else "may",
-        len(_HOW_MANY.findall(low)) > 1,
-        "median" in low,
-        measured,
-        named,
-        _NEVER.search(low) is not None or _DENIED.search(low) is not None,
-        1 + len(_ALSO.findall(_ASIDE.sub(" ", low))),
-        found[2] if (found := _MEASURED.search(low)) is not None and ask == "number" else "",
-        compound,
-        numbers_behind(question),
-        tables_near(question, scope, near),
-        tuple(absent(question, unknown, scope)),
-        re.search(r"\b(who|whose|whom)\b", low) is not None,
-        tuple(unheard(question, scope)),
-        unsaid,
-        tuple(measures),
-        not of_things and _counts_rows(low, scope),
-        ask == "must" and which and _TALLIED.search(low) is not None,
-        tuple(implied(question, scope)),
-        of_things,
-        () if compared else required_values(question, scope),
-        meant,
-        said if not compared and group in ("no", "count") else frozenset(),
-        versus,
-        tuple(days_of(question)),
-        ()
-        if not added
-        else ("avg",)
-        if averaged and not totalled
-        else ("sum",)
-        if totalled and not averaged
-        else ("avg", "sum"),
+        values="all" if unknown and not reads else "named",
+        which=which,
+        row=ask == "number" and group not in ("must", "may") and high != least and which,
+        numbers=bool(numbers_of(question)),
+        first=tuple(n for n in counts if n),
+        average=_AVERAGE.search(low) is not None,
+        than=_THAN.search(low) is not None,
+        never=_NEVER.search(low) is not None,
+        share="no" if ask == "number" or not _SHARE.search(low) else "must" if _SHARE_ASKED.search(low) else "may",
+        several=len(_HOW_MANY.findall(low)) > 1,
+        median="median" in low,
+        measured=measured,
+        named=named,
+        denied=_NEVER.search(low) is not None or _DENIED.search(low) is not None,
+        reads=1 + len(_ALSO.findall(_ASIDE.sub(" ", low))),
+        noun=found[2] if (found := _MEASURED.search(low)) is not None and ask == "number" else "",
+        compound=compound,
+        behind=numbers_behind(question),
+        tables=tables_near(question, scope, near),
+        absent=tuple(absent(question, unknown, scope)),
+        who=re.search(r"\b(who|whose|whom)\b", low) is not None,
+        unheard=tuple(unheard(question, scope)),
+        vague=unsaid,
+        measures=tuple(measures),
+        counted=not of_things and _counts_rows(low, scope),
+        tallied=ask == "must" and which and (_TALLIED.search(low) is not None or _tallies_texts(low, scope)),
+        implied=tuple(implied(question, scope)),
+        amounts=of_things,
+        required=() if compared else required_values(question, scope),
+        flags=meant,
+        set_flags=said if not compared and group in ("no", "count") else frozenset(),
+        versus=versus or against,
+        days=tuple(days_of(question)),
+        adding=adding,
+        denied_flags=contraries,
+        ordered=ordered,
+        told=("sum",) if ask == "must" and _counts_told(low, unknown, scope) else (),
     )
+
+
+def _are_names(places: frozenset[Place], scope: Scope) -> bool:
+    """Are these columns of words?"""
+    return bool(places) and all(f.type == "VARCHAR" for t, c in places for f in scope.sources[t].shown if f.name == c)
+
+
+def _of_each_row(low: str, scope: Scope, named: Named) -> bool:
+    """Is `per sale` no group, since each row of the number that is asked for is one?"""
+    tables = {table for table, _ in numbers_named(low, scope)}
+    each = re.search(r"\b(?:per|each|every) (\w+)", low)
+    return (
+        bool(tables)
+        and not (named.groups or named.part)
+        and each is not None
+        and all(last_word(table) == stem(each[1]) for table in tables)
+    )
+
+
+def _adding(low: str) -> tuple[str, ...]:
+    """The averages, sums or both that a question asks for."""
+    if _ADDED.search(_AVERAGE.sub(" ", low)) is None and not adds(low):
+        return ()
+    averaged, totalled = _MEAN.search(low) is not None, _TOTAL.search(low) is not None
+    return ("avg",) if averaged and not totalled else ("sum",) if totalled and not averaged else ("avg", "sum")
+
+
+_Figures = tuple[str, tuple[str, ...], frozenset[Place]]  # the group, what is added, the columns measured
+
+
+def _of_first(
+    question: str, scope: Scope, named: Named, found: _Figures, numbers: frozenset[Place], *, sure: bool
+) -> _Figures:
+    """The figures by which the first of something are found: of all rows that belong to it, or what stands in its own.
+
+    Args:
+        numbers: that the question names.
+        sure: nothing is read.
+    """
+    group, adding, measured = found
+    by = numbers_by(question, scope)
+    measured = by or measured
+    asked = {table for table, _ in named.asked}
+    apart = bool(measured) and bool(asked) and asked.isdisjoint(table for table, _ in measured)
+    low = question.lower()
+    if sure and not adding and apart and (by or flows(low, measured, amounts=False)):
+        group = "count" if not named.groups else group
+        adding = ("sum",) if flows(low, measured, amounts=True) else ("avg", "sum")
+    elif (
+        sure and not adding and apart and group == "no" and _are_many(low, measured)
+    ):  # which brand gets the best ratings
+        group, adding = "count", ("avg",)
+    own = {place[0] for place in named.asked if is_entity(place, scope)}
+    said = _ADDED.search(_AVERAGE.sub(" ", low)) is not None
+    if (
+        adding and not said and numbers and {table for table, _ in numbers} <= own
+    ):  # who earns most: it stands in the row
+        return "no", (), numbers
+    return group, adding, measured
+
+
+def _are_many(low: str, measured: frozenset[Place]) -> bool:
+    """Is what is measured said in the plural: ratings, which are those of several rows?"""
+    lasts = {last for _, column in measured for last in (last_word(column),)}
+    found = re.search(r"\b(?:best|worst|highest|lowest|greatest|largest|smallest) (\w+s)\b", low)
+    return found is not None and bool(({stem(found[1])} | meant_among(found[1], lasts)) & lasts)
+
+
+def _counts_told(low: str, unknown: Sequence[str], scope: Scope) -> bool:
+    """Does it ask how many there are of what only texts tell of?"""
+    found = re.search(r"\bhow many (\w+)", low)
+    tables = words_of(" ".join(scope.sources))
+    return found is not None and found[1] in unknown and stem(found[1]) not in TOLD and stem(found[1]) not in tables
+
+
+def _tallies_texts(low: str, scope: Scope) -> bool:
+    """Does it ask of what there are most, or more than so many, of the texts of a table: most reviews about delivery?"""
+    texts = {last_word(name) for name, source in scope.sources.items() if any(f.is_unstructured for f in source.shown)}
+    return any(stem(word) in {*texts, "time"} for found in _MOST_TEXTS.finditer(low) for word in found[1].split())
 
 
 def _is_versus(scope: Scope) -> bool:
@@ -392,8 +515,11 @@ def _measured_columns(low: str, scope: Scope) -> tuple[frozenset[Place], frozens
     adjective measures: of `the cheapest` those called price or cost.
     """
     said: set[str] = set()
+    meant: set[str] = set()
     for found in _MOST_OF.finditer(low):
-        said |= words_of(found[1].split(" of ")[0]) - COMMON
+        behind = found[1].split(" of ")[0]
+        said |= words_of(behind) - COMMON
+        meant |= set(re.findall(r"[a-z]+", behind))
     numbers = [
         ((name, f.name), last_word(f.name))
         for name, source in scope.sources.items()
@@ -402,7 +528,8 @@ def _measured_columns(low: str, scope: Scope) -> tuple[frozenset[Place], frozens
     ]
     adjectives = [word for found in _ADJECTIVE.findall(low) for word in found if word]
     roots = set(map(root, adjectives))
-    verbs = frozenset().union(*map(meant_columns, adjectives)) if adjectives else frozenset()
+    called = {last for _, last in numbers}
+    verbs = frozenset[str]().union(*(meant_among(word, called) for word in [*adjectives, *sorted(meant)]))
     named = frozenset(place for place, last in numbers if last in said | verbs or root(last) in roots)
     most, least = measures(adjectives)
     most_of = frozenset(place for place, last in numbers if last in most)

@@ -40,6 +40,7 @@ class Column:
     dated: bool = False  # a date, or a text that begins as one
     words: tuple[str, ...] | None = None  # of the question that stand in a value; None: not known
     years: bool = False  # a number that is a year, by its name and values
+    linked: bool = False  # it is joined with another table
     parted: bool = False  # some values are several others put together: a condition asks for a part
 
     @property
@@ -126,6 +127,7 @@ def from_text(tables: Sequence[str], links: Sequence[Link]) -> str:
 def path_of(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
     """A join with its columns."""
     columns: list[Column] = []
+    linked = {(c.table, c.name) for link in scope.links for c in (link.left, link.right)}
     met: set[str] = set()  # of two columns that are equal one is enough
     for link in links:
         later = max((link.left, link.right), key=lambda c: tables.index(c.table))
@@ -138,7 +140,8 @@ def path_of(scope: Scope, tables: Sequence[str], links: Sequence[Link]) -> Path:
         for f in source.shown:
             if f"{table}.{f.name}" not in met:
                 alone = taken.count(f.name.lower()) == 1
-                columns.append(_column(source, f, named(f.name) if alone else named(table, f.name)))
+                name = named(f.name) if alone else named(table, f.name)
+                columns.append(_column(source, f, name, linked=(table, f.name) in linked))
     reads = any(f.is_unstructured for t in tables for f in scope.sources[t].shown)
     return Path(tuple(tables), from_text(tables, links), tuple(columns), reads, tuple(_others(scope, tables)))
 
@@ -151,7 +154,7 @@ def _others(scope: Scope, tables: Sequence[str]) -> Iterator[tuple[str, str, str
                 yield theirs.table, named(theirs.name), named(mine.table, mine.name)
 
 
-def _column(source: Source, f: Field, name: str) -> Column:
+def _column(source: Source, f: Field, name: str, *, linked: bool) -> Column:
     samples = source.samples.get(f.name, ())
     dated = f.type.startswith(_TIME) or (
         f.type == "VARCHAR" and bool(samples) and all(_DATED.match(value) for value in samples)
@@ -168,6 +171,7 @@ def _column(source: Source, f: Field, name: str) -> Column:
         and _BUILT.search(f.name.lower()) is not None
         and bool(samples)
         and all(map(_is_year, samples)),
+        linked,
         f.name in source.parted,
     )
 
@@ -219,8 +223,8 @@ def is_age(c: Column) -> bool:
 
 
 def is_key(c: Column) -> bool:
-    """A number that names something."""
-    return is_key_name(c.name.rpartition(".")[2])
+    """A number that names something: so called, or joined with another table."""
+    return is_key_name(c.name.rpartition(".")[2]) or c.linked
 
 
 def is_key_name(name: str) -> bool:

@@ -33,7 +33,10 @@ def required(path: Path, narrow: Narrow) -> str:
             needed.append(f"({either(alternatives)})")
     for c in path.columns:
         if (c.table, c.field.name) in narrow.set_flags:
-            needed.append(('"NOT "? ' if narrow.denied else "") + literal(c.name))
+            turned = (c.table, c.field.name) in narrow.denied_flags and not narrow.denied
+            needed.append(
+                literal(f"NOT {c.name}") if turned else ('"NOT "? ' if narrow.denied else "") + literal(c.name)
+            )
     return ' " AND " '.join(needed)
 
 

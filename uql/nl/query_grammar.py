@@ -107,12 +107,15 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     if narrow.tallied and asked:
         sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
         tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nORDER BY count(*)" ({sort}) limit'
+        if not narrow.best and narrow.numbers:
+            tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nHAVING count(*)" cmp number'
         return rules.add(f"way{n}", f"{source} {where_of.told(held, asked, told, narrow.reads, must)} {tally}")
     if narrow.versus and (two := _versus(plain, narrow)):
+        beside = f' (" AND " ({held})){{0,2}}' if held else ""
         conditions = (
             where_of.told(held, asked, told, narrow.reads, two[0])
             if asked and narrow.ask != "may"
-            else two[0] and f'"\\nWHERE " {two[0]}'
+            else two[0] and f'"\\nWHERE " {two[0]}{beside}'
         )
         return rules.add(f"way{n}", f'{source} {conditions} "\\nGROUP BY " {two[1]} "\\nSELECT " {two[2]}')
     bodies = _groups(plain, agg, key, group, narrow, lead)
@@ -132,7 +135,7 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     if narrow.ask == "may":
         reads = path.reads and narrow.read and not narrow.counted
         return rules.add(f"way{n}", _with_asks(free, path, asked, value, key, narrow, where) if reads else free)
-    names = [*(narrow.aggregates() if narrow.best else ()), *narrow.adding]
+    names = [*(narrow.aggregates() if narrow.best else ()), *(narrow.adding or narrow.told)]
     read = rules.add(f"read{n}", either(f'"{name}(" {value} ")"' for name in names or AGGREGATES[1:5]))
     sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
     item = f'{value} " AS answer"' if narrow.ask == "number" else f'({asked} | {value}) " AS answer"'
@@ -141,7 +144,7 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     rows = f'"\\nSELECT " {shown} {item} ' + (first if narrow.row else f"({first}?)?")
     grouped = _groups([], read, key, group, narrow) if narrow.group in ("must", "may") and names else []
     whole = [] if narrow.row or not names or (narrow.which and narrow.group == "no") else [f'"\\nSELECT " {read}']
-    reading = grouped if narrow.group == "must" and grouped else [rows, *whole, *grouped]
+    reading = grouped if narrow.group == "must" and grouped and not narrow.told else [rows, *whole, *grouped]
     if narrow.ask == "number":
         plainly = f'("\\nWHERE " ({held}) (" AND " ({held})){{0,2}})? ' if held else ""
         plainly = f'"\\nWHERE " {must} (" AND " ({held})){{0,2}} ' if must else plainly
@@ -159,7 +162,8 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
 def _versus(plain: Sequence[Column], narrow: Narrow) -> tuple[str, str, str] | None:
     """Two groups against each other, or those with a flag against the others: the condition, the key, the figure; None: no such key."""
     of = [c for c in plain if (c.table, c.field.name) in narrow.measured and c.is_number]
-    figures = [literal(f"avg({c.name})") for c in of] or ['"count(*)"']
+    names = narrow.adding or ("avg",)
+    figures = [literal(f"{name}({c.name})") for c in of for name in names] or [_count(plain, narrow)]
     for c in plain:
         values = [v for v in dict.fromkeys(c.matches) if safe(v)]
         if len(values) > 1 and c.is_text:
@@ -336,7 +340,7 @@ def _compared(plain: Sequence[Column], narrow: Narrow) -> list[Column]:
     if narrow.timed and times:
         return times
     named_ = [c for c in plain if (c.table, c.field.name) in narrow.measured]
-    if narrow.best and named_ and not narrow.timed:
+    if (narrow.best or narrow.ordered) and named_ and not narrow.timed:
         return named_
     numbers = [c for c in plain if c.is_number and not is_key(c)]
     return numbers if narrow.best and not narrow.timed and numbers else list(plain)

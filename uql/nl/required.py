@@ -9,7 +9,12 @@ from uql.nl.discover import STOP, Scope, words_of
 from uql.nl.grounding import NEAR, Near
 from uql.nl.likeness import COMMON
 from uql.nl.naming import Place
-from uql.nl.words import ADJECTIVES, is_another_form, is_doing, root
+from uql.nl.words import ADJECTIVES, contrary, is_another_form, is_doing, root
+
+_TOLD = (
+    r"\b(?:mention\w*|(?:ask\w*|call\w*) for|complain\w* (?:about|of)|about|regard\w*|concern\w*|discuss\w*|request\w*)"
+    r"(?: an?| the| any)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,7 @@ def required_values(question: str, scope: Scope) -> tuple[Required, ...]:
     """
     words = re.findall(r"[A-Za-z]+", question)
     names = words_of(" ".join(part for name, s in scope.sources.items() for part in (name, *(f.name for f in s.shown))))
+    reads = any(f.is_unstructured for source in scope.sources.values() for f in source.shown)
     held: dict[str, set[Place]] = {}
     for table, source in scope.sources.items():
         for column, value in source.matches:
@@ -43,9 +49,16 @@ def required_values(question: str, scope: Scope) -> tuple[Required, ...]:
         is_short = len(value) == 1 or any(map(str.isdigit, value))  # room B, form 7A
         is_sure = is_short or (said and not said <= names | COMMON) or any(is_another_form(w, value) for w in words)
         is_sure = is_sure and not _is_qualified(value, question, names)
+        is_sure = is_sure and not (reads and _is_told_of(value, question))
         if is_sure and not places & several:
             found.append(Required(value, frozenset(places)))
     return tuple(found)
+
+
+def _is_told_of(value: str, question: str) -> bool:
+    """Is a value the common noun of what somebody says: asks for a meeting, complains about the merger?"""
+    found = re.search(rf"{_TOLD} ({re.escape(value)})\b", question, re.IGNORECASE)
+    return found is not None and found[1].islower()
 
 
 def _is_qualified(value: str, question: str, names: set[str]) -> bool:
@@ -56,11 +69,14 @@ def _is_qualified(value: str, question: str, names: set[str]) -> bool:
     return not (told or words_of(before) <= names | COMMON)
 
 
-def flags(question: str, scope: Scope, near: Near | None) -> tuple[frozenset[Place], frozenset[Place]]:
-    """The columns of booleans that a question may mean, and those that it names."""
+def flags(
+    question: str, scope: Scope, near: Near | None
+) -> tuple[frozenset[Place], frozenset[Place], frozenset[Place]]:
+    """The columns of booleans that a question may mean, those that it names, and of these those it names by their contrary."""
     words = {w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}
     stems, roots = words_of(question), set(map(root, words))
-    meant, named = set(), set()
+    turned = {contrary(word) for word in words} - words
+    meant, named, denied = set(), set(), set()
     for table, source in scope.sources.items():
         for f in source.shown:
             if f.type != "BOOLEAN":
@@ -68,8 +84,10 @@ def flags(question: str, scope: Scope, near: Near | None) -> tuple[frozenset[Pla
             mine = words_of(f.name) - COMMON
             if mine & stems or {root(w) for w in mine} & roots:
                 named.add((table, f.name))
+            elif turned & mine or {root(word) for word in turned} & {root(word) for word in mine}:
+                denied.add((table, f.name))
             elif near is None or any(
                 max(near(w, sorted(mine)), default=0.0) >= NEAR for w in sorted(words) if mine and w not in COMMON
             ):
                 meant.add((table, f.name))
-    return frozenset(meant | named), frozenset(named)
+    return frozenset(meant | named | denied), frozenset(named | denied), frozenset(denied)

@@ -6,7 +6,7 @@ Rules of the language, not of any database: each counts only where a column or v
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -40,6 +40,14 @@ _PEOPLES = _pairs(
     "greek=greece chinese=china japanese=japan portuguese=portugal czech=czechia belgian=belgium thai=thailand filipino=philippines "
     "peruvian=peru ukrainian=ukraine hungarian=hungary argentinian=argentina"
 )
+_CODES = _pairs(
+    "us=united_states usa=united_states gb=united_kingdom uk=united_kingdom de=germany fr=france it=italy es=spain pt=portugal "
+    "nl=netherlands be=belgium lu=luxembourg ch=switzerland at=austria ie=ireland dk=denmark se=sweden no=norway fi=finland is=iceland "
+    "pl=poland cz=czechia sk=slovakia hu=hungary ro=romania bg=bulgaria gr=greece tr=turkey ua=ukraine ru=russia cn=china jp=japan "
+    "kr=south_korea in=india au=australia nz=new_zealand ca=canada mx=mexico br=brazil ar=argentina cl=chile co=colombia pe=peru "
+    "za=south_africa eg=egypt ng=nigeria ke=kenya ma=morocco il=israel sa=saudi_arabia ae=emirates sg=singapore th=thailand vn=vietnam "
+    "id=indonesia my=malaysia ph=philippines en=england ja=japan zh=china ko=south_korea sv=sweden da=denmark"
+)
 _MONEY = "euro euros dollar dollars pound pounds cent cents franc francs yen krona kronor rupee rupees usd eur gbp chf"
 _UNITS = _sets(
     """
@@ -54,6 +62,8 @@ _UNITS = _sets(
     mile miles: mi mile
     litre litres liter liters: l litre liter
     percent: pct percent percentage rate share
+    square feet foot sqft sqm: area size surface
+    people persons: capacity population seat
     """
 )
 _UNIT = re.compile(r"\d ?([a-z]+)\b")
@@ -94,16 +104,34 @@ _DOING_WORDS = (
     "stay pay visit attend join rent borrow buy sell order register enrol sign receive send hire employ offer provide publish release "
     "launch start begin finish deliver ship arrive depart leave spend earn carry participate"
 )
-# What a noun or verb is measured by, as columns are called.
-_MEANS = _sets(
-    """
-    revenue turnover proceeds: price amount total revenue sales payment fee fare
-    spend spends spent spending expense expenses: price amount total cost expense payment fee fare
-    pay pays paid paying: price amount payment fee fare salary wage pay
-    earn earns earned earning earnings: salary wage income earnings pay
-    stay stays stayed staying: night stay duration
-    """
+# Participles that say how rows came about.
+_MADE_WORDS = (
+    "placed created submitted filed recorded entered write writes wrote written posted uploaded issued complete completed added raised "
+    "logged located situated measured observed place"
 )
+_MADE = frozenset(_MADE_WORDS.split())
+# What a noun or verb is measured by, as columns are called; the first of those behind a bar that are there.
+_MEANS_WORDS = """
+revenue turnover proceeds: revenue turnover sale income | total amount payment | price fee fare
+sales: sale revenue turnover | total amount payment | quantity unit
+spend spends spent spending expense expenses: spending expense | total amount payment revenue cost | price fee fare
+pay pays paid paying: pay wage salary payment | price amount fee fare
+earn earns earned earning earnings: salary wage income earnings pay | revenue amount
+stay stays stayed staying: night stay duration
+hold holds seat seats seating: capacity seat size
+rated rating ratings: rating star score grade mark point
+size: size area surface capacity
+"""
+_MEANS = {
+    word: tuple(frozenset(tier.split()) for tier in names.split("|"))
+    for words, _, names in (line.partition(":") for line in _MEANS_WORDS.strip().splitlines())
+    for word in words.split()
+}
+# What adds up: of a shop the revenue of all its sales is meant.
+FLOWS = frozenset(("revenue", "turnover", "proceed", "sale", "profit", "income", "expense"))
+AMOUNTS = FLOWS | frozenset(("quantity", "amount", "unit", "cost", "total", "hour", "payment"))
+# A flag is denied by its contrary.
+_CONTRARY = _pairs("fail=pass fails=pass failed=pass absent=present closed=open offline=online lost=won sold=available")
 
 
 def stem(word: str) -> str:
@@ -140,6 +168,8 @@ def meant_values(values: Iterable[str], words: Iterable[str]) -> Iterator[str]:
 
     >>> list(meant_values(["f", "m"], ["women"])), list(meant_values(["Spain", "Peru"], ["spanish"]))
     (['f'], ['Spain'])
+    >>> list(meant_values(["DE", "FR"], ["germany"])), list(meant_values(["DE", "FR"], ["french"]))
+    (['DE'], ['FR'])
     >>> forms = ("Italy", "italian"), ("Austria", "australian"), ("rain", "rainy"), ("sun", "sunny")
     >>> [list(meant_values([value], [word])) for value, word in forms]
     [['Italy'], [], ['rain'], ['sun']]
@@ -150,6 +180,12 @@ def meant_values(values: Iterable[str], words: Iterable[str]) -> Iterator[str]:
         for sex in (_FEMALE, _MALE):
             if said & sex:
                 yield from (there[value] for value in there if value in sex)
+    if len(there) > 1 and all(value in _CODES for value in there):  # DE: Germany, German
+        countries = {value: _CODES[value].rpartition("_")[2] for value in there}
+        for low, country in countries.items():
+            if country in said or any(_is_of(word, country, is_name=True) for word in said):
+                yield there[low]
+        return
     for word in sorted(said):
         yield from (value for low, value in there.items() if _is_of(word, low, is_name=value[:1].isupper()))
 
@@ -169,7 +205,7 @@ def _is_of(word: str, value: str, *, is_name: bool) -> bool:
 
 def is_another_form(word: str, value: str) -> bool:
     """Does a word of a question mean this value in another form?"""
-    return any(meant_values([value], [word]))
+    return any(meant_values([value], [word])) or (len(value) == 2 and any(meant_values([value, "US", "DE"], [word])))
 
 
 def root(word: str) -> str:
@@ -206,12 +242,31 @@ def is_doing(word: str) -> bool:
     >>> is_doing("stayed"), is_doing("complained")
     (True, False)
     """
-    return root(word) in _DOING
+    return root(word) in _DOING or word in _MADE
 
 
 def meant_columns(word: str) -> frozenset[str]:
     """What a noun or verb is measured by, as columns are called, by their stems: revenue, a price or an amount."""
-    return _MEANS.get(word, frozenset())
+    return frozenset().union(*_MEANS.get(word, ()))
+
+
+def meant_among(word: str, names: Collection[str]) -> frozenset[str]:
+    """What a noun or verb is measured by among some names: the nearest that are there.
+
+    >>> sorted(meant_among("revenue", {"amount", "price"})), sorted(meant_among("revenue", {"price"}))
+    (['amount'], ['price'])
+    """
+    return next((found for tier in _MEANS.get(word, ()) if (found := tier & frozenset(names))), frozenset())
+
+
+def contrary(word: str) -> str:
+    """The word that this one denies: fail, pass; unverified, verified; as it is where it denies none.
+
+    >>> contrary("failed"), contrary("unverified"), contrary("inactive"), contrary("union")
+    ('pass', 'verified', 'active', 'union')
+    """
+    bare = re.sub(r"^(?:un(?=\w{4,}(?:ed|able|al|t)\b)|in(?=active|valid|complete|correct|visible)|non)", "", word)
+    return _CONTRARY.get(word, bare)
 
 
 def measures(words: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:

@@ -1,0 +1,74 @@
+"""Which tables a query may read: the joins that hold most of what the question names, and no table that nothing in it means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from uql.nl.discover import Scope
+from uql.nl.links import Link
+from uql.nl.naming import covered, people
+from uql.nl.narrowing import Narrow
+from uql.nl.paths import MOST_PATHS, Path, is_dated, is_plain, joined, joins, path_of
+from uql.schema import Field, Modality
+
+Join = tuple[tuple[str, ...], tuple[Link, ...]]
+
+
+def fitting(scope: Scope, narrow: Narrow) -> list[Path]:
+    """The joins of a question with their columns; the fewest tables first, at most 24."""
+    plain = _with(scope, lambda f: f.modality is Modality.STRUCTURED)
+    read = _with(scope, lambda f: f.is_unstructured) if narrow.ask != "may" else frozenset()
+    found = [join for join in joins(scope) if not plain.isdisjoint(join[0])]
+    if narrow.ask != "may":
+        found = [join for join in found if not read.isdisjoint(join[0])]
+    wanted = _wanted(scope, narrow)
+    if narrow.tables:
+        meant = {*narrow.tables, *read, *(table for tables in wanted for table in tables)}
+        found = [join for join in found if not _superfluous(join[0], meant, scope)] or found
+    kept = _most(found, wanted)
+    if narrow.ask != "may":  # a table that is named may be what the texts speak of
+        beside = {
+            t
+            for link in scope.links
+            for t in (link.left.table, link.right.table)
+            if {link.left.table, link.right.table} & read
+        }
+        sure = (*narrow.named.held, *(tables for tables in narrow.named.needed if tables <= read | beside))
+        enough = _most(found, sure)
+        fewest = min((len(tables) for tables, _ in enough), default=0)
+        more = [join for join in enough if len(join[0]) == fewest]
+        kept = [join for join in found if join in kept or join in more]
+    made = (path_of(scope, *join) for join in kept[:MOST_PATHS])
+    return [path for path in made if any(map(is_plain, path.columns))]
+
+
+def _wanted(scope: Scope, narrow: Narrow) -> list[frozenset[str]]:
+    """Sets of tables, of each of which a query should read one."""
+    wanted = list(narrow.named.needed)
+    if narrow.measured and narrow.best:
+        wanted.append(frozenset(table for table, _ in narrow.measured))
+    wanted += [frozenset(table for table, _ in each.places) for each in narrow.required]
+    for places in (narrow.set_flags, narrow.amounts, people(scope) if narrow.who else frozenset()):
+        if places:
+            wanted.append(frozenset(table for table, _ in places))
+    if narrow.parts:
+        alone = {name: path_of(scope, (name,), ()).columns for name in scope.sources}
+        wanted.append(frozenset(name for name, columns in alone.items() if any(map(is_dated, columns))))
+    return wanted
+
+
+def _most(found: Sequence[Join], wanted: Sequence[frozenset[str]]) -> list[Join]:
+    """Those that meet most of the sets."""
+    most = max((covered(tables, wanted) for tables, _ in found), default=0)
+    return [join for join in found if covered(join[0], wanted) == most]
+
+
+def _with(scope: Scope, is_such: Callable[[Field], bool]) -> frozenset[str]:
+    """The tables with such a column."""
+    return frozenset(name for name, source in scope.sources.items() if any(map(is_such, source.shown)))
+
+
+def _superfluous(tables: Sequence[str], meant: Collection[str], scope: Scope) -> bool:
+    """Does a join hold a table that nothing in the question means, and that links none of the others?"""
+    others = {table: [t for t in tables if t != table] for table in tables if table not in meant}
+    return any(not rest or joined(rest, scope.links) is not None for rest in others.values())

@@ -1,0 +1,75 @@
+"""A question in the words of a database: short forms in full, `monthly` as per month, and a thing that is called otherwise there.
+
+Of `which products have no sales` the sales are orders, where the database has orders and nothing called sales.
+"""
+
+from __future__ import annotations
+
+import re
+
+from uql.nl.discover import Scope, stem, words_of
+from uql.nl.implied import plainly
+from uql.nl.names import in_full
+from uql.nl.words import singular
+
+# Words for one thing, of which a database has one.
+_ALIKE = tuple(
+    frozenset(line.split())
+    for line in """
+    sale purchase order transaction
+    employee worker staff personnel
+    customer client buyer shopper
+    product item article goods
+    email mail message
+    film movie
+    photo picture image photograph
+    house home listing property flat apartment
+    student pupil
+    teacher instructor lecturer
+    firm company business enterprise corporation
+    vendor supplier seller
+    doctor physician
+    drug medication medicine
+    car vehicle automobile
+    invoice bill
+    country nation
+    city town
+    wage salary pay
+    """.strip().splitlines()
+)
+_PARTS = {"monthly": "month", "yearly": "year", "annual": "year", "annually": "year", "quarterly": "quarter"}
+_OFTEN = re.compile(
+    rf"\b({'|'.join(_PARTS)}) ((?:\w+ ?){{1,2}}?)(?=\W*$|,| (?:in|of|for|by|as|since|from|\d))", re.IGNORECASE
+)
+_WEEKDAY = re.compile(r"\b(?:week day|day of (?:the|a) week)(s?)\b", re.IGNORECASE)
+_TIMES = {"once": "one time", "twice": "two times", "thrice": "three times"}
+_OFTEN_THAN = re.compile(r"\b(than|least|most|exactly|only) (once|twice|thrice)\b(?! (?:as|the)\b)", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z]{3,}")
+
+
+def in_its_words(question: str, scope: Scope) -> str:
+    """A question as a database says it.
+
+    Args:
+        scope: a word that stands in a name or value of it stays as it is.
+    """
+    plain = _WEEKDAY.sub(r"weekday\1", in_full(plainly(question)))
+    plain = _OFTEN.sub(lambda found: f"{found[2].strip()} per {_PARTS[found[1].lower()]}", plain)
+    plain = _OFTEN_THAN.sub(lambda found: f"{found[1]} {_TIMES[found[2].lower()]}", plain)
+    called = {name: words_of(name) for name in scope.sources}
+    columns = words_of(" ".join(f.name for source in scope.sources.values() for f in source.shown))
+    known = columns.union(*called.values()) if called else columns
+    values = words_of(" ".join(value for source in scope.sources.values() for _, value in source.matches))
+
+    def here(found: re.Match[str]) -> str:
+        word = found[0]
+        one = singular(word.lower())
+        if stem(one) in known | values:
+            return word
+        others = sorted(next((group for group in _ALIKE if one in group), frozenset()) - {one})
+        others = [other for other in others if stem(other) in known]
+        tables = [other for other in others if any(stem(other) in words for words in called.values())]
+        chosen = tables or others
+        return word if not chosen else chosen[0] + ("s" if one != word.lower() else "")
+
+    return _WORD.sub(here, plain)
