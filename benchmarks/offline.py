@@ -31,13 +31,14 @@ STEPS = (  # suite, arguments; every one with labels as the model
     ("optimizer", ("--reduced",)),
     ("sampling", ("--reduced", "--jobs", "2")),
 )
+WORK = "work"  # folder of label tables and vectors
 LONG = "benchmarks-long.md"
 PREFACE = """`make bench-offline` made this page. It is the short form: tables of at most 1,500 rows and few seeds, with labels as the \
 model, so it shows what the engine does with right (or partly wrong) answers and says nothing of any real model. {seeds} seeds tell \
-apart errors that differ by a factor of two, not by a tenth: ratios of errors need 200, which [the long form]({long}) has; coverage of \
-intervals and guarantees need 1,000: how far those got is kept at the end of this page. \
+apart errors that differ by a factor of two, not by a tenth: ratios of errors need 200, coverage of intervals and guarantees 1,000, \
+which [the long form]({long}) has. \
 Seconds are those of a machine that may have had other work. How each number is made stands in \
-the README of its suite's folder in `benchmarks/`.
+the README of its suite's folder in `benchmarks/`, how all of it is run in `benchmarks/README.md`.
 
 {took}"""
 
@@ -47,12 +48,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=Path("docs/benchmarks.md"))
     parser.add_argument("--results", type=Path, default=Path("build/bench"))
     given = parser.parse_args(arguments)
-    shutil.rmtree(given.results, ignore_errors=True)
-    given.results.mkdir(parents=True)
+    given.results.mkdir(parents=True, exist_ok=True)
+    clear(given.results)
     began, files, times = time.monotonic(), [], []
     for suite, words in STEPS:
         file, step = given.results / f"{suite}.jsonl", time.monotonic()
-        code = run(suite, words, file, given.results / "work")
+        code = run(suite, words, file, given.results / WORK)
         if code:
             return code
         times.append(f"{suite} {time.monotonic() - step:.0f} s")
@@ -64,6 +65,13 @@ def main(arguments: list[str] | None = None) -> int:
     given.page.write_text(page(files, took), encoding="utf-8")
     print(f"{minutes:.1f} minutes: {given.page}", file=sys.stderr)
     return 0
+
+
+def clear(results: Path) -> None:
+    """Takes away what an earlier run left in a folder, and nothing else that is in it."""
+    for suite, _ in STEPS:
+        (results / f"{suite}.jsonl").unlink(missing_ok=True)
+    shutil.rmtree(results / WORK, ignore_errors=True)
 
 
 def run(suite: str, words: Sequence[str], file: Path, work: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from uql.benchmarks import long
+from uql.benchmarks import long, offline
 from uql.benchmarks.runner import programs, suites
 from uql.benchmarks.runner.records import Record
 from uql.benchmarks.runner.suite import Choice
@@ -46,3 +46,16 @@ def test_what_a_program_printed_stands_under_the_command_that_prints_it():
     )
     (table,) = programs.tables([record])
     assert (table.text, table.notes) == ("said", ("`python -m uql.benchmarks.guarantees --only recall`; 2 s",))
+
+
+def test_the_short_form_takes_away_its_own_files_alone(tmp_path):
+    for name in ("uqe.jsonl", "mine.txt", "work/labels.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    offline.clear(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_kept_results_of_other_engines_stand_with_their_versions(tmp_path):
+    said = offline.page([], "It took no time.")
+    assert "lotus-ai 1." in said.partition("What follows is kept")[2].partition("## peers")[0]
