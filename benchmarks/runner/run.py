@@ -10,8 +10,9 @@ from pathlib import Path
 from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.records import Measured, Record, finite, hash_of, read, versions, write
 from uql.benchmarks.runner.suite import MODELS, Choice, Suite, Task, is_offline, is_simulated
-from uql.errors import ConfigError, UQLError
+from uql.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
 
+STOPS = (ConfigError, SpentError, AuthError, BackendError, QuotaError, UnknownModelError)
 Say = Callable[[str], None]
 Work = Callable[[Suite, Sequence[tuple[Task, int]]], Iterable[Record]]
 
@@ -188,12 +189,15 @@ def one_by_one(suite: Suite, left: Iterable[tuple[Task, int]]) -> Iterator[Recor
 
 
 def ran(suite: Suite, task: Task, seed: int) -> Record:
-    """One run; its record says what kept it from an answer."""
+    """One run; its record says what kept it from an answer.
+
+    Raises: what is wrong with the settings, or with a model that is not there or cannot be reached: no system's fault.
+    """
     assert task.run is not None
     began = time.perf_counter()
     try:
         found = task.run(seed)
-    except (ConfigError, SpentError):
+    except STOPS:
         raise
     except UQLError as error:  # an answer that could not be had is the worst one
         measured = Measured(

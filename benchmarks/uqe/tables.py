@@ -13,7 +13,7 @@ from uql.benchmarks.runner.suite import Table
 from uql.benchmarks.runner.summary import Cell, Summary, cells, number, spread
 from uql.benchmarks.uqe import paper
 from uql.benchmarks.uqe.data import CONDITIONS, GROUPINGS, SOURCES
-from uql.benchmarks.uqe.tasks import BUDGETS
+from uql.benchmarks.uqe.tasks import BUDGETS, SYSTEMS
 
 ABSENT = "not at hand"
 MOST_GROUPS = 8  # listed of one question
@@ -77,7 +77,8 @@ def _beside(
         if not ran:
             made.append(Table(f"{title}, model {model}", (), (), (*_missing(own),), "no system was run"))
             continue
-        systems = list(dict.fromkeys(cell[1] for cell in ran))
+        there = {cell[1] for cell in ran}
+        systems = [system for system in SYSTEMS if system in there]
         order = list(SOURCE_OF)
         queries = sorted({c[2] for c in own}, key=lambda q: order.index(q) if q in SOURCE_OF else len(order))
         counts = Counter(len(s.records) for c, s in ran.items() if c[1] != "mips")  # no chance in that one
@@ -211,8 +212,8 @@ def _groups(records: Sequence[Record]) -> list[Table]:
 
 
 def _table_4(records: Sequence[Record]) -> list[Table]:
-    rows = []
-    for r in records:
+    rows, order = [], list(SOURCE_OF)
+    for r in sorted(records, key=lambda r: order.index(r.query)):
         share = paper.SHARE.get(r.query)
         n = r.numbers
         rows.append(

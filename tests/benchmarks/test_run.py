@@ -14,7 +14,7 @@ from uql.benchmarks.runner.records import Measured, Record, read
 from uql.benchmarks.runner.report import made_with, markdown_table
 from uql.benchmarks.runner.suite import Choice, Suite, Task
 from uql.benchmarks.runner.summary import cells, table
-from uql.errors import ConfigError, DataError
+from uql.errors import AuthError, BackendError, ConfigError, DataError, QuotaError, UnknownModelError
 
 CHOICE = Choice(Path("/nowhere"), Path("/nowhere"))
 
@@ -138,6 +138,20 @@ def test_an_answer_that_cannot_be_had_is_the_worst_one(tmp_path):
     found = read(tmp_path / "r.jsonl")
     assert [r.quality for r in found] == [1.0, 0.0]
     assert all("no such row" in r.problem and "more" not in r.problem for r in found)
+
+
+@pytest.mark.parametrize("kind", [BackendError, AuthError, QuotaError, UnknownModelError, ConfigError])
+def test_a_model_that_is_not_there_ends_the_run_and_is_no_result(tmp_path, kind):
+    path = tmp_path / "r.jsonl"
+
+    def fails(seed: int) -> Measured:
+        if seed:
+            raise kind("the model cannot be had")
+        return Measured(seed, 1.0, "F1")
+
+    with pytest.raises(kind, match="cannot be had"):
+        executed(suite(task(run=fails)), path)
+    assert [r.seed for r in read(path)] == [0]
 
 
 def test_offline_runs_no_model_elsewhere_and_says_so(tmp_path):

@@ -36,8 +36,8 @@ def list_() -> None:
 
         for name in suites.names():
             suite = suites.find(name)
-            print(f"{name:<12} {suite.about}")
-            print(f"{'':<12} systems: {', '.join(suite.systems)}; models: {', '.join(suite.models)}")
+            print(f"{name:<13} {suite.about}")
+            print(f"{'':<13} systems: {', '.join(suite.systems)}; models: {', '.join(suite.models)}")
         return Code.OK
 
     raise typer.Exit(outcome.run(run))
@@ -105,16 +105,20 @@ def run_(
         choice.work.mkdir(parents=True, exist_ok=True)
         tasks = runner.tasks_of(found, choice, offline=offline)
         planned = runner.plan(found, tasks, seeds, done)
-        ended = runner.execute(
-            found,
-            tasks,
-            path,
-            seeds=seeds,
-            resume=resume,
-            max_cost=max_cost,
-            say=lambda text: narrate(text),
-            work=Processes(jobs, choice, offline, tasks) if jobs > 1 else None,
-        )
+        try:
+            ended = runner.execute(
+                found,
+                tasks,
+                path,
+                seeds=seeds,
+                resume=resume,
+                max_cost=max_cost,
+                say=lambda text: narrate(text),
+                work=Processes(jobs, choice, offline, tasks) if jobs > 1 else None,
+            )
+        except KeyboardInterrupt:
+            narrate(f"interrupted; what was run is in {path}, and --resume goes on")
+            return Code.INTERRUPTED
         missing = f", {planned.missing} tasks cannot be run" if planned.missing else ""
         narrate(f"{ended.runs:,} runs, {ended.problems:,} without an answer{missing}, {ended.usd:.4f} USD: {path}")
         reasons = Counter(task.reason for task in tasks if task.run is None and task.reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -32,7 +33,8 @@ def serve(
 
         service = server.Service(Oracle(file), column)
         known = f"answers {len(service.oracle.answers)} questions about {len(service.texts):,} rows"
-        server.serve(service, port, lambda address: narrate(f"{address} {known}; Ctrl-C ends it"))
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve(service, port, lambda address: narrate(f"{address} {known}; Ctrl-C ends it"))
         return Code.OK
 
     raise typer.Exit(outcome.run(run))

@@ -11,14 +11,21 @@ from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.uqe.data import World, world
 from uql.benchmarks.uqe.model import provider
+from uql.errors import ConfigError, DataError
 from uql.result import Result
 
 
 @lru_cache(maxsize=32)
 def connection(source: str, model: str, choice: Choice) -> uql.Connection:
-    """A connection to a data set's table; its vectors are made once and kept in the work folder."""
+    """A connection to a data set's table; its vectors are made once and kept in the work folder.
+
+    Raises: ConfigError where another run has the table.
+    """
     found: World = world(source, choice)
-    con = uql.connect(str(found.folder / "table.duckdb"), model=provider(found, model), ledger=":memory:")
+    try:
+        con = uql.connect(str(found.folder / "table.duckdb"), model=provider(found, model), ledger=":memory:")
+    except DataError as error:
+        raise ConfigError(error.message, code=error.code, help="--work names a folder that no other run uses") from None
     con.sql(f"CREATE OR REPLACE TABLE {found.source.table} AS SELECT * FROM '{found.data}' ORDER BY id")
     return con
 
