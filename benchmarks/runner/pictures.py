@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
@@ -133,11 +134,14 @@ def front(points: Sequence[Point], title: str, measure: str) -> dict[str, Any]:
     cost, unit = ("usd", "USD a query") if paid else ("calls", "calls a query")
     best = pareto(means, measure in LOWER_IS_BETTER, cost)
     asked = len({p["query"] for p in shared(points)})
+    without = sorted({p["system"] for p in points} - {p["system"] for p in means})
+    said = f"without {', '.join(without)}: fewer than half of the queries"
+    left_out = {"subtitle": textwrap.wrap(said, 80)} if without else {}
     x = {"field": cost, "type": "quantitative", "scale": {"type": "symlog", "domainMin": 0}, "title": unit}
     y = {"field": "quality", "type": "quantitative", "title": measure, "scale": {"zero": False}}
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "title": f"{title}, mean over {asked} quer{'ies' if asked > 1 else 'y'}",
+        "title": {"text": f"{title}, mean over {asked} quer{'ies' if asked > 1 else 'y'}", **left_out},
         "width": 480,
         "height": 260,
         "datasets": {"means": means, "best": best},
@@ -155,7 +159,8 @@ def front(points: Sequence[Point], title: str, measure: str) -> dict[str, Any]:
 def _colour(points: Sequence[Point]) -> dict[str, Any]:
     """One colour a system, in every picture of the same systems the same."""
     systems = sorted({p["system"] for p in points} | {OURS})
-    return {"field": "system", "type": "nominal", "scale": {"domain": systems}}
+    scheme = "tableau10" if len(systems) <= 10 else "tableau20"
+    return {"field": "system", "type": "nominal", "scale": {"domain": systems, "scheme": scheme}}
 
 
 def differences_of(points: Sequence[Point], ours: str = OURS) -> list[Point]:
@@ -179,6 +184,7 @@ def bars(differences: Sequence[Point], title: str, measure: str) -> dict[str, An
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "title": f"{title}, uql less the other ({'below 0 is better' if measure in LOWER_IS_BETTER else 'above 0 is better'})",
         "width": 480,
+        "height": {"step": 10, "for": "offset"},
         "data": {"values": list(differences)},
         "mark": "bar",
         "encoding": {

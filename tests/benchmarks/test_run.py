@@ -276,6 +276,11 @@ def test_a_front_has_a_mark_for_each_budget_and_is_of_one_label_table():
     assert [p["calls"] for p in chart["datasets"]["best"]] == [32, 64]
     assert chart["layer"][0]["encoding"]["x"]["field"] == "calls"
     assert [p["difference"] for p in pictures.differences_of(points)] == [0, 0, 0, 0], "budget by budget"
+    more = {**points[0], "system": "third"}
+    wide = [{**points[0], "query": q} for q in ("q2", "q3")]
+    assert "subtitle" not in chart["title"]
+    (said,) = pictures.front([points[0], *wide, more], "T", "F1")["title"]["subtitle"]
+    assert said == "without third: fewer than half of the queries"
     bought = pictures.points_of([ran("uql", "a:b", 32, 0.5, 0.25), ran("uql", "a:c", 32, 0.75, 0.5)], "F1")
     assert pictures._together(bought) == [("a:b", "a:c")]
     assert pictures.front(bought, "T", "F1")["layer"][0]["encoding"]["x"]["field"] == "usd"
