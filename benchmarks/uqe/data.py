@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from uql.benchmarks.datasets import clevr
 from uql.benchmarks.runner.suite import MODELS, Choice, is_simulated
+from uql.errors import ConfigError
+from uql.features.embedder import Embedder
 from uql.features.images import image_embedder
+from uql.features.static import static_embedder
 from uql.features.table import table_features
 
 QUERIES = Path(__file__).parent / "queries"
@@ -180,18 +183,21 @@ class World:
         return [str(held[i]) for i in self.ids]
 
     @cached_property
-    def embeddings(self) -> Matrix | None:
-        """(N, d) unit rows: the engine's own first block, static word vectors of texts, colours and edges of pictures."""
+    def embeddings(self) -> Matrix:
+        """(N, d) unit rows: the engine's own first block, static word vectors of texts, colours and edges of pictures.
+
+        Raises: ConfigError (UQL610) where the packages that make them are not installed.
+        """
         if self.source.shown == "text":
             found = table_features(list(self.shown), key=self.source.name, cache_dir=self.folder / "vectors")
             if not found.blocks:
-                return None
+                raise lacking_vectors()
             block = found.blocks[0]
             vectors = np.ascontiguousarray(block.vectors[block.index], np.float32)
         else:
             embedder = image_embedder(None)
             if embedder is None:
-                return None
+                raise lacking_vectors()
             vectors = np.ascontiguousarray(embedder.embed(list(self.shown)), np.float32)
         unit: Matrix = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return unit
@@ -199,6 +205,22 @@ class World:
     def oracle(self, model: str) -> Path:
         """The oracle file of a model of labels: every condition and grouping of this data set is a column of the labels."""
         return self.folder / f"{model}.toml"
+
+
+def words() -> Embedder:
+    """Static word vectors. Raises: ConfigError (UQL610) where the package is not installed."""
+    found = static_embedder()
+    if found is None:
+        raise lacking_vectors()
+    return found
+
+
+def lacking_vectors() -> ConfigError:
+    return ConfigError(
+        "the UQE suite compares rows by vectors, and the packages that make them are not installed",
+        code="UQL610",
+        help="pip install 'uql-engine[local,images]'",
+    )
 
 
 def examples(data: Path) -> dict[str, dict[str, list[str]]]:

@@ -8,14 +8,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.features.static import static_embedder
+from uql.benchmarks.uqe.data import words
 
 
 @lru_cache(maxsize=4096)
 def _vector(name: str) -> tuple[float, ...]:
-    embedder = static_embedder()
-    assert embedder is not None
-    found = np.asarray(embedder.embed([name.replace("_", " ")])[0], np.float64)
+    found = np.asarray(words().embed([name.replace("_", " ")])[0], np.float64)
     return tuple(found / max(float(np.linalg.norm(found)), 1e-12))
 
 

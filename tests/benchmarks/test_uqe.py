@@ -148,6 +148,16 @@ def test_the_earth_movers_distance_is_none_for_the_truth_and_grows_with_what_is_
     assert 0 < emd({"book": 4, "cancel": 4}, truth) < emd({"cancel": 4}, truth)
 
 
+def test_without_word_vectors_the_suite_says_what_to_install(monkeypatch):
+    from uql.benchmarks.uqe import data
+    from uql.errors import ConfigError
+
+    monkeypatch.setattr(data, "static_embedder", lambda: None)
+    with pytest.raises(ConfigError, match="pip install") as error:
+        emd({"a name not met before": 1.0}, {"another": 1.0})
+    assert error.value.code == "UQL610"
+
+
 def counted(system, query, qualities, model="labels"):
     return [
         Record("uqe", "table 1", system, query, model, seed, quality=q, measure="relative error")

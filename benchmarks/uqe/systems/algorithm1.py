@@ -25,7 +25,6 @@ Rows = list[NDArray[np.int64]]
 def clusters(world: World, turn: int) -> Rows:
     """The rows of each of ten clusters."""
     embeddings = world.embeddings
-    assert embeddings is not None
     means = faiss.Kmeans(embeddings.shape[1], CLUSTERS, niter=20, seed=turn, max_points_per_centroid=2000)
     means.train(embeddings)
     nearest = means.index.search(embeddings, 1)[1][:, 0]

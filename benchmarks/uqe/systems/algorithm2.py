@@ -19,7 +19,6 @@ def search(model: Model, condition: Condition, budget: int, rng: np.random.Gener
     from sklearn.linear_model import LogisticRegression
 
     embeddings = model.world.embeddings
-    assert embeddings is not None
     asked: list[tuple[int, bool | None]] = []
     free = np.ones(model.world.n, bool)
     while len(asked) < budget and free.any():
