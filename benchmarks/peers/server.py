@@ -245,10 +245,16 @@ def streamed(whole: dict[str, Any], usage: bool) -> Iterator[str]:
 def serve(service: Service, port: int, ready: Callable[[str], None]) -> None:
     """Serves on the loopback address until interrupted; `ready` is told its address once requests can come.
 
-    Raises: ConfigError where another program has the port.
+    Raises: ConfigError where another program has the port, or starlette and uvicorn are not installed (UQL610).
     """
-    import uvicorn
+    try:
+        import uvicorn
 
+        served = app(service)
+    except ImportError:
+        raise ConfigError(
+            "the endpoint needs starlette and uvicorn", code="UQL610", help="pip install 'uql-engine[ui]'"
+        ) from None
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -259,5 +265,5 @@ def serve(service: Service, port: int, ready: Callable[[str], None]) -> None:
             ) from None
         listening.listen()
         ready(f"http://{HOST}:{port}/v1")
-        config = uvicorn.Config(app(service), log_level="warning", lifespan="off")
+        config = uvicorn.Config(served, log_level="warning", lifespan="off")
         uvicorn.Server(config).run(sockets=[listening])

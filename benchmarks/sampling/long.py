@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from uql.benchmarks.datasets.labelled import predicates
+from uql.benchmarks.datasets.labelled import data_folder, predicates
 from uql.benchmarks.guarantees import coverage, promises
 from uql.benchmarks.guarantees.bounds import allowed, at_most, covers, keeps
 from uql.benchmarks.guarantees.proxies import KINDS, SHARES
@@ -305,6 +305,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--page", action="store_true", help="print what the file holds; run nothing")
     given = parser.parse_args(arguments)
+    try:
+        data_folder()
+    except FileNotFoundError as error:
+        parser.error(str(error))
     if not given.page:
         run(given.out, units(given.table or TABLES, given.seeds, given.budget or BUDGETS), given.jobs)
     print(page(read(given.out)), end="")

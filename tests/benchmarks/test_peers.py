@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import socket
+import sys
 
 import duckdb
 import httpx
@@ -162,6 +163,12 @@ def test_a_port_that_another_has_is_an_error_in_words(service):
         taken.listen()
         with pytest.raises(ConfigError, match="cannot be had"):
             serve(service, taken.getsockname()[1], lambda address: None)
+
+
+def test_without_a_server_it_is_said_what_to_install(service, monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(ConfigError, match="needs starlette and uvicorn"):
+        serve(service, 1, lambda address: None)
 
 
 def test_embeddings_and_the_probabilities_of_a_model_that_errs_are_served(service):
