@@ -152,8 +152,8 @@ def run(command: Sequence[str], choice: Choice, seed: int = 0) -> Measured:
 def tables(records: Sequence[Record]) -> list[Table]:
     """What each part printed, and the command that prints it."""
     modules = {(program.name, part.name): part.module for program in PROGRAMS for part in program.parts}
-    found = []
-    for r in records:
+    order, found = list(modules), []
+    for r in sorted(records, key=lambda r: order.index((r.suite, r.query)) if (r.suite, r.query) in modules else -1):
         command = f"python -m {modules.get((r.suite, r.query), '')} {r.settings.get('arguments', '')}".rstrip()
         notes = (f"`{command}`" + ("" if r.reason else f"; {r.seconds:.0f} s"),)
         said = r.text or r.problem or f"not run: {r.reason}"

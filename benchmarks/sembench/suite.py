@@ -97,7 +97,9 @@ def tables(records: Sequence[Record]) -> list[Table]:
     """For each scenario and model: quality beside the ceiling, calls, tokens, seconds."""
     found = [_data_table(r) for r in records if r.table == "data"]
     held = cells([r for r in records if r.table != "data"])
-    for name, model in dict.fromkeys((cell[0], cell[3]) for cell in held):
+    models = dict.fromkeys(cell[3] for cell in held)
+    there = {(cell[0], cell[3]) for cell in held}
+    for name, model in [(n, m) for m in models for n in SCENARIOS if (n, m) in there]:
         rows, totals = [], dict.fromkeys(SYSTEMS, 0.0)
         own = {cell[2]: s for cell, s in held.items() if (cell[0], cell[3]) == (name, model)}
         queries = [query for query, s in own.items() if not s.reason]

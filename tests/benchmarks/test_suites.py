@@ -49,7 +49,9 @@ def test_a_score_stands_beside_the_ceiling_of_the_labels_and_no_answer_is_nothin
 def test_a_question_that_cannot_be_run_is_said_under_its_table_and_counts_nowhere():
     mine = Record("sembench", "mmqa", "uql", "mmqa_q1", "labels", 0, quality=0.5, measure="f1")
     none = Record("sembench", "mmqa", "uql", "mmqa_q4", "labels", 0, reason="no labels")
-    (table,) = sembench_tables([mine, none])
+    movie = Record("sembench", "movie", "uql", "movie_q1", "labels", 0, quality=0.5, measure="f1")
+    first, table = sembench_tables([none, mine, movie])
+    assert first.title == "SemBench movie, model labels"
     assert [row[0] for row in table.rows] == ["mmqa_q1", "mean"]
     assert table.rows[-1][3] == "0.500"
     assert "not run: mmqa_q4: no labels" in table.notes
