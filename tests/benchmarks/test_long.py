@@ -44,7 +44,7 @@ def test_what_a_program_printed_stands_under_the_command_that_prints_it():
         seconds=2.0,
         text="said",
     )
-    later = replace(record, query="cost", reason="too long")
+    later = replace(record, query="cost", text="", reason="too long")
     table, none = programs.tables([later, record])
     assert none.text == "not run: too long"
     assert (table.text, table.notes) == ("said", ("`python -m uql.benchmarks.guarantees --only recall`; 2 s",))
