@@ -20,7 +20,7 @@ from uql.llm.prompts.rows import quoted, short
 from uql.nl.context import AskContext, Source
 from uql.nl.links import Column, Link, links_between
 from uql.nl.names import spaced
-from uql.nl.words import meant_values, stem
+from uql.nl.words import meant_values, singular, stem
 from uql.schema import Field, Modality, Table
 
 if TYPE_CHECKING:
@@ -286,7 +286,8 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             matches += [(f.name, _cut(v)) for v in found][:NAMED]
             if len(rows) < SAMPLED:
                 inside = {w for v in values for w in _WORD.findall(v.lower())}
-                said[f.name] = tuple(w for w in telling if w.lower() in inside)
+                forms = (w if w.lower() in inside else singular(w.lower()) for w in telling)
+                said[f.name] = tuple(w for w in forms if w.lower() in inside)
             elif table.row_count <= SEARCHED:
                 said[f.name] = _inside(f, table, catalog, telling)
         elif f.type == "VARCHAR" and table.row_count <= SEARCHED:

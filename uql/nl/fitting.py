@@ -8,7 +8,7 @@ from uql.nl.discover import Scope
 from uql.nl.links import Link
 from uql.nl.naming import covered, people
 from uql.nl.narrowing import Narrow
-from uql.nl.paths import MOST_PATHS, Path, is_dated, is_plain, joined, joins, path_of
+from uql.nl.paths import MOST_PATHS, NUMBERS, Path, is_dated, is_key_name, is_plain, joined, joins, path_of
 from uql.schema import Field, Modality
 
 Join = tuple[tuple[str, ...], tuple[Link, ...]]
@@ -51,6 +51,9 @@ def _wanted(scope: Scope, narrow: Narrow) -> list[frozenset[str]]:
     for places in (narrow.set_flags, narrow.amounts, people(scope) if narrow.who else frozenset()):
         if places:
             wanted.append(frozenset(table for table, _ in places))
+    numbers = _with(scope, lambda f: f.type.startswith(NUMBERS) and not is_key_name(f.name))
+    if narrow.adding and not any(table in numbers for table, _ in narrow.compound.named) and not narrow.timed:
+        wanted.append(numbers)  # how much do we owe
     if narrow.parts:
         alone = {name: path_of(scope, (name,), ()).columns for name in scope.sources}
         wanted.append(frozenset(name for name, columns in alone.items() if any(map(is_dated, columns))))

@@ -11,11 +11,21 @@ from collections.abc import Callable, Sequence
 
 from uql.nl.context import Source
 from uql.nl.discover import Scope, stem, words_of
-from uql.nl.implied import implied
+from uql.nl.implied import implied, numbers_called
 from uql.nl.likeness import COMMON, DAYS, MONTHS, date_words, names_of
 from uql.nl.names import spaced
 from uql.nl.paths import NUMBERS, is_key_name
-from uql.nl.words import contrary, is_another_form, is_doing, meant_among, meant_columns, measures, root, units_said
+from uql.nl.words import (
+    contrary,
+    is_another_form,
+    is_doing,
+    is_saying,
+    meant_among,
+    meant_columns,
+    measures,
+    root,
+    units_said,
+)
 from uql.schema import Modality
 
 Near = Callable[[str, Sequence[str]], Sequence[float]]
@@ -45,6 +55,8 @@ _TOLD_WORDS = (
     "recommendation warning name person people place thing fact detail number year date colour color object animal winner loser result"
 )
 TOLD = frozenset(map(stem, _TOLD_WORDS.split()))
+# What is reckoned from several columns, and is not one of them.
+_DERIVED = re.compile(r"\b(profits?|profitable|profitability|margins?|growth|churn|retention|conversion rates?)\b")
 _SAID = frozenset(
     ("complaint", "praise", "criticism", "compliment", "suggestion", "apology", "mention", "remark")
 )  # only texts hold them
@@ -71,8 +83,10 @@ def unsaid_words(question: str, scope: Scope, near: Near | None) -> list[tuple[s
     others = sorted({word for word in columns if len(word) > 2})
     explained |= units_said(question, columns, numbers=numbers) | {w for i in implied(question, scope) for w in i.words}
     explained |= {word for word in re.findall(r"[a-z]+", low) if known & frozenset().union(*measures([word]))}
+    explained |= {name.lower() for name in _PROPER.findall(question) if stem(name.lower()) in _in_values(scope)}
     roots = {root(word) for word in others}
     forms = [value for _, value in (match for source in scope.sources.values() for match in source.matches)]
+    things = words_of(" ".join([*scope.sources, *values])) | numbers_called(scope)
     found: list[tuple[str, float]] = []
     for word in sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)} - explained):
         stems = words_of(word)
@@ -84,10 +98,23 @@ def unsaid_words(question: str, scope: Scope, near: Near | None) -> list[tuple[s
             continue
         if numbers and _SUPERLATIVE.fullmatch(word):  # the dearest: by a number
             continue
-        if word.endswith("ed") and (next_ := re.search(_RELATION.format(word), low)) and words_of(next_[1]) & known:
+        relates = word.endswith("ed") or (word.endswith("s") and re.search(rf"\b(?:which \w+|who) {word}\b", low))
+        next_ = re.search(_RELATION.format(word), low) if relates and not is_saying(word) else None
+        if next_ and words_of(next_[1]) & things:
             continue
         found.append((word, _likeness(word, others, near)))
     return found
+
+
+def _in_values(scope: Scope) -> set[str]:
+    """The stems of those words of the question that stand in a value of some column."""
+    return {
+        stem(word.lower())
+        for source in scope.sources.values()
+        for f in source.shown
+        if f.modality is Modality.STRUCTURED
+        for word in source.words.get(f.name, ())
+    }
 
 
 def _likeness(word: str, others: Sequence[str], near: Near | None) -> float:
@@ -109,6 +136,7 @@ def tables_near(question: str, scope: Scope, near: Near | None) -> frozenset[str
             continue
         mine = {name for name, words in said.items() if stems & words}
         mine = mine or {name for name, words in keys.items() if stems & words}
+        mine = mine or {name for name, source in scope.sources.items() if stems & _in_values(scope.only([name]))}
         if not mine and near is not None and any(said.values()):
             every = sorted({w for words in said.values() for w in words})
             scores = near(word, every)
@@ -135,9 +163,9 @@ def absent(question: str, unknown: Sequence[str], scope: Scope) -> list[str]:
     fields = [(source, f) for source in scope.sources.values() for f in source.shown if f.is_unstructured]
     if any(f.modality is not Modality.TEXT or f.name not in source.words for source, f in fields):
         return []  # an image may show it, a long text may tell it
-    told = {word for source, f in fields for word in source.words[f.name]}
+    told = {word for source, f in fields for word in source.words[f.name]} | _in_values(scope)
     low = question.lower()
-    found: list[str] = []
+    found = [word for word in _DERIVED.findall(low) if stem(word) not in told | words_of(names_of(scope))]
     for match in [*_COUNTED.finditer(low), *_ASKED.finditer(low), *_COSTS.finditer(low)]:
         words = next(filter(None, match.groups()), "").split()
         end = next((i for i, word in enumerate(words) if word in _STOPS), len(words))

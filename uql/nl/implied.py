@@ -29,7 +29,8 @@ _TRADED = (
 _OBJECT = re.compile(
     rf"\bhow many (\w+)(?: \w+){{0,3}}? (?:did|do|does)\b.*\b{_TRADED}\b"
     rf"|\bhow many (\w+)(?: \w+){{0,3}}? (?:were|was|are|is|(?:have|has|had) been) {_TRADED}\b"
-    rf"|\b{_TRADED} (?:the )?(?:most|fewest|least|best|worst)(?: (\w+))?|\b(?:best|most)[- ](?:selling|sold|ordered|bought|used|rented)\b()"
+    rf"|\b{_TRADED} (?:the )?(?:most|fewest|least|best|worst)(?: (\w+))?"
+    r"|\b(?:best|most|least)[- ](?:selling|sold|ordered|bought|used|rented|popular)\b()"
 )
 _QUANTITIES = frozenset(map(stem, ("quantity", "qty", "amount", "units", "copies", "pieces", "items")))
 _COUNTED = re.compile(r"\b(?:how many|number of|most|fewest|least|more|fewer) ((?:\w+ ?){1,2})")
@@ -54,6 +55,7 @@ def plainly(question: str) -> str:
     >>> plainly("How many races took place in May, in order to plan?")
     'How many races happened in May, to plan?'
     """
+    question = re.sub(r"\bhead ?counts?\b", "number of people", question, flags=re.IGNORECASE)
     said = _IDIOMS.sub(lambda m: "happened" if m[0].lower().endswith("place") else "", question)
     return " ".join(said.split())
 

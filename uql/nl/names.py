@@ -9,7 +9,7 @@ _KIND = re.compile(r"\b(?:tbl_?(?=[A-Z])|(?:tbl|dim|fact|fct|stg|vw|lkp)_)|_(?:t
 _APART = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SQUARE = re.compile(r"\b(?i:sq)(?:_| |(?=[A-Z]))?(?i:m|ft|km|mi)\b")  # sqm, sq_ft, SqM
 _SHORT_WORDS = """
-acct=account addr=address amt=amount appt=appointment avg=average cnt=count ctry=country curr=currency cust=customer
+acct=account addr=address amt=amount appt=appointment avg=average cnt=count csat=satisfaction ctry=country curr=currency cust=customer
 dept=department dest=destination dob=birth_date dt=date emp=employee fname=first_name freq=frequency hrs=hours inv=invoice
 lang=language lname=last_name loc=location mfr=manufacturer mgr=manager msg=message nbr=number nm=name num=number org=organization
 pop=population pos=position prod=product pts=points qty=quantity sal=salary subj=subject tech=technician tel=telephone

@@ -258,7 +258,7 @@ def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
                 for f in source.shown
                 if f.modality is Modality.STRUCTURED
                 and f.type != "BOOLEAN"
-                and phrase in (_telling(f.name), _telling(f.name) - {"name"})
+                and (_telling(f.name) == phrase or (after not in inside and _telling(f.name) - {"name"} == phrase))
             )
             if columns and word not in _LEADS:
                 return columns

@@ -17,11 +17,11 @@ from uql.nl.discover import Scope, stem, words_of
 from uql.nl.figures import flows, is_entity, numbers_by, numbers_named
 from uql.nl.grounding import NEAR, TOLD, Near, absent, tables_near, unheard, unsaid_words, vague
 from uql.nl.implied import Implied, adds, amounts, implied, last_word
-from uql.nl.likeness import COMMON, MONTHS
+from uql.nl.likeness import COMMON, MONTHS, names_of
 from uql.nl.naming import PARTS, Named, Place, named_in
-from uql.nl.required import Required, flags, required_values
+from uql.nl.required import Required, flags, required_values, told_of
 from uql.nl.synonyms import in_its_words
-from uql.nl.words import ADJECTIVES, meant_among, measures, root
+from uql.nl.words import ADJECTIVES, is_saying, meant_among, measures, root
 
 _RECENT = re.compile(r"\b(most|least) recent(ly)?\b")
 _UP = re.compile(
@@ -47,7 +47,7 @@ _ASC = re.compile(r"\b(asc|ascending|(low|small)(est)? to (high|large|big)(est)?
 _GROUP = re.compile(r"\b(per|each|every)\b")
 _GROUPS = re.compile(r"\b(different|distribution|group(ed)?|respectively|by|all|distinct|categor\w+|kinds?|types?)\b")
 _HAVING = re.compile(
-    r"\b(?:more|less|fewer|at least|at most|over|under|exactly|only)\b.*\b(?:\d|two|three|four|five|six|seven|eight|nine|ten)"
+    r"\b(?:more|less|fewer|at least|at most|over|under|above|below|exactly|only)\b.*\b(?:\d|two|three|four|five|six|seven|eight|nine|ten)"
 )
 _MEASURED = re.compile(
     r"\b(highest|lowest|most|least|largest|smallest|fewest|maximum|minimum|average|mean|total)\s+(number|percentage|percent|amount|count|share)\b"
@@ -100,10 +100,8 @@ _MOST_TEXTS = re.compile(
     rf"\b(?:most|fewest|least|(?:more|fewer|less) than (?:\d+|{'|'.join(_COUNTED_WORDS)})|at least (?:\d+|{'|'.join(_COUNTED_WORDS)}))"
     r" ((?:\w+ ?){1,2})"
 )
-_SAYING = re.compile(
-    r"\W*(?:what|why|how) (?:do|does|did)\b.*\b(says?|thinks?|wants?|needs?|likes?|loves?|hates?|dislikes?|feels?|wish|wishes|complains?"
-    r"|criticise|criticize|praise|suggests?|recommends?|requests?|mentions?)\b"
-)
+_SAYING = re.compile(r"\W*(?:what|why|how)(?: \w+){0,2}? (?:do|does|did)\b(.*)")
+_RETOLD = re.compile(r"\W*(?:please )?(?:summari[sz]e|describe|translate|extract|classify|categori[sz]e|paraphrase)\b")
 _COMPARE = re.compile(r"\W*(?:please )?(?:compare|contrast)\b|\b(?:versus|vs)\b")
 _ORDERED = re.compile(
     r"\b(?:\w{3,}est|(?:most|least) \w+|best|worst) first\b|\b(?:sort|order|rank)(?:ed)? (?:\w+ )?by\b"
@@ -164,7 +162,7 @@ class Narrow:
         days: the days and years that it names. adding: the averages, sums or both that it asks for.
         denied_flags: columns of booleans that it names by their contrary: of who failed, passed.
         ordered: it says by what rows are sorted, `cheapest first`, and not how many are wanted.
-        told: what texts tell is added up, `how many pallets were delivered`.
+        told: what texts tell is added up, `how many pallets were delivered`. names: the words of its names, and those of every question.
     """
 
     group: str = "may"
@@ -218,6 +216,7 @@ class Narrow:
     denied_flags: frozenset[Place] = frozenset()
     ordered: bool = False
     told: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
@@ -344,9 +343,14 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         versus or against or bool(compound.compare) or _SHARE.search(low) is not None or len(_HOW_MANY.findall(low)) > 1
     )
     meant, said, contraries = flags(question, scope, near)
+    to_read = {*unknown, *likely, *(told_of(question, scope) if reads else ())}
     saying = _SAYING.match(low) if reads and ask == "may" else None
-    ask = "must" if saying is not None else ask
-    to_read = {*unknown, *likely, *([saying[1]] if saying is not None else [])}
+    if saying is not None and (said_so := [word for word in saying[1].split() if is_saying(word.strip("?.,!"))]):
+        ask = "must"
+        to_read |= {word.strip("?.,!") for word in said_so}
+    if reads and _RETOLD.match(low):
+        ask, group = "must", "no"
+        to_read |= set(low.split()[:1])
     best = superlative and not (ordered and not _FIRST_FEW.search(low))
     return Narrow(
         group=group,
@@ -401,6 +405,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         adding=adding,
         denied_flags=contraries,
         ordered=ordered,
+        names=frozenset(words_of(names_of(scope))) | COMMON,
         told=("sum",) if ask == "must" and _counts_told(low, unknown, scope) else (),
     )
 

@@ -143,14 +143,15 @@ def _texts(rules: Rules, c: Column, name: str, narrow: Narrow, *, together: bool
         yield f'{name} " IN (" {some} (", " {some}){{1,3}} ")"'
         if together:  # two that are compared, or grouped by
             return
+    known = [literal(f"'{v}'") for v in c.matches if safe(v)]
+    parts = [word for word in c.words or () if not c.values or not words_of(word) <= narrow.names]
+    if parts and not known:
+        word = rules.shared(either(map(literal, dict.fromkeys(parts))))
+        yield f'{name} " LIKE \'%" {word} (" " {word}){{0,3}} "%\'"'
     if values and c.values:
         yield f'{name} (" = " | " <> ") {rules.shared(either(literal(f"{chr(39)}{v}{chr(39)}") for v in values))}'
         return
-    known = [literal(f"'{v}'") for v in c.matches if safe(v)]
     if known:
         yield f'{name} " = " ({either(known)})'
     if c.words is None:
         yield f'{name} (" = " free | " LIKE " part)'
-    elif c.words and not known and not c.values:
-        word = rules.shared(either(map(literal, dict.fromkeys(c.words))))
-        yield f'{name} " LIKE \'%" {word} (" " {word}){{0,3}} "%\'"'

@@ -12,8 +12,8 @@ from uql.nl.naming import Place
 from uql.nl.words import ADJECTIVES, contrary, is_another_form, is_doing, root
 
 _TOLD = (
-    r"\b(?:mention\w*|(?:ask\w*|call\w*) for|complain\w* (?:about|of)|about|regard\w*|concern\w*|discuss\w*|request\w*)"
-    r"(?: an?| the| any)?"
+    r"\b(?:(?:dis)?lik(?:e|es|ed)|lov(?:e|es|ed)|hate[sd]?|enjoy(?:s|ed)?|prais\w+|critici\w+|mention\w*|(?:ask\w*|call\w*) for"
+    r"|complain\w* (?:about|of)|about|regard\w*|concern\w*|discuss\w*|request\w*)(?: an?| the| any)?"
 )
 
 
@@ -48,11 +48,29 @@ def required_values(question: str, scope: Scope) -> tuple[Required, ...]:
         said = words_of(value)
         is_short = len(value) == 1 or any(map(str.isdigit, value))  # room B, form 7A
         is_sure = is_short or (said and not said <= names | COMMON) or any(is_another_form(w, value) for w in words)
+        is_sure = is_sure and _stands_together(value, question)
         is_sure = is_sure and not _is_qualified(value, question, names)
         is_sure = is_sure and not (reads and _is_told_of(value, question))
         if is_sure and not places & several:
             found.append(Required(value, frozenset(places)))
     return tuple(found)
+
+
+def _stands_together(value: str, question: str) -> bool:
+    """Do the words of a value that are said stand side by side in the question, in some form?"""
+    parts = re.findall(r"\w+", value.lower())
+    words = re.findall(r"\w+", question.lower())
+    at = [next((i for i, word in enumerate(words) if word[:4] == part[:4]), -1) for part in parts]
+    there = sorted(i for i in at if i >= 0)
+    return not there or there[-1] - there[0] < len(parts) + 1
+
+
+def told_of(question: str, scope: Scope) -> set[str]:
+    """The words of values that are what somebody says: a text may be asked for them too."""
+    values = {value for source in scope.sources.values() for _, value in source.matches}
+    return {
+        word.lower() for value in values if _is_told_of(value, question) for word in re.findall(r"[A-Za-z]+", value)
+    }
 
 
 def _is_told_of(value: str, question: str) -> bool:
@@ -75,6 +93,7 @@ def flags(
     """The columns of booleans that a question may mean, those that it names, and of these those it names by their contrary."""
     words = {w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}
     stems, roots = words_of(question), set(map(root, words))
+    reads = any(f.is_unstructured for source in scope.sources.values() for f in source.shown)
     turned = {contrary(word) for word in words} - words
     meant, named, denied = set(), set(), set()
     for table, source in scope.sources.items():
@@ -82,7 +101,10 @@ def flags(
             if f.type != "BOOLEAN":
                 continue
             mine = words_of(f.name) - COMMON
-            if mine & stems or {root(w) for w in mine} & roots:
+            is_told = reads and any(_is_told_of(word, question) for word in words if words_of(word) & mine)
+            if is_told:
+                meant.add((table, f.name))
+            elif mine & stems or {root(w) for w in mine} & roots:
                 named.add((table, f.name))
             elif turned & mine or {root(word) for word in turned} & {root(word) for word in mine}:
                 denied.add((table, f.name))

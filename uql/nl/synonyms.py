@@ -9,8 +9,10 @@ import re
 
 from uql.nl.discover import Scope, stem, words_of
 from uql.nl.implied import plainly
-from uql.nl.names import in_full
+from uql.nl.names import in_full, spaced
+from uql.nl.naming import are_people
 from uql.nl.words import singular
+from uql.schema import Modality
 
 # Words for one thing, of which a database has one.
 _ALIKE = tuple(
@@ -42,9 +44,17 @@ _OFTEN = re.compile(
     rf"\b({'|'.join(_PARTS)}) ((?:\w+ ?){{1,2}}?)(?=\W*$|,| (?:in|of|for|by|as|since|from|\d))", re.IGNORECASE
 )
 _WEEKDAY = re.compile(r"\b(?:week day|day of (?:the|a) week)(s?)\b", re.IGNORECASE)
+_PEOPLE = re.compile(r"\b(how many|most|fewest|number of|which|list|all) (?:people|persons)\b", re.IGNORECASE)
 _TIMES = {"once": "one time", "twice": "two times", "thrice": "three times"}
 _OFTEN_THAN = re.compile(r"\b(than|least|most|exactly|only) (once|twice|thrice)\b(?! (?:as|the)\b)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]{3,}")
+
+
+def _shows(scope: Scope) -> bool:
+    """May an image show people?"""
+    return any(
+        f.is_unstructured and f.modality is not Modality.TEXT for source in scope.sources.values() for f in source.shown
+    )
 
 
 def in_its_words(question: str, scope: Scope) -> str:
@@ -60,6 +70,11 @@ def in_its_words(question: str, scope: Scope) -> str:
     columns = words_of(" ".join(f.name for source in scope.sources.values() for f in source.shown))
     known = columns.union(*called.values()) if called else columns
     values = words_of(" ".join(value for source in scope.sources.values() for _, value in source.matches))
+
+    people = [name for name, words in called.items() if are_people(words)]
+    if len(people) == 1 and "person" not in known and not _shows(scope):  # most people hired: most employees
+        one_of_them = in_full(spaced(people[0])).lower()
+        plain = _PEOPLE.sub(lambda found: f"{found[1]} {singular(one_of_them)}s", plain)
 
     def here(found: re.Match[str]) -> str:
         word = found[0]

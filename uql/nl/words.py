@@ -102,7 +102,7 @@ ADJECTIVES = frozenset(_MOST) | frozenset(_LEAST)
 # Verbs for how the rows of two tables belong together; a text need not be read for them.
 _DOING_WORDS = (
     "stay pay visit attend join rent borrow buy sell order register enrol sign receive send hire employ offer provide publish release "
-    "launch start begin finish deliver ship arrive depart leave spend earn carry participate"
+    "owe launch start begin finish deliver ship arrive depart leave spend earn carry participate"
 )
 # Participles that say how rows came about.
 _MADE_WORDS = (
@@ -110,6 +110,10 @@ _MADE_WORDS = (
     "logged located situated measured observed place"
 )
 _MADE = frozenset(_MADE_WORDS.split())
+_SAYING_WORDS = (
+    "say think want need like love hate dislike feel wish complain criticise criticize praise suggest recommend request mention describe "
+    "enjoy appreciate admire regret report thank ask"
+)
 # What a noun or verb is measured by, as columns are called; the first of those behind a bar that are there.
 _MEANS_WORDS = """
 revenue turnover proceeds: revenue turnover sale income | total amount payment | price fee fare
@@ -245,6 +249,15 @@ def is_doing(word: str) -> bool:
     return root(word) in _DOING or word in _MADE
 
 
+def is_saying(word: str) -> bool:
+    """Is this a verb for what somebody says or feels of a thing: liked, mentions?
+
+    >>> is_saying("liked"), is_saying("mentions"), is_saying("borrowed")
+    (True, True, False)
+    """
+    return root(word) in _SAYING
+
+
 def meant_columns(word: str) -> frozenset[str]:
     """What a noun or verb is measured by, as columns are called, by their stems: revenue, a price or an amount."""
     return frozenset().union(*_MEANS.get(word, ()))
@@ -284,3 +297,4 @@ def measures(words: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
 
 
 _DOING = frozenset(map(root, _DOING_WORDS.split()))
+_SAYING = frozenset(map(root, _SAYING_WORDS.split()))
