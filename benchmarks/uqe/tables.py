@@ -78,7 +78,7 @@ def _beside(
             made.append(Table(f"{title}, model {model}", (), (), (*_missing(own),), "no system was run"))
             continue
         there = {cell[1] for cell in ran}
-        systems = [system for system in SYSTEMS if system in there]
+        systems = [*(system for system in SYSTEMS if system in there), *sorted(there - set(SYSTEMS))]
         order = list(SOURCE_OF)
         queries = sorted({c[2] for c in own}, key=lambda q: order.index(q) if q in SOURCE_OF else len(order))
         counts = Counter(len(s.records) for c, s in ran.items() if c[1] != "mips")  # no chance in that one
@@ -213,7 +213,8 @@ def _groups(records: Sequence[Record]) -> list[Table]:
 
 def _table_4(records: Sequence[Record]) -> list[Table]:
     rows, order = [], list(SOURCE_OF)
-    for r in sorted(records, key=lambda r: order.index(r.query)):
+    known = [r for r in records if r.query in SOURCE_OF]  # a file of an older version may hold others
+    for r in sorted(known, key=lambda r: order.index(r.query)):
         share = paper.SHARE.get(r.query)
         n = r.numbers
         rows.append(
@@ -241,7 +242,7 @@ def _table_5(by_table: dict[str, list[Record]]) -> list[Table]:
             held = [
                 r
                 for r in by_table.get(table, [])
-                if (r.system, r.model) == ("uql", "labels") and not r.reason and SOURCE_OF[r.query] == source
+                if (r.system, r.model) == ("uql", "labels") and not r.reason and SOURCE_OF.get(r.query) == source
             ]
             busy = [r.numbers["processor seconds"] for r in held if "processor seconds" in r.numbers]
             clock = f"{median(r.seconds for r in held):.2f}" if held else "–"

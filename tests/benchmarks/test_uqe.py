@@ -148,6 +148,13 @@ def test_the_earth_movers_distance_is_none_for_the_truth_and_grows_with_what_is_
     assert 0 < emd({"book": 4, "cancel": 4}, truth) < emd({"cancel": 4}, truth)
 
 
+def test_results_of_an_older_version_with_other_names_are_shown_and_break_nothing():
+    share = Record("uqe", "table 4", "uql", "gone", "none", 0, numbers={"share": 0.5, "rows": 2.0})
+    records = [*counted("uql", "gone", [0.1]), *counted("gone", "imdb_positive", [0.2]), share]
+    first, *_ = SUITE.tables(records)
+    assert {row[0]: row[1:3] for row in first.rows} == {"imdb_positive": ("–", "20.00"), "gone": ("10.00", "–")}
+
+
 def test_without_word_vectors_the_suite_says_what_to_install(monkeypatch):
     from uql.benchmarks.uqe import data
     from uql.errors import ConfigError
