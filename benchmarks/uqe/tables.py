@@ -147,7 +147,7 @@ def _table_1(records: Sequence[Record]) -> list[Table]:
     notes = (
         f"relative error of COUNT in hundredths, {BUDGET} calls; lower is better",
         *_bias(records),
-        _coverage(records),
+        *_coverage(records),
     )
     columns = ("long context", "UDF", "UQE")
     return _beside(records, "Table 1: conditional COUNT", figures, columns, 2, 100.0, notes)
@@ -163,13 +163,14 @@ def _bias(records: Sequence[Record]) -> tuple[str, ...]:
     )
 
 
-def _coverage(records: Sequence[Record]) -> str:
+def _coverage(records: Sequence[Record]) -> tuple[str, ...]:
     found = [
         r.numbers["covered"] for r in records if r.system == "uql" and "covered" in r.numbers and r.model == "labels"
     ]
     if not found:
-        return "no interval was made"
-    return f"intervals of uql at 95 % held the truth in {100 * float(np.mean(found)):.1f} % of {len(found)} runs with labels"
+        return ()
+    share = f"{100 * float(np.mean(found)):.1f} %"
+    return (f"intervals of uql at 95 % held the truth in {share} of {len(found)} runs with labels",)
 
 
 def _table_2(records: Sequence[Record]) -> list[Table]:

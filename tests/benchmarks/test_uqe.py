@@ -110,6 +110,7 @@ def test_runs_over_cut_tables_stand_in_tables_of_their_own_and_each_says_its_cal
     assert "tables cut to 500 random rows" not in whole.notes
     assert any("128 calls" in note for note in whole.notes)
     assert any("24 calls" in note for note in local.notes)
+    assert not any("interval" in note for note in local.notes)
 
 
 def test_a_line_of_figure_5_and_of_the_budgets_has_what_all_its_runs_cost():
