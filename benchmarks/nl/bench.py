@@ -11,6 +11,7 @@ from pathlib import Path
 
 from uql.benchmarks.nl import ehrxqa, handwritten, plans, report, routing, systems
 from uql.benchmarks.nl.suites import SUITES, Asked
+from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.records import Measured, Record
 from uql.benchmarks.runner.suite import Choice, Suite, Table, Task, is_simulated
 
@@ -62,7 +63,10 @@ def _tasks(name: str, choice: Choice, own: Sequence[str]) -> Iterator[Task]:
 
 def _asks(name: str, system: str, model: str, asked: Asked, shared: Path) -> Callable[[int], Measured]:
     def run(seed: int) -> Measured:
-        (row,) = systems.run(name, shared, system=system, model=model, judge=model, only=[asked.id])
+        left = PURSE.settings()
+        (row,) = systems.run(name, shared, system=system, model=model, judge=model, only=[asked.id], settings=left)
+        if left and 2 * (row.usd or 0.0) > left["max_cost"]:  # the limit may have ended it
+            raise PURSE.spent(row.usd)
         numbers = {
             k: float(v)
             for k, v in asdict(row).items()

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from uql.benchmarks.nl import metrics
@@ -129,6 +130,7 @@ def run(
     limit: int | None = None,
     only: Sequence[str] = (),
     router: Any = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
     judge: str | Provider | None = None,
     done: Sequence[Row] = (),
     tell: Callable[[Row], None] = lambda row: None,
@@ -140,6 +142,7 @@ def run(
         limit: questions at most, evenly spread over the suite.
         only: their ids instead.
         router: for the systems that take one.
+        settings: further ones of `ask`: budget, max_cost …
         judge: of Semantic Hit, a call where the words do not settle it; None: it is not judged.
         done: rows of an earlier run that are not made again.
         tell: is told each row as it is made.
@@ -158,7 +161,7 @@ def run(
             if (asked.id, system, called) in there:
                 continue
             with opened(found, asked, shared, Path(folder) / str(number), model) as con:
-                given = options_of(system, router)
+                given = {**options_of(system, router), **settings}
                 if found.reader == "labels":
                     given["planner"] = model
                 tables = con.catalog.names()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from llm.scripted import Scripted
 
 from uql.benchmarks.nl import __main__ as command
-from uql.benchmarks.nl import discovery, ehrxqa, fixed, report, routing, systems, traces
+from uql.benchmarks.nl import bench, discovery, ehrxqa, fixed, report, routing, systems, traces
 from uql.benchmarks.nl.suites import SUITES, opened, spoken
+from uql.benchmarks.runner.purse import PURSE, SpentError
+from uql.benchmarks.runner.suite import Choice
 from uql.llm.providers.base import Answer, Request
 from uql.llm.questions import Write
 from uql.nl.routers.traces import Trace
@@ -89,6 +92,24 @@ def by_parts(request: Request, number: int) -> list[Answer]:
 def test_systems_with_adapters_are_judged_by_what_these_answer(system: str, right: float) -> None:
     (row,) = systems.run("artwork", SHARED, system=system, model=Scripted(by_parts), only=["art101-000"])
     assert (row.right, row.valid, row.attempts) == (right, None, 1), row.said
+
+
+def test_a_question_may_spend_what_max_cost_leaves_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+    row = systems.run("artwork", SHARED, model=planner("SELECT title FROM paintings LIMIT 1"), only=["art101-000"])[0]
+
+    def run(*args: Any, **options: Any) -> list[systems.Row]:
+        given.append(options["settings"])
+        return [replace(row, usd=0.3)]
+
+    monkeypatch.setattr(systems, "run", run)
+    task = next(t for t in bench._tasks("artwork", Choice(SHARED, SHARED, models=("m",), systems=("dag",)), ()) if t.run)
+    assert task.run is not None and task.run(0).usd == 0.3 and given == [{}]
+    monkeypatch.setattr(PURSE, "left", 1.0)
+    assert task.run(0).usd == 0.3 and given[-1] == {"max_cost": 1.0}
+    monkeypatch.setattr(PURSE, "left", 0.4)
+    with pytest.raises(SpentError):
+        task.run(0)
 
 
 def test_a_value_is_said_in_a_sentence_and_not_somewhere_in_a_list() -> None:
