@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import duckdb
 import pytest
+from nl.meant import assert_meant, cases
 
-from uql.benchmarks.nl.derive import pattern
 from uql.catalog import Catalog
 from uql.features.embedder import Embedder
 from uql.features.static import static_embedder
-from uql.nl import forms
-from uql.nl.checks import check_plan
-from uql.nl.discover import Scope, discover
+from uql.nl.discover import discover
 from uql.nl.links import links_between
-from uql.nl.narrowing import narrowed
-from uql.nl.paths import paths
-from uql.nl.planner import wants_plot
-from uql.nl.query_grammar import grammar
-from uql.nl.query_reading import nodes_of
-from uql.settings import Settings
 
 
 def records() -> duckdb.DuckDBPyConnection:
@@ -148,8 +138,7 @@ hotels | How many guests arrived on 6 January 2022? | bookings guests | WHERE ar
 hotels | How many comments are about noise, by country? | bookings comments guests | WHERE ask('about noise'); GROUP BY country; SELECT count(*)
 hotels | Which guests have never booked? | guests | WHERE without bookings; SELECT guest_name
 hotels | In which towns was the shower cold? | bookings comments companies | WHERE ask('the shower was cold'); SELECT town
-""".strip().splitlines()
-CASES = [tuple(part.strip() for part in line.split("|")) for line in MEANT]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -162,27 +151,13 @@ def catalogs() -> dict[str, Catalog]:
     return {name: Catalog(make()) for name, make in DATABASES.items()}
 
 
-def whole(tables: str, rest: str, scope: Scope) -> str:
-    """A query in lines, its join as the scope writes it."""
-    source = next(path.source for path in paths(scope) if sorted(path.tables) == sorted(tables.split()))
-    return f"FROM {source}\n" + re.sub(r"; ", "\n", rest)
-
-
-@pytest.mark.parametrize(("database", "question", "tables", "rest"), CASES, ids=[case[1] for case in CASES])
+@pytest.mark.parametrize(
+    ("database", "question", "tables", "rest"), cases(MEANT), ids=[case[1] for case in cases(MEANT)]
+)
 def test_the_grammar_of_a_question_holds_what_it_means(
     database: str, question: str, tables: str, rest: str, catalogs: dict[str, Catalog], embedder: Embedder
 ) -> None:
-    def near(word: str, others: list[str]) -> list[float]:
-        vectors = embedder.embed([word, *others])
-        return [float(v) for v in vectors[1:] @ vectors[0]]
-
-    scope = discover(question, catalogs[database], embedder)
-    narrow = narrowed(question, scope, near, plot=wants_plot(question))
-    assert not (narrow.absent or narrow.unheard or narrow.vague), "it can be answered"
-    text = whole(tables, rest, scope)
-    assert pattern(grammar(scope, question, narrow)).fullmatch(text), text
-    plan = forms.from_json(nodes_of(text, scope, question), {name: s.fields for name, s in scope.sources.items()})
-    assert check_plan(plan, scope.sources, Settings()).problems == ()
+    assert_meant(question, tables, rest, catalogs[database], embedder)
 
 
 def test_keys_are_found_whatever_the_plural_of_a_table() -> None:

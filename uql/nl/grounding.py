@@ -19,6 +19,7 @@ from uql.nl.words import (
     contrary,
     is_another_form,
     is_doing,
+    is_participle,
     is_saying,
     meant_among,
     meant_columns,
@@ -169,7 +170,11 @@ def absent(question: str, unknown: Sequence[str], scope: Scope) -> list[str]:
     for match in [*_COUNTED.finditer(low), *_ASKED.finditer(low), *_COSTS.finditer(low)]:
         words = next(filter(None, match.groups()), "").split()
         end = next((i for i, word in enumerate(words) if word in _STOPS), len(words))
-        noun = [word for word in words[:end] if word not in COMMON and not words_of(word) <= COMMON]
+        noun = [
+            word
+            for word in words[:end]
+            if not is_participle(word) and word not in COMMON and not words_of(word) <= COMMON
+        ]
         if noun and all(word in unknown and stem(word) not in told and stem(word) not in TOLD for word in noun):
             found += noun
     return list(dict.fromkeys(found))

@@ -13,15 +13,21 @@ from uql.nl.discover import Scope, stem, words_of
 from uql.nl.names import spaced
 from uql.nl.naming import UNITS, Place
 from uql.nl.paths import NUMBERS, is_key_name
+from uql.nl.words import contrary
 from uql.schema import Modality
 
 _WON = re.compile(r"\b(won|wins?|winners?|winning|first place|finish(?:ed|es)? first|came (?:in )?first|champions?)\b")
+_STILL = re.compile(r"\b(open|ongoing|pending|outstanding|unfinished|unresolved|unsettled)\b")
+_OVER = frozenset(("close", "clos", "end", "finish", "complete", "resolve", "resolv", "settle", "return"))
 _RANKS = frozenset(("place", "rank", "position", "standing", "ranking", "placing"))
 _NONE_OF = re.compile(r"\b(?:out of|no(?: more)?) (\w+)|\bzero (\w+)")
 _WITHOUT = re.compile(
     r"\b(?:without|no|not have|n't have|lack(?:s|ing)?|missing)(?: (?:an?|any|the|their|its|his|her))? ((?:\w+ ?){1,3})"
 )
-_IDIOMS = re.compile(r"\b(?:tak(?:e|es|en|ing)|took) place\b|\bin order\b(?= to\b)|\bof (?:these|those|them)\b")
+_IDIOMS = re.compile(
+    r"\b(?:tak(?:e|es|en|ing)|took) place\b|\bin order\b(?= to\b)|\bof (?:these|those|them)\b"
+    r"|\bin (?:office|service|business|post)\b(?= the longest)|\b(?:with (?:the company|the firm|us)|on the job|here)\b(?= the longest)"
+)
 _TRADED = (
     r"(?:sold|sells?|bought|buys?|order(?:ed|s)?|ship(?:ped|s)?|deliver(?:ed|s)?|purchased?s?|produced?s?|rent(?:ed|s)?|consumed?s?|used?s?"
     r"|donated?s?|caught|harvest(?:ed|s)?|issued?s?)"
@@ -29,7 +35,7 @@ _TRADED = (
 _OBJECT = re.compile(
     rf"\bhow many (\w+)(?: \w+){{0,3}}? (?:did|do|does)\b.*\b{_TRADED}\b"
     rf"|\bhow many (\w+)(?: \w+){{0,3}}? (?:were|was|are|is|(?:have|has|had) been) {_TRADED}\b"
-    rf"|\b{_TRADED} (?:the )?(?:most|fewest|least|best|worst)(?: (\w+))?"
+    rf"|\b{_TRADED} (?:the )?(?:most|fewest|least|best|worst|more|fewer|less)(?: (\w+))?"
     r"|\b(?:best|most|least)[- ](?:selling|sold|ordered|bought|used|rented|popular)\b()"
 )
 _QUANTITIES = frozenset(map(stem, ("quantity", "qty", "amount", "units", "copies", "pieces", "items")))
@@ -77,8 +83,18 @@ def implied(question: str, scope: Scope) -> Iterator[Implied]:
                     yield Implied((table, f.name), " = 1", won)
                 if words and words & none and last in none:
                     yield Implied((table, f.name), " = 0", frozenset())
+            elif f.type.startswith(("DATE", "TIMESTAMP")) and (open_ := _not_yet(low, words)):
+                yield Implied((table, f.name), " IS NULL", open_)
             elif words and any(words <= said for said in lacking):
                 yield Implied((table, f.name), " IS NULL", frozenset())
+
+
+def _not_yet(low: str, words: set[str]) -> frozenset[str]:
+    """The words that say that a day has not come: of closed_on open, of shipped_on unshipped."""
+    still = frozenset(_STILL.findall(low)) if words & _OVER else frozenset()
+    return still | {
+        word for word in re.findall(r"\bun[a-z]{4,}", low) if words & (words_of(contrary(word)) - words_of(word))
+    }
 
 
 def amounts(question: str, scope: Scope) -> frozenset[Place]:

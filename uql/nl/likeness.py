@@ -48,7 +48,8 @@ _GENERAL = (
     "everything everyone everybody what which who whom whose when where why how your our their his its mine yours ours theirs "
     "if so such than then because until since while through during without within across per via onto into upon toward towards "
     "other others rest used under beneath beyond amongst among along behind beside inside toward despite unlike around "
-    "but few word words older newer younger earlier later popular busiest better worse distinct unique single separate individual specific "
+    "bottom but nor few word words older newer younger earlier later popular busiest better worse distinct unique single separate "
+    "individual specific "
     "several various recently box less fewer greater larger actually "
     "up down here now today currently please kindly hello thanks thank difference gap ratio hold contribute account own apart twice"
 )

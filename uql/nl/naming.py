@@ -262,7 +262,21 @@ def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
             )
             if columns and word not in _LEADS:
                 return columns
-    return frozenset()
+    return _ends_so(words[0], scope) if words else frozenset()
+
+
+def _ends_so(word: str, scope: Scope) -> frozenset[Place]:
+    """Of `by type` the one column of words whose name ends so: case_type."""
+    found = [
+        (name, f.name)
+        for name, source in scope.sources.items()
+        for f in source.shown
+        if f.modality is Modality.STRUCTURED
+        and f.type == "VARCHAR"
+        and word not in _ENDS
+        and stem(re.split(r"[\W_]+", spaced(f.name).lower())[-1]) == stem(word)
+    ]
+    return frozenset(found if len(found) == 1 else ())
 
 
 def _called(phrase: set[str], scope: Scope) -> frozenset[Place]:

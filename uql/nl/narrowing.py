@@ -45,6 +45,7 @@ _ADJECTIVE = re.compile(
 _DESC = re.compile(r"\b(desc|descending|(high|large|big)(est)? to (low|small)(est)?|z to a)\b")
 _ASC = re.compile(r"\b(asc|ascending|(low|small)(est)? to (high|large|big)(est)?|a to z|alphabetical(ly)?)\b")
 _GROUP = re.compile(r"\b(per|each|every)\b")
+_TWO_KEYS = re.compile(r"\b(and|stack\w*|group\w*|colou?r)\b|\b(per|each|every)\b.*\bby\b|\bby\b.*\b(per|each|every)\b")
 _GROUPS = re.compile(r"\b(different|distribution|group(ed)?|respectively|by|all|distinct|categor\w+|kinds?|types?)\b")
 _HAVING = re.compile(
     r"\b(?:more|less|fewer|at least|at most|over|under|above|below|exactly|only)\b.*\b(?:\d|two|three|four|five|six|seven|eight|nine|ten)"
@@ -354,7 +355,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     best = superlative and not (ordered and not _FIRST_FEW.search(low))
     return Narrow(
         group=group,
-        keys=2 if re.search(r"\b(and|stack\w*|group\w*|colou?r)\b", low) else 1,
+        keys=2 if _TWO_KEYS.search(low) else 1,
         high=high or not least,
         low=least or not high,
         late=late or not early,

@@ -21,7 +21,7 @@ _TIME = ("DATE", "TIMESTAMP")
 _DATED = re.compile(r"'?-?\d{4}-\d\d")
 _YEAR = re.compile(r"\b(year|date|born|founded)|_(year|date)\b")
 _BUILT = re.compile(
-    r"(^|_)(made|built|released|published|opened|established|erected|created|completed|died|discovered|invented|since)(_|$)"
+    r"(^|_)(made|built|released|published|opened|established|erected|created|completed|died|discovered|invented|since|appointed|hired|joined|elected|started)(_|$)"
 )
 _KEY = re.compile(r"(^|_)(id|key|code|no|number)$")
 _CALLED = re.compile(r"(name|(^|[_.\"])(title|label))s?\"?$")

@@ -140,7 +140,8 @@ def _texts(rules: Rules, c: Column, name: str, narrow: Narrow, *, together: bool
         return
     if len(c.matches) > 1 and len(values) > 1:
         some = rules.shared(either(literal(f"'{v}'") for v in c.matches if v in values) or literal("''"))
-        yield f'{name} " IN (" {some} (", " {some}){{1,3}} ")"'
+        sign = '" IN ("' if not narrow.never else '(" IN (" | " NOT IN (")'
+        yield f'{name} {sign} {some} (", " {some}){{1,3}} ")"'
         if together:  # two that are compared, or grouped by
             return
     known = [literal(f"'{v}'") for v in c.matches if safe(v)]

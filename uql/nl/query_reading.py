@@ -22,7 +22,7 @@ from uql.nl.sharing import naming_rows
 
 _CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
 _NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
-_COMPARED = re.compile(rf"(.*?\)|{_NAME}) (=|<>|<=|>=|<|>|LIKE|IN) (.*)\Z", re.DOTALL)
+_COMPARED = re.compile(rf"(.*?\)|{_NAME}) (=|<>|<=|>=|<|>|LIKE|NOT IN|IN) (.*)\Z", re.DOTALL)
 _OWN = re.compile(rf"({_NAME}) ([<>]) avg\(({_NAME})\) of ({_NAME})")
 _THAT_OF = re.compile(rf"that of ({_NAME}) = ('[^']*')\Z")
 _WHO = re.compile(r"\b(who|which|what (is|are) the \w+est)\b")

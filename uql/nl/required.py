@@ -68,15 +68,19 @@ def _stands_together(value: str, question: str) -> bool:
 def told_of(question: str, scope: Scope) -> set[str]:
     """The words of values that are what somebody says: a text may be asked for them too."""
     values = {value for source in scope.sources.values() for _, value in source.matches}
-    return {
-        word.lower() for value in values if _is_told_of(value, question) for word in re.findall(r"[A-Za-z]+", value)
-    }
+    told = (_said_so(value, question) for value in values if _is_told_of(value, question))
+    return {word for phrase in told for word in phrase.split()}
 
 
 def _is_told_of(value: str, question: str) -> bool:
     """Is a value the common noun of what somebody says: asks for a meeting, complains about the merger?"""
-    found = re.search(rf"{_TOLD} ({re.escape(value)})\b", question, re.IGNORECASE)
-    return found is not None and found[1].islower()
+    return _said_so(value, question).islower()
+
+
+def _said_so(value: str, question: str) -> str:
+    """A value behind a verb of saying, as it stands in the question; "" where it does not."""
+    found = re.search(rf"{_TOLD} ({re.escape(value)}(?:e?s)?)\b", question, re.IGNORECASE)
+    return found[1] if found is not None else ""
 
 
 def _is_qualified(value: str, question: str, names: set[str]) -> bool:

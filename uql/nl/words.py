@@ -63,7 +63,7 @@ _UNITS = _sets(
     litre litres liter liters: l litre liter
     percent: pct percent percentage rate share
     square feet foot sqft sqm: area size surface
-    people persons: capacity population seat
+    people persons places seats spots: capacity population seat
     """
 )
 _UNIT = re.compile(r"\d ?([a-z]+)\b")
@@ -102,7 +102,8 @@ ADJECTIVES = frozenset(_MOST) | frozenset(_LEAST)
 # Verbs for how the rows of two tables belong together; a text need not be read for them.
 _DOING_WORDS = (
     "stay pay visit attend join rent borrow buy sell order register enrol sign receive send hire employ offer provide publish release "
-    "owe launch start begin finish deliver ship arrive depart leave spend earn carry participate"
+    "owe teach handle manage supervise conduct organise organize host process "
+    "launch start begin finish deliver ship arrive depart leave spend earn carry participate"
 )
 # Participles that say how rows came about.
 _MADE_WORDS = (
@@ -247,6 +248,15 @@ def is_doing(word: str) -> bool:
     (True, False)
     """
     return root(word) in _DOING or word in _MADE
+
+
+def is_participle(word: str) -> bool:
+    """Is this, roughly, what was done: stolen, decided, sold?
+
+    >>> is_participle("stolen"), is_participle("decided"), is_participle("profit")
+    (True, True, False)
+    """
+    return word in _PAST or (len(word) > 4 and word.endswith(("ed", "en", "wn")))
 
 
 def is_saying(word: str) -> bool:
