@@ -337,7 +337,8 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
             adding = ("sum",) if flows(low, numbers, amounts=True) else ("avg", "sum")
             group = "must" if (named.groups or named.part) and not plot else group
         elif versus or against:
-            adding = ("sum",) if flows(low, numbers, amounts=False) else ("avg", "sum")
+            amounts_of = ("avg", "sum") if flows(low, numbers, amounts=True) else ("avg",)
+            adding = ("sum",) if flows(low, numbers, amounts=False) else amounts_of
     measured = measured or numbers if versus or against else measured
     ordered = _ORDERED.search(low) is not None
     compared = (

@@ -117,7 +117,7 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
             if asked and narrow.ask != "may"
             else two[0] and f'"\\nWHERE " {two[0]}{beside}'
         )
-        return rules.add(f"way{n}", f'{source} {conditions} "\\nGROUP BY " {two[1]} "\\nSELECT " {two[2]}')
+        return rules.add(f"way{n}", f'{source} {conditions} "\\nGROUP BY " {two[1]} "\\nSELECT " ({two[2]})')
     bodies = _groups(plain, agg, key, group, narrow, lead)
     only_groups = narrow.group == "must" or (
         narrow.group == "count" and narrow.which and narrow.best and narrow.adding and bodies
