@@ -55,7 +55,7 @@ _NUMBER_OF = re.compile(r"\bnumber of ((?:\w+ ?){1,2})")
 _COUNT = re.compile(r"\b(?:how many|many|number|count|fewer)\b")
 _UP = re.compile(r"\b(?:highest|largest|biggest|greatest|most|maximum|max|dearest|best|longest|oldest|latest)\b")
 _DOWN = re.compile(r"\b(?:lowest|smallest|least|fewest|minimum|min|cheapest|worst|shortest|youngest|earliest)\b")
-_OF_TIME = frozenset(("date", "time", "day", "at", "on"))  # shipped_date says when it was shipped
+OF_TIME = frozenset(("date", "time", "day", "at", "on"))  # shipped_date says when it was shipped
 _TOP = {"lowest": "min", "smallest": "min", "minimum": "min"}
 
 
@@ -127,7 +127,7 @@ def _named(low: str, scope: Scope) -> frozenset[Place]:
         (name, f.name)
         for name, source in scope.sources.items()
         for f in source.shown
-        if (words := words_of(f.name) - _OF_TIME) & (there - COMMON) or (words and words <= there)
+        if (words := words_of(f.name) - OF_TIME) & (there - COMMON) or (words and words <= there)
     )
 
 

@@ -21,6 +21,7 @@ def fitting(scope: Scope, narrow: Narrow) -> list[Path]:
     found = [join for join in joins(scope) if not plain.isdisjoint(join[0])]
     if narrow.ask != "may":
         found = [join for join in found if not read.isdisjoint(join[0])]
+    found = [join for join in found if narrow.lacking.isdisjoint(join[0])] or found
     wanted = _wanted(scope, narrow)
     if narrow.tables:
         meant = {*narrow.tables, *read, *(table for tables in wanted for table in tables)}

@@ -52,7 +52,7 @@ _ANOTHER = re.compile(
 _PEOPLE_WORDS = (
     "person people player customer member employee staff author artist singer student teacher driver patient doctor user client worker "
     "actor director writer painter owner manager reader visitor guest passenger athlete scientist professor politician child friend "
-    "agent tenant nurse pilot coach lawyer candidate applicant resident"
+    "agent tenant candidate applicant resident"
 )
 _PEOPLE = frozenset(map(stem, _PEOPLE_WORDS.split()))
 _OF_PEOPLE = frozenset(

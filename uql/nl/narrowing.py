@@ -81,6 +81,10 @@ _MEASURING = re.compile(rf"\b(?:most|least|more|less) (?:{'|'.join(sorted(ADJECT
 _LONGEST = re.compile(r"\bthe longest\W*$|\blongest[- ]\w+ing\b")
 _OTHERS = re.compile(r"\bthan (?:the )?(?:others?|rest)\b")
 _THAN = re.compile(r"\b(than|before|after|since|until)\b")
+_ENDS_OF = re.compile(r"\b(?:first|last|range|span|when|ever|begin\w*|began|start\w*|end\w*|from|until|up to|record)\b")
+_NONE_OF = re.compile(
+    r"\b(?:with(?:out| no)|(?:has|have|had|got) no|(?:not|n't) (?:have|had|has|got) any)(?: any)? (\w+)\W*$|\bthere (?:is|are) no (\w+)\W*$"
+)
 _NEVER = re.compile(r"\b(never|without|no|not|none|neither|nor|lack(s|ing)?)\b|n't\b")
 _DENIED = re.compile(
     r"\b(out of|except|exclud\w+|outside|other than|non|un[a-z]{4,}|in(?:active|valid|complete|correct|dependent))\b"
@@ -163,7 +167,9 @@ class Narrow:
         days: the days and years that it names. adding: the averages, sums or both that it asks for.
         denied_flags: columns of booleans that it names by their contrary: of who failed, passed.
         ordered: it says by what rows are sorted, `cheapest first`, and not how many are wanted.
-        told: what texts tell is added up, `how many pallets were delivered`. names: the words of its names, and those of every question.
+        told: what texts tell is added up, `how many pallets were delivered`. lacking: the tables of which its rows have none.
+        summed: it asks for an average or a total of numbers that it names, and counts nothing. ends: for the first, the last or a range.
+        names: the words of its names, and those of every question.
     """
 
     group: str = "may"
@@ -217,6 +223,9 @@ class Narrow:
     denied_flags: frozenset[Place] = frozenset()
     ordered: bool = False
     told: tuple[str, ...] = ()
+    lacking: frozenset[str] = frozenset()
+    summed: bool = False
+    ends: bool = True
     names: frozenset[str] = frozenset()
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
@@ -395,7 +404,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         unheard=tuple(unheard(question, scope)),
         vague=unsaid,
         measures=tuple(measures),
-        counted=not of_things and _counts_rows(low, scope),
+        counted=not of_things and _counts_rows(low, scope, unknown),
         tallied=ask == "must" and which and (_TALLIED.search(low) is not None or _tallies_texts(low, scope)),
         implied=tuple(implied(question, scope)),
         amounts=of_things,
@@ -407,6 +416,13 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         adding=adding,
         denied_flags=contraries,
         ordered=ordered,
+        summed=bool(numbers and adding)
+        and not counting
+        and not _HOW_MANY.search(low)
+        and group in ("no", "may", "must")
+        and not plot,
+        ends=plot or _ENDS_OF.search(low) is not None,
+        lacking=_lacking(low, scope) if ask == "may" else frozenset(),
         names=frozenset(words_of(names_of(scope))) | COMMON,
         told=("sum",) if ask == "must" and _counts_told(low, unknown, scope) else (),
     )
@@ -485,6 +501,16 @@ def _counts_told(low: str, unknown: Sequence[str], scope: Scope) -> bool:
     return found is not None and found[1] in unknown and stem(found[1]) not in TOLD and stem(found[1]) not in tables
 
 
+def _lacking(low: str, scope: Scope) -> frozenset[str]:
+    """The tables of which rows have none: of `departments without employees` the employees."""
+    nouns = {stem(word) for found in _NONE_OF.findall(low) for word in found if word}
+    return frozenset(
+        name
+        for name in scope.sources
+        if last_word(name) in nouns and any(name in (x.left.table, x.right.table) for x in scope.links)
+    )
+
+
 def _tallies_texts(low: str, scope: Scope) -> bool:
     """Does it ask of what there are most, or more than so many, of the texts of a table: most reviews about delivery?"""
     texts = {last_word(name) for name, source in scope.sources.items() if any(f.is_unstructured for f in source.shown)}
@@ -500,12 +526,15 @@ def _is_versus(scope: Scope) -> bool:
     )
 
 
-def _counts_rows(low: str, scope: Scope) -> bool:
-    """Is the question `how many X …` alone, X a table and no column of numbers?"""
+def _counts_rows(low: str, scope: Scope, unknown: Sequence[str]) -> bool:
+    """Is the question `how many X …` alone, X a table and no column of numbers, with nothing unknown before it?"""
     found = _ROWS_OF.match(low.strip())
     if found is None or len(_HOW_MANY.findall(low)) > 1 or _THAN.search(low) or _AVERAGE.search(low):
         return False
-    noun = stem(found[1])
+    words = low[found.start(1) :].split()[:3]
+    tables = {last_word(name) for name in scope.sources}
+    is_plain = not set(words[:2]) & {*unknown, "of"}
+    noun = next((stem(word) for word in words if is_plain and stem(word) in tables), stem(words[0]))
     columns = {
         last_word(f.name)
         for source in scope.sources.values()

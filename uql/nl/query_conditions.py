@@ -37,6 +37,9 @@ def required(path: Path, narrow: Narrow) -> str:
             needed.append(
                 literal(f"NOT {c.name}") if turned else ('"NOT "? ' if narrow.denied else "") + literal(c.name)
             )
+    without = [literal(f"without {table}") for table, _, _ in path.others if table in narrow.lacking]
+    if without:
+        needed.append(f"({either(dict.fromkeys(without))})")
     return ' " AND " '.join(needed)
 
 
@@ -108,8 +111,9 @@ def conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow, *
 
 
 def _is_said(c: Column, narrow: Narrow) -> bool:
-    """Does the question name this column?"""
-    return (c.table, c.field.name) in narrow.compound.named
+    """Does the question name this column, by more than the name of its table?"""
+    is_more = not c.is_time or not words_of(c.field.name) - compounds.OF_TIME <= words_of(c.table)
+    return is_more and (c.table, c.field.name) in narrow.compound.named
 
 
 def _numbered(c: Column, narrow: Narrow) -> Iterator[str]:
@@ -150,7 +154,8 @@ def _texts(rules: Rules, c: Column, name: str, narrow: Narrow, *, together: bool
         word = rules.shared(either(map(literal, dict.fromkeys(parts))))
         yield f'{name} " LIKE \'%" {word} (" " {word}){{0,3}} "%\'"'
     if values and c.values:
-        yield f'{name} (" = " | " <> ") {rules.shared(either(literal(f"{chr(39)}{v}{chr(39)}") for v in values))}'
+        sign = '(" = " | " <> ")' if narrow.denied else '" = "'
+        yield f"{name} {sign} {rules.shared(either(literal(f'{chr(39)}{v}{chr(39)}') for v in values))}"
         return
     if known:
         yield f'{name} " = " ({either(known)})'

@@ -282,17 +282,18 @@ def _groups(plain: Sequence[Column], agg: str, key: str, group: str, narrow: Nar
     keys = f'"\\nGROUP BY " {group}' + (f' (", " {key})?' if narrow.keys > 1 else "")
     select = f'"\\nSELECT " ({key} ", "){{0,3}} {agg}' + (f' (", " {agg})?' if narrow.keys > 1 else "")
     sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
-    having = f'"\\nHAVING " ({counted}) cmp number'
+    having = f'("\\nHAVING " ({counted}) cmp number)?' if narrow.numbers else ""
     order = f'"\\nORDER BY " ({agg} ({sort}) | {key} (" DESC" | " ASC")) limit?'
     if narrow.group == "no":
         return []
     if narrow.group == "count":
         figure, ways = _first_figures(plain, narrow)
         keys = f'"\\nGROUP BY " {lead}' if lead != key else keys
-        first = f'{keys} "\\nSELECT " ({key} ", ")? {figure} "\\nORDER BY " {figure} ({ways}) limit'
+        more = f'({key} ", ")? ' if narrow.keys > 1 or lead == key else ""
+        first = f'{keys} "\\nSELECT " {more}{figure} "\\nORDER BY " {figure} ({ways}) limit'
         above = f'{keys} "\\nSELECT " ({key} ", ")? {figure} "\\nHAVING " {figure} cmp number'
         return [*([first] if narrow.best or narrow.first else []), *([above] if narrow.numbers else [])]
-    grouped = [f"{keys} {select} ({having})? ({order})?"]
+    grouped = [f"{keys} {select} {having} ({order})?"]
     if plain and narrow.share == "must":
         grouped.append(
             f'{keys} "\\nSELECT " ({compounds.shares(plain, narrow.compound)}) ("\\nORDER BY share" ({sort}) limit?)?'
@@ -315,16 +316,17 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond
     if narrow.several:
         yield f'"count(" {cond} ")"'
     count = _count(plain, narrow)
-    yield count if "sum(" in count else f'{count} | "count(DISTINCT " {col} ")"'
+    added = [literal(c.name) for c in plain if c.is_number and not is_key(c)]
+    if not added or not (narrow.summed or narrow.median):
+        yield count if "sum(" in count else f'{count} | "count(DISTINCT " {col} ")"'
     if narrow.counted:
         return
-    if narrow.median and (numbers := [literal(c.name) for c in plain if c.is_number and not is_key(c)]):
-        yield f'"median(" ({either(numbers)}) ")"'
-    added = [literal(c.name) for c in plain if c.is_number and not is_key(c)]
+    if narrow.median and added:
+        yield f'"median(" ({either(added)}) ")"'
     if narrow.adding and (added or value):
         names_ = either(f'"{name}("' for name in narrow.adding)
         yield f'({names_}) ({either([*added, *([value] if value else [])])}) ")"'
-    for c in _compared(plain, narrow):
+    for c in _compared(plain, narrow) if narrow.best or narrow.ends else ():
         if narrow.which and (c.table, c.field.name) in narrow.amounts:
             continue
         if (c.is_number and not is_key(c)) or c.dated:
