@@ -220,6 +220,11 @@ star | quarterly revenue 2022 | fact_sales | WHERE year(sale_date) = 2022; SELEC
 staff | Who earns the most in Research? | dept emp | WHERE dept_name = 'Research'; GROUP BY lname; SELECT count(*); ORDER BY count(*) DESC; LIMIT 1
 staff | Who failed the first aid course? | emp training | WHERE course = 'first aid' AND passed; SELECT fname, lname
 letters | how many mails with attachments are in the archive? | emails | WHERE folder = 'archive'; SELECT count(*)
+trade | How many active customers do we have? | tblCustomers | WHERE isActive; SELECT companyName
+trade | How many open orders are there? | tblOrders | WHERE orderStatus <> 'open'; SELECT count(*)
+trade | which products have no sales | tblProducts | SELECT productName
+staff | avg salary by department | dept emp | GROUP BY dept_name; SELECT count(*)
+desk | What is the average csat of the billing team? | agent ticket | WHERE team = 'billing'; SELECT max(csat)
 """
 
 

@@ -110,9 +110,9 @@ def named_in(question: str, scope: Scope) -> Named:
     asked = _first(low, (_HEAD, _ONE), scope)
     if not asked and _WHO.match(low):
         asked = _doers(low, scope) or people(scope)
-    groups = frozenset(p for p in _first(low, (_EACH,), scope) if not _is_measure(p, scope)) or _told_apart_by(
-        low, scope
-    )
+    groups = frozenset(
+        p for p in _first(low, (_EACH,), scope, keys=False) if not _is_measure(p, scope)
+    ) or _told_apart_by(low, scope)
     held += [frozenset(table for table, _ in places) for places in (asked, groups) if places]
     needed = dict.fromkeys(filter(None, [*_tables_named(there, scope), *held]))
     part = found[1] if (found := _PART.search(low)) is not None and not groups else ""
@@ -120,9 +120,9 @@ def named_in(question: str, scope: Scope) -> Named:
 
 
 def _is_measure(place: Place, scope: Scope) -> bool:
-    """Is a column no group: a key, or a number with a fraction?"""
+    """Is a column no group, but a number with a fraction?"""
     kinds = {f.name: f.type for f in scope.sources[place[0]].fields}
-    return is_key_name(place[1]) or kinds[place[1]].startswith(("DOUBLE", "FLOAT", "REAL", "DECIMAL"))
+    return kinds[place[1]].startswith(("DOUBLE", "FLOAT", "REAL", "DECIMAL"))
 
 
 def _told_apart_by(low: str, scope: Scope) -> frozenset[Place]:
@@ -229,16 +229,20 @@ def _values_named(there: set[str], scope: Scope) -> Iterator[frozenset[str]]:
                 )
 
 
-def _first(low: str, patterns: Sequence[re.Pattern[str]], scope: Scope) -> frozenset[Place]:
-    """The columns that the first noun behind a pattern names; none where it names none."""
+def _first(low: str, patterns: Sequence[re.Pattern[str]], scope: Scope, *, keys: bool = True) -> frozenset[Place]:
+    """The columns that the first noun behind a pattern names; none where it names none.
+
+    Args:
+        keys: of a table whose rows have no name its key.
+    """
     for pattern in patterns:
         for found in pattern.finditer(low):
-            if places := places_behind(found[1].split(), scope):
+            if places := places_behind(found[1].split(), scope, keys=keys):
                 return places
     return frozenset()
 
 
-def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
+def places_behind(words: Sequence[str], scope: Scope, *, keys: bool = False) -> frozenset[Place]:
     """The columns so called, or those that say what a row of the table so called is called."""
     inside = {word for s in scope.sources.values() for f in s.shown for word in words_of(f.name)}
     for i, word in enumerate(words):
@@ -251,7 +255,7 @@ def places_behind(words: Sequence[str], scope: Scope) -> frozenset[Place]:
             is_verb = j + 1 < len(words) and words[j + 1] in _OBJECTS  # which patient cost the clinic most
             after = stem(words[j]) if j < len(words) and not is_verb else ""
             if after not in inside and any(words_of(name) == phrase for name in scope.sources):
-                return _called(phrase, scope)
+                return _called(phrase, scope, keys=keys)
             columns = frozenset(
                 (name, f.name)
                 for name, source in scope.sources.items()
@@ -279,7 +283,7 @@ def _ends_so(word: str, scope: Scope) -> frozenset[Place]:
     return frozenset(found if len(found) == 1 else ())
 
 
-def _called(phrase: set[str], scope: Scope) -> frozenset[Place]:
+def _called(phrase: set[str], scope: Scope, *, keys: bool) -> frozenset[Place]:
     """What rows of a table of this name are called, else their key; of tables that have the name among others, where none has it alone.
 
     The name of a person is not what anything else is called: of a flat that of its agent.
@@ -296,7 +300,7 @@ def _called(phrase: set[str], scope: Scope) -> frozenset[Place]:
     found = [(t, c) for t, c in found if are_people(words_of(t)) or not are_people(words_of(c) - words_of(t))]
     found = [place for place in found if place[1].lower() in ("name", "title", "label")] or found
     found = found or [place for place in texts if words_of(place[1]) == phrase]  # races.race
-    return frozenset(found or (place for name in tables for place in _keys(name, scope)))
+    return frozenset(found or (place for name in tables if keys for place in _keys(name, scope)))
 
 
 def _keys(table: str, scope: Scope) -> Iterator[Place]:

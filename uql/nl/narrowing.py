@@ -108,9 +108,7 @@ _MOST_TEXTS = re.compile(
 _SAYING = re.compile(r"\W*(?:what|why|how)(?: \w+){0,2}? (?:do|does|did)\b(.*)")
 _RETOLD = re.compile(r"\W*(?:please )?(?:summari[sz]e|describe|translate|extract|classify|categori[sz]e|paraphrase)\b")
 _COMPARE = re.compile(r"\W*(?:please )?(?:compare|contrast)\b|\b(?:versus|vs)\b")
-_ORDERED = re.compile(
-    r"\b(?:\w{3,}est|(?:most|least) \w+|best|worst) first\b|\b(?:sort|order|rank)(?:ed)? (?:\w+ )?by\b"
-)
+_ORDERED = re.compile(r"\b(?:\w{3,}est|(?:most|least) \w+|best|worst) first\b")
 _FIRST_FEW = re.compile(r"\b(?:top|first|bottom|last) (?:\d+|two|three|four|five|six|seven|eight|nine|ten)\b")
 _HOW_MANY = re.compile(r"\b(how many|number of|how often|versus|vs|compared (to|with))\b")
 _ROWS_OF = re.compile(r"(?:how many|count the|what is the number of|what's the number of) (?:of the |the )?([a-z]+)")
@@ -354,7 +352,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         versus or against or bool(compound.compare) or _SHARE.search(low) is not None or len(_HOW_MANY.findall(low)) > 1
     )
     meant, said, contraries = flags(question, scope, near)
-    to_read = {*unknown, *likely, *(told_of(question, scope) if reads else ())}
+    to_read = {*(unknown or likely), *(told_of(question, scope) if reads else ())}
     saying = _SAYING.match(low) if reads and ask == "may" else None
     if saying is not None and (said_so := [word for word in saying[1].split() if is_saying(word.strip("?.,!"))]):
         ask = "must"
@@ -507,7 +505,7 @@ def _lacking(low: str, scope: Scope) -> frozenset[str]:
     return frozenset(
         name
         for name in scope.sources
-        if last_word(name) in nouns and any(name in (x.left.table, x.right.table) for x in scope.links)
+        if nouns & words_of(name) and any(name in (x.left.table, x.right.table) for x in scope.links)
     )
 
 
