@@ -166,7 +166,7 @@ class Narrow:
         denied_flags: columns of booleans that it names by their contrary: of who failed, passed.
         ordered: it says by what rows are sorted, `cheapest first`, and not how many are wanted.
         told: what texts tell is added up, `how many pallets were delivered`. lacking: the tables of which its rows have none.
-        summed: it asks for an average or a total of numbers that it names, and counts nothing. ends: for the first, the last or a range.
+        summed: it asks for an average or a total, and counts nothing. ends: for the first, the last or a range.
         names: the words of its names, and those of every question.
     """
 
@@ -414,11 +414,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         adding=adding,
         denied_flags=contraries,
         ordered=ordered,
-        summed=bool(numbers and adding)
-        and not counting
-        and not _HOW_MANY.search(low)
-        and group in ("no", "may", "must")
-        and not plot,
+        summed=_sums(low) and not counting and not _HOW_MANY.search(low) and not plot,
         ends=plot or _ENDS_OF.search(low) is not None,
         lacking=_lacking(low, scope) if ask == "may" else frozenset(),
         names=frozenset(words_of(names_of(scope))) | COMMON,
@@ -443,9 +439,14 @@ def _of_each_row(low: str, scope: Scope, named: Named) -> bool:
     )
 
 
+def _sums(low: str) -> bool:
+    """Does it ask for a total or an average, and compare nothing with one?"""
+    return _ADDED.search(_AVERAGE.sub(" ", low)) is not None
+
+
 def _adding(low: str) -> tuple[str, ...]:
     """The averages, sums or both that a question asks for."""
-    if _ADDED.search(_AVERAGE.sub(" ", low)) is None and not adds(low):
+    if not _sums(low) and not adds(low):
         return ()
     averaged, totalled = _MEAN.search(low) is not None, _TOTAL.search(low) is not None
     return ("avg",) if averaged and not totalled else ("sum",) if totalled and not averaged else ("avg", "sum")

@@ -129,7 +129,10 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
             (narrow.best and (narrow.which or names_rows)) or (names_rows and not figures)
         )
         whole = [] if no_figure else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
-        figures_alone = narrow.counted or (narrow.amounts and not narrow.which)
+        one_figure = (
+            narrow.summed and narrow.group == "no" and not (narrow.which or narrow.best or names_rows or no_figure)
+        )
+        figures_alone = narrow.counted or one_figure or (narrow.amounts and not narrow.which)
         bodies = [*([] if figures_alone else [_rows(plain, lead, key, narrow)]), *whole, *bodies]
     free = f"{source} {where} ({either(bodies)})"
     if narrow.ask == "may":
