@@ -211,6 +211,8 @@ college | What do students say about Optics? | section course evaluation | WHERE
 college | Which courses are taught in Tudor House? | course section classroom building | WHERE building_name = 'Tudor House'; SELECT title
 college | How many classrooms in Newton Hall hold more than 50 people? | building classroom | WHERE building_name = 'Newton Hall' AND capacity > 50; SELECT count(*)
 college | Which instructor gets the most complaints about homework? | instructor section evaluation | WHERE ask('complaints about homework'); GROUP BY name; SELECT count(*); ORDER BY count(*) DESC; LIMIT 1
+trade | which products cost less than 15 | tblProducts | WHERE unitPrice < 15; SELECT productName
+trade | products with a price of at least 15 | tblProducts | WHERE unitPrice >= 15; SELECT productName
 """
 NOT_MEANT = """
 trade | top 5 customers by revenue | tblCustomers | SELECT companyName; ORDER BY signupDate DESC; LIMIT 5
@@ -225,6 +227,9 @@ trade | How many open orders are there? | tblOrders | WHERE orderStatus <> 'open
 trade | which products have no sales | tblProducts | SELECT productName
 staff | avg salary by department | dept emp | GROUP BY dept_name; SELECT count(*)
 desk | What is the average csat of the billing team? | agent ticket | WHERE team = 'billing'; SELECT max(csat)
+trade | which products cost less than 15 | tblProducts | WHERE unitPrice > 15; SELECT productName
+trade | which products cost less than 15 | tblProducts | WHERE unitPrice = 15; SELECT productName
+trade | products with a price of at least 15 | tblProducts | WHERE unitPrice < 15; SELECT productName
 """
 
 

@@ -103,7 +103,7 @@ def conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow, *
         elif c.is_number and narrow.numbers:
             yield f"{name} cmp number"
         elif c.is_time and narrow.days:
-            yield f"{name} cmp day"
+            yield f"{name} when day"
         elif c.is_text:
             others = {v for other in path.columns if other is not c for v in other.matches}
             together = not alone and len(set(c.matches)) > 1 and others.isdisjoint(c.matches)

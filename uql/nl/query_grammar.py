@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from uql.nl import compounds
 from uql.nl import query_conditions as where_of
+from uql.nl.comparisons import SIGNS, signs
 from uql.nl.discover import STOP, Scope
 from uql.nl.fitting import fitting
 from uql.nl.gbnf import Rules, either, literal, safe
@@ -60,7 +61,8 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
     numbers = numbers_of(question)
     rules.add("number", " | ".join(map(literal, numbers)) if numbers else '"-"? [0-9]{1,9}')
     rules.add("limit", '"\\nLIMIT " (' + either(f'"{n}"' for n in dict.fromkeys([*narrow.first, 1])) + ")")
-    rules.add("cmp", '" = " | " <> " | " < " | " <= " | " > " | " >= "')
+    rules.add("cmp", either(literal(f" {sign} ") for sign in signs(question, len(numbers))))
+    rules.add("when", either(literal(f" {sign} ") for sign in SIGNS))
     rules.add("day", either(literal(f"'{day}'") for day in narrow.days) or literal("''"))
     said = [w.replace("'", "’") for w in dict.fromkeys(_WORD.findall(question))]
     words = [w for w in dict.fromkeys([*said, *_schema_words(scope), *GLUE]) if w.lower() not in SUPERLATIVES]
