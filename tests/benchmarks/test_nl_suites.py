@@ -103,7 +103,9 @@ def test_a_question_may_spend_what_max_cost_leaves_and_no_more(monkeypatch: pyte
         return [replace(row, usd=0.3)]
 
     monkeypatch.setattr(systems, "run", run)
-    task = next(t for t in bench._tasks("artwork", Choice(SHARED, SHARED, models=("m",), systems=("dag",)), ()) if t.run)
+    task = next(
+        t for t in bench._tasks("artwork", Choice(SHARED, SHARED, models=("m",), systems=("dag",)), ()) if t.run
+    )
     assert task.run is not None and task.run(0).usd == 0.3 and given == [{}]
     monkeypatch.setattr(PURSE, "left", 1.0)
     assert task.run(0).usd == 0.3 and given[-1] == {"max_cost": 1.0}
