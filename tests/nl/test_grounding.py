@@ -61,6 +61,20 @@ def test_a_value_of_many_is_named_in_another_form() -> None:
     assert scope.sources["works"].matches == (("school", "Impressionism"),)
 
 
+def test_values_of_a_table_in_order_are_those_of_all_its_rows() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE works (title VARCHAR, school VARCHAR)")
+    con.execute(
+        "INSERT INTO works SELECT 'Work ' || i, ['baroque', 'cubism', 'expressionism'][1 + i // 1500] FROM range(4000) t(i)"
+    )
+    scope = discover("How many expressionist works are there?", Catalog(con), None)
+    assert scope.sources["works"].values["school"] == ("baroque", "cubism", "expressionism")
+    assert scope.sources["works"].matches == (("school", "expressionism"),)
+    con.execute("INSERT INTO works SELECT 'Old ' || i, 'school ' || i FROM range(900) t(i)")
+    many = discover("How many expressionist works are there?", Catalog(con), None).sources["works"]
+    assert "school" not in many.values and many.matches == (("school", "expressionism"),)
+
+
 def test_the_best_of_something_is_the_best_by_something() -> None:
     con = database()
     con.execute("ALTER TABLE farms ADD COLUMN sold DOUBLE")

@@ -265,6 +265,9 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
     rows = catalog.cursor.execute(f"SELECT {shown} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
     for i, f in enumerate(columns):
         counts = Counter(str(row[i]) for row in rows if row[i] is not None)
+        all_seen = len(rows) < SAMPLED
+        if not all_seen and table.row_count <= SEARCHED and f.type == "VARCHAR" and f.modality is Modality.STRUCTURED:
+            counts, all_seen = _frequent(f, table, catalog)  # the first rows of an ordered table hold some values alone
         values = sorted(counts, key=lambda v: (-counts[v], v))
         chosen = values[: 1 if f.modality is Modality.TEXT else VALUES]
         samples[f.name] = tuple(_literal(v) if f.type == "VARCHAR" else _cut(v) for v in chosen)
@@ -272,7 +275,7 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             found = [v for v in values if _named(v, question)]
             if len(rows) == SAMPLED and table.row_count <= SEARCHED:
                 found += [v for v in _whole(f, table, catalog, question) if v not in found and _named(v, question)]
-            few = len(values) <= FEW and (len(rows) < SAMPLED or 4 * len(values) <= sum(counts.values()))
+            few = len(values) <= FEW and (all_seen or 4 * len(values) <= sum(counts.values()))
             if few:
                 held[f.name] = tuple(values)
                 found += [v for v in values if v not in found and _is_said(v.lower(), words)]
@@ -296,6 +299,14 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             items = sorted({item.strip() for v in values for item in v.strip("[]").split(",")})
             matches += [(f.name, _cut(v)) for v in items if _named(v, question)][:NAMED]
     return replace(source, samples=samples, matches=tuple(matches), values=held, words=said, parted=frozenset(parted))
+
+
+def _frequent(field: Field, table: Table, catalog: Catalog) -> tuple[Counter[str], bool]:
+    """The most frequent values of a column with how often they stand there, and whether they are all."""
+    column = f"left({_quoted(field.name)}, {READ_CHARS})"
+    sql = f"SELECT {column}, count(*) FROM {table.sql} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {SAMPLED}"
+    found = catalog.cursor.execute(sql).fetchall()
+    return Counter(dict(found)), len(found) < SAMPLED
 
 
 def _whole(field: Field, table: Table, catalog: Catalog, question: str) -> list[str]:
