@@ -20,10 +20,10 @@ from uql.features.embedder import Embedder
 from uql.nl import forms
 from uql.nl.checks import check_plan
 from uql.nl.discover import Scope, discover
-from uql.nl.narrowing import narrowed
+from uql.nl.lines.grammar import grammar
+from uql.nl.lines.reading import nodes_of
+from uql.nl.meaning.narrowing import narrowed
 from uql.nl.planner import wants_plot
-from uql.nl.query_grammar import grammar
-from uql.nl.query_reading import nodes_of
 from uql.schema import Field
 from uql.settings import Settings
 

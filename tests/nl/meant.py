@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from uql.benchmarks.nl.derive import pattern
 from uql.catalog import Catalog
 from uql.features.embedder import Embedder
 from uql.nl import forms
 from uql.nl.checks import check_plan
 from uql.nl.discover import Scope, discover
-from uql.nl.narrowing import Narrow, narrowed
+from uql.nl.lines.grammar import grammar
+from uql.nl.lines.reading import nodes_of
+from uql.nl.meaning.narrowing import Narrow, narrowed
 from uql.nl.paths import paths
 from uql.nl.planner import wants_plot
-from uql.nl.query_grammar import grammar
-from uql.nl.query_reading import nodes_of
 from uql.settings import Settings
 
 
 def cases(text: str) -> list[tuple[str, ...]]:
     """Lines of `database | question | tables | query`."""
     return [tuple(part.strip() for part in line.split("|")) for line in text.strip().splitlines()]
+
+
+def each_of(text: str) -> pytest.MarkDecorator:
+    """A test of each of those lines, by its question."""
+    found = cases(text)
+    return pytest.mark.parametrize(("database", "question", "tables", "rest"), found, ids=[case[1] for case in found])
 
 
 def asked(question: str, catalog: Catalog, embedder: Embedder) -> tuple[Scope, Narrow]:

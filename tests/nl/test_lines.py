@@ -16,15 +16,15 @@ from uql.errors import QuestionError
 from uql.nl import forms
 from uql.nl.checks import Checked, check_plan
 from uql.nl.discover import Scope, discover
-from uql.nl.grounding import unknown_words
-from uql.nl.likeness import left_out, nearest
-from uql.nl.naming import named_in, people, requests_in
-from uql.nl.narrowing import Narrow, narrowed, numbers_behind, numbers_of
+from uql.nl.lines.grammar import grammar, said_spans
+from uql.nl.lines.parts import read
+from uql.nl.lines.reading import nodes_of
+from uql.nl.meaning.grounding import unknown_words
+from uql.nl.meaning.likeness import left_out, nearest
+from uql.nl.meaning.naming import named_in, people, requests_in
+from uql.nl.meaning.narrowing import Narrow, narrowed, numbers_behind, numbers_of
 from uql.nl.paths import paths
 from uql.nl.prompts.queries import EXAMPLES, hinted
-from uql.nl.query_grammar import grammar, said_spans
-from uql.nl.query_lines import read
-from uql.nl.query_reading import nodes_of
 from uql.settings import Settings
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from nl.meant import assert_meant, cases
+from nl.meant import assert_meant, each_of
 
 from uql.catalog import Catalog
 from uql.features.embedder import Embedder
-from uql.features.static import static_embedder
 from uql.nl.discover import discover
 from uql.nl.links import links_between
 
@@ -142,18 +141,11 @@ hotels | In which towns was the shower cold? | bookings comments companies | WHE
 
 
 @pytest.fixture(scope="module")
-def embedder() -> Embedder:
-    return static_embedder()
-
-
-@pytest.fixture(scope="module")
 def catalogs() -> dict[str, Catalog]:
     return {name: Catalog(make()) for name, make in DATABASES.items()}
 
 
-@pytest.mark.parametrize(
-    ("database", "question", "tables", "rest"), cases(MEANT), ids=[case[1] for case in cases(MEANT)]
-)
+@each_of(MEANT)
 def test_the_grammar_of_a_question_holds_what_it_means(
     database: str, question: str, tables: str, rest: str, catalogs: dict[str, Catalog], embedder: Embedder
 ) -> None:

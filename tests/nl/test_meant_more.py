@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from nl.meant import asked, assert_meant, cases, holds
+from nl.meant import asked, assert_meant, each_of, holds
 
 from uql.catalog import Catalog
 from uql.features.embedder import Embedder
-from uql.features.static import static_embedder
 from uql.nl.discover import discover
+from uql.nl.meaning.synonyms import in_its_words
 from uql.nl.paths import joins
-from uql.nl.synonyms import in_its_words
 
 
 def trade() -> duckdb.DuckDBPyConnection:
@@ -234,27 +233,18 @@ trade | products with a price of at least 15 | tblProducts | WHERE unitPrice < 1
 
 
 @pytest.fixture(scope="module")
-def embedder() -> Embedder:
-    return static_embedder()
-
-
-@pytest.fixture(scope="module")
 def catalogs() -> dict[str, Catalog]:
     return {name: Catalog(make()) for name, make in DATABASES.items()}
 
 
-@pytest.mark.parametrize(
-    ("database", "question", "tables", "rest"), cases(MEANT), ids=[case[1] for case in cases(MEANT)]
-)
+@each_of(MEANT)
 def test_the_grammar_of_a_question_holds_what_it_means(
     database: str, question: str, tables: str, rest: str, catalogs: dict[str, Catalog], embedder: Embedder
 ) -> None:
     assert_meant(question, tables, rest, catalogs[database], embedder)
 
 
-@pytest.mark.parametrize(
-    ("database", "question", "tables", "rest"), cases(NOT_MEANT), ids=[case[1] for case in cases(NOT_MEANT)]
-)
+@each_of(NOT_MEANT)
 def test_it_does_not_hold_what_the_question_excludes(
     database: str, question: str, tables: str, rest: str, catalogs: dict[str, Catalog], embedder: Embedder
 ) -> None:

@@ -21,7 +21,7 @@ from uql.nl.context import AskContext
 from uql.nl.dag import Node, NodeKind, Plan
 from uql.nl.discover import Scope, schema_text
 from uql.nl.executor import Executor
-from uql.nl.naming import named_in
+from uql.nl.meaning.naming import named_in
 from uql.nl.planner import Planner, takes_lines
 from uql.nl.prompts import faults as fault_words
 from uql.nl.prompts import interleaved as words

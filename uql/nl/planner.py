@@ -20,13 +20,13 @@ from uql.nl.dag import Node, NodeKind, Plan
 from uql.nl.discover import Scope, schema_text, tokens_of
 from uql.nl.examples import examples_text
 from uql.nl.holes import completed
-from uql.nl.likeness import left_out, nearest
-from uql.nl.naming import requests_in
-from uql.nl.narrowing import Narrow, narrowed
+from uql.nl.lines.grammar import grammar
+from uql.nl.lines.reading import nodes_of
+from uql.nl.meaning.likeness import left_out, nearest
+from uql.nl.meaning.naming import requests_in
+from uql.nl.meaning.narrowing import Narrow, narrowed
 from uql.nl.prompts import Wording, queries
 from uql.nl.prompts import planner as words
-from uql.nl.query_grammar import grammar
-from uql.nl.query_reading import nodes_of
 from uql.nl.shapes import Shapes
 from uql.schema import Field, Modality
 

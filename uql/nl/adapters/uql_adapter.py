@@ -19,7 +19,7 @@ from uql.nl.dag import NodeKind, Operator, SubAnswer
 from uql.nl.discover import Scope, schema_text
 from uql.nl.forms import SELECTS, statement_of, tables_named
 from uql.nl.holes import completed
-from uql.nl.naming import named_in
+from uql.nl.meaning.naming import named_in
 from uql.nl.planner import Planner, columns_of, takes_lines
 from uql.nl.prompts import obj, text
 from uql.nl.prompts.planner import SQL

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from uql.nl.discover import Scope, stem, words_of
-from uql.nl.implied import plainly
+from uql.nl.meaning.implied import plainly
+from uql.nl.meaning.naming import are_people
 from uql.nl.names import in_full, spaced
-from uql.nl.naming import are_people
 from uql.nl.words import singular
 from uql.schema import Modality
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from uql.nl.discover import Scope, stem, words_of
+from uql.nl.meaning.naming import UNITS, Place
 from uql.nl.names import spaced
-from uql.nl.naming import UNITS, Place
 from uql.nl.paths import NUMBERS, is_key_name
 from uql.nl.words import contrary
 from uql.schema import Modality

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from uql.nl.discover import STOP, Scope, words_of
-from uql.nl.grounding import NEAR, Near
-from uql.nl.likeness import COMMON
-from uql.nl.naming import Place
+from uql.nl.meaning.grounding import NEAR, Near
+from uql.nl.meaning.likeness import COMMON
+from uql.nl.meaning.naming import Place
 from uql.nl.words import ADJECTIVES, contrary, is_another_form, is_doing, root
 
 _TOLD = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from uql.nl import compounds
 from uql.nl.discover import words_of
-from uql.nl.gbnf import Rules, either, literal, safe
-from uql.nl.likeness import DAYS
-from uql.nl.narrowing import Narrow
+from uql.nl.lines.gbnf import Rules, either, literal, safe
+from uql.nl.meaning import compounds
+from uql.nl.meaning.likeness import DAYS
+from uql.nl.meaning.narrowing import Narrow
 from uql.nl.paths import Column, Path, is_called, is_key, is_plain
 
 

@@ -21,10 +21,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from uql.nl.discover import Scope, words_of
-from uql.nl.gbnf import either, literal
-from uql.nl.implied import numbers_called
-from uql.nl.likeness import COMMON
-from uql.nl.naming import Place, places_behind
+from uql.nl.lines.gbnf import either, literal
+from uql.nl.meaning.implied import numbers_called
+from uql.nl.meaning.likeness import COMMON
+from uql.nl.meaning.naming import Place, places_behind
 from uql.nl.paths import Column, is_key
 from uql.nl.words import meant_among
 

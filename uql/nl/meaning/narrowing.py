@@ -11,16 +11,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from uql.nl.compounds import Compound, compounds_in
-from uql.nl.dates import days_of, years_of
 from uql.nl.discover import Scope, stem, words_of
-from uql.nl.figures import flows, is_entity, numbers_by, numbers_named
-from uql.nl.grounding import NEAR, TOLD, Near, absent, tables_near, unheard, unsaid_words, vague
-from uql.nl.implied import Implied, adds, amounts, implied, last_word
-from uql.nl.likeness import COMMON, MONTHS, names_of
-from uql.nl.naming import PARTS, Named, Place, named_in
-from uql.nl.required import Required, flags, required_values, told_of
-from uql.nl.synonyms import in_its_words
+from uql.nl.meaning.compounds import Compound, compounds_in
+from uql.nl.meaning.dates import days_of, years_of
+from uql.nl.meaning.figures import flows, is_entity, numbers_by, numbers_named
+from uql.nl.meaning.grounding import NEAR, TOLD, Near, absent, tables_near, unheard, unsaid_words, vague
+from uql.nl.meaning.implied import Implied, adds, amounts, implied, last_word
+from uql.nl.meaning.likeness import COMMON, MONTHS, names_of
+from uql.nl.meaning.naming import PARTS, Named, Place, named_in
+from uql.nl.meaning.required import Required, flags, required_values, told_of
+from uql.nl.meaning.synonyms import in_its_words
 from uql.nl.words import ADJECTIVES, is_saying, meant_among, measures, root
 
 _RECENT = re.compile(r"\b(most|least) recent(ly)?\b")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from uql.nl.discover import Scope, stem, words_of
-from uql.nl.likeness import COMMON
+from uql.nl.meaning.likeness import COMMON
 from uql.nl.names import spaced
 from uql.nl.paths import is_called, is_key_name
 from uql.nl.words import meant_among, root

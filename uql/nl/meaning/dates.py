@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from uql.nl.likeness import MONTHS
+from uql.nl.meaning.likeness import MONTHS
 
 _MONTH = "|".join(f"{month}|{month[:3]}" for month in MONTHS)
 _ISO = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")

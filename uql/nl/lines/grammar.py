@@ -19,14 +19,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from uql.nl import compounds
-from uql.nl import query_conditions as where_of
-from uql.nl.comparisons import SIGNS, signs
 from uql.nl.discover import STOP, Scope
-from uql.nl.fitting import fitting
-from uql.nl.gbnf import Rules, either, literal, safe
-from uql.nl.naming import Place
-from uql.nl.narrowing import SUPERLATIVES, Narrow, numbers_of
+from uql.nl.lines import conditions as where_of
+from uql.nl.lines.gbnf import Rules, either, literal, safe
+from uql.nl.meaning import compounds
+from uql.nl.meaning.comparisons import SIGNS, signs
+from uql.nl.meaning.fitting import fitting
+from uql.nl.meaning.naming import Place
+from uql.nl.meaning.narrowing import SUPERLATIVES, Narrow, numbers_of
 from uql.nl.paths import Column, Path, is_age, is_called, is_dated, is_key, is_plain
 
 MARKS = ("bar", "line", "point", "arc", "area")

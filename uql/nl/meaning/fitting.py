@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from uql.nl.discover import Scope
 from uql.nl.links import Link
-from uql.nl.naming import covered, people
-from uql.nl.narrowing import Narrow
+from uql.nl.meaning.naming import covered, people
+from uql.nl.meaning.narrowing import Narrow
 from uql.nl.paths import MOST_PATHS, NUMBERS, Path, is_dated, is_key_name, is_plain, joined, joins, path_of
 from uql.schema import Field, Modality
 

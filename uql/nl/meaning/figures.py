@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from uql.nl.discover import Scope, words_of
-from uql.nl.implied import last_word
-from uql.nl.naming import Place
+from uql.nl.meaning.implied import last_word
+from uql.nl.meaning.naming import Place
 from uql.nl.paths import NUMBERS, is_called, is_key_name
 from uql.nl.words import AMOUNTS, FLOWS, meant_among
 

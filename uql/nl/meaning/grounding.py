@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from uql.nl.context import Source
 from uql.nl.discover import Scope, stem, words_of
-from uql.nl.implied import implied, numbers_called
-from uql.nl.likeness import COMMON, DAYS, MONTHS, date_words, names_of
+from uql.nl.meaning.implied import implied, numbers_called
+from uql.nl.meaning.likeness import COMMON, DAYS, MONTHS, date_words, names_of
 from uql.nl.names import spaced
 from uql.nl.paths import NUMBERS, is_key_name
 from uql.nl.words import (

@@ -1,4 +1,4 @@
-"""A query in lines, as `uql.nl.query_grammar` has it, read into the nodes of a plan.
+"""A query in lines, as `uql.nl.lines.grammar` has it, read into the nodes of a plan.
 
 What the lines leave to convention: a plain column beside max or min is that of the row which has it; LIMIT 1 keeps all rows that share the
 first place; rows whose group or figure is not known are left out of groups; PLOT draws the first column against the last.
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uql.errors import QuestionError
-from uql.nl import compounds
 from uql.nl.discover import Scope
-from uql.nl.naming import PARTS
+from uql.nl.lines.grammar import AGGREGATES
+from uql.nl.lines.parts import READ, Lines, cleared, pruned, read, split, whole_names
+from uql.nl.lines.sharing import naming_rows
+from uql.nl.meaning import compounds
+from uql.nl.meaning.naming import PARTS
 from uql.nl.paths import RESERVED, Column, is_called, named
-from uql.nl.query_grammar import AGGREGATES
-from uql.nl.query_lines import READ, Lines, cleared, pruned, read, split, whole_names
-from uql.nl.sharing import naming_rows
 
 _CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
 _NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
