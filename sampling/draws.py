@@ -9,8 +9,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from uql.sampling.base import Estimate, Flags, Floats, Indices
+from uql.sampling.told import Known, Told
 
-Known = tuple[Indices, Floats]
 Bounds = tuple[float, float] | None
 Weights = tuple[Floats | None, Floats | None]  # of y and x, where known of every row
 Three = tuple[float, float, float]  # value (NaN where undefined), low, high
@@ -26,7 +26,7 @@ def is_share(y: Floats) -> bool:
     return bool(((y >= 0.0) & (y <= 1.0)).all())
 
 
-class Draws(ABC):
+class Draws(Told, ABC):
     """Bookkeeping of an aggregate sampler over N rows.
 
     Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample.
@@ -58,12 +58,9 @@ class Draws(ABC):
         known: Known | None = None,
     ) -> None:
         self.n_rows, self.rng, self.confidence, self.groups = n_rows, rng, confidence, groups
-        indices, answers = known if known is not None else (np.zeros(0, np.int64), np.zeros(0))
+        super().__init__(known)
         self._state = np.zeros(n_rows, np.int8)  # 0 free, 1 proposed, 2 told or known
-        self._state[indices] = 2
-        self._indices: list[Indices] = [np.asarray(indices, np.int64)]
-        self._answers: list[Floats] = [np.asarray(answers, np.float64)]
-        self.n_known = len(indices)
+        self._state[self.told] = 2
         self.n_proposed = 0
         self.budget = max(0, budget)
         self._look = 0
@@ -72,25 +69,8 @@ class Draws(ABC):
         if size is not None:
             self._first = np.concatenate([self._first, np.setdiff1d(self._largest(size), self._first)])
         self._certain = np.zeros(n_rows, bool)  # rows asked for their size, or known: no random draws
-        self._certain[indices] = True
+        self._certain[self.told] = True
         self._certain[self._first] = True
-
-    # what was asked
-
-    @property
-    def told(self) -> Indices:
-        """(n,) the rows with an answer: the known ones, then those told, in order."""
-        return np.concatenate(self._indices)
-
-    @property
-    def answers(self) -> Floats:
-        """(n,) the answers in the order of `told`: 1, 0 or NaN."""
-        return np.concatenate(self._answers)
-
-    @property
-    def calls(self) -> int:
-        """Rows told, the known ones left out."""
-        return sum(map(len, self._indices)) - self.n_known
 
     @property
     def level(self) -> float:
@@ -130,8 +110,7 @@ class Draws(ABC):
         if len(np.unique(indices)) != len(indices) or (self._state[indices] != 1).any():
             raise ValueError("told a row that was not proposed, or was told before")
         self._state[indices] = 2
-        self._indices.append(indices)
-        self._answers.append(answers)
+        self._keep(indices, answers)
 
     # estimates
 

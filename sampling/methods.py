@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.sampling.base import AggregateSampler, Floats, Indices, RetrievalSampler
+from uql.sampling.told import Known
 
 Matrix = NDArray[np.float32]
-Known = tuple[Indices, Floats]
 Strata = int | Literal["auto"]
 
 STRATA = 10

@@ -9,6 +9,7 @@ import numpy as np
 from uql.sampling import surrogate
 from uql.sampling.base import Floats, Indices
 from uql.sampling.surrogate import SEARCH_DIRECTIONS, Linear, Matrix, Span
+from uql.sampling.told import Known, Told
 
 BATCH = 8  # rows between two fits: 16 loses .003 in mean F1, 64 up to .14
 ENOUGH = 4  # matching rows known before the models are trusted
@@ -17,7 +18,7 @@ REFIT_ABOVE = 300  # labels; from there on a fit serves several batches
 SPREAD_ROWS = 5_000  # rows from which the spread of a score is read
 
 
-class Search:
+class Search(Told):
     """Bookkeeping of a retrieval sampler: what was asked, what was found, the budget, a LIMIT.
 
     Args:
@@ -37,32 +38,14 @@ class Search:
         *,
         rng: np.random.Generator,
         limit: int | None = None,
-        known: tuple[Indices, Floats] | None = None,
+        known: Known | None = None,
     ) -> None:
         self.n_rows, self.budget, self.rng, self.limit = n_rows, max(0, budget), rng, limit
-        indices, answers = known if known is not None else (np.zeros(0, np.int64), np.zeros(0))
+        super().__init__(known)
         self._asked = np.zeros(n_rows, bool)
-        self._asked[indices] = True
+        self._asked[self.told] = True
         self._open = np.zeros(n_rows, bool)  # proposed, not told
-        self._indices = [np.asarray(indices, np.int64)]
-        self._answers = [np.asarray(answers, np.float64)]
-        self.n_known = len(indices)
         self.n_proposed = 0
-
-    @property
-    def told(self) -> Indices:
-        """(n,) the rows with an answer, those known before first."""
-        return np.concatenate(self._indices)
-
-    @property
-    def answers(self) -> Floats:
-        """(n,) their answers: 1, 0 or NaN."""
-        return np.concatenate(self._answers)
-
-    @property
-    def calls(self) -> int:
-        """Rows told, the known ones left out."""
-        return sum(map(len, self._indices)) - self.n_known
 
     def propose(self, k: int) -> Indices:
         """At most k rows, likeliest first; empty when the budget is spent, all was asked, or the limit is reached."""
@@ -83,8 +66,7 @@ class Search:
         if len(np.unique(indices)) != len(indices) or not self._open[indices].all():
             raise ValueError("told a row that was not proposed, or was told before")
         self._open[indices] = False
-        self._indices.append(indices)
-        self._answers.append(answers)
+        self._keep(indices, answers)
 
     def found(self) -> Indices:
         """The rows known to match, in the order they were found."""
@@ -139,7 +121,7 @@ class LearnedSearch(Search):
         features: Matrix,
         prior: Floats | None = None,
         limit: int | None = None,
-        known: tuple[Indices, Floats] | None = None,
+        known: Known | None = None,
         has_examples: bool = False,
         batch: int = BATCH,
     ) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from uql.sampling.base import AggregateSampler, Estimate, Flags, Floats, Indices, RetrievalSampler
 from uql.sampling.draws import Bounds, is_share
+from uql.sampling.told import Known, Told
 
 
 class Units:
@@ -67,7 +68,7 @@ class Units:
         return units[order], answers[at[order]]
 
 
-class UnitSample:
+class UnitSample(Told):
     """An aggregate sampler over rows that draws units.
 
     Args:
@@ -81,7 +82,7 @@ class UnitSample:
         units: Units,
         make: Callable[..., AggregateSampler],
         *,
-        known: tuple[Indices, Floats] | None = None,
+        known: Known | None = None,
         groups: Indices | None = None,
         **keywords: Any,
     ) -> None:
@@ -89,19 +90,10 @@ class UnitSample:
         within = groups is not None and bool((groups[units.first][units.of] == groups).all())
         if within and groups is not None:
             keywords["groups"] = groups[units.first]
-        rows, answers = known if known is not None else (np.zeros(0, np.int64), np.zeros(0))
-        if len(rows):
-            keywords["known"] = units.told(rows, answers)
+        super().__init__(known)
+        if self.n_known:
+            keywords["known"] = units.told(self.told, self.answers)
         self.inner = make(len(units), **keywords)
-        self._told, self._answers = [np.asarray(rows, np.int64)], [np.asarray(answers, np.float64)]
-
-    @property
-    def told(self) -> Indices:
-        return np.concatenate(self._told)
-
-    @property
-    def answers(self) -> Floats:
-        return np.concatenate(self._answers)
 
     def propose(self, k: int) -> Indices:
         """All rows of at most k units."""
@@ -110,8 +102,7 @@ class UnitSample:
     def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
         """The truth of the rows proposed, those of a unit together."""
         indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
-        self._told.append(indices)
-        self._answers.append(answers)
+        self._keep(indices, answers)
         self.inner.tell(*self.units.told(indices, answers))
 
     def more(self, budget: int, look: int = 0) -> None:
@@ -209,7 +200,7 @@ class UnitSearch:
         units: Units,
         make: Callable[..., RetrievalSampler],
         *,
-        known: tuple[Indices, Floats] | None = None,
+        known: Known | None = None,
         **keywords: Any,
     ) -> None:
         self.units = units

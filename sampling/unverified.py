@@ -13,6 +13,7 @@ from uql.sampling.asd import AsdSampler
 from uql.sampling.base import Floats, Indices
 from uql.sampling.retrieval import Search
 from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
+from uql.sampling.told import Known
 
 PARTS = (0.1, 0.4, 0.65, 0.85)  # mean predicted precision of the sets, largest set first, between the target and 1
 BET = 0.75  # a bet is for at least this part of the way from the target to 1: a bet for less grows too slowly
@@ -86,7 +87,7 @@ class UnverifiedSearch(Search):
         precision: float = 0.9,
         confidence: float = 0.95,
         limit: int | None = None,
-        known: tuple[Indices, Floats] | None = None,
+        known: Known | None = None,
         **_: Any,
     ) -> None:
         super().__init__(n_rows, budget, rng=rng, limit=limit, known=known)
