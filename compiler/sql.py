@@ -227,6 +227,20 @@ def grouped(keys: list[Sql], sets: tuple[tuple[int, ...], ...]) -> Sql:
     return exp.Group(expressions=[_raw(f"GROUPING SETS ({each})")])
 
 
+def set_clauses(tree: Sql, query: BoundSelect, of: Callable[[Expr], Sql]) -> None:
+    """Puts WHERE, GROUP BY, HAVING and QUALIFY of a block into a SELECT, each expression as `of` writes it."""
+    from sqlglot import exp
+
+    if query.where is not None:
+        tree.set("where", exp.Where(this=of(query.where)))
+    if query.group_by:
+        tree.set("group", grouped([of(key.expr) for key in query.group_by], query.sets))
+    if query.having is not None:
+        tree.set("having", exp.Having(this=of(query.having)))
+    if query.qualify is not None:
+        tree.set("qualify", exp.Qualify(this=of(query.qualify)))
+
+
 def _raw(sql: str) -> Sql:
     from sqlglot import exp
 
@@ -463,14 +477,7 @@ class _Queries:
             head, joins = self.source(query.source)
             tree.set("from_" if "from_" in exp.Select.arg_types else "from", exp.From(this=head))
             tree.set("joins", joins)
-        if query.where is not None:
-            tree.set("where", exp.Where(this=of(query.where)))
-        if query.group_by:
-            tree.set("group", grouped([of(key.expr) for key in query.group_by], query.sets))
-        if query.having is not None:
-            tree.set("having", exp.Having(this=of(query.having)))
-        if query.qualify is not None:
-            tree.set("qualify", exp.Qualify(this=of(query.qualify)))
+        set_clauses(tree, query, of)
         return self.tail(tree, query)
 
     def union(self, query: BoundUnion) -> Sql:

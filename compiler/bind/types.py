@@ -12,13 +12,13 @@ from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, Boun
 from uql.compiler.sql import (
     base_column,
     expression,
-    grouped,
     identifier,
     null_of,
     null_virtual,
     ordered,
     quote,
     render,
+    set_clauses,
     source_sql,
     value_type,
 )
@@ -105,14 +105,7 @@ class DuckTypes:
             tree.set("joins", joins)
         elif asked:
             tree = tree.from_(_virtual_table(asked))
-        if query.where is not None:
-            tree.set("where", exp.Where(this=of(query.where)))
-        if query.group_by:
-            tree.set("group", grouped([of(key.expr) for key in query.group_by], query.sets))
-        if query.having is not None:
-            tree.set("having", exp.Having(this=of(query.having)))
-        if query.qualify is not None:
-            tree.set("qualify", exp.Qualify(this=of(query.qualify)))
+        set_clauses(tree, query, of)
         if query.order_by:
             tree.set("order", exp.Order(expressions=ordered(query.order_by, of)))
         try:
