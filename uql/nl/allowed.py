@@ -33,7 +33,7 @@ FUNCTIONS = _words(
     list_stddev_pop list_stddev_samp list_string_agg list_sum list_transform list_unique list_value list_var_pop list_var_samp
     list_where list_zip make_date make_time make_timestamp map map_contains map_entries map_extract map_from_entries map_keys
     map_values millennium ord product radians regexp_split_to_array regr_avgx regr_avgy regr_count regr_intercept regr_r2
-    regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile roundbankers row sem string_to_array struct_insert struct_pack subtract
+    regr_slope regr_sxx regr_sxy regr_syy roundbankers row sem string_to_array struct_insert struct_pack subtract
     time_bucket timezone to_days to_hours to_minutes to_months to_seconds to_timestamp to_weeks to_years translate
     argmax argmin arbitrary array_has array_has_all array_has_any array_intersect array_position array_reverse
     array_to_string countif epoch_ms flatten fmod if json_value list_apply list_histogram list_kurtosis list_skewness str_split_regex

@@ -78,8 +78,9 @@ class Plan:
             raise QuestionError("a plan without a node")
         if len(names) > MAX_NODES:
             raise QuestionError(f"a plan of {len(names)} nodes", help=f"at most {MAX_NODES}")
+        low = [name.lower() for name in names]  # tables are called by them
         for name in names:
-            if names.count(name) > 1:
+            if low.count(name.lower()) > 1:
                 raise QuestionError(f"two nodes are named {name!r}", help="give each node a name of its own")
         for node in self.nodes:
             for name in node.inputs:

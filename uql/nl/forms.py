@@ -67,8 +67,8 @@ def finished(nodes: Sequence[Node], kept: Sequence[Node] = ()) -> Plan:
     fresh = [node.name for node in inner if node.name not in read and node not in kept]
     last = answers[0] if answers else Node(ANSWER, NodeKind.ANSWER, "")
     inputs = tuple(dict.fromkeys([*last.inputs, *fresh])) or (inner[-1].name,)
-    taken = {node.name for node in inner}
-    while last.name in taken:
+    taken = {node.name.lower() for node in inner}
+    while last.name.lower() in taken:
         last = replace(last, name=last.name + "_")
     return Plan((*inner, replace(last, inputs=inputs)))
 

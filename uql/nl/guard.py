@@ -7,17 +7,19 @@ a DuckDB of its own, in memory, without files, network, extensions or settings t
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from uql.compiler.parser import parse_script
-from uql.compiler.syntax import Call, Name, Node, Option, Query, Select, TableFunction, TableName, Union
+from uql.compiler.syntax import Call, Name, Node, Number, Option, Query, Select, String, TableFunction, TableName, Union
 from uql.compiler.unparse import unparse
 from uql.errors import GuardError, UQLError
 from uql.nl.allowed import CLOCKS, FUNCTIONS, NODES, OPTIONS, TABLE_FUNCTIONS, UQL_NODES
+from uql.nl.bounded import GROWING, PAIRED, SHORT, growth, too_long
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +29,9 @@ MOST_NODES = 5_000
 DEEPEST = 200
 BUDGET = 256  # calls, where the caller gives no budget
 MEMORY = "512MB"
+logging.getLogger("sqlglot").addHandler(
+    logging.NullHandler()
+)  # what it cannot read is refused, and said by the refusal
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ ]{0,62}\Z")  # a name that is no path, address or file
 _SYSTEM = ("duckdb_", "pragma_", "sqlite_", "pg_", "information_schema", "uql_")
 
@@ -150,21 +155,32 @@ def _checked(text: str, tables: Collection[str] | None) -> Any:
     if not isinstance(tree, exp.Select | exp.SetOperation):
         raise _refused(f"{type(tree).__name__} is not a SELECT")
     given = None if tables is None else {name.lower() for name in tables}
-    named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    factors: list[float | None] = []
     for count, node in enumerate(tree.walk(), 1):
         if count > MOST_NODES or node.depth > DEEPEST:
             raise _refused("it is too large")
-        _check_node(node, given, named)
+        _check_node(node, given)
+        if isinstance(node, exp.Replace | exp.RegexpReplace):
+            name = "replace" if isinstance(node, exp.Replace) else "regexp_replace"
+            factors.append(growth(name, _written(node.expression), _written(node.args.get("replacement"))))
+    _check_growth(factors)
     return tree
 
 
-def _check_node(node: Any, given: set[str] | None, named: set[str]) -> None:
+def _check_node(node: Any, given: set[str] | None) -> None:
     from sqlglot import exp
 
     if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
-        if not isinstance(node.this, str) or node.this.lower() not in FUNCTIONS:
+        name = node.this.lower() if isinstance(node.this, str) else ""
+        if name not in FUNCTIONS:
             raise _refused(f"the function {node.name} is not allowed")
+        if name in GROWING | PAIRED and isinstance(node.parent, exp.Dot):
+            raise _refused(f"{name} behind a dot is not allowed", help=f"write {name}(…, …)")
+        if name in PAIRED:
+            _check_pair(name, all(map(_is_short, node.expressions)))
         return
+    if isinstance(node, exp.Levenshtein):
+        _check_pair("levenshtein", _is_short(node.this) and _is_short(node.expression))
     if type(node).__name__ not in NODES:
         raise _refused(f"{type(node).__name__} is not allowed")
     if isinstance(node, exp.With) and node.args.get("recursive"):
@@ -174,19 +190,34 @@ def _check_node(node: Any, given: set[str] | None, named: set[str]) -> None:
     if isinstance(node, exp.Limit | exp.Offset) and not _is_number(node.expression):
         raise _refused("LIMIT and OFFSET need a number")
     if isinstance(node, exp.Table):
-        _check_table(node, given, named)
+        _check_table(node, given)
 
 
-def _check_table(node: Any, given: set[str] | None, named: set[str]) -> None:
+def _check_table(node: Any, given: set[str] | None) -> None:
     from sqlglot import exp
 
     if not isinstance(node.this, exp.Identifier) or node.args.get("db") or node.args.get("catalog"):
         raise _refused("FROM names something else than a table")
     name = node.name.lower()
-    if name in named or (given is not None and name in given):
+    if (given is not None and name in given) or name in _named_around(node):
         return
     if given is not None or not _PLAIN.match(node.name) or name.startswith(_SYSTEM):
         raise _refused(f"FROM names {node.name!r}, which was not given")
+
+
+def _named_around(node: Any) -> set[str]:
+    """The names that WITH gives to queries where this node stands: inside one of them those before it, else all."""
+    found: set[str] = set()
+    below, above = node, node.parent
+    while above is not None:
+        held = above.args.get("with_") or above.args.get("with")
+        if held is not None and held is not below:
+            found |= {query.alias.lower() for query in held.expressions}
+        elif type(above).__name__ == "With":
+            place = next(i for i, query in enumerate(above.expressions) if query is below)
+            found |= {query.alias.lower() for query in above.expressions[:place]}
+        below, above = above, above.parent
+    return found
 
 
 def _is_number(node: Any) -> bool:
@@ -195,10 +226,45 @@ def _is_number(node: Any) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
 
 
+def _written(node: Any) -> str | None:
+    """The text of a literal; None for what is none."""
+    from sqlglot import exp
+
+    return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
+
+
+def _is_short(node: Any) -> bool:
+    """Is it a text of at most `SHORT` characters whatever the rows hold?"""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Lower | exp.Upper | exp.Trim):
+        return _is_short(node.this)
+    length = node.expression if isinstance(node, exp.Left | exp.Right) else None
+    length = node.args.get("length") if isinstance(node, exp.Substring) else length
+    if length is not None:
+        return _is_number(length) and int(length.name) <= SHORT
+    text = _written(node)
+    return text is not None and len(text) <= SHORT
+
+
+def _check_pair(name: str, short: bool) -> None:
+    if not short:
+        raise _refused(
+            f"{name} of texts that may be long",
+            help=f"shorten both: {name}(left(a, 100), left(b, 100)), at most {SHORT:,}",
+        )
+
+
+def _check_growth(factors: Sequence[float | None]) -> None:
+    if why := too_long(factors):
+        raise _refused(why, help="replace by texts written out that are no longer than what they replace")
+
+
 # ------------------------------------------------------------------------------------------------------------------- UQL
 def _walk_uql(query: Query, tables: frozenset[str], budget: int) -> None:
     """Checks every node below a query; names of its WITH are tables inside it."""
     stack: list[tuple[Node, frozenset[str]]] = [(query, tables)]
+    factors: list[float | None] = []
     count = 0
     while stack:
         node, visible = stack.pop()
@@ -206,11 +272,19 @@ def _walk_uql(query: Query, tables: frozenset[str], budget: int) -> None:
         if count > MOST_NODES:
             raise _refused("it is too large")
         _check_uql_node(node, visible, budget)
+        parts = list(below(node))
         if isinstance(node, Select | Union):
-            visible = visible | {cte.name.lower() for cte in node.ctes}
+            for cte in node.ctes:  # each sees those before it
+                stack.append((cte, visible))
+                visible = visible | {cte.name.lower()}
+            parts = [part for part in parts if part not in node.ctes]
             if node is not query and node.to is not None:
                 raise _refused("TO inside a sub-query is not allowed")
-        stack += [(below, visible) for below in below(node)]
+        if isinstance(node, Call) and node.name.lower() in GROWING:
+            texts = [arg.value if isinstance(arg, String) else None for arg in (*node.args, Name(()), Name(()))]
+            factors.append(growth(node.name.lower(), texts[1], texts[2]))
+        stack += [(part, visible) for part in parts]
+    _check_growth(factors)
 
 
 def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
@@ -226,6 +300,8 @@ def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
             raise _refused(f"the function {node.call.name} is not allowed in FROM")
     elif isinstance(node, Call) and node.name.lower() not in FUNCTIONS | TABLE_FUNCTIONS:
         raise _refused(f"the function {node.name} is not allowed")
+    elif isinstance(node, Call) and node.name.lower() in PAIRED:
+        _check_pair(node.name.lower(), all(map(_is_short_uql, node.args)))
     elif isinstance(node, Option):
         if node.name.lower() not in OPTIONS:
             raise _refused(f"the option {node.name} is not allowed")
@@ -234,6 +310,19 @@ def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
             raise _refused(f"the option {node.name} needs a number")
         if node.name.lower() == "budget" and not (isinstance(node.value, int) and 0 <= node.value <= budget):
             raise _refused(f"the budget is at most {budget:,} calls")
+
+
+def _is_short_uql(node: Node) -> bool:
+    """As `_is_short`, of UQL's tree."""
+    if isinstance(node, String):
+        return len(node.value) <= SHORT
+    if not isinstance(node, Call) or not node.args:
+        return False
+    if node.name in ("lower", "upper", "trim", "lcase", "ucase"):
+        return _is_short_uql(node.args[0])
+    length = node.args[-1] if node.name in ("left", "right") else node.args[2] if len(node.args) == 3 else None
+    held = node.name in ("left", "right", "substr", "substring") and isinstance(length, Number)
+    return held and isinstance(length, Number) and length.text.isdigit() and int(length.text) <= SHORT
 
 
 def below(node: Node) -> Iterator[Node]:
@@ -254,8 +343,8 @@ def _short(text: str) -> None:
         raise _refused(f"it is longer than {LONGEST:,} characters, or no text")
 
 
-def _refused(why: str) -> GuardError:
-    return GuardError(f"the statement is refused: {why}", help="write one SELECT over the tables given")
+def _refused(why: str, help: str = "write one SELECT over the tables given") -> GuardError:
+    return GuardError(f"the statement is refused: {why}", help=help)
 
 
 def _stopped(why: str, help: str | None = None) -> GuardError:

@@ -6,6 +6,7 @@ Statements are bound by the engine's own binder over empty tables of a DuckDB in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -42,6 +43,8 @@ class Shapes:
     def add(self, name: str, fields: Sequence[Field], *, rows: int = 1_000) -> None:
         """A table that a statement may name from now on; another of that name is replaced."""
         quoted = _quote(name)
+        own = apart_names([f.name for f in fields])
+        fields = [replace(f, name=given) for f, given in zip(fields, own, strict=True)]
         columns = ", ".join(f"{_quote(f.name)} {f.type or 'VARCHAR'}" for f in fields) or "nothing INTEGER"
         self._duck.execute(f"CREATE OR REPLACE TABLE {quoted} ({columns})")
         self._tables[name.lower()] = Table(name, quoted, tuple(fields), rows)
@@ -98,6 +101,21 @@ class Shapes:
         except duckdb.Error as error:
             raise GuardError(f"DuckDB: {str(error).strip().splitlines()[0]}") from error
         return tuple(Field(str(row[0]), str(row[1])) for row in described)
+
+
+def apart_names(names: Sequence[str]) -> list[str]:
+    """The names of columns, each of its own: a result may have two of one name, a table may not.
+
+    >>> apart_names(["id", "name", "ID"])
+    ['id', 'name', 'ID_2']
+    """
+    made: list[str] = []
+    for name in names:
+        own, n = name, len(made)
+        while own.lower() in map(str.lower, made):
+            own, n = f"{name}_{n}", n + 1
+        made.append(own)
+    return made
 
 
 def _quote(name: str) -> str:

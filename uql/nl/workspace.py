@@ -19,6 +19,7 @@ import duckdb
 from uql.errors import DataError, GuardError, UnknownTableError
 from uql.nl.apart import apart
 from uql.nl.guard import BUDGET, check_uql, run_sql
+from uql.nl.shapes import apart_names
 from uql.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 MEMORY = "2GB"
 BUSY_S = 20.0  # that one statement may keep DuckDB busy, waiting for models not counted
 MOST_ROWS = 1_000_000  # of a result that is kept
+MOST_CHARS = 4_000_000  # of a text in one
 _LOCKED = (
     "SET enable_external_access = false",
     "SET autoinstall_known_extensions = false",
@@ -161,6 +163,12 @@ class Workspace:
             raise DataError(f"{name} is a table of the database", code="UQL505", help="choose another name")
         if table.num_rows > MOST_ROWS:
             raise DataError(f"{name} has {table.num_rows:,} rows; at most {MOST_ROWS:,} are kept", code="UQL505")
+        if longest_text(table) > MOST_CHARS:
+            raise DataError(
+                f"{name} holds a text longer than {MOST_CHARS:,} characters",
+                code="UQL505",
+                help="shorten it: left(…, 1000)",
+            )
         self._create(name, table)
 
     def hide(self, name: str, columns: Collection[str]) -> None:
@@ -206,12 +214,9 @@ class Workspace:
 
     # -------------------------------------------------------------------------------------------------------- internals
     def _create(self, name: str, table: pa.Table) -> None:
-        names: list[str] = []
-        for column in table.column_names:
-            names.append(column if column.lower() not in map(str.lower, names) else f"{column}_{len(names)}")
         with self._cursor() as cursor:
             try:
-                cursor.register("__given", table.rename_columns(names))
+                cursor.register("__given", table.rename_columns(apart_names(table.column_names)))
                 cursor.execute(f"CREATE OR REPLACE TABLE {_quote(name)} AS SELECT * FROM __given")
             except duckdb.Error as error:
                 raise DataError(
@@ -273,6 +278,15 @@ def watched(interrupt: Callable[[], None], busy_s: float = BUSY_S) -> Iterator[t
     finally:
         done.set()
         task.cancel()
+
+
+def longest_text(table: pa.Table) -> int:
+    """The bytes of the longest value in the columns of texts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = [c for c in table.columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
+    return max((pc.max(pc.binary_length(column)).as_py() or 0 for column in texts), default=0)
 
 
 def with_bounds(outcome: Outcome) -> pa.Table:

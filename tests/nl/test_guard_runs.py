@@ -1,0 +1,92 @@
+"""What passes the guard stays within its limits, also inside a single call of a function."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from uql.errors import DataError, GuardError
+from uql.nl.guard import check_sql, check_uql, run_sql
+from uql.nl.shapes import apart_names
+from uql.nl.workspace import MOST_CHARS, Workspace
+from uql.settings import Settings
+
+TABLES = ["reviews", "films"]
+NESTED = "replace(" * 9 + "text" + ", 'a', 'aaaaaaaaaa')" * 9
+IN_STEPS = "SELECT text AS x FROM reviews"
+for _ in range(9):
+    IN_STEPS = f"SELECT replace(x, 'a', 'aaaaaaaaaa') AS x FROM ({IN_STEPS}) AS s"
+
+UNBOUNDED = [
+    f"SELECT length({NESTED}) FROM reviews",
+    IN_STEPS,
+    "WITH a AS (SELECT replace(text, 'e', 'eeeeeeeeeeeeeeee') AS x FROM reviews) SELECT replace(x, 'e', 'eeeeeeeeeeeeeeee') FROM a",
+    "SELECT replace(text, 'a', text) FROM reviews",
+    "SELECT replace(text, 'a', 'b' || text) FROM reviews",
+    "SELECT regexp_replace(text, '', 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', 'g') FROM reviews",
+    r"SELECT regexp_replace(regexp_replace(text, '(.*)', '\1\1\1\1\1\1\1\1\1\1\1\1'), '(.*)', '\1\1\1\1\1\1\1\1\1\1\1\1') FROM reviews",
+    "SELECT levenshtein(text, text) FROM reviews",
+    "SELECT damerau_levenshtein(a.text, b.text) FROM reviews AS a, reviews AS b",
+    "SELECT levenshtein(left(text, 100000), 'Alien') FROM reviews",
+    "SELECT levenshtein(substr(text, 1, stars), 'Alien') FROM reviews",
+    "SELECT reservoir_quantile(stars, 0.5, 1000000000) FROM reviews",
+]
+
+SHADOWED = [
+    'SELECT (WITH "/etc/passwd" AS (SELECT 1) SELECT 1) AS a, * FROM "/etc/passwd"',
+    'WITH "x.csv" AS (SELECT * FROM "x.csv") SELECT * FROM "x.csv"',
+    "WITH duckdb_settings AS (SELECT * FROM duckdb_settings) SELECT * FROM duckdb_settings",
+    "WITH a AS (SELECT * FROM sqlite_master), sqlite_master AS (SELECT 1) SELECT * FROM a",
+    "SELECT * FROM (WITH secret AS (SELECT 1) SELECT * FROM secret) AS a, secret",
+]
+
+BOUNDED = [
+    "SELECT replace(replace(replace(text, '$', ''), ',', ''), ' ', '') FROM reviews",
+    "SELECT regexp_replace(text, '[^a-z]+', ' ', 'g'), regexp_replace(film, '(A)(l)', '\\2\\1') FROM reviews",
+    "SELECT replace(film, '&', 'and'), replace(text, '&', 'and') FROM reviews",
+    "SELECT levenshtein(lower(left(film, 50)), 'alien'), damerau_levenshtein(substr(film, 1, 50), 'Brazil') FROM reviews",
+    "WITH a AS (SELECT film FROM reviews), b AS (SELECT film FROM a) SELECT * FROM b, a",
+    "WITH a AS (WITH c AS (SELECT film FROM reviews) SELECT * FROM c) SELECT * FROM a",
+    "WITH reviews AS (SELECT film FROM reviews WHERE stars > 3) SELECT film FROM reviews",
+]
+
+
+@pytest.mark.parametrize("text", [*UNBOUNDED, *SHADOWED])
+def test_what_could_grow_in_one_call_or_hides_a_table_behind_a_name_is_refused(text: str) -> None:
+    for check in (lambda: check_sql(text, TABLES), lambda: check_uql(text, TABLES)):
+        with pytest.raises(GuardError) as error:
+            check()
+        assert error.value.code == "UQL620"
+
+
+@pytest.mark.parametrize("text", BOUNDED)
+def test_calls_of_bounded_growth_and_names_of_with_pass_and_run(text: str) -> None:
+    check_uql(text, TABLES)
+    table = pa.table({"film": ["Alien"], "text": ["a & b"], "stars": [4]})
+    assert run_sql(text, {"reviews": table, "films": table}).num_rows == 1
+
+
+def test_the_message_says_what_to_write_instead() -> None:
+    with pytest.raises(GuardError, match="levenshtein of texts that may be long") as error:
+        check_sql("SELECT levenshtein(film, 'Alien') FROM reviews", TABLES)
+    assert "left(a, 100)" in str(error.value.help)
+
+
+def test_a_statement_that_cannot_be_read_is_refused_without_words_of_the_parser(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(GuardError):
+        check_sql("WITH x AS (COPY reviews TO 'x') SELECT 1", TABLES)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_result_with_a_text_of_millions_of_characters_is_not_kept() -> None:
+    with Workspace(lambda origin: pa.table({}), {}, Settings()) as workspace:
+        with pytest.raises(DataError, match="longer than"):
+            workspace.put("long", pa.table({"t": ["x" * (MOST_CHARS + 1)], "n": [1]}))
+        workspace.put("short", pa.table({"t": ["x" * 100, None], "n": [1, 2]}))
+        assert workspace.rows("short") == 2
+
+
+def test_columns_of_one_name_get_names_of_their_own() -> None:
+    assert apart_names(["id", "id_2", "ID"]) == ["id", "id_2", "ID_3"]
