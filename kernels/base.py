@@ -585,11 +585,11 @@ def _typed(column: VirtualColumn) -> str:
     return f"TRY_CAST({name} AS {value_type(column)}) AS {name}"
 
 
-def need(ctx: Context, calls: int, what: str) -> None:
-    """Raises UQL401 before anything is sent, where that many calls do not fit in the budget."""
+def need(ctx: Context, calls: int, what: str, less: str = "") -> None:
+    """Raises UQL401 before anything is sent, where that many calls do not fit in the budget. `less`: what would take fewer."""
     left = ctx.calls_left
     if left is not None and calls > left:
         raise BudgetError(
             f"{what} needs {calls:,} calls and the budget leaves {left:,}; nothing was sent",
-            help=f"add LIMIT, or WITH (budget = {calls}), or WITH (budget = 'all')",
+            help=f"{less}{', or ' if less else ''}WITH (budget = {calls}), or WITH (budget = 'all')",
         )

@@ -235,7 +235,9 @@ async def _pairs(
         raise
     passing = np.flatnonzero(pairs.truth.yes).astype(np.int64)
     if part.values:
-        need(ctx, pairs.relation.calls(part.values, passing), f"a sub-query's values for {len(passing):,} pairs")
+        calls = pairs.relation.calls(part.values, passing)
+        less = "fewer pairs by an equality beside the text"
+        need(ctx, calls, f"a sub-query's values for {len(passing):,} pairs", less)
     for stage in part.values:
         await pairs.relation.ask(stage, passing, ctx)
     columns = list({c.id: c for stage in (*part.stages, *part.values) for c in stage.columns}.values())

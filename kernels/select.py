@@ -41,7 +41,10 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
         unknown_rows = _unasked(passing, block.row_stages, relation)
         if block.formula is None and not ctx.fits(unknown_rows):
             calls = await open_calls(block.row_stages, relation, ctx, passing)
-            need(ctx, calls, f"{_texts(early)} for {len(passing):,} rows")
+            cut = block.limit is None and not (block.distinct or block.needs_every_row)
+            cut = cut and not any(is_semantic(key.expr) for key in block.order_by)
+            less = "add LIMIT" if cut else "fewer rows by plain conditions"
+            need(ctx, calls, f"{_texts(early)} for {len(passing):,} rows", less)
         await ask_all(block.row_stages, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
     known = [*filter_columns, *early]
@@ -52,7 +55,8 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
         late = [c for stage in block.late_stages for c in stage.columns]
         if not ctx.fits(_unasked(rids, block.late_stages, relation)):
             calls = await open_calls(block.late_stages, relation, ctx, rids)
-            need(ctx, calls, f"{_texts(late)} for the {len(rids):,} rows returned")
+            less = "add LIMIT" if block.limit is None else "a smaller LIMIT"
+            need(ctx, calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
         await ask_all(block.late_stages, rids, relation, ctx)
         rids, known = dropped(rids, late, relation, ctx), [*known, *late]
     return rows(block, rids, known, relation, ctx)
@@ -145,7 +149,8 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     await prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
     reserved = k * (len(block.left_over(block.late_stages)) + len(block.left_over(block.row_stages)))
     if reserved:
-        need(ctx, reserved + len(block.filter_stages), f"the {k} rows of LIMIT with their values")
+        calls = reserved + len(block.filter_stages)
+        need(ctx, calls, f"the {k} rows of LIMIT with their values", "a smaller LIMIT")
     if k == 0:
         return rids[:0]
     guided = None if block.order_by else await _guide(block, relation, ctx)

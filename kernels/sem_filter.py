@@ -271,9 +271,10 @@ async def first(
 
     Returns: their ids; whether the search ended for want of rows or of k rather than of budget; how many rows were unknown.
     Each batch is as large as the rows still wanted at the pass rate seen so far, at most doubling what was asked: few are asked in vain.
+    Behind one that cost nothing (NULLs, equal rows, what the ledger knows) the next has twice as many rows, if it takes no more calls.
     """
     found: list[int] = []
-    position, passed, unknown = 0, 0, 0
+    position, passed, unknown, free = 0, 0, 0, 0
     while len(found) < k and position < len(rids):
         rate = (passed + 1) / (position + 1) if position else 1.0
         size = min(int(np.ceil((k - len(found)) / min(1.0, rate))), max(k - len(found), position))
@@ -282,8 +283,13 @@ async def first(
             size = min(size, (left - reserved) // max(1, len(stages)))
             if size <= 0:  # what the ledger knows costs nothing; what it does not, ends the search below
                 size = 1
-        batch = rids[position : position + min(size, CHUNK)]
+        wide = rids[position : position + min(2 * free, CHUNK)]
+        if len(wide) <= size or relation.calls(stages, wide) > size:
+            wide = rids[position : position + min(size, CHUNK)]
+        batch, free = wide, len(wide)
         result = await truth(formula, stages, batch, relation, ctx)
+        if left is None or ctx.calls_left != left:
+            free = 0
         complete = int(np.argmin(result.complete)) if not result.complete.all() else len(batch)
         found += [int(r) for r in batch[:complete][result.yes[:complete]]]
         passed += int(result.yes[:complete].sum())

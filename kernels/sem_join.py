@@ -96,7 +96,8 @@ async def ask_pairs(
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
     if not ctx.fits(n * len(stages)):
-        need(ctx, await open_calls(stages, relation, ctx), f"{what} JOIN over {n:,} pairs")
+        calls = await open_calls(stages, relation, ctx)
+        need(ctx, calls, f"{what} JOIN over {n:,} pairs", "fewer pairs by an equality beside the text")
     rids = np.arange(n, dtype=np.int64)
     pairs = Pairs(relation, await sem_filter.every(formula, stages, rids, relation, ctx))
     if pairs.unknown:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from uql.compiler.bind.expressions import Clause, Expressions
-from uql.compiler.bind.grouping import flattened, one_of_each
+from uql.compiler.bind.grouping import flattened, items_of_lists, one_of_each
 from uql.compiler.bind.limits import by_share, counted
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bind.sources import Common, Sources, forced_modalities
@@ -246,7 +246,7 @@ class _Block:
     """Binds one SELECT."""
 
     def __init__(self, blocks: Blocks, select: Select, outer: Scope | None, commons: dict[str, Common]) -> None:
-        select, self.sets = flattened(one_of_each(select))
+        select, self.sets = flattened(one_of_each(items_of_lists(select)))
         self.blocks, self.statement, self.select, self.commons = blocks, blocks.statement, select, commons
         self.scope = Scope(outer=outer)
         self.binder = Expressions(self.statement, self.scope, self._sub)
@@ -366,13 +366,23 @@ class _Block:
                 item = items[ordinal(expr, len(items), "GROUP BY")]
                 found.append((replace(key, expr=item.expr, alias=key.alias or item.alias), self._key(item.expr, key)))
             elif self._is_all(expr):
-                for item in items:
-                    calls = [n for n in walk(item.expr) if isinstance(n, Call) and self.binder.is_aggregate(n)]
-                    if not calls:
+                for index, item in enumerate(items):
+                    if not self._holds_aggregate(item.expr, items, index):
                         found.append((GroupKey(item.expr, item.alias, span=key.span), self._key(item.expr, key)))
             else:
                 found.append((key, self._key(expr, key)))
         return found
+
+    def _holds_aggregate(self, expr: Expr, items: list[SelectItem], before: int) -> bool:
+        """Is there an aggregate in it, or in an item before it that it names by its alias?"""
+        for node in walk(expr):
+            if isinstance(node, Call) and self.binder.is_aggregate(node):
+                return True
+            if isinstance(node, Name) and len(node.parts) == 1 and self.scope.find(node.parts, node.span) is None:
+                place, meant = self.binder.aliases.select.get(node.parts[0].lower(), (before, node))
+                if place < before and self._holds_aggregate(meant, items, place):
+                    return True
+        return False
 
     def _written(self, expr: Expr) -> Expr:
         """The expression that a key of GROUP BY names, where it is the alias of an item."""

@@ -1,11 +1,28 @@
-"""Clauses that say in other words what the binder knows: ROLLUP, CUBE and GROUPING SETS, and DISTINCT ON."""
+"""Clauses that say in other words what the binder knows: ROLLUP, CUBE and GROUPING SETS, DISTINCT ON, items of lists as keys."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations, product
 
-from uql.compiler.syntax import Binary, Call, Expr, GroupKey, Number, Select, Window
+from uql.compiler.syntax import (
+    Binary,
+    Call,
+    Derived,
+    Expr,
+    GroupKey,
+    Join,
+    Name,
+    Number,
+    Quoted,
+    Select,
+    SelectItem,
+    Star,
+    TableName,
+    Window,
+)
+from uql.compiler.unparse import unparse
+from uql.compiler.walk import walk
 from uql.errors import BindError
 
 KINDS = ("rollup", "cube", "grouping_sets")
@@ -84,3 +101,57 @@ def _item(select: Select, expr: Expr) -> Expr:
     if isinstance(expr, Number) and expr.text.isdigit() and 1 <= int(expr.text) <= len(select.items):
         return select.items[int(expr.text) - 1].expr
     return expr
+
+
+def items_of_lists(select: Select) -> Select:
+    """Keys of GROUP BY that name an item unnest(list), with the list taken apart in a sub-query below: a row for each of its items.
+
+    Where a text is in the list, WHERE is put below too, so that it is asked of no row that is dropped. Raises: BindError (UQL212).
+    """
+    places = {place for key in select.group_by if (place := _unnested(select, key.expr)) is not None}
+    if not places or select.source is None:
+        return select
+    call = select.items[min(places)].expr
+    if isinstance(select.source, Join):
+        raise BindError(
+            "GROUP BY the items of a list takes one table after FROM",
+            code="UQL212",
+            start=call.span.start,
+            end=call.span.end,
+            help="take the list apart in a sub-query: FROM (SELECT *, unnest(list) AS item FROM t) t JOIN …",
+        )
+    items, below = list(select.items), [SelectItem(Star())]
+    for place in sorted(places):
+        item, name = items[place], f"__item{place}"
+        below.append(replace(item, alias=name))
+        alias = item.alias if item.alias is not None else unparse(item.expr)
+        items[place] = replace(item, expr=Name((name,), span=item.expr.span), alias=alias)
+    inside = any(isinstance(node, Quoted) for place in places for node in walk(select.items[place].expr))
+    query = Select(tuple(below), select.source, where=select.where if inside else None, span=call.span)
+    source = select.source
+    alias = source.parts[-1] if isinstance(source, TableName) and source.alias is None and not source.file else None
+    alias = alias or getattr(source, "alias", None)
+    return replace(
+        select,
+        items=tuple(items),
+        source=Derived(query, alias, span=source.span),
+        where=None if inside else select.where,
+    )
+
+
+def _unnested(select: Select, key: Expr) -> int | None:
+    """The place of the item unnest(list) that a key names by its alias or its number."""
+    place = None
+    if isinstance(key, Number) and key.text.isdigit():
+        place = int(key.text) - 1
+    elif isinstance(key, Name) and len(key.parts) == 1:
+        low = key.parts[0].lower()
+        named = (i for i, item in enumerate(select.items) if item.alias is not None and item.alias.lower() == low)
+        place = next(named, None)
+    if place is None or not 0 <= place < len(select.items):
+        return None
+    expr = select.items[place].expr
+    if not isinstance(expr, Call) or expr.name != "unnest":
+        return None
+    hides = any(isinstance(n, Name) and isinstance(key, Name) and n.parts[-1].lower() == low for n in walk(expr))
+    return None if hides else place

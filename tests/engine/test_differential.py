@@ -147,3 +147,14 @@ def test_parameters_stand_wherever_constants_and_texts_may(con, sql):
         "SELECT id FROM reviews WHERE <pos> AND stars IN (1, 2, 3) AND film IN ('Alien', 'Brazil') ORDER BY id LIMIT 3"
     )[1]
     assert con.uql(query, **values).fetchall() == sql.execute(over_labels).fetchall()
+
+
+def test_the_items_of_a_list_are_keys_of_one_table(con):
+    with pytest.raises(UQLError) as error:
+        con.uql(
+            both(
+                "SELECT unnest(r.tags) AS tag, count(*) FROM reviews r JOIN films f USING (film) WHERE <pos r.text> GROUP BY tag"
+            )[0]
+        )
+    assert error.value.code == "UQL212"
+    assert "unnest(list) AS item" in error.value.help

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
+from hash_model import HashModel
 from labels import Labels, both
 
 import uql
@@ -53,3 +55,48 @@ def test_a_refusal_names_the_calls_that_are_left_to_make(labels):
     with pytest.raises(BudgetError) as error:
         labels.uql(budget=3).uql(both("SELECT median(stars) FROM reviews WHERE <pos>")[0]).fetchall()
     assert f"{len(texts)} calls" in str(error.value)
+
+
+def test_pairs_that_show_nothing_are_passed_over_in_few_rounds(monkeypatch):
+    from uql.kernels import sem_filter
+
+    rounds = []
+    truth = sem_filter.truth
+
+    async def counted(formula, stages, rids, relation, ctx):
+        rounds.append(len(rids))
+        return await truth(formula, stages, rids, relation, ctx)
+
+    monkeypatch.setattr(sem_filter, "truth", counted)
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE t AS SELECT id, NULL::VARCHAR AS text FROM range(60) r(id)")
+    duck.execute("COMMENT ON COLUMN t.text IS 'text'")
+    con = uql.attach(duck, model=HashModel(), ledger=":memory:", budget=4)
+    result = con.uql('SELECT a.id FROM t a JOIN t b ON a.id < b.id AND "they agree {a.text} {b.text}" LIMIT 2')
+    assert result.fetchall() == []
+    assert result.exact
+    assert result.cost.calls == 0
+    assert sum(rounds) == 60 * 59 // 2
+    assert len(rounds) < 20
+
+
+@pytest.mark.parametrize(
+    ("query", "less"),
+    [
+        ('SELECT id, "the name" AS n FROM t', "add LIMIT"),
+        ('SELECT id, "the name" AS n FROM t LIMIT 40', "a smaller LIMIT"),
+        ('SELECT id FROM t ORDER BY "how angry it is" LIMIT 2', "fewer rows by plain conditions"),
+        (
+            'SELECT a.id FROM t a LEFT JOIN t b ON a.id < b.id AND "agree {a.text} {b.text}"',
+            "an equality beside the text",
+        ),
+    ],
+)
+def test_what_does_not_fit_in_the_budget_says_what_would_take_fewer_calls(query, less):
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE t AS SELECT id, 'a text of some length, number ' || id AS text FROM range(60) r(id)")
+    con = uql.attach(duck, model=HashModel(), ledger=":memory:", budget=20)
+    with pytest.raises(BudgetError) as error:
+        con.uql(query).fetchall()
+    assert less in error.value.help
+    assert ("add LIMIT" in error.value.help) == (less == "add LIMIT")

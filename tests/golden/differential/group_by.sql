@@ -43,3 +43,9 @@
 !SELECT id FROM quiet WHERE <pos> ### SELECT id FROM quiet WHERE false
 !SELECT id FROM quiet WHERE <pos> IS NULL ORDER BY 1
 !SELECT count(<rating>), sum(<rating>) FROM quiet ### SELECT 0, NULL
+!SELECT film, count(*) AS n, count(*) FILTER (<pos>) AS k, k / n AS share FROM reviews GROUP BY ALL ORDER BY ALL
+!SELECT stars // 2 AS b, sum(id) AS s, s * 2 AS d, b + 1 AS c FROM reviews WHERE <pos> GROUP BY ALL ORDER BY ALL
+!SELECT unnest(tags) AS tag, count(*) AS n, avg(stars) AS a FROM reviews WHERE <pos> GROUP BY tag ORDER BY n DESC, tag
+!SELECT unnest(tags) AS tag, count(*) FILTER (<pos>) AS n FROM reviews r GROUP BY 1 HAVING count(*) > 2 ORDER BY 1
+!SELECT film, unnest(r.tags) AS tag, count(*) AS n FROM reviews r WHERE <joke> AND r.stars > 1 GROUP BY film, tag ORDER BY ALL
+!SELECT unnest(<tags>::VARCHAR[]) AS tag, count(*) AS n FROM reviews WHERE <pos> GROUP BY tag ORDER BY ALL ### SELECT unnest(tags(text)) AS tag, count(*) AS n FROM reviews WHERE <pos> GROUP BY tag ORDER BY ALL
