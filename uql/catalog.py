@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import combinations, pairwise
 from typing import Any
 
 import duckdb
@@ -74,6 +75,16 @@ class Catalog:
             if len(parts) == 1 and reader(name):
                 return self._relation(name, file_sql(name), "file")
             raise self._unknown(name, frames or {})
+
+    def named(self, name: str) -> Table:
+        """The table of a name as `names` gives it: dots part it, but for a table that is called so whole. Raises as `table`."""
+        words = name.split(".")
+        for n in range(min(3, len(words))):
+            for cuts in combinations(range(1, len(words)), n):
+                parts = tuple(".".join(words[a:b]) for a, b in pairwise((0, *cuts, len(words))))
+                if self._find(parts) is not None:
+                    return self.table(parts)
+        return self.table(tuple(words))
 
     def offer(self, name: str, data: object) -> None:
         """Give a table of ours to every statement, as `FROM name()`: `data` is Arrow, and replaces what was offered before."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import duckdb
 import pyarrow as pa
 import pytest
+from nl.shop import Connected, plan, uql_node
 
 from uql.errors import DataError, GuardError
+from uql.llm.providers.scripted import Scripted
 from uql.nl.guard import check_sql, check_uql, run_sql
-from uql.nl.shapes import apart_names
+from uql.nl.shapes import Shapes, apart_names
 from uql.nl.workspace import MOST_CHARS, Workspace
 from uql.settings import Settings
 
@@ -90,3 +95,29 @@ def test_a_result_with_a_text_of_millions_of_characters_is_not_kept() -> None:
 
 def test_columns_of_one_name_get_names_of_their_own() -> None:
     assert apart_names(["id", "id_2", "ID"]) == ["id", "id_2", "ID_3"]
+
+
+@pytest.mark.parametrize("mode", ["dag", "meta"])
+def test_nothing_that_a_model_wrote_is_run_while_its_columns_are_looked_up(tmp_path: Path, mode: str) -> None:
+    """Behind a query that is not UQL's stands a second statement, which DuckDB would run with the first."""
+    stolen = tmp_path / "stolen.csv"
+    hostile = f"SELECT x.id FROM shops AS m, LATERAL (SELECT m.id) AS x; COPY (SELECT 42) TO '{stolen}'"
+    operators = {"operators": [{"operator": "TableAnalytics", "sources": ["shops"], "confidence": 0.9}]}
+    shop = Connected(
+        [
+            plan(uql_node("a", hostile)),
+            Scripted("operators", operators, again=True),
+            Scripted("uql", {"sql": hostile}, again=True),
+        ]
+    )
+    answer = shop.con.ask("Where is shop 2?", forms=("text",), mode=mode, decomposer=False, adapters=["uql"])
+    assert not answer.answered
+    assert "2 statements" in (answer.cannot if mode == "dag" else shop.prompts("uql")[1])
+    assert not stolen.exists()
+
+
+def test_the_shapes_of_tables_reach_no_file() -> None:
+    with Shapes({}) as shapes, pytest.raises(GuardError):
+        shapes.of_sql("SELECT * FROM read_csv('/etc/passwd')")
+    with Shapes({}) as shapes, pytest.raises(duckdb.Error, match="disabled"):
+        shapes.describe("SELECT * FROM read_csv('/etc/passwd')")

@@ -30,7 +30,10 @@ _WHY_ROWS, _WHY_CHARS = 5, 300
 def ask(
     words: Annotated[list[str], typer.Argument(metavar="[DATABASE] QUESTION", help="A DuckDB file, and the question.")],
     table: Annotated[
-        list[str] | None, typer.Option("--table", metavar="NAME=FILE", help="A file (CSV, JSON, Parquet) as a table.")
+        list[str] | None,
+        typer.Option(
+            "--table", metavar="NAME=PATH", help="A file (CSV, JSON, Parquet, SQLite), or a folder of texts or images."
+        ),
     ] = None,
     output: Annotated[
         str | None,
@@ -123,21 +126,17 @@ def _run(
     from uql.progress import Progress
 
     database, question = (None, words[0]) if len(words) == 1 else (words[0], words[1])
+    if database is None and Path(question).is_file():
+        raise UsageError(f"there is no question about {question}", help=f'uql ask {question} "How many …?"')
     if database is not None and not Path(database).exists():
         raise UsageError(f"there is no database {database}")
-    with connect(Request(question, database, settings=settings)) as con:
+    # questions only read: several may be asked of one file at the same time
+    with connect(Request(question, database, settings=settings, read_only=database is not None)) as con:
         for given in tables:
             name, equals, file = given.partition("=")
             if not equals or not name.isidentifier():
                 raise UsageError(f"--table {given!r} is not NAME=FILE", help="as --table reviews=reviews.csv")
-            if not Path(file).exists():
-                raise UsageError(f"there is no file {file}")
-            quoted = file.replace("'", "''")
-            con.sql(
-                f"CREATE TEMP VIEW {name} AS SELECT * FROM '{quoted}'"
-                if database
-                else f"CREATE VIEW {name} AS SELECT * FROM '{quoted}'"
-            )
+            con.register(name, file)
         with Progress(enabled=progress) as shown:
             stop = con.on_event(shown)
             if options.get("confirm") is _confirmed and options["confirm_over"] is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.errors import DataError
 from uql.llm.run import Cost
+from uql.nl import rerun
 from uql.nl.aggregator import Citation
 from uql.nl.dag import NodeKind, Plan
 from uql.nl.execution import Output, Step
@@ -135,19 +136,27 @@ class Answer:
 
     @property
     def uql(self) -> str:
-        """The statements of the plan, to be read, edited and run again: each stores its rows under its node's name."""
+        """The statements of the plan, to be read, edited and run again: each stores its rows under its node's name.
+
+        What Python made stands there as rows, so that statements that read it run again too; what an adapter said, in a comment.
+        """
         if self.plan.plan is None:
             return ""
-        lines = [f"-- {name} is {origin}" for name, origin in self.origins.items() if name != origin]
+        lines: list[str] = []
         for node in self.plan.plan.nodes:
-            sub = self.results[node.name].sub if node.name in self.results else None
+            output = self.results.get(node.name)
+            sub = output.sub if output is not None else None
             if node.kind in (NodeKind.UQL, NodeKind.SQL):
-                lines.append(_to(node.body, node.name))
+                lines.append(rerun.statement(node.body, node.name, self.origins))
             elif sub is not None and sub.uql:
-                lines += [_to(text, name) for name, text in sub.steps]
-                lines.append(_to(sub.uql, node.name))
+                lines += [rerun.statement(text, name, self.origins) for name, text in sub.steps]
+                lines.append(rerun.statement(sub.uql, node.name, self.origins))
+            elif sub is not None:
+                lines.append(f"-- {node.name} was answered by {sub.adapter}: {' '.join(sub.text.split())}")
             elif node.kind is NodeKind.PYTHON:
                 lines += [f"-- {node.name} is made by Python:", *(f"--   {line}" for line in node.body.splitlines())]
+                if output is not None and output.table is not None:
+                    lines += rerun.written_out(output.table, node.name)
         return "\n".join(lines)
 
     def why(self, citation: Citation | int) -> Why | dict[str, Any]:
@@ -283,24 +292,6 @@ def _step(step: Step) -> dict[str, Any]:
         "adapter": step.adapter,
         "prompts": [{"task": p.task, "prompt": p.prompt, "reply": p.reply} for p in step.prompts],
     }
-
-
-def _to(statement: str, name: str) -> str:
-    """A statement that stores its rows: TO stands before WITH (…)."""
-    from dataclasses import replace
-
-    from uql.compiler.parser import parse
-    from uql.compiler.syntax import Select, Union
-    from uql.compiler.unparse import unparse
-    from uql.errors import UQLError
-
-    try:
-        tree = parse(statement)
-    except UQLError:
-        return f"CREATE TABLE {name} AS {statement};"
-    if not isinstance(tree, Select | Union):
-        return f"{statement};"
-    return unparse(replace(tree, to=name)) + ";"
 
 
 def _escaped(text: str) -> str:

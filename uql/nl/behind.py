@@ -103,13 +103,13 @@ def _behind(tree: exp.Select, row: Mapping[str, Any]) -> exp.Select | None:
             continue
         if value.find(exp.AggFunc, exp.Window, exp.Select) is not None:
             continue
-        literal = _literal(row[item.alias_or_name])
-        if literal is not None:
-            made = made.where(exp.NullSafeEQ(this=value.copy(), expression=literal))
+        held = literal(row[item.alias_or_name])
+        if held is not None:
+            made = made.where(exp.NullSafeEQ(this=value.copy(), expression=held))
     return made
 
 
-def _literal(value: Any) -> exp.Expr | None:
+def literal(value: Any) -> exp.Expr | None:
     """A value as SQL; None for what has no plain literal."""
     from sqlglot import exp
 

@@ -105,7 +105,7 @@ def check_node(
         case NodeKind.UQL:
             node = replace(node, body=check_uql(node.body, tables, to=[node.name]))
             if all(known.get(i) is not None for i in node.inputs):
-                fields = shapes.of_uql(node.body, settings)
+                fields = shapes.of_uql(node.body, settings, to=[node.name])
         case NodeKind.SQL:
             node = replace(node, body=check_sql(node.body, tables))
             if all(known.get(i) is not None for i in node.inputs):

@@ -22,6 +22,7 @@ from uql.nl.allowed import CLOCKS, FUNCTIONS, NODES, OPTIONS, TABLE_FUNCTIONS, U
 from uql.nl.bounded import GROWING, PAIRED, SHORT, growth, too_long
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 LONGEST = 20_000  # characters of a statement
@@ -98,8 +99,7 @@ def run_sql(text: str, tables: Mapping[str, pa.Table], *, timeout_s: float = 10.
             connection.register("__given", table)
             connection.execute(f'CREATE TABLE "{name.replace(chr(34), chr(34) * 2)}" AS SELECT * FROM __given')
             connection.unregister("__given")
-        for setting in _LOCKED:
-            connection.execute(setting)
+        lock(connection)
         over = threading.Event()
 
         def stop() -> None:
@@ -131,10 +131,14 @@ _LOCKED = (
     "SET autoload_known_extensions = false",
     "SET allow_community_extensions = false",
     "SET python_enable_replacements = false",
-    f"SET memory_limit = '{MEMORY}'",
     "SET threads = 2",
-    "SET lock_configuration = true",
 )
+
+
+def lock(connection: duckdb.DuckDBPyConnection, memory: str = MEMORY) -> None:
+    """Takes files, network, extensions and Python's variables from a DuckDB of its own, for good, and limits its memory."""
+    for setting in (*_LOCKED, f"SET memory_limit = '{memory}'", "SET lock_configuration = true"):
+        connection.execute(setting)
 
 
 # ------------------------------------------------------------------------------------------------------------------- SQL

@@ -127,7 +127,7 @@ def _values(source: Source, catalog: Catalog) -> dict[str, tuple[set[str], bool]
     fields = [f for f in source.fields if _joins(f)]
     if not fields:
         return {}
-    table = catalog.table(tuple(source.origin.split(".")))
+    table = catalog.named(source.origin)
     shown = ", ".join('CAST("' + f.name.replace('"', '""') + '" AS VARCHAR)' for f in fields)
     rows = catalog.cursor.execute(f"SELECT {shown} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
     found = {}

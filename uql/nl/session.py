@@ -124,6 +124,7 @@ class Session:
                 ctx.find = self._finder(scope, embedder, chosen.tables)
                 ctx.near = None if embedder is None else _alike(embedder)
                 asking = _Asking(ctx, scope, chosen, await gate.provider(chosen.planner), embedder)
+                asking.made.origins = self._origins(scope)
                 answer = await asking.answer()
             answer.warnings += gate.warnings
         answer.seconds = time.monotonic() - began
@@ -172,8 +173,13 @@ class Session:
 
     def _read(self, origin: str) -> pa.Table:
         catalog = self._connection.catalog
-        relation = catalog.cursor.sql(f"SELECT * FROM {catalog.table(tuple(origin.split('.'))).sql}")
+        relation = catalog.cursor.sql(f"SELECT * FROM {catalog.named(origin).sql}")
         return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+
+    def _origins(self, scope: Scope) -> dict[str, str]:
+        """The tables that a plan calls otherwise than the database does, as SQL writes them there."""
+        catalog = self._connection.catalog
+        return {name: catalog.named(s.origin).sql for name, s in scope.sources.items() if name != s.origin}
 
     def _embedder(self) -> Embedder | None:
         from uql.features.static import static_embedder
@@ -216,7 +222,6 @@ class _Asking:
 
     def __post_init__(self) -> None:
         self.made = Answer(self.ctx.question, mode=self.options.mode)
-        self.made.origins = {name: source.origin for name, source in self.ctx.sources.items()}
         self.hidden = hidden_columns(self.ctx.sources)
         self.planner = Planner.of(self.ctx, self.scope, self.model, self.options.forms)
         self.executor = Executor(self.ctx, limits=self.options.limits)

@@ -1,11 +1,12 @@
 """What a statement would produce, known before anything runs: names and types, bound against the columns of its inputs.
 
-Statements are bound by the engine's own binder over empty tables of a DuckDB in memory, so that what binds here binds there.
+Statements are bound by the engine's own binder over empty tables of a DuckDB in memory, so that what binds here binds there. What a
+model wrote is bound before it is run, so it is guarded here too: one harmless query, in a DuckDB without files and network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from uql.compiler.binder import bind
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Column, Select, Union
 from uql.errors import BindError, GuardError, UnknownTableError
+from uql.nl.guard import MEMORY, check_sql, check_uql, lock
 from uql.schema import Field, Modality, Table
 from uql.settings import Settings
 
@@ -28,6 +30,7 @@ class Shapes:
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
         self._duck = duckdb.connect(":memory:")
+        lock(self._duck, MEMORY)
         self._catalog = Catalog(self._duck)
         self._tables: dict[str, Table] = {}
         for name, source in sources.items():
@@ -78,8 +81,12 @@ class Shapes:
         return self._catalog.value(sql)
 
     # ----------------------------------------------------------------------------------------------------- the statements
-    def of_uql(self, text: str, settings: Settings) -> tuple[Field, ...]:
-        """The columns of a UQL query, or of DuckDB's SQL in its place. Raises UQLSyntaxError, BindError, GuardError."""
+    def of_uql(self, text: str, settings: Settings, *, to: Collection[str] = ()) -> tuple[Field, ...]:
+        """The columns of a UQL query, or of DuckDB's SQL in its place; `to` are names that its TO may have.
+
+        Raises: UQLSyntaxError, BindError, GuardError.
+        """
+        text = check_uql(text, self.names, to=to)
         query = parse_script(text)[0][0]
         if isinstance(query, str):
             return self.of_sql(text)
@@ -95,9 +102,10 @@ class Shapes:
         return tuple(fields)
 
     def of_sql(self, sql: str) -> tuple[Field, ...]:
-        """The columns of a concrete SELECT, as DuckDB describes it. Raises GuardError with DuckDB's complaint."""
+        """The columns of a concrete SELECT, as DuckDB describes it. Raises GuardError, also with DuckDB's complaint."""
+        checked = check_sql(sql, self.names)
         try:
-            described = self._duck.execute(f"DESCRIBE {sql}").fetchall()
+            described = self._duck.execute(f"DESCRIBE {checked}").fetchall()
         except duckdb.Error as error:
             raise GuardError(f"DuckDB: {str(error).strip().splitlines()[0]}") from error
         return tuple(Field(str(row[0]), str(row[1])) for row in described)

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from uql.compiler.parser import parse_script
 from uql.errors import DataError, GuardError, UnknownTableError
 from uql.nl.apart import apart
-from uql.nl.guard import BUDGET, check_uql, run_sql
+from uql.nl.guard import BUDGET, check_sql, check_uql, lock, run_sql
 from uql.nl.shapes import apart_names
 from uql.settings import Settings
 
@@ -36,16 +37,6 @@ MEMORY = "2GB"
 BUSY_S = 20.0  # that one statement may keep DuckDB busy, waiting for models not counted
 MOST_ROWS = 1_000_000  # of a result that is kept
 MOST_CHARS = 4_000_000  # of a text in one
-_LOCKED = (
-    "SET enable_external_access = false",
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET allow_community_extensions = false",
-    "SET python_enable_replacements = false",
-    f"SET memory_limit = '{MEMORY}'",
-    "SET threads = 2",
-    "SET lock_configuration = true",
-)
 
 
 class Workspace:
@@ -60,8 +51,7 @@ class Workspace:
         self._read, self._settings = read, settings
         self._sources = {name.lower(): source for name, source in sources.items()}
         self._duck = duckdb.connect(":memory:")
-        for setting in _LOCKED:
-            self._duck.execute(setting)
+        lock(self._duck, MEMORY)
         self.model: Provider | None = None  # that reads rows: its price is that of statements
         self._loaded: dict[str, str] = {}  # of tables that are here: lower-case name → name
         self._using = threading.RLock()  # of what is loaded, and of the connection that loads
@@ -85,11 +75,21 @@ class Workspace:
         """The outcome of one UQL query, checked by the guard first; `to` keeps its rows. Raises as `AskContext.uql`."""
         allowed = self.names if tables is None else list(tables)
         checked = check_uql(text, allowed, budget=budget, to=[to] if to else ())
+        if isinstance(parse_script(checked)[0][0], str):  # DuckDB's own SQL, without a text
+            return await self._of_sql(checked, allowed, to)
         await asyncio.to_thread(self.load, tables_of(checked, allowed))
         outcome = await apart(lambda bridge: self._outcome(checked, bridge), gate)
         if to is not None:
             await asyncio.to_thread(self.put, to, with_bounds(outcome))
         return outcome
+
+    async def _of_sql(self, checked: str, allowed: Collection[str], to: str | None) -> Outcome:
+        from uql.llm.run import Cost
+        from uql.nl.execution import fields_of
+        from uql.result import Outcome
+
+        table = await self.sql(checked, tables=allowed, to=to)
+        return Outcome(table, [f.type for f in fields_of(table, {})], {}, [], Cost())
 
     async def _outcome(self, checked: str, gate: Gate) -> Outcome:
         """One checked query, in the loop of the thread that runs it, watched."""
@@ -118,8 +118,6 @@ class Workspace:
 
     async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
         """The rows of one concrete SELECT, in a thread; `to` keeps them."""
-        from uql.nl.guard import check_sql
-
         allowed = self.names if tables is None else list(tables)
         named = [name for name in allowed if _names(check_sql(text, allowed), name)]
         given = {name: self.table(name) for name in named}
@@ -298,7 +296,6 @@ def with_bounds(outcome: Outcome) -> pa.Table:
 
 def tables_of(text: str, allowed: Collection[str]) -> list[str]:
     """Which of these tables a UQL query names, or DuckDB's SQL in its place."""
-    from uql.compiler.parser import parse_script
     from uql.compiler.syntax import Node, TableName
     from uql.nl.guard import below
 

@@ -5,7 +5,6 @@ The questions come first, so that their words are shared between rows; the row c
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from functools import lru_cache
@@ -69,26 +68,9 @@ def schema(questions: tuple[Question, ...]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-def parsed(reply: str) -> dict[str, Any] | None:
-    """The JSON object of a reply, also where words or a code fence stand around it; None where there is none."""
-    text = reply.strip()
-    for candidate in (
-        text,
-        *re.findall(r"```(?:json)?\s*(.*?)```", text, re.DOTALL),
-        text[text.find("{") : text.rfind("}") + 1],
-    ):
-        try:
-            held = json.loads(candidate)
-        except json.JSONDecodeError:
-            continue
-        if isinstance(held, dict):
-            return held
-    return None
-
-
 def read(reply: str, questions: tuple[Question, ...], row: Row) -> tuple[Answer, ...]:
     """The answers of a reply, each read by its own question's rules: one that is wrong does not spoil the others."""
-    held = parsed(reply)
+    held = write.parsed(reply)
     if held is None:
         kind = "empty" if not reply.strip() else "truncated" if reply.lstrip().startswith("{") else "wrong_type"
         return (Answer(problem=Problem(kind, "a JSON object was wanted", reply)),) * len(questions)

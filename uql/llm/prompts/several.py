@@ -10,7 +10,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from uql.llm.prompts import fused
+from uql.llm.prompts import fused, write
 from uql.llm.prompts.rows import Prompt, fence, lines, media
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import Choice, Extract, Predicate, Question, Row, Score
@@ -104,7 +104,7 @@ def answers(
 
 def _items(reply: str) -> list[dict[str, Any]]:
     """The objects of the list; of a reply that was cut, those that are whole."""
-    held = fused.parsed(reply)
+    held = write.parsed(reply)
     listed = held.get("rows") if held is not None else None
     if isinstance(listed, list):
         return [item for item in listed if isinstance(item, dict)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -15,16 +16,40 @@ LISTED = 600  # characters of a row in a list of rows
 
 
 def read(value: Any, question: Write) -> Answer:
-    """The text, or the JSON value where the question has a schema."""
-    if question.schema is None:
-        text = str(value).strip()
-        return Answer(text) if text else Answer(problem=Problem("empty", "the reply was empty"))
+    """The text, or the JSON value where the question has a schema; of an object also where words or a code fence stand around it."""
     if not isinstance(value, str):
-        return Answer(value)
+        return Answer(value if question.schema is not None else str(value))
+    text = value.strip()
+    if not text:
+        return Answer(problem=Problem("empty", "the reply was empty"))
+    if question.schema is None:
+        return Answer(text)
     try:
-        return Answer(json.loads(value))
+        return Answer(json.loads(text))
     except json.JSONDecodeError as error:
-        return Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", value))
+        held = parsed(text)
+        return (
+            Answer(held)
+            if held is not None
+            else Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", value))
+        )
+
+
+def parsed(reply: str) -> dict[str, Any] | None:
+    """The JSON object of a reply, also where words or a code fence stand around it; None where there is none."""
+    text = reply.strip()
+    for candidate in (
+        text,
+        *re.findall(r"```(?:json)?\s*(.*?)```", text, re.DOTALL),
+        text[text.find("{") : text.rfind("}") + 1],
+    ):
+        try:
+            held = json.loads(candidate)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(held, dict):
+            return held
+    return None
 
 
 def listed(rows: tuple[Row, ...]) -> str:

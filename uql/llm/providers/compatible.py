@@ -233,8 +233,7 @@ class Compatible:
         if problem is not None:
             return Answer(problem=problem)
         if question.schema is not None and not can.schema:
-            held = fused.parsed(said.text)
-            return write.read(held if held is not None else said.text, question)
+            return write.read(said.text, question)
         if question.schema is not None and not self.is_local:
             return strict.read(said.text, question)
         return write.read(said.text, question)
@@ -364,7 +363,7 @@ class Compatible:
                 if error.kind == "bad_request":
                     continue
                 raise
-            held = fused.parsed(said.text)
+            held = write.parsed(said.text)
             offered["schema"] = "schema" in names and isinstance((held or {}).get("ok"), bool)
             offered["probabilities"] = "probabilities" in names and bool(said.tokens)
             break

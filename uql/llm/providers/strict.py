@@ -10,7 +10,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from uql.llm.prompts import fused, write
+from uql.llm.prompts import write
 from uql.llm.providers.base import Answer, Problem
 from uql.llm.questions import Write
 
@@ -55,7 +55,7 @@ def read(reply: str, question: Write) -> Answer:
     assert question.schema is not None
     if json.loads(question.schema).get("type") == "object":
         return write.read(reply, question)
-    held = fused.parsed(reply)
+    held = write.parsed(reply)
     if held is None or VALUE not in held:
         return Answer(problem=Problem("truncated", f"a JSON object with the key {VALUE} was wanted", reply))
     return Answer(held[VALUE])

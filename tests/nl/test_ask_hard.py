@@ -1,0 +1,123 @@
+"""Questions over databases and with replies that are not as one would like them: odd names, schemas, fences, empty rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import duckdb
+import pytest
+from llm.scripted import Scripted as Reader
+from nl.shop import PLAN, Connected, plan, read, uql_node
+
+import uql
+from uql.connection import Connection
+from uql.llm.providers.scripted import Scripted, ScriptedModel
+
+YORK = {"cannot": "", "nodes": [uql_node("a", "SELECT city FROM shops WHERE id = 2")]}
+
+
+def over(statements: list[str], *nodes: dict[str, Any]) -> Connection:
+    """A connection over a database of these statements, whose model plans these nodes."""
+    con = duckdb.connect()
+    for statement in statements:
+        con.execute(statement)
+    reader = Reader(read)
+    reader.is_local = True
+    return uql.attach(con, model=ScriptedModel([plan(*nodes)], readers=reader), ledger=":memory:")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```json\n" + json.dumps(YORK) + "\n```",
+        "Here is the plan:\n" + json.dumps(YORK) + "\nI hope it helps.",
+        "\n  " + json.dumps(YORK),
+    ],
+)
+def test_a_plan_in_a_code_fence_or_among_words_is_read(reply: str) -> None:
+    answer = Connected([Scripted(PLAN, reply)]).con.ask("Where is shop 2?", forms=("text",))
+    assert answer.text == "York" and answer.tries == 1
+
+
+@pytest.mark.parametrize("reply", ["", "   ", "I cannot help with that.", "{", "[1, 2]", "null", '{"nodes": 3}'])
+def test_a_reply_that_is_no_plan_goes_back_and_the_next_is_taken(reply: str) -> None:
+    shop = Connected([Scripted(PLAN, reply), Scripted(PLAN, YORK)])
+    assert shop.con.ask("Where is shop 2?", forms=("text", "text")).text == "York"
+
+
+@pytest.mark.parametrize("kind", ["refusal", "timeout", "server", "content_filter"])
+def test_a_request_that_brings_no_reply_is_tried_again(kind: str) -> None:
+    shop = Connected([Scripted(PLAN, fail=kind), Scripted(PLAN, YORK)])
+    assert shop.con.ask("Where is shop 2?", forms=("text", "text")).text == "York"
+
+
+def test_an_empty_reply_is_called_so() -> None:
+    shop = Connected([Scripted(PLAN, "", again=True)])
+    assert "the reply was empty" in shop.con.ask("Where is shop 2?", forms=("text",)).cannot
+
+
+def test_a_join_whose_result_has_two_columns_of_one_name_runs() -> None:
+    nodes = [
+        uql_node("both", "SELECT * FROM shops AS a JOIN shops AS b ON a.id = b.id"),
+        uql_node("n", "SELECT count(*) AS n FROM both WHERE id = id_4"),
+    ]
+    assert Connected([plan(*nodes)]).con.ask("How many shops are there?", forms=("text",)).value == 3
+
+
+def test_two_nodes_whose_names_differ_by_case_alone_are_no_plan() -> None:
+    twice = plan(uql_node("a", "SELECT city FROM shops"), uql_node("A", "SELECT name FROM shops"))
+    shop = Connected([twice, Scripted(PLAN, YORK)])
+    assert shop.con.ask("Where is shop 2?", forms=("text", "text")).text == "York"
+    assert "two nodes are named" in shop.prompts(PLAN)[1]
+
+
+@pytest.mark.parametrize(
+    ("statements", "sql"),
+    [
+        (['CREATE TABLE "my.file.csv" AS SELECT 4 AS a'], "SELECT a FROM my_file_csv"),
+        (['CREATE TABLE "we ird ""t""" AS SELECT 4 AS a'], "SELECT we_ird_t.a FROM we_ird_t"),
+        (["CREATE SCHEMA s2", "CREATE TABLE s2.t1 AS SELECT 4 AS a"], "SELECT memory_s2_t1.a FROM memory_s2_t1"),
+        (['CREATE SCHEMA "s 2"', 'CREATE TABLE "s 2"."t.1" AS SELECT 4 AS a'], "SELECT t.a FROM memory_s_2_t_1 AS t"),
+        (["ATTACH ':memory:' AS other", "CREATE TABLE other.t9 AS SELECT 4 AS a"], "SELECT a FROM other_main_t9"),
+        (
+            ["CREATE SCHEMA s2", "CREATE TABLE s2.t1 AS SELECT 4 AS a", "CREATE TABLE t1 AS SELECT 5 AS a"],
+            "SELECT a FROM memory_s2_t1",
+        ),
+        (
+            ["CREATE SCHEMA s2", "CREATE TABLE s2.t1 AS SELECT 4 AS a"],
+            "SELECT x.a FROM memory_s2_t1 AS m, LATERAL (SELECT m.a) AS x",
+        ),
+        (
+            ["CREATE SCHEMA s2", "CREATE TABLE s2.t1 AS SELECT 4 AS a"],
+            "WITH c AS (SELECT a FROM memory_s2_t1) SELECT c.a FROM c",
+        ),
+    ],
+)
+def test_tables_of_odd_names_and_other_schemas_are_asked_and_their_uql_runs_again(
+    statements: list[str], sql: str
+) -> None:
+    con = over(statements, uql_node("res", sql))
+    answer = con.ask("What is in it?", forms=("text",))
+    assert answer.value == 4, answer.cannot
+    con.uql(answer.uql).fetchall()
+    assert con.sql("FROM res").fetchall() == [(4,)]
+
+
+def test_what_python_made_stands_in_the_uql_as_rows_so_that_it_all_runs_again() -> None:
+    nodes = [
+        uql_node("cities", "SELECT city, count(*) AS n FROM shops GROUP BY city"),
+        {
+            "kind": "python",
+            "name": "twice",
+            "inputs": ["cities"],
+            "python": "[{'city': r['city'], 'twice': 2 * r['n'], 'say \"it\"': None} for r in cities]",
+        },
+        uql_node("best", "SELECT city FROM twice ORDER BY twice DESC LIMIT 1"),
+    ]
+    shop = Connected([plan(*nodes)])
+    answer = shop.con.ask("Which city has most shops?", forms=("text",))
+    assert answer.value == "Leeds"
+    shop.con.uql(answer.uql).fetchall()
+    assert shop.con.sql("FROM best").fetchall() == [("Leeds",)]
+    assert "-- twice is made by Python:" in answer.uql
