@@ -500,17 +500,29 @@ def _csv_field(value: str) -> str:
 
 def write_json(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
     """An array with one object a line. NaN and infinite numbers are null: JSON has none."""
+    separator = "[\n"
+    for line in _objects(data, estimates):
+        stream.write(separator + line)
+        separator = ",\n"
+    stream.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def write_jsonl(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
+    """One object a line, and nothing else."""
+    for line in _objects(data, estimates):
+        stream.write(line + "\n")
+
+
+def _objects(data: pa.Table, estimates: Estimates | None) -> Iterator[str]:
+    """Each row as a JSON object."""
     data = with_bounds(data, estimates or {})
     keys = [json.dumps(name, ensure_ascii=False) + ":" for name in unique_names(data.column_names)]
     floats = [any(word in kind for word in ("FLOAT", "DOUBLE", "REAL")) for kind in _types(data)]
-    separator = "[\n"
     for row in _batches(data, "CAST(to_json(COLUMNS(*)) AS VARCHAR)"):
         values = [
             "null" if v is None else _finite(v) if is_float else v for v, is_float in zip(row, floats, strict=True)
         ]
-        stream.write(separator + "{" + ",".join(key + value for key, value in zip(keys, values, strict=True)) + "}")
-        separator = ",\n"
-    stream.write("[]\n" if separator == "[\n" else "\n]\n")
+        yield "{" + ",".join(key + value for key, value in zip(keys, values, strict=True)) + "}"
 
 
 def _finite(value: str) -> str:
@@ -576,4 +588,4 @@ def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = N
     pq.write_table(bounded.rename_columns(unique_names(bounded.column_names)), path, compression="zstd")
 
 
-WRITERS = {"csv": write_csv, "json": write_json, "markdown": write_markdown}
+WRITERS = {"csv": write_csv, "json": write_json, "jsonl": write_jsonl, "markdown": write_markdown}

@@ -56,7 +56,7 @@ def test_formats_hold_the_same_rows(world: Path, capsys: pytest.CaptureFixture[s
     assert outs["--markdown"].splitlines() == ["| id | stars |", "| ---: | ---: |", "| 1 | 5 |", "| 2 | 1 |"]
 
 
-@pytest.mark.parametrize("name", ["rows.csv", "rows.json", "rows.parquet"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.json", "rows.jsonl", "rows.ndjson", "rows.parquet"])
 def test_the_suffix_of_the_output_chooses_the_format(
     name: str, own_world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +65,16 @@ def test_the_suffix_of_the_output_chooses_the_format(
     with duckdb.connect() as con:
         assert con.execute(f"FROM '{name}'").fetchall() == [(1, 5), (3, 4), (5, 5)]
     assert not [path for path in own_world.iterdir() if path.name.startswith(f".{name}")]
+
+
+def test_a_suffix_of_no_format_is_refused_before_anything_is_asked(
+    own_world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["shop.duckdb", "-c", POSITIVE, "-o", "rows.xlsx", *ORACLE]) == 2
+    said = capsys.readouterr().err
+    assert ".parquet" in said
+    assert "calls" not in said
+    assert not Path("rows.xlsx").exists()
 
 
 def test_a_failed_query_leaves_the_old_output_alone(own_world: Path) -> None:

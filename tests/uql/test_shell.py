@@ -105,8 +105,10 @@ def test_modes_and_files(typed: Typed) -> None:
         ".once rows.json",
         "SELECT 2 AS a;",
         ".once nowhere/rows.csv",
+        ".once rows.xlsx",
         "SELECT 3 AS a;",
     )
+    assert "rows.xlsx is of no format that can be written" in out
     assert "a,b\n1,x\n" in out
     assert "1 row written to rows.json" in out
     assert Path("rows.json").read_text() == '[\n{"a":2}\n]\n'

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Literal
 
 from uql.command.outcome import UsageError
 
@@ -17,6 +17,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.render import ResultLike
+
+Format = Literal["table", "csv", "json", "jsonl", "markdown", "parquet"]
+SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".md": "markdown",
+    ".parquet": "parquet",
+}
+
+
+def format_of_file(path: Path, otherwise: Format) -> Format:
+    """The format that a file's name chooses; `otherwise` where it has no suffix, or .txt. Raises: UsageError for any other."""
+    suffix = path.suffix.lower()
+    if suffix in ("", ".txt") or (path.exists() and not path.is_file()):
+        return otherwise
+    if suffix not in SUFFIXES:
+        raise UsageError(f"{path.name} is of no format that can be written", help=f"formats: {', '.join(SUFFIXES)}")
+    return SUFFIXES[suffix]
 
 
 @dataclass(frozen=True, slots=True)

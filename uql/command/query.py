@@ -11,20 +11,18 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from uql.command import outcome
 from uql.command.outcome import Code, UsageError, narrate
-from uql.command.output import Output
+from uql.command.output import Format, Output, format_of_file
 
 if TYPE_CHECKING:
     from uql.connection import Connection
     from uql.result import Result
 
-Format = Literal["table", "csv", "json", "markdown", "parquet"]
-_SUFFIXES: dict[str, Format] = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
 _DATA_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 _SHOWN_ERRORS = 10
 
@@ -87,7 +85,9 @@ def _query(
     markdown: Annotated[bool, typer.Option("--markdown", help="Write a Markdown table.")] = False,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", help="Write to this file, all rows; .csv .json .md .parquet choose the format."),
+        typer.Option(
+            "-o", "--output", help="Write to this file, all rows; .csv .json .jsonl .md .parquet choose the format."
+        ),
     ] = None,
     model: Annotated[
         str | None,
@@ -183,7 +183,7 @@ def format_of(flags: Mapping[str, bool], output: str | None) -> Format:
         raise UsageError(f"--{chosen[0]} and --{chosen[1]} are both given", help="choose one format")
     if chosen:
         return {"csv": "csv", "json": "json", "markdown": "markdown"}[chosen[0]]  # type: ignore[return-value]
-    return _SUFFIXES.get(Path(output).suffix.lower(), "table") if output is not None else "table"
+    return format_of_file(Path(output), "table") if output is not None else "table"
 
 
 def pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:

@@ -19,6 +19,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.styles import style_from_pygments_cls
 
 from uql import render
+from uql.command.output import format_of_file
 from uql.errors import UQLError
 from uql.llm.run import Cost
 from uql.shell import commands
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from uql.result import Result
 
 TWICE_S = 2.0  # within which a second Ctrl-C leaves
-_SUFFIXES = {".csv": "csv", ".json": "json", ".md": "markdown", ".parquet": "parquet"}
 
 
 def history_file() -> Path:
@@ -243,7 +243,7 @@ class Shell:
         path, self.once = self.once, None
         data = result.arrow()
         if path is not None:
-            format = _SUFFIXES.get(path.suffix.lower(), "csv")
+            format = format_of_file(path, "csv")
             if format == "parquet":
                 render.write_parquet(data, path, estimates=result.estimates)
             else:

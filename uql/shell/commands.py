@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uql.command.outcome import UsageError
+from uql.command.output import format_of_file
 from uql.errors import UQLError
 
 if TYPE_CHECKING:
@@ -81,13 +83,18 @@ def mode(shell: Shell, argument: str) -> None:
 
 
 def once(shell: Shell, argument: str) -> None:
-    """write the next result to a file: .once rows.csv (.csv .json .md .parquet)"""
+    """write the next result to a file: .once rows.csv (.csv .json .jsonl .md .parquet)"""
     if not argument.strip():
         shell.say("error: .once takes the name of a file")
         return
     path = Path(argument.strip()).expanduser()
     if path.is_dir() or not path.parent.is_dir():
         shell.say(f"error: {path} cannot be written")
+        return
+    try:
+        format_of_file(path, "csv")
+    except UsageError as error:
+        shell.say(f"error: {error}")
         return
     shell.once = path
     shell.say(f"the next result goes to {path}")
