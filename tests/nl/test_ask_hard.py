@@ -121,3 +121,22 @@ def test_what_python_made_stands_in_the_uql_as_rows_so_that_it_all_runs_again() 
     shop.con.uql(answer.uql).fetchall()
     assert shop.con.sql("FROM best").fetchall() == [("Leeds",)]
     assert "-- twice is made by Python:" in answer.uql
+
+
+def test_no_rows_in_the_middle_are_counted_as_none_where_the_model_stands_by_its_statement() -> None:
+    oslo = "SELECT id FROM shops WHERE city = 'Oslo'"
+    nodes = [uql_node("there", oslo), uql_node("n", "SELECT count(*) AS n FROM there")]
+    shop = Connected([plan(*nodes), Scripted("debug", {"body": oslo})])
+    answer = shop.con.ask("How many shops are in Oslo?", forms=("text",))
+    assert answer.value == 0 and answer.replans == 0
+    assert shop.tasks() == [PLAN, "debug"]
+
+
+def test_python_that_leaves_no_rows_at_the_end_is_an_answer_too() -> None:
+    none = "[r for r in all_of_them if r['city'] == 'Oslo']"
+    nodes = [
+        uql_node("all_of_them", "SELECT name, city FROM shops"),
+        {"kind": "python", "name": "there", "inputs": ["all_of_them"], "python": none},
+    ]
+    shop = Connected([plan(*nodes), Scripted("debug", {"body": none})])
+    assert shop.con.ask("Which shops are in Oslo?", forms=("text",)).text == "none: no rows match"

@@ -168,3 +168,30 @@ def test_the_renderer_fetches_nothing() -> None:
 def test_more_rows_than_a_picture_can_show_are_refused() -> None:
     with pytest.raises(DataError, match="aggregate or sample"):
         Plot(BAR, {"games": pa.table({"n": range(20_001)})}).with_data()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"background": "url(http://x.example/a)"},
+        {"mark": {"type": "bar", "fill": "url(http://x.example/a#b)"}},
+        {"mark": {"type": "bar", "fill": "u\\72l(#x)"}},
+        {"mark": {"type": "bar", "color": {"gradient": "linear", "stops": [{"offset": 0, "color": "javascript:x"}]}}},
+        {"mark": {"type": "text", "font": "a;src:url(http://x.example/f)"}},
+        {"encoding": {"color": {"value": "URL( http://x.example/a )"}}},
+        {"encoding": {"color": {"field": "city", "scale": {"range": ["red", "url(http://x.example/a)"]}}}},
+    ],
+)
+def test_no_address_reaches_the_picture_as_a_colour_or_a_font(more: dict[str, Any]) -> None:
+    spec = {"mark": "bar", "encoding": {"x": {"field": "city", "type": "nominal"}}, **more}
+    with pytest.raises(GuardError, match="addresses are not allowed"):
+        check_plot(json.dumps(spec), {"t": {"city": "VARCHAR"}})
+
+
+def test_a_title_may_hold_any_words_and_a_field_the_escapes_of_its_name() -> None:
+    spec = {
+        "mark": {"type": "bar", "color": "rgb(10, 20, 30)"},
+        "title": "Visits of https://shop.example (per day)",
+        "encoding": {"x": {"field": "a\\.b", "type": "nominal"}},
+    }
+    assert check_plot(json.dumps(spec), {"t": {"a.b": "VARCHAR"}})

@@ -94,7 +94,7 @@ async def aggregate(
         plots = [plot for f in findings for plot in f.output.plots]
         if plots:
             return _as_it_is(f"{len(plots)} plot{'s' if len(plots) > 1 else ''}", sources, findings)
-        if findings and all(f.output.table is not None for f in findings):
+        if findings and all(f.output.table is not None or f.output.value == [] for f in findings):
             return _as_it_is("none: no rows match", sources, findings)
         return Words("", _json("", sources), "nothing was found")
     if pick and write is not False and style == "short":
@@ -259,10 +259,9 @@ def intervals(output: Output) -> list[str]:
     for column, estimates in output.outcome.estimates.items():
         for estimate in estimates if isinstance(estimates, list) else [estimates]:
             if not estimate.exact:
-                made.append(
-                    f"{column} is an estimate: {estimate.value:.6g}, "
-                    f"{estimate.confidence:.0%} interval {estimate.low:.6g} to {estimate.high:.6g}"
-                )
+                ends = " to ".join("open" if e is None else f"{e:.6g}" for e in (estimate.low, estimate.high))
+                value = "no value yet" if estimate.value is None else f"{estimate.value:.6g}"
+                made.append(f"{column} is an estimate: {value}, {estimate.confidence:.0%} interval {ends}")
     return made[:5]
 
 

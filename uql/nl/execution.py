@@ -105,6 +105,8 @@ def problem_of(node: Node, output: Output, sources: Collection[str]) -> str | No
     table = output.table
     if node.kind is NodeKind.PLOT:
         return None if output.plots else "it drew nothing"
+    if table is None and output.value == []:  # rows that Python left out, all of them
+        return None if node.may_be_empty else EMPTY
     if table is None:
         return "its value says nothing" if says_nothing(output.value) else None
     low = {name.lower() for name in table.column_names}

@@ -68,7 +68,8 @@ class Executor:
         replan: nodes that have run and what went wrong → a checked plan that begins with them; None: no re-plan.
         answering: for adapter nodes.
         limits: hard ones.
-        accept_empty: no rows at the end of a plan, also after mending, are an answer: nothing matches.
+        accept_empty: no rows at the end of a plan, also after mending, are an answer: nothing matches. In the middle they are taken
+            where the model, shown them, stands by its statement.
     """
 
     ctx: AskContext
@@ -176,6 +177,7 @@ class Executor:
     async def _tried(self, node: Node, step: AskContext, told: Step) -> Output | None:
         """The valid output of a node at its first or second try."""
         empty: Output | None = None
+        insisted = False  # shown that it gives no rows, the model writes it again as it is
         for attempt in (1, 2):
             if self.runs >= self.limits.nodes:
                 told.problem = self.limit = f"{self.limits.nodes} runs of nodes"
@@ -212,10 +214,11 @@ class Executor:
                 told.problem = f"{problem}; mending it failed: {said(error)}"
                 break
             if mended.body == node.body:
+                insisted = True
                 break
             node = replace(node, body=mended.body)
-        if empty is not None and self.accept_empty and self._is_last(node):
-            told.problem = ""  # nothing matches: an answer, and the reader is told
+        if empty is not None and self.accept_empty and (insisted or self._is_last(node)):
+            told.problem = ""  # nothing matches: an answer, or rows that later nodes find none of
             return empty
         return None
 

@@ -7,6 +7,7 @@ signals, parameters, data of the specification's own, and anything that the sche
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +46,31 @@ _REFUSED_KEYS = {
     "density": "density curves",
     "$schema": "",
 }
+# What is shown as words, or names columns and values of the rows; any other text (a colour, a font) goes into the picture's attributes.
+_WORDS = frozenset(
+    (
+        "title",
+        "subtitle",
+        "text",
+        "description",
+        "name",
+        "field",
+        "fields",
+        "as",
+        "groupby",
+        "fold",
+        "flatten",
+        "pivot",
+        "equal",
+        "oneOf",
+        "domain",
+        "sort",
+        "repeat",
+        "row",
+        "column",
+    )
+)
+_ADDRESS = re.compile(r"url\s*\(|\\|://|javascript:|data:", re.IGNORECASE)
 _NUMERIC = (
     "BIGINT",
     "INTEGER",
@@ -162,6 +188,9 @@ def _no_code(value: Any, depth: int) -> None:
             raise _refused(
                 f"expressions are not allowed ({key})", help='filter with {"field": …, "equal": …}, or in a node before'
             )
+        texts = [item for item in (inner if isinstance(inner, list) else [inner]) if isinstance(item, str)]
+        if key not in _WORDS and any(map(_ADDRESS.search, texts)):
+            raise _refused(f"addresses are not allowed ({key})", help="colours by name or as #rrggbb, fonts by name")
         if key == "formatType" and inner not in ("number", "time"):
             raise _refused("formatType is number or time")
         _no_code(inner, depth + 1)

@@ -108,9 +108,9 @@ class Session:
             where there is nothing to ask about.
         """
         chosen, settings = self._options(options)
-        words = " ".join(question.split())
+        words = " ".join(question.split()) if isinstance(question, str) else ""
         if not words:
-            raise QuestionError("the question is empty", help="ask in words: con.ask('How many …?')")
+            raise QuestionError("the question is empty, or no text", help="ask in words: con.ask('How many …?')")
         began = time.monotonic()
         embedder = self._embedder()
         scope = discover(words, self._connection.catalog, embedder, tables=chosen.tables)
@@ -166,8 +166,10 @@ class Session:
                     f"ask has no option {name!r}", help=f"{hint}options: {', '.join([*known, *SETTINGS])}"
                 )
         given = {name: value for name, value in options.items() if name in known}
-        if "rules" in given:
-            given["rules"] = tuple(given["rules"])
+        for name in ("rules", "tables", "adapters", "forms"):  # a text alone is one of them
+            if isinstance(given.get(name), str):
+                given[name] = (given[name],)
+        given["rules"] = tuple(given.get("rules") or ())
         settings = {name: value for name, value in options.items() if name in SETTINGS and value is not None}
         return Options(**given), self._settings.with_values(**settings)
 
