@@ -584,7 +584,8 @@ def _note_unseen(
     if codes is not None:
         unseen = len(np.unique(codes)) - len(found)
         if unseen:
-            ctx.notes.append(f"{unseen} groups had no row that passed among the {asked} rows asked and are not shown")
+            what = f"{unseen} group{'' if unseen == 1 else 's'} had no row that passed among the {asked} rows asked"
+            ctx.notes.append(f"{what} and {'is' if unseen == 1 else 'are'} not shown")
         return not unseen
     level = ctx.settings.confidence
     share = 1 - (1 - level) ** (1 / max(1, asked))

@@ -23,6 +23,8 @@ from uql.schema import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from uql.kernels.base import Context
+
 MOST = 3  # estimated numbers in one item: every combination of their ends is computed
 METHOD = "of estimates"
 
@@ -185,7 +187,7 @@ def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, 
         ]
         listed = isinstance(own, list) if own is not None else (block.aggregated and bool(block.keys)) or len(made) != 1
         estimates[name] = made if listed else made[0]
-    if block.aggregated and (not inner.certain or _chosen_by(block, inner)):
+    if block.aggregated and (not inner.certain or chosen_by(block, inner)):
         counts = {i.name for i in block.items if isinstance(i.expr, Call) and i.expr.name == "count"}
         for name, found in list(estimates.items()):
             low = 0.0 if name in counts else -inf
@@ -220,7 +222,16 @@ def _opened(found: Estimate, low: float) -> Estimate:
     return replace(found, low=low, high=inf, exact=False, method=METHOD)
 
 
-def _chosen_by(block: Block, inner: Inner) -> bool:
+def note_chosen(block: Block, inner: Inner, ctx: Context) -> None:
+    """Says where estimated numbers of a sub-query decide which rows are returned."""
+    cut = [key.expr for key in block.order_by] if block.limit is not None else []
+    cut = [node for expr in cut for node in walk(expr) if isinstance(node, Expr)]
+    if chosen_by(block, inner) or any(node in inner.bounds for node in cut):
+        note = "estimates of a sub-query decide which rows there are: others might be returned if all rows were asked"
+        ctx.note_once(note, "")
+
+
+def chosen_by(block: Block, inner: Inner) -> bool:
     """Do estimated numbers decide which rows there are, or in which groups?"""
     exprs = [block.pushed, block.having, block.qualify, *(key.expr for key in block.keys)]
     exprs += [leaf.expr for leaf in block.formula.leaves] if block.formula is not None else []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from uql.compiler.walk import rewrite, walk
 from uql.kernels.aggregate import Groups
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import Duck, quote
-from uql.kernels.monotone import monotone
+from uql.kernels.ranges import note_open, of_item
 from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
@@ -178,6 +177,7 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
         sql = f"SELECT {', '.join(items)}, __g FROM {source}{having} ORDER BY {keys}"
     table = ctx.duck.arrow(sql + limit(block.limit, block.offset))
     order = [int(g) for g in table.column(len(items)).to_pylist()]
+    note_open(block, found, order, ctx)
     estimates = _estimates(block, found, order, ctx)
     table = _with_ratios(table, block, found, estimates)
     members = [found.members[g] for g in order] if found.members else []
@@ -207,108 +207,10 @@ def _estimates(block: Block, found: Groups, order: list[int], ctx: Context) -> E
         calls = [n for n in walk(item.expr) if isinstance(n, Call) and n in found.calls]
         if not calls or any(isinstance(n, Call) and n.name == "unnest" for n in walk(item.expr)):
             continue
-        by_group = _of_item(item.expr, calls, found, ctx)
+        by_group = of_item(item.expr, calls, found, ctx)
         values = [by_group[g] for g in order]
         if block.keys:
             result[item.name] = values
         elif values:
             result[item.name] = values[0]
     return result
-
-
-def _of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list[Estimate]:
-    if isinstance(expr, Call) and expr in found.calls:
-        return found.estimates[expr]
-    n = len(found.estimates[calls[0]])
-    only_seen = not found.exact and any(call in found.seen for call in calls)
-    if found.exact or only_seen:
-        sql = ctx.duck.expression(expr, {**found.keys, **found.calls})
-        table = ctx.duck.arrow(
-            f"SELECT TRY_CAST(TRY_CAST({sql} AS VARCHAR) AS DOUBLE) FROM {quote(found.table)} ORDER BY __g"
-        )
-        values = [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]
-        parts = [[found.estimates[call][g] for call in calls] for g in range(n)]
-        return [
-            Estimate(v, v, v, ctx.settings.confidence, True, of[0].calls)
-            if all(e.exact for e in of)
-            else Estimate(v, -inf, inf, ctx.settings.confidence, False, of[0].calls, max(e.unknown for e in of), "seen")
-            for v, of in zip(values, parts, strict=True)
-        ]
-    units: dict[Expr, list[Estimate]] = {}
-    once = len(calls) == len(set(calls))
-    for quotient, estimates in found.ratios.items() if once else ():
-        if any(node == quotient for node in walk(expr)):
-            units[quotient] = estimates
-    inside = {c for q in units for c in walk(q) if isinstance(c, Call)}
-    units.update({c: found.estimates[c] for c in calls if c not in inside})
-    return _corners(expr, units, n, found, ctx)
-
-
-def _corners(expr: Expr, units: dict[Expr, list[Estimate]], n: int, found: Groups, ctx: Context) -> list[Estimate]:
-    """An expression over estimates: its value, and the range over all combinations of their interval ends.
-
-    Open-ended where the expression is not monotone in each estimate. Conservative: every estimate is at its own level.
-    """
-    from itertools import product
-
-    names = list(units)
-    center = _evaluate(expr, names, {u: [e.value for e in units[u]] for u in names}, found, ctx)
-    lows, highs = list(center), list(center)
-    steady = all(monotone(expr, unit) for unit in names)
-    open_ = [not steady or any(_open(units[u][g]) for u in names) for g in range(n)]
-    for corner in product((False, True), repeat=len(names)):
-        at: dict[Expr, list[float | None]] = {
-            u: [e.high if up else e.low for e in units[u]] for u, up in zip(names, corner, strict=True)
-        }
-        values = _evaluate(expr, names, at, found, ctx)
-        for g, value in enumerate(values):
-            if value is not None:
-                low, high = lows[g], highs[g]
-                lows[g] = value if low is None else min(low, value)
-                highs[g] = value if high is None else max(high, value)
-    result = []
-    for g in range(n):
-        first = units[names[0]][g]
-        unknown = max(units[u][g].unknown for u in names)
-        exact = all(units[u][g].exact for u in names)
-        low = float("-inf") if open_[g] else lows[g]
-        high = float("inf") if open_[g] else highs[g]
-        result.append(Estimate(center[g], low, high, first.confidence, exact, first.calls, unknown, first.method))
-    return result
-
-
-def _open(estimate: Estimate) -> bool:
-    ends = (estimate.low, estimate.high)
-    return any(e is None or e in (float("inf"), float("-inf")) for e in ends)
-
-
-def _evaluate(
-    expr: Expr,
-    names: Sequence[Expr],
-    values: dict[Expr, list[float | None]],
-    found: Groups,
-    ctx: Context,
-) -> list[float | None]:
-    """The expression for every group, with its aggregates (or quotients of them, with their factors) at given values."""
-    import pyarrow as pa
-
-    from uql.kernels.aggregate import scaled
-
-    n = len(next(iter(values.values())))
-    replaced: dict[Expr, str] = dict(found.keys)
-    arrays = {"__g": pa.array(range(n), type=pa.int64())}
-    for i, unit in enumerate(names):
-        numbers = [v if v is None or abs(v) != float("inf") else None for v in values[unit]]
-        arrays[f"u{i}"] = pa.array(numbers, type=pa.float64())
-        if isinstance(unit, Call):
-            replaced[unit] = f"u{i}"
-        else:  # a quotient: the aggregate above the line stands for it, the one below is 1
-            top, bottom = scaled(unit)
-            arrays[f"one{i}"] = pa.array([1.0] * n, type=pa.float64())
-            replaced[top], replaced[bottom] = f"u{i}", f"one{i}"
-    sql = ctx.duck.expression(expr, replaced)
-    table = ctx.duck.arrow(
-        f"SELECT TRY_CAST({sql} AS DOUBLE) AS v FROM __units JOIN {quote(found.table)} AS t USING (__g) ORDER BY __g",
-        {"__units": pa.table(arrays)},
-    )
-    return [None if v is None or v != v else float(v) for v in table.column(0).to_pylist()]

@@ -112,6 +112,7 @@ async def _block(block: Block, ctx: Context) -> Output:
         output = await _answered(extended, asked, relation, ctx)
         answered = ctx.exact and len(ctx.errors) == errors
         output.certain = inner.certain and (answered or carried.all_rows(block, output))
+        carried.note_chosen(block, inner, ctx)
         return carried.taken(output, block, more, inner, ctx.settings.confidence)
     finally:
         ctx.exact = exact and below and ctx.exact
