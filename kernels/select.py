@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.physical import Block, Goal, Stage
-from uql.compiler.virtual import VirtualColumn
-from uql.compiler.walk import is_semantic
+from uql.compiler.syntax import Call, Virtual
+from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.walk import is_semantic, walk
 from uql.errors import BudgetError
 from uql.kernels import sem_filter, sem_order
 from uql.kernels.attribute import by_attribute, prefer, preferred
@@ -29,6 +31,7 @@ from uql.sampling.units import Units, UnitSample, UnitSearch
 BATCH = 8  # rows between two looks of a search: more learn less from each other
 LEAST_AUDIT = 16  # rows at least from which the number of rows not found is estimated
 DEFAULT_SEARCH = "learned"
+NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)*%?")
 
 
 async def select(block: Block, relation: Relation, ctx: Context) -> Output:
@@ -48,6 +51,7 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
         await ask_all(block.row_stages, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
     known = [*filter_columns, *early]
+    _warn_of_letters(block, relation, ctx)
     if block.distinct or block.needs_every_row:
         return whole(block, passing, known, relation, ctx)
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
@@ -84,6 +88,22 @@ def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: C
         ctx.notes.append(f"{int(failed.sum()):,} rows without an answer were dropped (on_error = 'drop')")
     kept: Rids = rids[~failed]
     return kept
+
+
+def _warn_of_letters(block: Block, relation: Relation, ctx: Context) -> None:
+    """Says where ORDER BY, also that of a window, puts numbers in the order of their letters."""
+    windows = [n.over for item in block.items for n in walk(item.expr) if isinstance(n, Call) and n.over is not None]
+    for key in (*block.order_by, *(key for window in windows for key in window.order_by)):
+        column = key.expr.column if isinstance(key.expr, Virtual) else None
+        if column is None or column.type != "VARCHAR" or column.kind is not Kind.EXTRACT:
+            continue
+        said = {v for v in relation.values.get(column.id, ()) if v is not None}
+        if len(said) > 1 and all(isinstance(v, str) and NUMERAL.fullmatch(v.strip()) for v in said):
+            warning = (
+                f'the values of "{column.text}" are numbers, ordered by their letters: write "{column.text}"::DOUBLE'
+            )
+            if warning not in ctx.warnings:
+                ctx.warnings.append(warning)
 
 
 def _unasked(rids: Rids, wanted: tuple[Stage, ...], relation: Relation) -> int:

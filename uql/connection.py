@@ -20,7 +20,18 @@ from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, 
 from uql.runs import Before, Said, by_name, find, offer
 from uql.settings import Settings
 from uql.sources.frames import visible
-from uql.statements import check_target, check_to, duckdb_own, is_there, nothing, refused, set_option, store, write
+from uql.statements import (
+    check_target,
+    check_to,
+    duckdb_own,
+    is_there,
+    nothing,
+    pointing_to_uql,
+    refused,
+    set_option,
+    store,
+    write,
+)
 from uql.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -158,12 +169,14 @@ class Connection:
     def sql(self, text: str, *, params: object = None) -> duckdb.DuckDBPyRelation:
         """Plain DuckDB SQL, as DuckDB reads it, with `?` or `$name` from `params`; data frames of the caller may be named."""
         self._check_open()
-        return self._duck.sql(text) if params is None else self._duck.sql(text, params=params)
+        with pointing_to_uql():
+            return self._duck.sql(text) if params is None else self._duck.sql(text, params=params)
 
     def execute(self, text: str, parameters: object = None) -> duckdb.DuckDBPyConnection:
         """Plain DuckDB SQL at once, as DuckDB's `execute`: `con.execute("INSERT INTO t VALUES (?)", [1])`."""
         self._check_open()
-        return self._duck.execute(text) if parameters is None else self._duck.execute(text, parameters)
+        with pointing_to_uql():
+            return self._duck.execute(text) if parameters is None else self._duck.execute(text, parameters)
 
     # ------------------------------------------------------------------------------------------------------ queries
     def uql(self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any) -> Result:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+import duckdb
 import pytest
+from hash_model import HashModel
 from row_model import RowModel
 
 import uql
@@ -104,3 +106,30 @@ def test_scores_that_do_not_fit_in_the_budget_send_nothing(large):
     result = large.connect().uql('SELECT id FROM reviews ORDER BY "how angry the review is" LIMIT 3 WITH (budget = 50)')
     with pytest.raises(BudgetError):
         result.fetchall()
+
+
+@pytest.mark.parametrize(
+    ("query", "warned"),
+    [
+        ('SELECT id, "how many" AS n FROM t ORDER BY n DESC LIMIT 2', True),
+        ('SELECT id, "how many" AS n FROM t ORDER BY n', True),
+        ('SELECT id, "how many" AS n, row_number() OVER (ORDER BY n) AS k FROM t', True),
+        ('SELECT id, "how many"::DOUBLE AS n FROM t ORDER BY n DESC', False),
+        ('SELECT id, "how many" AS n FROM t ORDER BY id', False),
+        ('SELECT id, "who" AS n FROM t ORDER BY n', False),
+    ],
+)
+def test_numbers_in_the_order_of_their_letters_come_with_a_warning(query, warned):
+    duck = duckdb.connect()
+    duck.execute(
+        "CREATE TABLE t AS SELECT id, 'a text that says something, number ' || id AS text FROM range(12) r(id)"
+    )
+
+    def answer(question, row):
+        number = int(row.cells[0].value.split()[-1])
+        value = 7.0 * number if question.type == "DOUBLE" else f"{7 * number}"
+        return value if question.text == "how many" else f"name {number}"
+
+    result = uql.attach(duck, model=HashModel(answers=answer), ledger=":memory:").uql(query)
+    assert len(result.fetchall()) > 1
+    assert any("::DOUBLE" in warning for warning in result.warnings) == warned

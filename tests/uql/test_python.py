@@ -437,3 +437,13 @@ def test_neither_is_pickled_or_copied(con: uql.Connection) -> None:
         for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
             with pytest.raises(TypeError, match=way_out):
                 attempt(thing)
+
+
+@pytest.mark.parametrize("run", ["sql", "execute"])
+def test_duckdb_alone_says_who_answers_quoted_texts(con: uql.Connection, run: str) -> None:
+    with pytest.raises(duckdb.BinderException) as error:
+        getattr(con, run)('SELECT id FROM reviews WHERE "the review is positive"')
+    assert any("con.uql" in note for note in error.value.__notes__)
+    with pytest.raises(duckdb.BinderException) as error:
+        getattr(con, run)('SELECT "nope" FROM reviews')
+    assert not getattr(error.value, "__notes__", [])
