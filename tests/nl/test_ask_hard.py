@@ -12,7 +12,10 @@ from nl.shop import PLAN, Connected, plan, read, uql_node
 
 import uql
 from uql.connection import Connection
+from uql.llm.providers.base import Answer as Said
+from uql.llm.providers.base import Problem, Request
 from uql.llm.providers.scripted import Scripted, ScriptedModel
+from uql.nl.answer import Answer
 
 YORK = {"cannot": "", "nodes": [uql_node("a", "SELECT city FROM shops WHERE id = 2")]}
 
@@ -140,3 +143,63 @@ def test_python_that_leaves_no_rows_at_the_end_is_an_answer_too() -> None:
     ]
     shop = Connected([plan(*nodes), Scripted("debug", {"body": none})])
     assert shop.con.ask("Which shops are in Oslo?", forms=("text",)).text == "none: no rows match"
+
+
+COUNT = "SELECT count(*) AS n FROM letters WHERE ask('the letter complains') WITH (budget = 12)"
+TWICE: dict[str, Any] = {"kind": "python", "name": "twice", "inputs": ["some"], "python": "some[0]['n'] * 2"}
+
+
+def asked(*nodes: dict[str, Any], **options: Any) -> Answer:
+    return Connected([plan(*nodes)]).con.ask("How many letters complain?", forms=("text",), **options)
+
+
+def test_an_estimate_is_said_with_its_interval_in_the_words_themselves() -> None:
+    answer = asked(uql_node("some", COUNT))
+    assert answer.text == "about 8 (3 to 15)" and answer.value == 8 and not answer.exact
+    assert answer.notes == ["n is an estimate: 7.5, 95% interval 3 to 15"]
+    assert "95% interval 3 to 15" in str(answer) and answer.to_json()["exact"] is False
+    assert [c.column for c in answer.citations] == ["n", "n_low", "n_high"]
+    exact = asked(uql_node("all_of_them", COUNT.replace(" WITH (budget = 12)", "")))
+    assert exact.exact and str(exact) == "10"
+
+
+@pytest.mark.parametrize(
+    "behind", [TWICE, uql_node("twice", "SELECT n * 2 AS twice FROM some")], ids=["python", "another query"]
+)
+def test_a_figure_made_from_an_estimate_says_what_it_rests_on(behind: dict[str, Any]) -> None:
+    answer = asked(uql_node("some", COUNT), behind)
+    assert answer.text == "16" and not answer.exact
+    assert answer.notes == ["some: n is an estimate: 7.5, 95% interval 3 to 15"]
+    assert "some: n is an estimate" in answer.json["extra"]
+
+
+def test_rows_found_among_rows_that_were_not_all_asked_are_said_to_be_so_and_a_count_of_them_too() -> None:
+    found = uql_node("some", "SELECT letter FROM letters WHERE ask('the letter complains') WITH (budget = 12)")
+    assert "found 3 of about 8 rows" in asked(found).notes[0]
+    counted = asked(found, uql_node("n", "SELECT count(*) AS n FROM some"))
+    assert counted.value == 3 and "some: found 3 of about 8 rows" in str(counted)
+
+
+def test_rows_that_gave_no_answer_are_said() -> None:
+    def some_refuse(request: Request, n: int) -> list[Said]:
+        if str(request.row.cells[0].value).endswith("6"):
+            return [Said(problem=Problem("refusal", "no")) for _ in request.questions]
+        return read(request, n)
+
+    shop = Connected([plan(uql_node("n", "SELECT count(*) AS n FROM letters WHERE ask('the letter complains')"))])
+    shop.model._readers = Reader(some_refuse)
+    answer = shop.con.ask("How many letters complain?", forms=("text",))
+    assert not answer.exact and answer.text == "about 9 (9 to 12)", answer.text
+    assert any("interval 9 to 12" in note for note in answer.notes)
+
+
+def test_a_sub_query_of_the_mode_meta_says_what_its_statement_rests_on() -> None:
+    operators = {"operators": [{"operator": "TableAnalytics", "sources": ["letters"], "confidence": 0.9}]}
+    shop = Connected([Scripted("operators", operators), Scripted("uql", {"sql": COUNT})])
+    answer = shop.con.ask("How many letters complain?", mode="meta", decomposer=False)
+    assert answer.value == 8 and answer.notes == ["n is an estimate: 7.5, 95% interval 3 to 15"]
+
+
+def test_a_budget_too_small_for_any_estimate_is_no_answer() -> None:
+    answer = asked(uql_node("n", COUNT), budget=1)
+    assert not answer.answered and answer.partial and "its only value is None" in answer.cannot

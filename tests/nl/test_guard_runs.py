@@ -45,6 +45,44 @@ SHADOWED = [
     "SELECT * FROM (WITH secret AS (SELECT 1) SELECT * FROM secret) AS a, secret",
 ]
 
+NEW_IN_DUCKDB = """
+SELECT id.getenv() FROM reviews
+SELECT system.main.getenv('HOME')
+SELECT * REPLACE (getenv('HOME') AS id) FROM reviews
+SELECT TRY(getenv('HOME'))
+SELECT getvariable('x')
+SELECT printf('%1000000000d', 1)
+SELECT format('{:>1000000000}', 'x')
+SELECT bar(1, 0, 1, 1000000000)
+SELECT list_resize([1], 1000000000)
+SELECT json_serialize_sql('SELECT 1')
+SELECT add_parquet_key('a', 'b')
+SELECT write_log('x'), enable_logging()
+SELECT setseed(0.1), gen_random_uuid()
+SELECT * FROM read_text(['/etc/passwd'])
+SELECT * FROM read_duckdb('other.duckdb')
+SELECT * FROM read_xlsx('x.xlsx')
+SELECT * FROM delta_scan('s3://x')
+SELECT * FROM iceberg_scan('s3://x')
+SELECT * FROM st_read('x.shp')
+SELECT * FROM pandas_scan(1)
+SELECT * FROM arrow_scan(1, 2, 3)
+SELECT * FROM which_secret('s3://x', 's3')
+SELECT * FROM duckdb_logs()
+SELECT * FROM json_execute_serialized_sql('x')
+SELECT * FROM from_substrait('x')
+SELECT * FROM force_checkpoint()
+SELECT * FROM IDENTIFIER('reviews')
+SELECT * FROM (PIVOT reviews ON film USING count(*))
+SELECT * FROM (SUMMARIZE reviews)
+SELECT * FROM reviews AT (VERSION => 1)
+SELECT * FROM reviews, LATERAL unnest(generate_series(1, reviews.id * 1000000000)) AS x(n)
+COPY (WITH x AS (SELECT 1) SELECT * FROM x) TO 'x.csv'
+WITH x AS (COPY reviews TO 'x.csv') SELECT 1
+WITH RECURSIVE t(n) USING KEY (n) AS (SELECT 1 UNION SELECT n FROM t) SELECT * FROM t
+FROM 'https://example.com/x.parquet' SELECT *
+""".strip().splitlines()
+
 BOUNDED = [
     "SELECT replace(replace(replace(text, '$', ''), ',', ''), ' ', '') FROM reviews",
     "SELECT regexp_replace(text, '[^a-z]+', ' ', 'g'), regexp_replace(film, '(A)(l)', '\\2\\1') FROM reviews",
@@ -56,8 +94,8 @@ BOUNDED = [
 ]
 
 
-@pytest.mark.parametrize("text", [*UNBOUNDED, *SHADOWED])
-def test_what_could_grow_in_one_call_or_hides_a_table_behind_a_name_is_refused(text: str) -> None:
+@pytest.mark.parametrize("text", [*UNBOUNDED, *SHADOWED, *NEW_IN_DUCKDB])
+def test_what_could_grow_in_one_call_hides_a_table_or_reads_more_than_tables_is_refused(text: str) -> None:
     for check in (lambda: check_sql(text, TABLES), lambda: check_uql(text, TABLES)):
         with pytest.raises(GuardError) as error:
             check()

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from uql.errors import QuestionError
 from uql.nl.context import AskContext
-from uql.nl.execution import Output, says_nothing
+from uql.nl.execution import Output, caveats, inexact, says_nothing, without_bounds
 from uql.nl.prompts import aggregator as words
 from uql.nl.runners import preview
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from uql.sampling.base import Estimate
 
 Style = Literal["short", "full"]
 SPEAKS = 10  # values of a result that is written as it is
@@ -100,11 +100,11 @@ async def aggregate(
     if pick and write is not False and style == "short":
         found = await _picked(ctx, question, found, frozenset(hidden))
         write = False
-    value = value_of(found)
+    spoken = _spoken(found[0].output) if len(found) == 1 else None
     if write is False:
         return _as_it_is("; ".join(_of(f) for f in found), _sources(found), found)
-    if style == "short" and len(found) == 1 and not write and (written := speaks(value)) is not None:
-        return _as_it_is(written, sources, found)
+    if style == "short" and not write and spoken is not None:
+        return _as_it_is(spoken, sources, found)
     if style == "short" and not write and all(f.output.table is not None for f in found) and len(found) == 1:
         return _as_it_is(_described(found[0].output), sources, found)
     try:
@@ -112,8 +112,7 @@ async def aggregate(
             words.wording(question, findings_text(found, frozenset(hidden)), sources, ctx.rules, style)
         )
     except QuestionError as error:
-        written = speaks(value) if len(found) == 1 else None
-        text = written or "; ".join(_of(f) for f in found)
+        text = spoken or "; ".join(_of(f) for f in found)
         extra = f"written without a model: {error.message}"
         return Words(text, {**_json(text, sources), "extra": extra}, rests_on=_nodes(found))
     if not said["answerable"]:
@@ -122,8 +121,7 @@ async def aggregate(
         )
     text = " ".join(said["summary"].split())
     if style == "short" and len(text.split()) > words.SHORT_WORDS:
-        written = speaks(value) if len(found) == 1 else None
-        text = written if written is not None else " ".join(text.split()[: words.SHORT_WORDS])
+        text = spoken if spoken is not None else " ".join(text.split()[: words.SHORT_WORDS])
     kept = {key: said[key] for key in ("summary", "details", "source", "inference", "extra")}
     held = [s for s in said["source"] if s in sources]
     return Words(text, {**kept, "summary": text, "source": held}, rests_on=_nodes(found))
@@ -174,6 +172,22 @@ def speaks(value: Any) -> str | None:
     return None if isinstance(value, bytes) else _plain(value)
 
 
+def _spoken(output: Output) -> str | None:
+    """A result in words, what is estimated in one row with its interval; None where it is too much for that."""
+    value = _value(output)
+    held = {name: found for name, found in inexact(output.outcome).items() if len(found) == 1}
+    if not held or output.table is None or output.table.num_rows != 1:
+        return speaks(value)
+    if not isinstance(value, dict):
+        return _about(value, next(iter(held.values()))[0])
+    return speaks({name: _about(v, held[name][0]) if name in held else v for name, v in value.items()})
+
+
+def _about(value: Any, estimate: Estimate) -> str:
+    low, high = ("open" if end is None else f"{end:.6g}" for end in (estimate.low, estimate.high))
+    return f"about {_plain(value)} ({low} to {high})"
+
+
 def _plain(value: Any) -> str:
     if value is None:
         return "NULL"
@@ -190,17 +204,9 @@ def _described(output: Output) -> str:
     return f"{rows:,} row{'s' if rows != 1 else ''}: {', '.join(without_bounds(output).column_names)}"
 
 
-def without_bounds(output: Output) -> pa.Table:
-    """The rows of an output without the ends of intervals, which are told beside them."""
-    assert output.table is not None
-    estimates = output.outcome.estimates if output.outcome is not None else {}
-    ends = {f"{name}_{end}" for name in estimates for end in ("low", "high")}
-    return output.table.select([name for name in output.table.column_names if name not in ends])
-
-
 def _of(finding: Finding) -> str:
     sub = finding.output.sub
-    return sub.text if sub is not None else speaks(_value(finding.output)) or _described(finding.output)
+    return sub.text if sub is not None else _spoken(finding.output) or _described(finding.output)
 
 
 def _is_nothing(output: Output) -> bool:
@@ -242,27 +248,13 @@ def findings_text(findings: Sequence[Finding], hidden: frozenset[str]) -> str:
             lines.append(
                 f"   {output.table.num_rows} rows: {json.dumps(rows, default=str, ensure_ascii=False)[:FINDING_CHARS]}"
             )
-            lines += [f"   {said}" for said in intervals(output)]
+            lines += [f"   {said}" for said in caveats(output.outcome)]
         elif output.hidden:
             lines.append("   value: private, and not shown")
         else:
             lines.append(f"   value: {json.dumps(output.value, default=str, ensure_ascii=False)[:FINDING_CHARS]}")
         parts.append("\n".join(lines))
     return "\n".join(parts)
-
-
-def intervals(output: Output) -> list[str]:
-    """What is to be said of estimated columns."""
-    if output.outcome is None:
-        return []
-    made = []
-    for column, estimates in output.outcome.estimates.items():
-        for estimate in estimates if isinstance(estimates, list) else [estimates]:
-            if not estimate.exact:
-                ends = " to ".join("open" if e is None else f"{e:.6g}" for e in (estimate.low, estimate.high))
-                value = "no value yet" if estimate.value is None else f"{estimate.value:.6g}"
-                made.append(f"{column} is an estimate: {value}, {estimate.confidence:.0%} interval {ends}")
-    return made[:5]
 
 
 # --------------------------------------------------------------------------------------------------------- citations

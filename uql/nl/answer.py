@@ -91,6 +91,8 @@ class Answer:
         value: the answer as data: a value, a list, a row as a dictionary, or rows.
         json: summary, details, source, inference, extra.
         tables: the results behind the answer, by the names of their nodes; `results` has those of every node.
+        notes: what is to be said of the answer: estimates that it or an earlier step rests on with their intervals, rows that were
+            not asked or gave no answer. `exact` is whether there are none.
         rests_on: the names of the nodes that the answer was written from; none where there is no answer.
         plots: of the plot nodes.
         plan: as text and Mermaid.
@@ -111,6 +113,7 @@ class Answer:
     value: Any = None
     json: Mapping[str, Any] = field(default_factory=dict)
     tables: dict[str, pa.Table] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
     rests_on: tuple[str, ...] = ()
     plots: list[Plot] = field(default_factory=list)
     plan: PlanView = field(default_factory=lambda: PlanView(None))
@@ -133,6 +136,11 @@ class Answer:
     @property
     def answered(self) -> bool:
         return not self.cannot
+
+    @property
+    def exact(self) -> bool:
+        """Does it rest on no estimate, and on every row?"""
+        return self.answered and not self.notes and not self.partial
 
     @property
     def uql(self) -> str:
@@ -227,6 +235,8 @@ class Answer:
                 "usd": self.cost.usd,
                 "seconds": round(self.seconds, 3),
             },
+            "exact": self.exact,
+            "notes": self.notes,
             "partial": self.partial,
         }
 
@@ -254,7 +264,9 @@ class Answer:
         return written
 
     def __str__(self) -> str:
-        return self.text if self.answered else f"This cannot be answered: {self.cannot}"
+        if not self.answered:
+            return f"This cannot be answered: {self.cannot}"
+        return self.text + (f" ({'; '.join(self.notes)})" if self.notes else "")
 
     def __repr__(self) -> str:
         return f"<uql.Answer {str(self)[:80]!r}, {len(self.steps)} steps, {self.cost.calls} calls>"
@@ -266,15 +278,15 @@ class Answer:
 
 
 def as_json(value: Any) -> Any:
-    """What JSON has no form of: decimals, as sums of integers are, as numbers, all else as text.
+    """What JSON has no form of: decimals, as sums of integers are, as numbers, bytes as how many they are, all else as text.
 
     >>> from datetime import date
-    >>> as_json(Decimal("32")), as_json(Decimal("1.5")), as_json(date(2024, 5, 1))
-    (32, 1.5, '2024-05-01')
+    >>> as_json(Decimal("32")), as_json(Decimal("1.5")), as_json(date(2024, 5, 1)), as_json(b"PNG")
+    (32, 1.5, '2024-05-01', '3 bytes')
     """
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
-    return str(value)
+    return f"{len(value):,} bytes" if isinstance(value, bytes) else str(value)
 
 
 def _step(step: Step) -> dict[str, Any]:

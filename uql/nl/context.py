@@ -243,7 +243,11 @@ class AskContext:
             to: the name under which later nodes read its rows; None: not stored.
         Raises: GuardError, UQLSyntaxError, BindError, DataError, ModelError.
         """
-        return await self.workspace.uql(text, self.gate, tables=tables, to=to)
+        from uql.nl.workspace import budget_of
+
+        named = budget_of(text)
+        gate = self.gate if named is None else self.step(to or "uql", calls=named).gate
+        return await self.workspace.uql(text, gate, tables=tables, to=to)
 
     async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
         """The rows of a concrete SELECT that a model wrote, run by the guard. Arguments and errors as `uql`."""

@@ -118,6 +118,7 @@ class SubAnswer:
         uql: statement that made it, where one did.
         problem: why there is no valid answer; None: there is one.
         steps: statements that ran before `uql`, each with the name of its rows.
+        notes: what is to be said of it: estimates with their intervals, rows without an answer.
     """
 
     value: Any
@@ -129,3 +130,4 @@ class SubAnswer:
     problem: str | None = None
     extra: Mapping[str, Any] | None = None
     steps: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
     from uql.plots import Plot
     from uql.result import Outcome
+    from uql.sampling.base import Estimate
 
 NOTHING = frozenset(
     {"", "unknown", "not found", "none", "null", "n/a", "nan", "no answer", "not available", "cannot be determined"}
 )
 _ERRORS = ("error:", "traceback (most recent", "exception:")
 EMPTY = "it gives no rows"
+SAID = 5  # estimates of a column that are said one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ def problem_of(node: Node, output: Output, sources: Collection[str]) -> str | No
         return f"it has no column {missing[0]}; it has {', '.join(table.column_names)}"
     if table.num_rows == 0:
         return None if node.may_be_empty else EMPTY
+    table = without_bounds(output)
     if table.num_rows == 1 and table.num_columns == 1 and says_nothing(table.column(0)[0].as_py()):
         return f"its only value is {table.column(0)[0].as_py()!r}"
     if all(column.null_count == table.num_rows for column in table.columns):
@@ -131,6 +134,42 @@ def _problem_of_answer(answer: SubAnswer, sources: Collection[str]) -> str | Non
         return f"the answer says nothing: {answer.text[:80]!r}"
     unknown = [name for name in answer.sources if name.lower() not in sources]
     return f"it cites {unknown[0]!r}, which is no source" if unknown else None
+
+
+def without_bounds(output: Output) -> pa.Table:
+    """The rows of an output without the ends of intervals, which are told beside them."""
+    assert output.table is not None
+    estimates = output.outcome.estimates if output.outcome is not None else {}
+    ends = {f"{name}_{end}" for name in estimates for end in ("low", "high")}
+    return output.table.select([name for name in output.table.column_names if name not in ends])
+
+
+def inexact(outcome: Outcome | None) -> dict[str, list[Estimate]]:
+    """The estimates of each column that are not exact."""
+    found: dict[str, list[Estimate]] = {}
+    for column, estimates in (outcome.estimates if outcome is not None else {}).items():
+        listed = [e for e in (estimates if isinstance(estimates, list) else [estimates]) if not e.exact]
+        if listed:
+            found[column] = listed
+    return found
+
+
+def caveats(outcome: Outcome | None) -> list[str]:
+    """What is to be said of a statement's rows: estimates with their intervals, rows not asked or without an answer."""
+    if outcome is None:
+        return []
+    made = []
+    for column, estimates in inexact(outcome).items():
+        for e in estimates[:SAID]:
+            ends = " to ".join("open" if end is None else f"{end:.6g}" for end in (e.low, e.high))
+            value = "no value" if e.value is None else f"{e.value:.6g}"
+            made.append(f"{column} is an estimate: {value}, {e.confidence:.0%} interval {ends}")
+        if len(estimates) > SAID:
+            made.append(f"{column} has {len(estimates) - SAID:,} more estimates")
+    made += outcome.notes
+    if outcome.errors and not any("gave no answer" in note for note in outcome.notes):
+        made.append(f"{len(outcome.errors):,} answers of the model could not be had")
+    return made
 
 
 def says_nothing(value: Any) -> bool:

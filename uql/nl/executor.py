@@ -27,7 +27,7 @@ from uql.nl.context import AskContext, NodeEvent
 from uql.nl.dag import Node, NodeKind, Plan
 from uql.nl.execution import EMPTY, Output, Step, problem_of
 from uql.nl.guard import BUDGET
-from uql.nl.runners import budget_of, run_node
+from uql.nl.runners import run_node
 from uql.schema import Field
 
 FATAL = (
@@ -184,7 +184,7 @@ class Executor:
                 return None
             self.runs += 1
             told.tries, told.body = attempt, node.body
-            calls = self._share(node)
+            calls = self._share()
             inner = step.step(node.name, calls=calls)
             try:
                 output = await self._once(node, inner, told)
@@ -229,19 +229,17 @@ class Executor:
             return await self.answering.run(node, self.outputs, step, told)
         return await run_node(node, self.outputs, step)
 
-    def _share(self, node: Node) -> int | None:
+    def _share(self) -> int | None:
         """The calls that a node may make: its part of what is left, at least the usual budget of a query."""
         left = self.ctx.gate.calls_left
-        named = budget_of(node)
         if left is None:
-            return named
+            return None
         waiting = sum(
             1
             for other in (self.plan.nodes if self.plan is not None else ())
             if other.name not in self.outputs and other.kind in (NodeKind.UQL, NodeKind.ADAPTER)
         )
-        share = min(left, max(BUDGET, left // max(1, waiting)))
-        return share if named is None else min(share, named)
+        return min(left, max(BUDGET, left // max(1, waiting)))
 
     def _is_last(self, node: Node) -> bool:
         """Only the answer reads it."""

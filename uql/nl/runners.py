@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from uql.compiler.parser import parse
-from uql.compiler.syntax import Select, Union
-from uql.errors import QuestionError, UQLError
+from uql.errors import QuestionError
 from uql.nl.context import AskContext
 from uql.nl.dag import Node, NodeKind
 from uql.nl.execution import Output, fields_of
@@ -74,20 +72,6 @@ def _known(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> dict[s
     fields = [f for source in ctx.sources.values() for f in source.fields if f.is_unstructured]
     fields += [f for name in node.inputs if name in outputs for f in outputs[name].fields if f.is_unstructured]
     return {f.name: f for f in fields}
-
-
-def budget_of(node: Node) -> int | None:
-    """The calls that WITH (budget = n) of a statement names."""
-    if node.kind is not NodeKind.UQL:
-        return None
-    try:
-        tree = parse(node.body)
-    except UQLError:
-        return None
-    if not isinstance(tree, Select | Union):
-        return None
-    named = [o.value for o in tree.options if o.name.lower() == "budget" and isinstance(o.value, int)]
-    return named[0] if named else None
 
 
 def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozenset()) -> list[dict[str, Any]]:

@@ -13,14 +13,14 @@ from uql.errors import BudgetError, ConfigError, QuestionError
 from uql.llm.gate import Gate
 from uql.llm.run import Run
 from uql.nl import forms
-from uql.nl.aggregator import Finding, Style, Words, aggregate, citations, intervals, value_of
+from uql.nl.aggregator import Finding, Style, Words, aggregate, citations, value_of
 from uql.nl.answer import Answer, PlanView, hidden_columns
 from uql.nl.behind import rows_behind
 from uql.nl.checks import Checked, check_plan, said
 from uql.nl.context import AskContext, NodeEvent
 from uql.nl.dag import Node, NodeKind, Plan
 from uql.nl.discover import Scope, discover, relevant, shortlist
-from uql.nl.execution import Output
+from uql.nl.execution import Output, caveats
 from uql.nl.executor import FATAL, Executor, Limits
 from uql.nl.meta import Adapter, Answerer, Router, planned
 from uql.nl.planner import Planner, takes_lines
@@ -468,12 +468,12 @@ class _Asking:
         made = self.made
         made.text, made.cannot = written.text, written.cannot
         made.json = dict(written.json)
-        said_ = [line for finding in findings for line in intervals(finding.output)]
-        if said_:
-            made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), *said_]))}
+        made.rests_on = written.rests_on
+        made.notes = self._caveats(made.rests_on or tuple(f.node for f in findings))
+        if made.notes:
+            made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), *made.notes]))}
         if written.cannot:
             return
-        made.rests_on = written.rests_on
         findings = [f for f in findings if f.node in made.rests_on or f.output.plots]
         shown = [f for f in findings if not f.output.plots] or list(findings)
         made.value = value_of(shown)
@@ -481,6 +481,24 @@ class _Asking:
         if made.unsupported and self.options.style == "full":
             note = f"figures that stand in no result: {', '.join(made.unsupported)}"
             made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), note]))}
+
+    def _caveats(self, names: Sequence[str]) -> list[str]:
+        """What is to be said of the results of these nodes and of all that they were made from."""
+        plan = self.executor.plan
+        nodes = {node.name: node for node in plan.nodes} if plan is not None else {}
+        found: list[str] = []
+        seen: list[str] = []
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop(0)
+            if name in seen or name not in self.executor.outputs:
+                continue
+            seen.append(name)
+            output = self.executor.outputs[name]
+            told = caveats(output.outcome) + list(output.sub.notes if output.sub is not None else ())
+            found += told if name in names else [f"{name}: {line}" for line in told]
+            waiting += nodes[name].inputs if name in nodes else ()
+        return list(dict.fromkeys(found))
 
     async def _trace(self) -> None:
         """The rows behind each cell that the answer cites, and of its results, while they can still be read; at most 30."""
@@ -525,8 +543,8 @@ class _Asking:
         if self.ctx.prompts:
             from uql.nl.execution import Step
 
-            before = Step(
-                "plan", "plan", made.plan.text, "the plan", "done", prompts=self.ctx.prompts, tries=made.tries
-            )
+            state = "done" if made.plan.plan is not None or not made.cannot else "failed"
+            before = Step("plan", "plan", made.plan.text, "the plan", state, prompts=self.ctx.prompts, tries=made.tries)
+            before.problem = made.cannot if state == "failed" else ""
             before.cost = self.ctx.gate.cost
             made.steps.insert(0, before)

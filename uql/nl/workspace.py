@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from uql.compiler.parser import parse_script
-from uql.errors import DataError, GuardError, UnknownTableError
+from uql.errors import DataError, GuardError, UnknownTableError, UQLError
 from uql.nl.apart import apart
 from uql.nl.guard import BUDGET, check_sql, check_uql, lock, run_sql
 from uql.nl.shapes import apart_names
@@ -310,6 +310,20 @@ def tables_of(text: str, allowed: Collection[str]) -> list[str]:
             found.add(node.parts[-1].lower())
         stack += below(node)
     return [name for name in allowed if name.lower() in found]
+
+
+def budget_of(text: str) -> int | None:
+    """The calls that WITH (budget = n) of a UQL query names; None where it names none, or is no query."""
+    from uql.compiler.parser import parse
+    from uql.compiler.syntax import Select, Union
+
+    try:
+        tree = parse(text)
+    except UQLError:
+        return None
+    if not isinstance(tree, Select | Union):
+        return None
+    return next((o.value for o in tree.options if o.name.lower() == "budget" and isinstance(o.value, int)), None)
 
 
 def _names(sql: str, name: str) -> bool:

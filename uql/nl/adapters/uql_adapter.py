@@ -17,6 +17,7 @@ from uql.nl.checks import said
 from uql.nl.context import AskContext, Source
 from uql.nl.dag import NodeKind, Operator, SubAnswer
 from uql.nl.discover import Scope, schema_text
+from uql.nl.execution import caveats
 from uql.nl.forms import SELECTS, statement_of, tables_named
 from uql.nl.holes import completed
 from uql.nl.meaning.naming import named_in
@@ -67,7 +68,8 @@ class Uql:
             named = tuple(name for name in sources if name in _tables(statement, list(sources)))
             if not rows:
                 return SubAnswer([], "", named, NAME, uql=statement, problem="its statement gives no rows")
-            return SubAnswer(_value(rows), _words(rows, outcome.table.num_rows), named, NAME, uql=statement)
+            said_ = _words(rows, outcome.table.num_rows)
+            return SubAnswer(_value(rows), said_, named, NAME, uql=statement, notes=tuple(caveats(outcome)))
         return SubAnswer(
             None, "", adapter=NAME, problem=f"no statement that runs: {fault.splitlines()[-1] if fault else ''}"
         )
@@ -87,17 +89,18 @@ class Uql:
         nodes = [node for node in found.checked.plan.nodes if node.kind in SELECTS]
         self._taken |= {node.name for node in nodes}
         made: list[str] = []
+        notes: list[str] = []
         try:
             for node in nodes:
                 tables = [*ctx.sources, *made]
                 if node.kind is NodeKind.UQL:
-                    await ctx.uql(node.body, tables=tables, to=node.name)
+                    outcome = await ctx.uql(node.body, tables=tables, to=node.name)
+                    table, notes = outcome.table, [*notes, *caveats(outcome)]
                 else:
-                    await ctx.sql(node.body, tables=tables, to=node.name)
+                    table = await ctx.sql(node.body, tables=tables, to=node.name)
                 made.append(node.name)
         except _MENDED as error:
             return SubAnswer(None, "", adapter=NAME, problem=said(error))
-        table = ctx.table(made[-1])
         rows = table.slice(0, ROWS).to_pylist()
         named = {table for node in nodes for table in tables_named(node.body)}
         read = tuple(name for name in ctx.sources if name.lower() in named)
@@ -106,7 +109,8 @@ class Uql:
             return SubAnswer(
                 [], "", read, NAME, uql=nodes[-1].body, problem="its statement gives no rows", steps=before
             )
-        return SubAnswer(_value(rows), _words(rows, table.num_rows), read, NAME, uql=nodes[-1].body, steps=before)
+        said_, uql = _words(rows, table.num_rows), nodes[-1].body
+        return SubAnswer(_value(rows), said_, read, NAME, uql=uql, steps=before, notes=tuple(notes))
 
     async def _written(
         self, subquery: str, schema: str, sources: Mapping[str, Source], fault: str, held: bool, ctx: AskContext

@@ -86,6 +86,8 @@ def read_traces(path: str | Path) -> list[Trace]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not Path(path).exists():
+        raise DataError(f"there is no file {path}", code="UQL514", help="uql router collect makes one")
     try:
         rows = pq.read_table(path).to_pylist()
     except (OSError, pa.ArrowException) as error:
