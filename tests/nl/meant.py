@@ -14,7 +14,8 @@ from uql.nl.checks import check_plan
 from uql.nl.discover import Scope, discover
 from uql.nl.lines.grammar import grammar
 from uql.nl.lines.reading import nodes_of
-from uql.nl.meaning.narrowing import Narrow, narrowed
+from uql.nl.meaning.narrow import Narrow
+from uql.nl.meaning.narrowing import narrowed
 from uql.nl.paths import paths
 from uql.nl.planner import wants_plot
 from uql.settings import Settings

@@ -20,6 +20,7 @@ from uql.llm.prompts.rows import quoted, short
 from uql.nl.context import AskContext, Source
 from uql.nl.links import Column, Link, links_between
 from uql.nl.names import spaced
+from uql.nl.spelling import well_spelt
 from uql.nl.words import meant_values, singular, stem
 from uql.schema import Field, Modality, Table
 
@@ -115,7 +116,10 @@ def discover(
         raise QuestionError(
             "there are no tables to ask about", code="UQL633", help="open a database, or CREATE TABLE … first"
         )
-    found = [_source(catalog.table(tuple(name.split("."))), catalog, question) for name in names]
+    there = [catalog.named(name) for name in names]
+    found = [_source(table, catalog, question) for table in there]
+    if (spelt := well_spelt(question, found, STOP)) != question:
+        question, found = spelt, [_source(table, catalog, spelt) for table in there]
     scores = _scores(question, found, embedder)
     ranked = [replace(s, score=float(v)) for s, v in sorted(zip(found, scores, strict=True), key=lambda p: -p[1])][
         :most
@@ -383,8 +387,8 @@ def _stands_in(value: str, question: str) -> bool:
     at = question.find(value)
     if at < 0:
         return False
-    before, after = question[at - 1 : at], question[at + len(value) : at + len(value) + 1]
-    return not before.isalnum() and not (after.isalnum() and after != "s")
+    before, after = question[at - 1 : at], question[at + len(value) :].removeprefix("s")[:1]
+    return not before.isalnum() and not after.isalnum()
 
 
 def _literal(value: str) -> str:

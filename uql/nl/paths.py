@@ -42,6 +42,7 @@ class Column:
     years: bool = False  # a number that is a year, by its name and values
     linked: bool = False  # it is joined with another table
     parted: bool = False  # some values are several others put together: a condition asks for a part
+    reckoned: bool = False  # it is made of two columns
 
     @property
     def is_number(self) -> bool:
@@ -211,7 +212,11 @@ def is_plain(c: Column) -> bool:
 
 def is_dated(c: Column) -> bool:
     """A date, or the number of a year."""
-    return c.dated or c.years or (c.is_number and _YEAR.search(f"{c.name} {c.field.description}".lower()) is not None)
+    return (
+        c.dated
+        or c.years
+        or (c.is_number and not c.reckoned and _YEAR.search(f"{c.name} {c.field.description}".lower()) is not None)
+    )
 
 
 def _is_year(value: str) -> bool:

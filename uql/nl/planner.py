@@ -24,7 +24,8 @@ from uql.nl.lines.grammar import grammar
 from uql.nl.lines.reading import nodes_of
 from uql.nl.meaning.likeness import left_out, nearest
 from uql.nl.meaning.naming import requests_in
-from uql.nl.meaning.narrowing import Narrow, narrowed
+from uql.nl.meaning.narrow import Narrow
+from uql.nl.meaning.narrowing import narrowed, said_plainly
 from uql.nl.prompts import Wording, queries
 from uql.nl.prompts import planner as words
 from uql.nl.shapes import Shapes
@@ -211,7 +212,7 @@ class Planner:
 
     def _left_out(self, made: Planned) -> list[str]:
         bodies = [node.body for node in made.checked.plan.nodes if node.kind is not NodeKind.PLOT]
-        return left_out(self.ctx.question, bodies, self.scope)
+        return left_out(said_plainly(self.ctx.question, self.scope)[0], bodies, self.scope)
 
     def _narrow(self, scope: Scope, question: str = "") -> Narrow:
         asked = question or self.ctx.question

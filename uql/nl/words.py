@@ -62,7 +62,7 @@ _UNITS = _sets(
     mile miles: mi mile
     litre litres liter liters: l litre liter
     percent: pct percent percentage rate share
-    square feet foot sqft sqm: area size surface
+    square feet foot sqft sqm m2: area size surface
     people persons places seats spots: capacity population seat
     """
 )
@@ -241,6 +241,15 @@ def units_said(question: str, names: Iterable[str], *, numbers: bool) -> set[str
     }
 
 
+def unit_names(word: str) -> frozenset[str]:
+    """What a column is called that holds this unit.
+
+    >>> "area" in unit_names("square"), unit_names("city")
+    (True, frozenset())
+    """
+    return _UNITS.get(word, frozenset())
+
+
 def is_doing(word: str) -> bool:
     """Is this a verb for how two things belong together: stayed, paid, ordered?
 
@@ -288,7 +297,11 @@ def contrary(word: str) -> str:
     >>> contrary("failed"), contrary("unverified"), contrary("inactive"), contrary("union")
     ('pass', 'verified', 'active', 'union')
     """
-    bare = re.sub(r"^(?:un(?=\w{4,}(?:ed|able|al|t)\b)|in(?=active|valid|complete|correct|visible)|non)", "", word)
+    bare = re.sub(
+        r"^(?:un(?=\w{4,}(?:ed|able|al|t)\b|(?:sold|paid|read|told|known)\b)|in(?=active|valid|complete|correct|visible)|non)",
+        "",
+        word,
+    )
     return _CONTRARY.get(word, bare)
 
 

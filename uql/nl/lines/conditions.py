@@ -8,8 +8,9 @@ from uql.nl.discover import words_of
 from uql.nl.lines.gbnf import Rules, either, literal, safe
 from uql.nl.meaning import compounds
 from uql.nl.meaning.likeness import DAYS
-from uql.nl.meaning.narrowing import Narrow
-from uql.nl.paths import Column, Path, is_called, is_key, is_plain
+from uql.nl.meaning.narrow import Narrow
+from uql.nl.meaning.reckoned import against_texts
+from uql.nl.paths import Column, Path, is_called, is_dated, is_key, is_plain
 
 
 def required(path: Path, narrow: Narrow) -> str:
@@ -37,16 +38,29 @@ def required(path: Path, narrow: Narrow) -> str:
             needed.append(
                 literal(f"NOT {c.name}") if turned else ('"NOT "? ' if narrow.denied else "") + literal(c.name)
             )
+    if beside := [literal(f"{of} IN ({', '.join(narrow.periods.years)})") for of in years_in(path, narrow)]:
+        needed.append(f"({either(beside)})")
+    needed += [literal(each.text) for each in narrow.elsewhere if each.about in path.tables]
+    if against := [literal(text) for text in against_texts(path, narrow.against)]:
+        needed.append(f"({either(against)})")
     without = [literal(f"without {table}") for table, _, _ in path.others if table in narrow.lacking]
     if without:
         needed.append(f"({either(dict.fromkeys(without))})")
     return ' " AND " '.join(needed)
 
 
+def years_in(path: Path, narrow: Narrow) -> list[str]:
+    """What says the year of a row, where years are set beside each other."""
+    if not narrow.periods.years:
+        return []
+    plain = [c for c in path.columns if is_plain(c)]
+    return [f"year({c.name})" for c in plain if c.dated] or [c.name for c in plain if c.is_number and is_dated(c)]
+
+
 def where(held: str, read: str, reads: int, must: str) -> str:
     """Conditions on columns, and at most so many that a model reads; "" where there are none."""
     plain = f'({held}) (" AND " ({held})){{0,3}}' if held else ""
-    plain = f'{must} (" AND " ({held})){{0,3}}' if must else plain
+    plain = f'{must} (" AND " ({held})){{0,3}}' if must and held else must or plain
     if not read:
         return f'"\\nWHERE " {plain}' if plain else ""
     more = f'(" AND " ({read})){{0,{reads - 1}}}' if reads > 1 else ""
@@ -70,22 +84,22 @@ def conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow, *
     Args:
         alone: of two values of a column that the question names, one may stand alone.
     """
-    counted = [part for part in narrow.parts if part != "weekday"]
+    counted = [part for part in narrow.parts if part not in ("weekday", "week", "day", "hour")]
     if dated and counted and narrow.numbers:
         yield f'({either(map(literal, counted))}) "(" ({either(dated)}) ")" cmp number'
     if dated and "weekday" in narrow.parts:
         yield f'"weekday(" ({either(dated)}) ") = " ({either(literal(repr(day)) for day in DAYS)})'
-    if narrow.never:
+    if narrow.never and not narrow.elsewhere:
         yield from (literal(f"without {table}") for table in dict.fromkeys(table for table, _, _ in path.others))
     if narrow.compound.own:
         yield from compounds.own_averages([c for c in path.columns if is_plain(c)], narrow.compound)
     elif narrow.average:
         numbers = [c.name for c in path.columns if is_plain(c) and c.is_number and not is_key(c)]
         yield from (literal(f"{name} {way} avg({name})") for name in numbers for way in "<>")
-    if narrow.than:
+    if narrow.than and narrow.rival is None:
         yield from map(literal, _than(path))
     for c in path.columns:
-        if not is_plain(c):
+        if not is_plain(c) or (narrow.rival is not None and narrow.rival.place == (c.table, c.field.name)):
             continue
         name = literal(c.name)
         yield from (literal(c.name + i.condition) for i in narrow.implied if i.place == (c.table, c.field.name))

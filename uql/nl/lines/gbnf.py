@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\[[^\]]*\]')
+_NAME = re.compile(r"[a-z]+\d*")
 
 
 @dataclass(slots=True)
@@ -22,6 +26,22 @@ class Rules:
         if body not in self.known:
             self.known[body] = self.add(f"v{len(self.known)}", body)
         return self.known[body]
+
+
+def reachable(lines: list[str], root: str = "root") -> list[str]:
+    """The rules that the first one leads to.
+
+    >>> reachable(['a ::= "x"', 'b ::= "a"', 'root ::= a | "b"'])
+    ['a ::= "x"', 'root ::= a | "b"']
+    """
+    bodies = {name: body for name, _, body in (line.partition(" ::= ") for line in lines)}
+    found, waiting = {root}, [root]
+    while waiting:
+        said = _QUOTED.sub(" ", bodies[waiting.pop()])
+        new = {name for name in _NAME.findall(said) if name in bodies} - found
+        found |= new
+        waiting += new
+    return [line for line in lines if line.partition(" ::= ")[0] in found]
 
 
 def either(options: Iterable[str]) -> str:

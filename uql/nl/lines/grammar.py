@@ -21,12 +21,13 @@ from collections.abc import Collection, Iterator, Sequence
 
 from uql.nl.discover import STOP, Scope
 from uql.nl.lines import conditions as where_of
-from uql.nl.lines.gbnf import Rules, either, literal, safe
+from uql.nl.lines.gbnf import Rules, either, literal, reachable, safe
 from uql.nl.meaning import compounds
 from uql.nl.meaning.comparisons import SIGNS, signs
 from uql.nl.meaning.fitting import fitting
 from uql.nl.meaning.naming import Place
-from uql.nl.meaning.narrowing import SUPERLATIVES, Narrow, numbers_of
+from uql.nl.meaning.narrow import Narrow
+from uql.nl.meaning.narrowing import SUPERLATIVES, numbers_of
 from uql.nl.paths import Column, Path, is_age, is_called, is_dated, is_key, is_plain
 
 MARKS = ("bar", "line", "point", "arc", "area")
@@ -70,7 +71,7 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
     spans = said_spans(question)
     rules.add("free", either(literal(f"'{span}'") for span in spans) or literal("''"))
     rules.add("part", either(literal(f"'%{span}%'") for span in spans) or literal("'%%'"))
-    return "\n".join(rules.lines) + "\n"
+    return "\n".join(reachable(rules.lines)) + "\n"
 
 
 # ------------------------------------------------------------------------------------------------------------ one path
@@ -80,19 +81,24 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     col = rules.add(f"col{n}", either(literal(c.name) for c in plain))
     dated = [literal(c.name) for c in plain if c.dated]
     years = [literal(c.name) for c in plain if c.is_number and is_dated(c)]
+    stamps = [literal(c.name) for c in plain if c.field.type.startswith("TIMESTAMP")]
     spans = [part for part in narrow.parts if part in YEARS]
+    days = [part for part in narrow.parts if part != "hour"]
+    hours = [part for part in narrow.parts if part == "hour"]
     parts = [
         f'({either(map(literal, names))}) "(" ({either(columns)}) ")"'
-        for names, columns in ((narrow.parts, dated), (spans, years))
+        for names, columns in ((days, dated), (hours, stamps), (spans, years))
         if names and columns
     ]
     key = rules.add(f"key{n}", either([col, *parts]))
     lead = _of_places(rules, plain, narrow.named.asked) or key
     group = _of_places(rules, plain, narrow.named.groups) or key
-    of_part = [*dated, *(years if narrow.named.part in YEARS else ())]
-    if narrow.named.part and of_part and group == key:
+    of_part = stamps if narrow.named.part == "hour" else [*dated, *(years if narrow.named.part in YEARS else ())]
+    if narrow.named.part and of_part and group == key and not narrow.periods.years:
         group = rules.shared(f'"{narrow.named.part}(" ({either(of_part)}) ")"')
     asked, value = _asking(rules, n, plain, narrow) if path.reads and narrow.read else ("", "")
+    if (of_years := where_of.years_in(path, narrow)) and group == key:
+        group = rules.shared(either(map(literal, of_years)))
     of_dates = dated if narrow.parts else []
     held = either(where_of.conditions(rules, path, of_dates, narrow, alone=False))
     told = either([asked, *([f"{value} cmp number"] if narrow.numbers else [])]) if asked else ""
@@ -104,8 +110,16 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     )
     agg = rules.add(f"agg{n}", either(_figures(plain, value, narrow, col, cond)))
     source = literal("FROM " + path.source)
+    if narrow.periods.kind and group != key:
+        return rules.add(
+            f"way{n}", f'{source} {where} "\\nGROUP BY " {group} "\\nSELECT {narrow.periods.kind}(" {agg} ")"'
+        )
     if made := _compounds(plain, group, cond, where, narrow):
         return rules.add(f"way{n}", f"{source} {where} ({made})")
+    if rivals := _rivals(plain, narrow):
+        if asked and narrow.ask != "may":
+            where = where_of.told(held, asked, told, narrow.reads, must)
+        return rules.add(f"way{n}", f"{source} {where} {rivals}")
     if narrow.tallied and asked:
         sort = either(f'"{way}"' for way in _ways(narrow, "", number=True))
         tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nORDER BY count(*)" ({sort}) limit'
@@ -132,7 +146,10 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
         )
         whole = [] if no_figure else [f'"\\nSELECT " {agg} (", " {agg}){{0,2}}']
         one_figure = (
-            narrow.summed and narrow.group == "no" and not (narrow.which or narrow.best or names_rows or no_figure)
+            narrow.summed
+            and not narrow.reckoned
+            and narrow.group == "no"
+            and not (narrow.which or narrow.best or names_rows or no_figure)
         )
         figures_alone = narrow.counted or one_figure or (narrow.amounts and not narrow.which)
         bodies = [*([] if figures_alone else [_rows(plain, lead, key, narrow)]), *whole, *bodies]
@@ -176,6 +193,17 @@ def _versus(plain: Sequence[Column], narrow: Narrow) -> tuple[str, str, str] | N
             return literal(f"{c.name} IN ({chosen})"), literal(c.name), either(figures)
     flag = next((c for c in plain if c.is_boolean and (c.table, c.field.name) in narrow.flags), None)
     return None if flag is None else ("", literal(flag.name), either(figures))
+
+
+def _rivals(plain: Sequence[Column], narrow: Narrow) -> str:
+    """Groups against one of them; "" where the question compares none, or this path has no such column."""
+    rival = narrow.rival
+    key = next((c.name for c in plain if rival is not None and rival.place == (c.table, c.field.name)), "")
+    if rival is None or not key:
+        return ""
+    figure, _ = _first_figures(plain, narrow)
+    than = literal(f" {rival.sign} that of {key} = '{rival.value}'")
+    return f'"\\nGROUP BY " {literal(key)} "\\nSELECT " {figure} "\\nHAVING " {figure} {than}'
 
 
 def _of_places(rules: Rules, plain: Sequence[Column], places: Collection[Place]) -> str:
@@ -255,7 +283,7 @@ def _sorts(plain: Sequence[Column], narrow: Narrow) -> str:
 def _first_figures(plain: Sequence[Column], narrow: Narrow) -> tuple[str, str]:
     """The figures by which the first groups are found, and the directions: how many, or the average or sum where it is asked for."""
     of = [c for c in plain if (c.table, c.field.name) in narrow.measured]
-    numbers = [c for c in plain if c.is_number and not is_key(c)]
+    numbers = _numbers(plain)
     ages = [c for c in numbers if is_age(c)] if narrow.timed else []
     sort = either(f'"{way}"' for way in _ways(narrow, ages[0].name if ages else "", number=True))
     if narrow.adding and (of or ages or numbers):
@@ -268,8 +296,13 @@ def _first_figures(plain: Sequence[Column], narrow: Narrow) -> tuple[str, str]:
 def _compared_figures(plain: Sequence[Column], narrow: Narrow) -> str:
     """The figures of a group that are compared with a number."""
     names = [*narrow.adding, *(narrow.aggregates() if narrow.best else ())]
-    numbers = [literal(c.name + ")") for c in plain if c.is_number and not is_key(c)]
+    numbers = [literal(c.name + ")") for c in _numbers(plain)]
     return either([_count(plain, narrow), *(f'"{name}(" ({either(numbers)})' for name in names if numbers)])
+
+
+def _numbers(plain: Sequence[Column]) -> list[Column]:
+    """The columns that may be added up: those that are reckoned where the question asks for such."""
+    return [c for c in plain if c.reckoned] or [c for c in plain if c.is_number and not is_key(c)]
 
 
 def _count(plain: Sequence[Column], narrow: Narrow) -> str:
@@ -321,7 +354,7 @@ def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond
     if narrow.several:
         yield f'"count(" {cond} ")"'
     count = _count(plain, narrow)
-    added = [literal(c.name) for c in plain if c.is_number and not is_key(c)]
+    added = [literal(c.name) for c in _numbers(plain)]
     if not added or not (narrow.summed or narrow.median):
         yield count if "sum(" in count else f'{count} | "count(DISTINCT " {col} ")"'
     if narrow.counted:

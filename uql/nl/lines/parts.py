@@ -96,7 +96,7 @@ def pruned(lines: Lines, scope: Scope) -> None:
     """Leaves out tables of which nothing is named, where rows are not counted or added up."""
     whole = " ".join([*lines.where, *lines.group, *lines.items, lines.having, lines.order])
     if re.search(r"\b(count|sum|avg|median|percent|share)\(", whole) or any(
-        part.startswith("without ") for part in lines.where
+        part.startswith(("with ", "without ")) for part in lines.where
     ):
         return
     used = {c.table for c in lines.path.columns if re.search(rf"(?<![\w.]){re.escape(c.name)}(?!\w)", whole)}

@@ -7,7 +7,7 @@ first place; rows whose group or figure is not known are left out of groups; PLO
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,15 +16,26 @@ from uql.nl.discover import Scope
 from uql.nl.lines.grammar import AGGREGATES
 from uql.nl.lines.parts import READ, Lines, cleared, pruned, read, split, whole_names
 from uql.nl.lines.sharing import naming_rows
-from uql.nl.meaning import compounds
+from uql.nl.meaning import compounds, elsewhere
 from uql.nl.meaning.naming import PARTS
-from uql.nl.paths import RESERVED, Column, is_called, named
+from uql.nl.meaning.periods import CHANGE, RUNNING
+from uql.nl.meaning.reckoned import sql_of
+from uql.nl.paths import RESERVED, Column, is_called, is_dated, named
 
 _CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
 _NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
-_COMPARED = re.compile(rf"(.*?\)|{_NAME}) (=|<>|<=|>=|<|>|LIKE|NOT IN|IN) (.*)\Z", re.DOTALL)
+_MADE = rf"(?:100 \* )?{_NAME}(?: [-+*/] {_NAME})?"
+_COMPARED = re.compile(rf"(.*?\)|{_MADE}) (=|<>|<=|>=|<|>|LIKE|NOT IN|IN) (.*)\Z", re.DOTALL)
 _OWN = re.compile(rf"({_NAME}) ([<>]) avg\(({_NAME})\) of ({_NAME})")
 _THAT_OF = re.compile(rf"that of ({_NAME}) = ('[^']*')\Z")
+_OF_DAYS = {
+    "quarter": "quarter({})",
+    "weekday": "dayname({})",
+    "week": "CAST(date_trunc('week', {}) AS DATE)",
+    "day": "CAST({} AS DATE)",
+    "hour": "hour({})",
+}
+_RIVAL = re.compile(rf"(\w+\(.*\)) ([<>]) that of ({_NAME}) = ('[^']*')", re.DOTALL)
 _WHO = re.compile(r"\b(who|which|what (is|are) the \w+est)\b")
 _SAYS_NAME = re.compile(r"\b(?:first|last|family|given|fore|sur)[ _-]?names?\b")
 
@@ -48,7 +59,7 @@ def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = 
     lines.items, lines.where, (lines.order, lines.having) = (
         naming_rows(part, shown, lines.path, scope) for part in (lines.items, lines.where, (lines.order, lines.having))
     )
-    made = _Reading(lines).nodes()
+    made = _Reading(lines, scope).nodes()
     made[:0] = lines.before
     if lines.mark:
         columns = [name for name in made[-1].pop("columns") if name != lines.sorted_by]
@@ -84,6 +95,7 @@ class _Reading:
     """The statements of one query."""
 
     lines: Lines
+    scope: Scope
     names: list[str] = field(default_factory=list)
 
     def nodes(self) -> list[dict[str, Any]]:
@@ -92,6 +104,8 @@ class _Reading:
         call = next((found for item in lines.items if (found := _CALL.match(item))), None)
         if call is not None and call[1] in compounds.COMPARING:
             return self._of_two(call[1], call[2])
+        if call is not None and call[1] in (CHANGE, RUNNING):
+            return self._of_periods(call[1], call[2])
         if call is not None and call[1] == compounds.SHARE:
             return self._shares(call[2])
         if call is not None and lines.group and _agg(call[2]) and len(split(call[2], ", ")) == 1:
@@ -161,9 +175,12 @@ class _Reading:
         items = ", ".join(f"{self._value(item)} AS {name}" for item, name in pairs)
         known = self._known(keys)
         by = f" GROUP BY {', '.join(map(self._value, keys))}" if keys else ""
-        having = f" HAVING {self._condition(lines.having)}" if lines.having else ""
+        rival = _RIVAL.fullmatch(lines.having)
+        having = f" HAVING {self._condition(lines.having)}" if lines.having and rival is None else ""
         text = f"SELECT {items} {self._from(known)}{by}{having}"
         columns = [name for _, name in pairs]
+        if rival is not None:
+            return [_node("uql", "step1", text, columns), self._against(rival, shown, columns)]
         open_ = [name for item, name in pairs if _agg(item) in ("min", "max", "avg", "sum")]
         if lines.order and lines.limit == 1:
             return [
@@ -180,6 +197,18 @@ class _Reading:
             second = f"SELECT {', '.join(columns)} FROM step1 WHERE {kept}{tail}"
             return [_node("uql", "step1", text, columns), _node("sql", "step2", second, columns)]
         return [_node("uql", "step1", text + tail, columns)]
+
+    def _against(self, rival: re.Match[str], shown: Mapping[str, str], columns: Sequence[str]) -> dict[str, Any]:
+        """The groups whose figure is above, or below, that of one of them; of a group without rows a count is none."""
+        figure, sign, key, value = rival.groups()
+        if figure not in shown or key not in shown:
+            raise QuestionError(
+                f"HAVING compares {figure} of {key}, which SELECT and GROUP BY do not have", code="UQL631"
+            )
+        than = f"(SELECT max({shown[figure]}) FROM step1 WHERE {shown[key]} = {value})"
+        than = f"coalesce({than}, 0)" if _agg(figure) in ("count", "sum") else than
+        text = f"SELECT {', '.join(columns)} FROM step1 WHERE {shown[figure]} {sign} {than}"
+        return _node("sql", "step2", text, columns)
 
     def _of_the_best(
         self, keys: Sequence[str], bare: Sequence[str], inner: str, places: int = 1
@@ -247,6 +276,36 @@ class _Reading:
         text += f" LIMIT {self.lines.limit}" if self.lines.limit else ""
         return [first, _node("sql", "step2", text, columns)]
 
+    def _of_periods(self, kind: str, figure: str) -> list[dict[str, Any]]:
+        """A figure of each period with its change from the one before, or the total up to it; months of several years stand apart."""
+        lines = self.lines
+        for part in lines.group:
+            call = _CALL.match(part)
+            if (
+                call is not None
+                and call[1] in ("month", "quarter")
+                and not any(f"year({call[2]})" in c for c in lines.where)
+            ):
+                lines.group = [f"year({call[2]})", *lines.group]
+        first, keys, (name,) = self._figures_of([figure])
+        parts = [key for key, part in zip(keys, dict.fromkeys(lines.group), strict=True) if not self._is_period(part)]
+        times = ", ".join(key for key in keys if key not in parts)
+        apart = f"PARTITION BY {', '.join(parts)} " if parts else ""
+        over = f"OVER ({apart}ORDER BY {times})"
+        columns = [*keys, name, *((kind, "percent") if kind == CHANGE else (kind,))]
+        if kind == CHANGE:
+            before = f"lag({name}) {over}"
+            made = f"{name} - {before} AS change, 100.0 * ({name} - {before}) / nullif({before}, 0) AS percent"
+        else:
+            made = f"sum({name}) {over} AS running"
+        text = f"SELECT {', '.join([*keys, name])}, {made} FROM step1 ORDER BY {', '.join(keys)}"
+        return [first, _node("sql", "step2", text, columns)]
+
+    def _is_period(self, key: str) -> bool:
+        call = _CALL.match(key)
+        column = self._column(key)
+        return (call is not None and call[1] in PARTS) or (column is not None and is_dated(column))
+
     def _over_groups(self, outer: str, inner: str) -> list[dict[str, Any]]:
         """An aggregate of the figures that the groups have."""
         first, _, (name,) = self._figures_of([inner])
@@ -300,6 +359,8 @@ class _Reading:
             return f"NOT {self._value(text[4:])}"
         if text.startswith("list_contains("):
             return text
+        if (rows := elsewhere.sql_of(text, self.lines.path, self.scope)) is not None:
+            return rows
         if text.startswith("without "):
             return self._without(text[8:])
         if text.endswith(" NULL"):
@@ -313,7 +374,9 @@ class _Reading:
         column = self._column(left)
         if re.fullmatch(r"'\d{4}'", right) and (column is None or not column.is_text):
             return f"year({self._value(left)}) {op} {right[1:5]}"
-        if right.startswith("avg("):
+        if right.startswith("avg(") and sql_of(left) is not None:
+            right = f"(SELECT avg({self._value(left)}) FROM {self.lines.path.source})"
+        elif right.startswith("avg("):
             right = f"(SELECT avg({self._bare(left)}) FROM {self._table(left)})"
         elif (row := _THAT_OF.match(right)) is not None:
             top = "max" if op == ">" else "min"
@@ -340,6 +403,8 @@ class _Reading:
     def _value(self, text: str) -> str:
         """An item, key or figure as UQL has it."""
         bare = text.removesuffix(f" AS {READ}")
+        if (made := sql_of(bare)) is not None:
+            return made
         call = _CALL.match(bare)
         if call is None:
             return bare
@@ -370,9 +435,8 @@ class _Reading:
         """The year, month, decade or century of a date, or of a text that begins as one."""
         column = self._column(name)
         timed = column is None or column.field.type != "VARCHAR"
-        if part in ("quarter", "weekday"):
-            day = name if timed else f"TRY_CAST({name} AS DATE)"
-            return f"quarter({day})" if part == "quarter" else f"dayname({day})"
+        if part in _OF_DAYS:
+            return _OF_DAYS[part].format(name if timed else f"TRY_CAST({name} AS DATE)")
         if part == "month":
             return f"month({name})" if timed else f"CAST(regexp_extract({name}, '-([0-9]+)', 1) AS INTEGER)"
         if column is not None and column.is_number:
@@ -401,7 +465,7 @@ class _Reading:
         bare = item.removesuffix(f" AS {READ}")
         call = _CALL.match(bare)
         if call is None:
-            name = bare.rpartition(".")[2].strip('"')
+            name = re.sub(r"\w+\.", "", bare).strip('"')
         elif call[1] in ("ask", "ask_number"):
             name = READ
         elif call[1] in PARTS:
@@ -414,7 +478,7 @@ class _Reading:
             name = kind + (f"_{held}" if held else "")
         else:
             inner = re.sub(r"\W+", "_", call[2].rpartition(".")[2]).strip("_")
-            name = f"{call[1]}_{READ if '(' in call[2] else inner}"
+            name = f"{call[1]}_{READ if 'ask' in call[2] else inner}"
         name = re.sub(r"\W+", "_", name).strip("_").lower() or "value"
         name = f"{name}_value" if name in _KEYWORDS else f"value_{name}" if name[0].isdigit() else name
         taken, n = name, 2

@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Sequence
 
 from uql.nl.discover import Scope
 from uql.nl.links import Link
+from uql.nl.meaning.elsewhere import may_ask
 from uql.nl.meaning.naming import covered, people
-from uql.nl.meaning.narrowing import Narrow
+from uql.nl.meaning.narrow import Narrow
+from uql.nl.meaning.reckoned import with_reckoned
 from uql.nl.paths import MOST_PATHS, NUMBERS, Path, is_dated, is_key_name, is_plain, joined, joins, path_of
 from uql.schema import Field, Modality
 
@@ -22,6 +24,7 @@ def fitting(scope: Scope, narrow: Narrow) -> list[Path]:
     if narrow.ask != "may":
         found = [join for join in found if not read.isdisjoint(join[0])]
     found = [join for join in found if narrow.lacking.isdisjoint(join[0])] or found
+    found = [join for join in found if may_ask(join[0], narrow.elsewhere, scope)] or found
     wanted = _wanted(scope, narrow)
     if narrow.tables:
         meant = {*narrow.tables, *read, *(table for tables in wanted for table in tables)}
@@ -39,7 +42,7 @@ def fitting(scope: Scope, narrow: Narrow) -> list[Path]:
         fewest = min((len(tables) for tables, _ in enough), default=0)
         more = [join for join in enough if len(join[0]) == fewest]
         kept = [join for join in found if join in kept or join in more]
-    made = (path_of(scope, *join) for join in kept[:MOST_PATHS])
+    made = (with_reckoned(path_of(scope, *join), narrow.reckoned) for join in kept[:MOST_PATHS])
     return [path for path in made if any(map(is_plain, path.columns))]
 
 
@@ -49,16 +52,25 @@ def _wanted(scope: Scope, narrow: Narrow) -> list[frozenset[str]]:
     if narrow.measured and narrow.best:
         wanted.append(frozenset(table for table, _ in narrow.measured))
     wanted += [frozenset(table for table, _ in each.places) for each in narrow.required]
+    if narrow.rival is not None:
+        wanted += [frozenset((narrow.rival.place[0],)), frozenset(table for table, _ in narrow.rival.by)]
+    for each in (narrow.reckoned, narrow.against):
+        wanted += [frozenset((table,)) for table in {made.left[0] for made in each} | {made.right[0] for made in each}]
     for places in (narrow.set_flags, narrow.amounts, people(scope) if narrow.who else frozenset()):
         if places:
             wanted.append(frozenset(table for table, _ in places))
     numbers = _with(scope, lambda f: f.type.startswith(NUMBERS) and not is_key_name(f.name))
-    if narrow.adding and not any(table in numbers for table, _ in narrow.compound.named) and not narrow.timed:
+    if (
+        narrow.adding
+        and not narrow.reckoned
+        and not any(table in numbers for table, _ in narrow.compound.named)
+        and not narrow.timed
+    ):
         wanted.append(numbers)  # how much do we owe
     if narrow.parts:
         alone = {name: path_of(scope, (name,), ()).columns for name in scope.sources}
         wanted.append(frozenset(name for name, columns in alone.items() if any(map(is_dated, columns))))
-    return wanted
+    return [tables for tables in wanted if tables]
 
 
 def _most(found: Sequence[Join], wanted: Sequence[frozenset[str]]) -> list[Join]:

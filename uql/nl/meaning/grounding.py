@@ -42,6 +42,9 @@ _RELATION = (
 )
 _COUNTED = re.compile(r"\bhow (?:many|much) ((?:[a-z]+ ?){1,3})|\bnumber of ((?:[a-z]+ ?){1,3})")
 _ASKED = re.compile(r"\b(?:what|which) (?:is|was|are|were) (?:the |its |their |his |her )?((?:[a-z]+ ?){1,3})")
+_TOPIC = re.compile(
+    r"^\W*(?:(?:show|list|plot|give|get)(?: me)? )?(?:the )?((?:[a-z]\w* ?){1,4}?) (?:by|per|for each|for every)\b"
+)
 _COSTS = re.compile(r"\bhow much (?:does|do|did|would|will) .* ([a-z]+)\W*$")  # how much does it cost
 _STOPS = frozenset(
     ("of", "in", "on", "at", "for", "with", "that", "who", "whose", "which", "and", "or", "is", "are", "was", "were", "have", "has", "had",
@@ -53,7 +56,8 @@ _VAGUE = re.compile(r"\b(best|worst|favou?rite|most important|top)\b")
 _TOLD_WORDS = (
     "complaint praise opinion criticism thanks request mention suggestion problem issue feedback question remark comment defect fault "
     "error damage accident injury death event incident reason cause topic subject theme feeling mood tone sentiment emotion concern advice "
-    "recommendation warning name person people place thing fact detail number year date colour color object animal winner loser result"
+    "recommendation warning wrong name person people place thing fact detail number year date colour color object animal winner loser "
+    "result"
 )
 TOLD = frozenset(map(stem, _TOLD_WORDS.split()))
 # What is reckoned from several columns, and is not one of them.
@@ -132,7 +136,8 @@ def tables_near(question: str, scope: Scope, near: Near | None) -> frozenset[str
     columns = set().union(*keys.values())
     found: set[str] = set()
     for word in sorted({w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)}):
-        stems = words_of(word) | meant_among(word, columns)
+        stems = words_of(word)
+        stems = stems if stems & columns else stems | meant_among(word, columns)
         if not stems or (stems <= COMMON and word not in ("order", "orders")):
             continue
         mine = {name for name, words in said.items() if stems & words}
@@ -167,13 +172,13 @@ def absent(question: str, unknown: Sequence[str], scope: Scope) -> list[str]:
     told = {word for source, f in fields for word in source.words[f.name]} | _in_values(scope)
     low = question.lower()
     found = [word for word in _DERIVED.findall(low) if stem(word) not in told | words_of(names_of(scope))]
-    for match in [*_COUNTED.finditer(low), *_ASKED.finditer(low), *_COSTS.finditer(low)]:
+    for match in [*_COUNTED.finditer(low), *_ASKED.finditer(low), *_COSTS.finditer(low), *_TOPIC.finditer(low)]:
         words = next(filter(None, match.groups()), "").split()
         end = next((i for i, word in enumerate(words) if word in _STOPS), len(words))
         noun = [
             word
             for word in words[:end]
-            if not is_participle(word) and word not in COMMON and not words_of(word) <= COMMON
+            if word.isalpha() and not is_participle(word) and word not in COMMON and not words_of(word) <= COMMON
         ]
         if noun and all(word in unknown and stem(word) not in told and stem(word) not in TOLD for word in noun):
             found += noun

@@ -17,12 +17,22 @@ from uql.nl.words import contrary
 from uql.schema import Modality
 
 _WON = re.compile(r"\b(won|wins?|winners?|winning|first place|finish(?:ed|es)? first|came (?:in )?first|champions?)\b")
-_STILL = re.compile(r"\b(open|ongoing|pending|outstanding|unfinished|unresolved|unsettled)\b")
-_OVER = frozenset(("close", "clos", "end", "finish", "complete", "resolve", "resolv", "settle", "return"))
+_GONE = re.compile(
+    r"\b(left|leave|leaves|leaving|leavers?|quit|resigned|departed|lost|churned|leaver)\b(?! (?:in|on|at|over|luggage|to)\b)"
+)
+_WHY = re.compile(r"\b(?:why|because|reasons?|due to)\b")
+_STILL = re.compile(r"\b(overdue|open|ongoing|pending|outstanding|unfinished|unresolved|unsettled)\b")
+_OVER = frozenset(
+    ("close", "clos", "end", "finish", "complete", "resolve", "resolv", "settle", "return", "paid", "pay")
+)
+_LEAVING = frozenset(
+    map(stem, ("end", "term", "termination", "exit", "left", "leave", "leaving", "departure", "churned", "resigned"))
+)
 _RANKS = frozenset(("place", "rank", "position", "standing", "ranking", "placing"))
 _NONE_OF = re.compile(r"\b(?:out of|no(?: more)?) (\w+)|\bzero (\w+)")
 _WITHOUT = re.compile(
-    r"\b(?:without|no|not have|n't have|lack(?:s|ing)?|missing)(?: (?:an?|any|the|their|its|his|her))? ((?:\w+ ?){1,3})"
+    r"\b(?:without|no|not have|n't have|lack(?:s|ing)?|missing"
+    r"|(?:not|n't) (?:in|part of|(?:a )?member of|assigned to)(?= any\b))(?: (?:an?|any|the|their|its|his|her))? ((?:\w+ ?){1,3})"
 )
 _IDIOMS = re.compile(
     r"\b(?:tak(?:e|es|en|ing)|took) place\b|\bin order\b(?= to\b)|\bof (?:these|those|them)\b"
@@ -70,6 +80,7 @@ def implied(question: str, scope: Scope) -> Iterator[Implied]:
     """The conditions that phrases of a question imply."""
     low = question.lower()
     won = frozenset(word for found in _WON.findall(low) for word in found.split())
+    gone = frozenset(_GONE.findall(low)) if not _WHY.search(low) else frozenset()
     none = {stem(word) for found in _NONE_OF.findall(low) for word in found if word}
     lacking = [words_of(found[1]) for found in _WITHOUT.finditer(low)]
     for table, source in scope.sources.items():
@@ -85,7 +96,9 @@ def implied(question: str, scope: Scope) -> Iterator[Implied]:
                     yield Implied((table, f.name), " = 0", frozenset())
             elif f.type.startswith(("DATE", "TIMESTAMP")) and (open_ := _not_yet(low, words)):
                 yield Implied((table, f.name), " IS NULL", open_)
-            elif words and any(words <= said for said in lacking):
+            elif f.type.startswith(("DATE", "TIMESTAMP")) and gone and words & _LEAVING:
+                yield Implied((table, f.name), " IS NOT NULL", gone)
+            elif words and any((words - {"name"} or words) <= said for said in lacking):
                 yield Implied((table, f.name), " IS NULL", frozenset())
 
 
@@ -110,7 +123,7 @@ def amounts(question: str, scope: Scope) -> frozenset[Place]:
         stem(word)
         for match in _COUNTED.finditer(low)
         for n, word in enumerate(match[1].split()[:2])
-        if not n or word[-2:] != "ed"
+        if (not n or word[-2:] != "ed") and word != "per"
     }
     return frozenset(
         (table, f.name)

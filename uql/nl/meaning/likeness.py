@@ -49,7 +49,7 @@ _GENERAL = (
     "if so such than then because until since while through during without within across per via onto into upon toward towards "
     "other others rest used under beneath beyond amongst among along behind beside inside toward despite unlike around "
     "bottom but nor few word words older newer younger earlier later popular busiest better worse distinct unique single separate "
-    "individual specific "
+    "individual specific min max "
     "several various recently box less fewer greater larger actually "
     "up down here now today currently please kindly hello thanks thank difference gap ratio hold contribute account own apart twice"
 )
@@ -71,8 +71,13 @@ def date_words(scope: Scope) -> frozenset[str]:
         for source in scope.sources.values()
         for f in source.shown
     )
+    timed = (
+        ["hour", "hours"]
+        if any(f.type.startswith("TIMESTAMP") for s in scope.sources.values() for f in s.shown)
+        else []
+    )
     names = [form for name in (*MONTHS, *DAYS) for form in (name.lower(), f"{name.lower()}s")] if dated else []
-    return frozenset([*names, *map(stem, names)])
+    return frozenset([*names, *timed, *map(stem, names)])
 
 
 def features(question: str, names: str) -> tuple[bool, ...]:

@@ -14,11 +14,11 @@ from uql.nl.discover import Scope, stem, words_of
 from uql.nl.meaning.likeness import COMMON
 from uql.nl.names import spaced
 from uql.nl.paths import is_called, is_key_name
-from uql.nl.words import meant_among, root
+from uql.nl.words import is_participle, meant_among, root
 from uql.schema import Modality
 
 Place = tuple[str, str]  # table, column
-PARTS = ("year", "month", "century", "decade", "quarter", "weekday")
+PARTS = ("year", "month", "century", "decade", "quarter", "weekday", "week", "day", "hour")
 UNITS = frozenset(
     map(
         stem,
@@ -52,7 +52,7 @@ _ANOTHER = re.compile(
 _PEOPLE_WORDS = (
     "person people player customer member employee staff author artist singer student teacher driver patient doctor user client worker "
     "actor director writer painter owner manager reader visitor guest passenger athlete scientist professor politician child friend "
-    "agent tenant candidate applicant resident"
+    "agent tenant candidate applicant resident cook chef coach judge pilot nurse host guide clerk"
 )
 _PEOPLE = frozenset(map(stem, _PEOPLE_WORDS.split()))
 _OF_PEOPLE = frozenset(
@@ -77,6 +77,7 @@ _DOER = re.compile(r"\w{3,}(?:er|or|ist|ian)\Z")
 _OBJECTS = frozenset(
     ("the", "a", "an", "us", "me", "them", "him", "her", "most", "more", "less", "least", "over", "under")
 )
+_BEHIND_VERBS = frozenset(("above", "below", "after", "before", "in", "at", "by", "for", "since", "from", "with", "to"))
 _ENDS = frozenset(_END_WORDS.split())  # they end a noun with what stands before it
 _LEAD_WORDS = (
     "one ones single different distinct most least new old total average mean number amount count highest lowest"
@@ -197,7 +198,7 @@ def _tables_named(there: set[str], scope: Scope) -> Iterator[frozenset[str]]:
     inside = words_of(" ".join(f.name for s in scope.sources.values() for f in s.shown))
     for word in sorted(there):
         is_table = any(words_of(name) == {word} for name in scope.sources)
-        meant = frozenset[str]() if is_table else meant_among(word, inside)
+        meant = frozenset[str]() if is_table or word in inside else meant_among(word, inside)
         yield frozenset(n for n, s in scope.sources.items() if any(meant & words_of(f.name) for f in s.shown))
     for name, source in scope.sources.items():
         columns = (phrase for f in source.shown if not (phrase := _telling(f.name)) <= COMMON)
@@ -252,7 +253,9 @@ def places_behind(words: Sequence[str], scope: Scope, *, keys: bool = False) -> 
             phrase = words_of(" ".join(words[i:j])) if not _ENDS & set(words[i:j]) else set()
             if not phrase:
                 continue
-            is_verb = j + 1 < len(words) and words[j + 1] in _OBJECTS  # which patient cost the clinic most
+            is_verb = j + 1 < len(words) and (  # which patient cost the clinic most, which homes sold above
+                words[j + 1] in _OBJECTS or (is_participle(words[j]) and words[j + 1] in _BEHIND_VERBS)
+            )
             after = stem(words[j]) if j < len(words) and not is_verb else ""
             if after not in inside and any(words_of(name) == phrase for name in scope.sources):
                 return _called(phrase, scope, keys=keys)
@@ -300,7 +303,14 @@ def _called(phrase: set[str], scope: Scope, *, keys: bool) -> frozenset[Place]:
     found = [(t, c) for t, c in found if are_people(words_of(t)) or not are_people(words_of(c) - words_of(t))]
     found = [place for place in found if place[1].lower() in ("name", "title", "label")] or found
     found = found or [place for place in texts if words_of(place[1]) == phrase]  # races.race
+    found = found or [place for place in texts if _is_apart(place, scope)]  # accounts.company
     return frozenset(found or (place for name in tables if keys for place in _keys(name, scope)))
+
+
+def _is_apart(place: Place, scope: Scope) -> bool:
+    """Has a column another value in each row of its table?"""
+    source = scope.sources[place[0]]
+    return len(source.values.get(place[1], ())) == source.row_count > 1 and not is_key_name(place[1])
 
 
 def _keys(table: str, scope: Scope) -> Iterator[Place]:

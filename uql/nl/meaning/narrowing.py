@@ -8,19 +8,25 @@ name, value or comment of the database is something to be read where there are t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 
 from uql.nl.discover import Scope, stem, words_of
-from uql.nl.meaning.compounds import Compound, compounds_in
+from uql.nl.meaning.compounds import compounds_in
 from uql.nl.meaning.dates import days_of, years_of
+from uql.nl.meaning.elsewhere import Elsewhere, elsewhere
 from uql.nl.meaning.figures import flows, is_entity, numbers_by, numbers_named
 from uql.nl.meaning.grounding import NEAR, TOLD, Near, absent, tables_near, unheard, unsaid_words, vague
-from uql.nl.meaning.implied import Implied, adds, amounts, implied, last_word
+from uql.nl.meaning.implied import adds, amounts, implied, last_word
 from uql.nl.meaning.likeness import COMMON, MONTHS, names_of
 from uql.nl.meaning.naming import PARTS, Named, Place, named_in
+from uql.nl.meaning.narrow import Narrow
+from uql.nl.meaning.periods import Periods, periods_in
+from uql.nl.meaning.reckoned import Against, Reckoned, against_in, means, reckoned_in
 from uql.nl.meaning.required import Required, flags, required_values, told_of
+from uql.nl.meaning.rivals import Rival, rival_in
 from uql.nl.meaning.synonyms import in_its_words
+from uql.nl.spelling import well_spelt
 from uql.nl.words import ADJECTIVES, is_saying, meant_among, measures, root
 
 _RECENT = re.compile(r"\b(most|least) recent(ly)?\b")
@@ -58,8 +64,11 @@ _ADDED = re.compile(r"\b(total|sum|average|mean|altogether)\b")
 _ROW = re.compile(r"\b(who|which|whose)\b|\bof the \w+ (that|with|who|which|whose)\b")
 _PART_OF = {
     "quarter": re.compile(
-        r"\b((per|each|every|by|and|which|what) quarters?|quarterly|quarters? of (the year|\d{4}))\b"
+        r"\b((per|each|every|by|and|which|what) quarters?|quarterly|quarters? of (the year|\d{4})|quarters? [1-4])\b"
     ),
+    "week": re.compile(r"\b(per|each|every|by|which|what) (calendar )?weeks?\b"),
+    "day": re.compile(r"\b(per|each|every|by|which|what) (calendar )?day\b(?! of)"),
+    "hour": re.compile(r"\b(per|each|every|by|which|what|busiest|peak) hours?\b|\bhours? of the day\b"),
     "weekday": re.compile(r"\b(weekdays?|days? of the week|(mon|tues|wednes|thurs|fri|satur|sun)days?)\b"),
     "century": re.compile(r"\bcentur"),
 }
@@ -69,6 +78,7 @@ _COUNTED_OF = re.compile(
     r"\b(?:than|least|most|over|under|above|below|exactly|only|with|has|have|had|between|and|are|is|was|equals?) "
     rf"({'|'.join(_COUNTED_WORDS)})\b"
 )
+_QUARTERS = ("first", "second", "third", "fourth")
 _UP_TO_TWELVE = ("one", *_COUNTED_WORDS)
 _HYPHENED = re.compile(rf"\b({'|'.join(_UP_TO_TWELVE)})-(?=[a-z])")  # a one-star review
 _NUMBERED = re.compile(r"\b([a-z]+)(?: id| number| no\.?| #)? #?(\d+)\b")
@@ -122,122 +132,6 @@ SUPERLATIVES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Narrow:
-    """What a query may be.
-
-    Attributes:
-        group: "must", "may", "count" (only to count, and then the first of them or those above a number), or "no".
-        keys: of a group at most.
-        high, low: the greatest, the least of numbers may be asked for.
-        late, early: of dates.
-        down, up: rows may be sorted so, where no superlative says it.
-        parts: of dates that may be named.
-        ask: "must", "number": a number is read; "may".
-        plot: a plot ends it.
-        best: the greatest or the least are; timed: by date or age.
-        read: words of which one stands in what is read; none: nothing has to be read, since names and values say it all.
-        values: "named": only values that the question names; "all".
-        which: it asks for rows: who, which; who: for somebody.
-        row: it asks which row has the greatest or least of what is read.
-        numbers: it has some, that a condition may compare with; first: those of them that may say how many rows are wanted.
-        average: it compares with the average; than: with another row; never: it asks for rows to which others have nothing.
-        share: "must": it asks for a percentage; "may"; "no". several: it counts more than one thing.
-        median: it asks for one.
-        measured: the columns, as (table, column), of which it names the greatest or the least.
-        named: the tables and columns that it names.
-        denied: it denies something, so that a condition may be turned round.
-        reads: conditions that a model reads, at most.
-        noun: what is read is a number, percentage … of something.
-        compound: figures of figures.
-        behind: the numbers that stand behind a word, by its stem.
-        tables: those that its words may mean; others are read only where they link two.
-        absent: the nouns that it asks for, and that nothing of the database is about.
-        unheard: the proper names in it that stand nowhere.
-        vague: `best`, where nothing says by what; measures: what it may be by.
-        counted: it asks how many rows of a table there are: a number, not one that stands in a row.
-        tallied: it asks of what most texts say something: they are counted by it.
-        implied: conditions that its phrases imply.
-        amounts: columns that say how many of a thing a row is about: they are added up where it asks how many.
-        required: values that it names, which its query has to hold; flags: columns of booleans that it may mean; set_flags: those that
-            its query has to hold.
-        versus: it asks whether one value has more than another: groups against each other.
-        days: the days and years that it names. adding: the averages, sums or both that it asks for.
-        denied_flags: columns of booleans that it names by their contrary: of who failed, passed.
-        ordered: it says by what rows are sorted, `cheapest first`, and not how many are wanted.
-        told: what texts tell is added up, `how many pallets were delivered`. lacking: the tables of which its rows have none.
-        summed: it asks for an average or a total, and counts nothing. ends: for the first, the last or a range.
-        names: the words of its names, and those of every question.
-    """
-
-    group: str = "may"
-    keys: int = 2
-    high: bool = True
-    low: bool = True
-    late: bool = True
-    early: bool = True
-    down: bool = True
-    up: bool = True
-    parts: tuple[str, ...] = PARTS
-    ask: str = "may"
-    plot: bool = False
-    best: bool = True
-    timed: bool = False
-    read: tuple[str, ...] = ()
-    values: str = "all"
-    which: bool = False
-    row: bool = False
-    numbers: bool = True
-    first: tuple[int, ...] = ()
-    average: bool = False
-    than: bool = False
-    never: bool = False
-    share: str = "no"
-    several: bool = False
-    median: bool = False
-    measured: frozenset[Place] = frozenset()
-    named: Named = field(default_factory=Named)
-    denied: bool = True
-    reads: int = 3
-    noun: str = ""
-    compound: Compound = field(default_factory=Compound)
-    behind: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    tables: frozenset[str] = frozenset()
-    absent: tuple[str, ...] = ()
-    who: bool = False
-    unheard: tuple[str, ...] = ()
-    vague: str = ""
-    measures: tuple[str, ...] = ()
-    counted: bool = False
-    tallied: bool = False
-    implied: tuple[Implied, ...] = ()
-    amounts: frozenset[Place] = frozenset()
-    required: tuple[Required, ...] = ()
-    flags: frozenset[Place] = frozenset()
-    set_flags: frozenset[Place] = frozenset()
-    versus: bool = False
-    days: tuple[str, ...] = ()
-    adding: tuple[str, ...] = ("avg", "sum")
-    denied_flags: frozenset[Place] = frozenset()
-    ordered: bool = False
-    told: tuple[str, ...] = ()
-    lacking: frozenset[str] = frozenset()
-    summed: bool = False
-    ends: bool = True
-    names: frozenset[str] = frozenset()
-
-    def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
-        """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""
-        high, low = (
-            (self.late, self.early)
-            if dated
-            else (self.early and self.high, self.late and self.low)
-            if aged
-            else (self.high, self.low)
-        )
-        return tuple(name for name, may in (("min", low), ("max", high)) if may) or ("min", "max")
-
-
 def numbers_of(question: str) -> list[str]:
     """The numbers that stand in a question in digits, or in words where something is compared, and those of the months that it names.
 
@@ -246,6 +140,11 @@ def numbers_of(question: str) -> list[str]:
     """
     named = [str(MONTHS.index(word) + 1) for word in re.findall(r"[A-Za-z]+", question) if word in MONTHS]
     said = [str(_COUNTING[word]) for word in _COUNTED_OF.findall(question.lower())]
+    said += [
+        str(1 + _QUARTERS.index(word))
+        for word in re.findall(r"\b(\w+) quarter\b", question.lower())
+        if word in _QUARTERS
+    ]
     said += [str(1 + _UP_TO_TWELVE.index(word)) for word in _HYPHENED.findall(question.lower())]
     return list(dict.fromkeys([*_digits(question), *said, *named]))
 
@@ -282,6 +181,15 @@ def _parts(question: str, low: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def said_plainly(question: str, scope: Scope) -> tuple[str, Periods, tuple[Reckoned, ...], tuple[Against, ...]]:
+    """A question as the database says it, without the words for periods and for what is reckoned, which stand beside it."""
+    spelt = well_spelt(question, list(scope.sources.values()), COMMON)
+    plain, periods = periods_in(in_its_words(spelt, scope))
+    plain, made = reckoned_in(plain, scope)
+    plain, against = (plain, ()) if made else against_in(plain, scope)
+    return plain, periods, made, against
+
+
 def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> Narrow:
     """What the question leaves open.
 
@@ -289,7 +197,8 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         near: similarities of words; None: nothing must be read.
         plot: it asks for one.
     """
-    question = in_its_words(question, scope)
+    question, periods, made, columns_against = said_plainly(question, scope)
+    reckoned = frozenset(each.place for each in made)
     low = _RECENT.sub("recent", question.lower())
     high, least = _UP.search(low) is not None, _DOWN.search(low) is not None
     early, late = _EARLY.search(low) is not None, _LATE.search(low) is not None
@@ -306,14 +215,20 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         any(p.search(low) for p in (_COUNTED, _ADDED, _SHARE, _HOW_MANY, _AVERAGE)) or high or least or early or late
     )
     named = named_in(question, scope)
+    named = replace(named, part="year") if periods.years else named
+    others = elsewhere(question, scope, named.asked)
     group = (
         "must"
-        if (_GROUP.search(low) or named.groups) and (figures or unknown) and not _of_each_row(low, scope, named)
+        if (_GROUP.search(low) or named.groups or periods.years)
+        and (figures or periods.years or unknown)
+        and not _of_each_row(low, scope, named)
         else "may"
         if _GROUP.search(low) or plot or _GROUPS.search(low) or _HAVING.search(low)
         else "no"
     )
     compound = compounds_in(question, scope, plot=plot)
+    rival = rival_in(question, scope) if not compound.compare else None
+    compound = replace(compound, named=compound.named | reckoned)
     group = "may" if group == "no" and compound.nested else group
     counts = [int(text) for text in _counts(question) if text.isdigit() and len(text) < 3]
     superlative = high or least or early or late or _EST.search(low) is not None
@@ -334,8 +249,10 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         counts_them = counting or bool(of_things) or (bool(adding) and (which or _are_names(named.asked, scope)))
         group = "count" if first and counts_them else "no"
     group = "count" if group == "no" and ask == "may" and of_things and superlative else group  # which sells best
-    numbers = numbers_named(low, scope)
-    if superlative:
+    numbers = reckoned or numbers_named(low, scope)
+    ordered = _ORDERED.search(low) is not None
+    best = superlative and not (ordered and not _FIRST_FEW.search(low))
+    if best:
         group, adding, measured = _of_first(
             question, scope, named, (group, adding, measured), numbers, sure=ask == "may"
         )
@@ -346,8 +263,10 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         elif versus or against:
             amounts_of = ("avg", "sum") if flows(low, numbers, amounts=True) else ("avg",)
             adding = ("sum",) if flows(low, numbers, amounts=False) else amounts_of
+    if made and adding:
+        adding = means(made) or adding
     measured = measured or numbers if versus or against else measured
-    ordered = _ORDERED.search(low) is not None
+    measured = reckoned or (rival.by if rival is not None and rival.by else measured)
     compared = (
         versus or against or bool(compound.compare) or _SHARE.search(low) is not None or len(_HOW_MANY.findall(low)) > 1
     )
@@ -360,10 +279,9 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     if reads and _RETOLD.match(low):
         ask, group = "must", "no"
         to_read |= set(low.split()[:1])
-    best = superlative and not (ordered and not _FIRST_FEW.search(low))
     return Narrow(
         group=group,
-        keys=2 if _TWO_KEYS.search(low) else 1,
+        keys=2 if _TWO_KEYS.search(low) or (periods.years and named.groups) else 1,
         high=high or not least,
         low=least or not high,
         late=late or not early,
@@ -406,20 +324,36 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         tallied=ask == "must" and which and (_TALLIED.search(low) is not None or _tallies_texts(low, scope)),
         implied=tuple(implied(question, scope)),
         amounts=of_things,
-        required=() if compared else required_values(question, scope),
+        required=() if compared else _left_to_hold(required_values(question, scope), others, rival),
         flags=meant,
-        set_flags=said if not compared and group in ("no", "count") else frozenset(),
+        set_flags=said - _places_of(others, said) if not compared and group in ("no", "count") else frozenset(),
         versus=versus or against,
         days=tuple(days_of(question)),
         adding=adding,
         denied_flags=contraries,
         ordered=ordered,
-        summed=_sums(low) and not counting and not _HOW_MANY.search(low) and not plot,
+        summed=(_sums(low) or bool(made)) and not counting and not _HOW_MANY.search(low) and not plot,
         ends=plot or _ENDS_OF.search(low) is not None,
         lacking=_lacking(low, scope) if ask == "may" else frozenset(),
         names=frozenset(words_of(names_of(scope))) | COMMON,
         told=("sum",) if ask == "must" and _counts_told(low, unknown, scope) else (),
+        elsewhere=others,
+        rival=rival,
+        periods=periods,
+        reckoned=made,
+        against=columns_against,
     )
+
+
+def _left_to_hold(values: Sequence[Required], others: Sequence[Elsewhere], rival: Rival | None) -> tuple[Required, ...]:
+    """The values that a query has to hold, but for those of rows of other tables, and a group that others are compared with."""
+    kept = [v for v in values if rival is None or v.value != rival.value]
+    return tuple(v for v in kept if not any(f"'{v.value}'" in each.held for each in others))
+
+
+def _places_of(others: Sequence[Elsewhere], places: frozenset[Place]) -> frozenset[Place]:
+    """Those columns that rows of other tables are told by."""
+    return frozenset(place for place in places if any(each.table == place[0] for each in others))
 
 
 def _are_names(places: frozenset[Place], scope: Scope) -> bool:
@@ -469,12 +403,13 @@ def _of_first(
     measured = by or measured
     asked = {table for table, _ in named.asked}
     apart = bool(measured) and bool(asked) and asked.isdisjoint(table for table, _ in measured)
+    repeated = bool(asked) and not any(is_entity(place, scope) for place in named.asked)  # by which reviewer
     low = question.lower()
-    if sure and not adding and apart and (by or flows(low, measured, amounts=False)):
+    if sure and not adding and (apart or (repeated and by)) and (by or flows(low, measured, amounts=False)):
         group = "count" if not named.groups else group
         adding = ("sum",) if flows(low, measured, amounts=True) else ("avg", "sum")
     elif (
-        sure and not adding and apart and group == "no" and _are_many(low, measured)
+        sure and not adding and group == "no" and (apart or repeated) and _are_many(low, measured)
     ):  # which brand gets the best ratings
         group, adding = "count", ("avg",)
     own = {place[0] for place in named.asked if is_entity(place, scope)}

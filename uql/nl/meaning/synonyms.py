@@ -36,15 +36,31 @@ _ALIKE = tuple(
     invoice bill
     country nation
     city town
+    carrier airline
+    fixture match game
+    club team
+    recipe dish
     wage salary pay
     """.strip().splitlines()
 )
-_PARTS = {"monthly": "month", "yearly": "year", "annual": "year", "annually": "year", "quarterly": "quarter"}
+_PARTS = {
+    "monthly": "month",
+    "yearly": "year",
+    "annual": "year",
+    "annually": "year",
+    "quarterly": "quarter",
+    "weekly": "week",
+    "daily": "day",
+    "hourly": "hour",
+}
 _OFTEN = re.compile(
     rf"\b({'|'.join(_PARTS)}) ((?:\w+ ?){{1,2}}?)(?=\W*$|,| (?:in|of|for|by|as|since|from|\d))", re.IGNORECASE
 )
 _WEEKDAY = re.compile(r"\b(?:week day|day of (?:the|a) week)(s?)\b", re.IGNORECASE)
-_PEOPLE = re.compile(r"\b(how many|most|fewest|number of|which|list|all) (?:people|persons)\b", re.IGNORECASE)
+_HOUR = re.compile(r"\b(?:at )?what time of (?:the )?day\b", re.IGNORECASE)
+_QUARTER = re.compile(r"\b(?:Q([1-4])|(first|second|third|fourth|1st|2nd|3rd|4th) quarter)\b", re.IGNORECASE)
+_ORDINALS = ("first", "second", "third", "fourth")
+_PEOPLE = re.compile(r"(^|\b(?:how many|most|fewest|number of|which|list|all) )(?:people|persons)\b", re.IGNORECASE)
 _TIMES = {"once": "one time", "twice": "two times", "thrice": "three times"}
 _OFTEN_THAN = re.compile(r"\b(than|least|most|exactly|only) (once|twice|thrice)\b(?! (?:as|the)\b)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]{3,}")
@@ -57,6 +73,15 @@ def _shows(scope: Scope) -> bool:
     )
 
 
+def _quarter(said: str) -> int:
+    """The number of a quarter.
+
+    >>> _quarter("3"), _quarter("second"), _quarter("4th")
+    (3, 2, 4)
+    """
+    return 1 + _ORDINALS.index(said.lower()) if said.lower() in _ORDINALS else int(said[0])
+
+
 def in_its_words(question: str, scope: Scope) -> str:
     """A question as a database says it.
 
@@ -64,6 +89,7 @@ def in_its_words(question: str, scope: Scope) -> str:
         scope: a word that stands in a name or value of it stays as it is.
     """
     plain = _WEEKDAY.sub(r"weekday\1", in_full(plainly(question)))
+    plain = _QUARTER.sub(lambda found: f"quarter {_quarter(found[1] or found[2])}", _HOUR.sub("in which hour", plain))
     plain = _OFTEN.sub(lambda found: f"{found[2].strip()} per {_PARTS[found[1].lower()]}", plain)
     plain = _OFTEN_THAN.sub(lambda found: f"{found[1]} {_TIMES[found[2].lower()]}", plain)
     called = {name: words_of(name) for name in scope.sources}
@@ -74,7 +100,7 @@ def in_its_words(question: str, scope: Scope) -> str:
     people = [name for name, words in called.items() if are_people(words)]
     if len(people) == 1 and "person" not in known and not _shows(scope):  # most people hired: most employees
         one_of_them = in_full(spaced(people[0])).lower()
-        plain = _PEOPLE.sub(lambda found: f"{found[1]} {singular(one_of_them)}s", plain)
+        plain = _PEOPLE.sub(lambda found: f"{found[1]}{singular(one_of_them)}s", plain)
 
     def here(found: re.Match[str]) -> str:
         word = found[0]
