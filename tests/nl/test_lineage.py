@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from nl.shop import Connected, plan, uql_node
 
+from uql.llm.providers.scripted import Scripted
 from uql.nl.dag import Node, NodeKind
 from uql.nl.lineage import marked
 from uql.schema import Field
@@ -38,3 +40,63 @@ def test_a_question_with_a_private_hole_is_private_and_what_cannot_be_followed_t
     assert hidden(NodeKind.UQL, 'SELECT PROMPT "the area of {owner_phone}" AS area FROM shops', "area") == {"area"}
     assert hidden(NodeKind.PYTHON, "[{'x': r['owner_phone']} for r in shops]", "x") == {"x"}
     assert hidden(NodeKind.SQL, "SELECT FROM WHERE", "x") == {"x"}
+
+
+FULL = {
+    "answerable": True,
+    "reason": "",
+    "need_more": False,
+    "summary": "told",
+    "details": "",
+    "source": [],
+    "inference": "",
+    "extra": "",
+}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT name AS p FROM shops UNION ALL SELECT owner_phone FROM shops",
+        "SELECT p FROM (SELECT name AS p FROM shops UNION SELECT owner_phone FROM shops) AS t",
+        "WITH c(p) AS (SELECT owner_phone FROM shops) SELECT p FROM c",
+        "SELECT t.p FROM (SELECT owner_phone FROM shops) AS t(p)",
+        "SELECT s AS p FROM shops AS s, LATERAL (SELECT s.id) AS x",
+        "SELECT x.p FROM shops AS s, LATERAL (SELECT s.owner_phone AS p) AS x",
+        "SELECT unnest([name, owner_phone]) AS p FROM shops",
+        "SELECT string_agg(owner_phone, ',') AS p FROM shops",
+    ],
+)
+def test_private_values_are_in_no_prompt_whatever_a_query_makes_of_them(sql: str) -> None:
+    shop = Connected([plan(uql_node("a", sql)), Scripted("aggregator", FULL)])
+    answer = shop.con.ask("What is the phone of shop 2?", style="full", forms=("text",))
+    assert answer.text == "told", answer.cannot
+    assert not any("01904-2" in prompt for _, prompt in shop.model.asked)
+
+
+@pytest.mark.parametrize(
+    ("sql", "python"),
+    [
+        ("SELECT CAST(owner_phone AS INTEGER) AS q FROM shops", ""),
+        ("SELECT CAST(p AS INTEGER) AS q FROM (SELECT owner_phone AS p FROM shops) AS t", ""),
+        ("SELECT owner_phone AS q FROM shops", "int(a[1]['q'])"),
+        ("SELECT owner_phone AS q FROM shops", "raise ValueError(str(a))\n1"),
+    ],
+)
+def test_the_words_of_an_error_bring_no_private_value_into_a_prompt(sql: str, python: str) -> None:
+    nodes = [uql_node("a", sql)]
+    if python:
+        nodes.append({"kind": "python", "name": "b", "inputs": ["a"], "python": python})
+    shop = Connected([plan(*nodes), Scripted("debug", {"body": "1" if python else "SELECT 1 AS q"})])
+    answer = shop.con.ask("What is the phone of shop 2?", forms=("text",))
+    assert answer.value == 1, answer.cannot
+    prompts = shop.prompts("debug")
+    assert "private columns" in prompts[0]
+    assert not any("01904-2" in prompt or "0113-1" in prompt for _, prompt in shop.model.asked)
+
+
+def test_an_error_over_columns_that_are_not_private_is_shown_whole() -> None:
+    node = uql_node("a", "SELECT CAST(name AS INTEGER) AS q FROM shops")
+    shop = Connected([plan(node), Scripted("debug", {"body": "SELECT 1 AS q"})])
+    assert shop.con.ask("What is the name of shop 2?", forms=("text",)).value == 1
+    assert "Could not convert string" in shop.prompts("debug")[0]

@@ -27,7 +27,8 @@ from uql.nl.context import AskContext, NodeEvent
 from uql.nl.dag import Node, NodeKind, Plan
 from uql.nl.execution import EMPTY, Output, Step, problem_of
 from uql.nl.guard import BUDGET
-from uql.nl.runners import run_node
+from uql.nl.lineage import without_values
+from uql.nl.runners import fields_read, run_node
 from uql.schema import Field
 
 FATAL = (
@@ -195,7 +196,7 @@ class Executor:
             except UQLError as error:
                 if isinstance(error, BudgetError) and self.ctx.gate.calls_left == 0:
                     self.limit = "the budget of calls"
-                problem = said(error)
+                problem = without_values(error, node.kind, node.body, fields_read(node, self.outputs, self.ctx))
             step.prompts += inner.prompts
             if problem is None:
                 told.problem = ""

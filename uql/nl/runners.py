@@ -58,13 +58,18 @@ async def _python(node: Node, outputs: Mapping[str, Output], ctx: AskContext) ->
 
 def _fields(node: Node, table: pa.Table, outputs: Mapping[str, Output], ctx: AskContext) -> tuple[Field, ...]:
     """The columns of a node's rows: what holds images or private values says so."""
-    read = [f for name in node.inputs if name in outputs for f in outputs[name].fields]
-    if node.kind is NodeKind.UQL or node.kind is NodeKind.SQL:
-        low = node.body.lower()
-        read += [f for source in ctx.sources.values() if source.name.lower() in low for f in source.fields]
-    made = marked(node, fields_of(table, _known(node, outputs, ctx)), read)
+    made = marked(node, fields_of(table, _known(node, outputs, ctx)), fields_read(node, outputs, ctx))
     ctx.workspace.hide(node.name, [f.name for f in made if f.private])
     return made
+
+
+def fields_read(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> list[Field]:
+    """The columns of all that a node may read: its inputs, and the tables that its statement names."""
+    read = [f for name in node.inputs if name in outputs for f in outputs[name].fields]
+    if node.kind in (NodeKind.UQL, NodeKind.SQL):
+        low = node.body.lower()
+        read += [f for source in ctx.sources.values() if source.name.lower() in low for f in source.fields]
+    return read
 
 
 def _known(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> dict[str, Field]:

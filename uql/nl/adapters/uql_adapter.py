@@ -20,6 +20,7 @@ from uql.nl.discover import Scope, schema_text
 from uql.nl.execution import caveats
 from uql.nl.forms import SELECTS, statement_of, tables_named
 from uql.nl.holes import completed
+from uql.nl.lineage import without_values
 from uql.nl.meaning.naming import named_in
 from uql.nl.planner import Planner, columns_of, takes_lines
 from uql.nl.prompts import obj, text
@@ -62,7 +63,9 @@ class Uql:
                     shapes.of_uql(statement, ctx.settings)
                 outcome = await ctx.uql(statement, tables=list(sources))
             except _MENDED as error:
-                fault = f"{statement}\n{said(error)}" if statement else said(error)
+                read = [f for source in sources.values() for f in source.fields]
+                why = without_values(error, NodeKind.UQL, statement, read)
+                fault = f"{statement}\n{why}" if statement else why
                 continue
             rows = outcome.table.slice(0, ROWS).to_pylist()
             named = tuple(name for name in sources if name in _tables(statement, list(sources)))
