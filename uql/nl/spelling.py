@@ -59,13 +59,15 @@ def _forms(word: str) -> set[str]:
 
 
 def is_misspelt(word: str, right: str) -> bool:
-    """Is a word another with one letter more, one less, or two that stand side by side changed?
+    """Is a word another with one letter more or less before its end, or two that stand side by side changed?
 
     >>> is_misspelt("germny", "germany"), is_misspelt("gremany", "germany"), is_misspelt("hanson", "hansen"), is_misspelt("fire", "first")
     (True, True, False, False)
+    >>> is_misspelt("complain", "complaint")
+    False
     """
     if abs(len(word) - len(right)) == 1:
         short, long = sorted((word, right), key=len)
-        return any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
+        return any(long[:i] + long[i + 1 :] == short for i in range(len(long) - 1))
     same = len(word) == len(right) and word != right
     return same and any(word[:i] + word[i + 1] + word[i] + word[i + 2 :] == right for i in range(len(word) - 1))

@@ -34,6 +34,7 @@ class Lines:
     mark: str = ""
     distinct: bool = False
     who: bool = False  # the question asks which row it is
+    of_each: bool = False  # it asks for the first of each group
     unsigned: bool = False  # it asks how far apart two figures are
     sorted_by: str = ""  # what the rows are the first by, beside a figure: no plot shows it
     before: list[dict[str, Any]] = field(default_factory=list)  # nodes that the query joins

@@ -35,6 +35,7 @@ _OF_DAYS = {
     "day": "CAST({} AS DATE)",
     "hour": "hour({})",
 }
+_EACH = re.compile(r"\b(?:per|each|every)\b")
 _RIVAL = re.compile(rf"(\w+\(.*\)) ([<>]) that of ({_NAME}) = ('[^']*')", re.DOTALL)
 _WHO = re.compile(r"\b(who|which|what (is|are) the \w+est)\b")
 _SAYS_NAME = re.compile(r"\b(?:first|last|family|given|fore|sur)[ _-]?names?\b")
@@ -50,6 +51,7 @@ def nodes_of(text: str, scope: Scope, title: str = "", taken: Collection[str] = 
     """
     lines = read(text, scope)
     lines.who = _WHO.search(title.lower()) is not None
+    lines.of_each = _EACH.search(title.lower()) is not None
     lines.unsigned = compounds.wants_distance(title)
     pruned(lines, scope)
     cleared(lines, title)
@@ -182,11 +184,14 @@ class _Reading:
         if rival is not None:
             return [_node("uql", "step1", text, columns), self._against(rival, shown, columns)]
         open_ = [name for item, name in pairs if _agg(item) in ("min", "max", "avg", "sum")]
-        if lines.order and lines.limit == 1:
+        if lines.order and lines.limit == 1 and not (lines.of_each and len(keys) == 2):
             return [
                 _node("uql", "step1", text, columns),
                 self._first("step1", columns, shown[lines.order], []),
             ]
+        if lines.of_each and lines.order and lines.limit and len(keys) == 2 and figures:  # the top three of each kind
+            first = _node("uql", "step1", text, columns)
+            return [first, self._first("step1", columns, shown[lines.order], [shown[keys[0]]], lines.limit)]
         tail = ""
         if lines.order:
             tail = f" ORDER BY {shown[lines.order]}{' DESC' if lines.down else ''}"

@@ -41,7 +41,7 @@ _RELATION = (
     r"(?: (?:a|an|the|any|more|fewer|most|no|\d+|their|his|her|its))+ (\w+)"
 )
 _COUNTED = re.compile(r"\bhow (?:many|much) ((?:[a-z]+ ?){1,3})|\bnumber of ((?:[a-z]+ ?){1,3})")
-_ASKED = re.compile(r"\b(?:what|which) (?:is|was|are|were) (?:the |its |their |his |her )?((?:[a-z]+ ?){1,3})")
+_ASKED = re.compile(r"\b(?:what|which|who) (?:is|was|are|were) (?:the |its |their |his |her )?((?:[a-z]+ ?){1,3})")
 _TOPIC = re.compile(
     r"^\W*(?:(?:show|list|plot|give|get)(?: me)? )?(?:the )?((?:[a-z]\w* ?){1,4}?) (?:by|per|for each|for every)\b"
 )
@@ -169,7 +169,7 @@ def absent(question: str, unknown: Sequence[str], scope: Scope) -> list[str]:
     fields = [(source, f) for source in scope.sources.values() for f in source.shown if f.is_unstructured]
     if any(f.modality is not Modality.TEXT or f.name not in source.words for source, f in fields):
         return []  # an image may show it, a long text may tell it
-    told = {word for source, f in fields for word in source.words[f.name]} | _in_values(scope)
+    told = {word for source, f in fields for word in (*source.words[f.name], *words_of(f.name))} | _in_values(scope)
     low = question.lower()
     found = [word for word in _DERIVED.findall(low) if stem(word) not in told | words_of(names_of(scope))]
     for match in [*_COUNTED.finditer(low), *_ASKED.finditer(low), *_COSTS.finditer(low), *_TOPIC.finditer(low)]:

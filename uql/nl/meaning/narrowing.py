@@ -103,7 +103,8 @@ _ALSO = re.compile(r"\b(and|but|also|both|while|plus|as well as)\b")
 _ASIDE = re.compile(r"\([^)]*\)|\bboth\b(?=.*\band\b)|\bbetween\b.*?\band\b")
 _SHARE = re.compile(r"\b(percentage|percent|share|proportion|fraction)\b|%")
 _SHARE_ASKED = re.compile(
-    r"\b(what|which|how (large|big|high)( is)?( a| the)?)( is)?( the)? (percentage|percent|share|proportion|fraction)\b"
+    r"^\W*(?:the )?(?:percentage|percent|share|proportion|fraction) of\b"
+    r"|\b(what|which|how (large|big|high)( is)?( a| the)?)( is)?( the)? (percentage|percent|share|proportion|fraction)\b"
 )
 _TALLIED = re.compile(
     r"\b(?:most|fewest|least)(?: \w+){0,2}? (?:complaints?|praise|criticisms?|thanks|requests?|mentions?|suggestions?|problems?|issues?"
@@ -197,7 +198,9 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         near: similarities of words; None: nothing must be read.
         plot: it asks for one.
     """
+    asked = question
     question, periods, made, columns_against = said_plainly(question, scope)
+    gone = words_of(asked) - words_of(question)
     reckoned = frozenset(each.place for each in made)
     low = _RECENT.sub("recent", question.lower())
     high, least = _UP.search(low) is not None, _DOWN.search(low) is not None
@@ -206,6 +209,9 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     words_left = unsaid_words(question, scope, near)
     unknown = [word for word, likeness in words_left if likeness < NEAR]
     likely = {word for word, likeness in words_left if likeness >= NEAR}
+    others = elsewhere(question, scope, named_in(question, scope).asked)
+    if others:  # what stands before what rows elsewhere have or lack links them
+        unknown = [word for word in unknown if not re.search(rf"\b{word} (?:both|any|no|only|neither|the|an?)\b", low)]
     unsaid, measures = vague(question, scope, near)
     reads = any(f.is_unstructured for source in scope.sources.values() for f in source.shown)
     ask = "may"
@@ -216,7 +222,6 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     )
     named = named_in(question, scope)
     named = replace(named, part="year") if periods.years else named
-    others = elsewhere(question, scope, named.asked)
     group = (
         "must"
         if (_GROUP.search(low) or named.groups or periods.years)
@@ -264,7 +269,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
             amounts_of = ("avg", "sum") if flows(low, numbers, amounts=True) else ("avg",)
             adding = ("sum",) if flows(low, numbers, amounts=False) else amounts_of
     if made and adding:
-        adding = means(made) or adding
+        adding = means(made, averaged=_MEAN.search(low) is not None) or adding
     measured = measured or numbers if versus or against else measured
     measured = reckoned or (rival.by if rival is not None and rival.by else measured)
     compared = (
@@ -324,7 +329,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         tallied=ask == "must" and which and (_TALLIED.search(low) is not None or _tallies_texts(low, scope)),
         implied=tuple(implied(question, scope)),
         amounts=of_things,
-        required=() if compared else _left_to_hold(required_values(question, scope), others, rival),
+        required=() if compared else _left_to_hold(required_values(question, scope), others, rival, gone),
         flags=meant,
         set_flags=said - _places_of(others, said) if not compared and group in ("no", "count") else frozenset(),
         versus=versus or against,
@@ -345,9 +350,16 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     )
 
 
-def _left_to_hold(values: Sequence[Required], others: Sequence[Elsewhere], rival: Rival | None) -> tuple[Required, ...]:
-    """The values that a query has to hold, but for those of rows of other tables, and a group that others are compared with."""
+def _left_to_hold(
+    values: Sequence[Required], others: Sequence[Elsewhere], rival: Rival | None, gone: set[str]
+) -> tuple[Required, ...]:
+    """The values that a query has to hold, but for those of rows of other tables, and a group that others are compared with.
+
+    Args:
+        gone: the words that stand for how something is reckoned, and for no value.
+    """
     kept = [v for v in values if rival is None or v.value != rival.value]
+    kept = [v for v in kept if not words_of(v.value) or not words_of(v.value) <= gone]
     return tuple(v for v in kept if not any(f"'{v.value}'" in each.held for each in others))
 
 
@@ -425,6 +437,7 @@ def _are_many(low: str, measured: frozenset[Place]) -> bool:
     """Is what is measured said in the plural: ratings, which are those of several rows?"""
     lasts = {last for _, column in measured for last in (last_word(column),)}
     found = re.search(r"\b(?:best|worst|highest|lowest|greatest|largest|smallest) (\w+s)\b", low)
+    found = found or re.search(r"\b(?:best|worst|highest|lowest)[- ](rated)\b", low)
     return found is not None and bool(({stem(found[1])} | meant_among(found[1], lasts)) & lasts)
 
 

@@ -29,7 +29,9 @@ _BEFORE = re.compile(
 )
 _GROWTH = re.compile(r"\b(?:growth(?: rate)?|change|increase|decrease)s?\b(?: in| of)?", re.IGNORECASE)
 _RUNNING = re.compile(
-    r"\b(?:running|cumulative|cumulated) (?:total|sum|count|number)?s?(?: of)?\b|\bcumulatively\b", re.IGNORECASE
+    r"\b(?:(?:,? ?(?:plus|with|and) )?(?:a |the )?)(?:running|cumulative|cumulated) (?:total|sum|count|number)?s?(?: of)?\b"
+    r"|\bcumulatively\b",
+    re.IGNORECASE,
 )
 _OTHER = re.compile(
     r"^\W*(?:which|who|whose|list|show)\b|\bhow (?:much|many) (?:more|less|fewer)\b|\bdifference\b", re.IGNORECASE
@@ -61,7 +63,7 @@ def periods_in(question: str) -> tuple[str, Periods]:
     'change'
     """
     if _RUNNING.search(question):
-        return " ".join(_RUNNING.sub("total ", question).split()), Periods(kind=RUNNING)
+        return " ".join(_RUNNING.sub(" total ", question).split()), Periods(kind=RUNNING)
     before = _OVER.search(question) or _BEFORE.search(question)
     if before is not None:
         unit = before[1].lower()

@@ -149,15 +149,21 @@ def against_in(question: str, scope: Scope) -> tuple[str, tuple[Against, ...]]:
     return question, ()
 
 
-def means(found: Sequence[Reckoned]) -> tuple[str, ...]:
+def means(found: Sequence[Reckoned], *, averaged: bool) -> tuple[str, ...]:
     """What is made of ratios: their average; of those over what all rows of a group share in another table the sum. () of anything else.
 
-    >>> means([Reckoned(("t", "price"), "/", ("t", "area"))]), means([Reckoned(("use", "kwh"), "/", ("site", "area"))])
-    (('avg',), ('sum',))
+    Args:
+        averaged: the question asks for an average.
+
+    >>> means([Reckoned(("t", "price"), "/", ("t", "area"))], averaged=False)
+    ('avg',)
+    >>> means([Reckoned(("use", "kwh"), "/", ("site", "area"))], averaged=False)
+    ('sum',)
     """
     if any(each.sign not in ("/", "%") for each in found):
         return ()
-    return ("sum",) if any(each.left[0] != each.right[0] for each in found) else ("avg",)
+    shared = any(each.sign == "/" and each.left[0] != each.right[0] for each in found)
+    return ("sum",) if shared and not averaged else ("avg",)
 
 
 Found = tuple[str, tuple[Reckoned, ...]]
@@ -372,6 +378,7 @@ def _lengths(low: str, scope: Scope) -> list[tuple[Place, Place]]:
     for table, source in scope.sources.items():
         times = [f.name for f in source.shown if _is_time(f)]
         named = len({form for w in re.findall(r"[a-z]{3,}", spaced(table).lower()) for form in (w[:5],)} & said)
+        named += bool(source.matches)  # days of sick leave
         for n, b in enumerate(times[1:], 1):
             words = [w for w in re.split(r"[\W_]+", spaced(b).lower()) if len(w) > 2]
             meant = sum(bool({w[:5], root(w)} & said) for w in words)

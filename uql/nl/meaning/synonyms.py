@@ -60,7 +60,10 @@ _WEEKDAY = re.compile(r"\b(?:week day|day of (?:the|a) week)(s?)\b", re.IGNORECA
 _HOUR = re.compile(r"\b(?:at )?what time of (?:the )?day\b", re.IGNORECASE)
 _QUARTER = re.compile(r"\b(?:Q([1-4])|(first|second|third|fourth|1st|2nd|3rd|4th) quarter)\b", re.IGNORECASE)
 _ORDINALS = ("first", "second", "third", "fourth")
-_PEOPLE = re.compile(r"(^|\b(?:how many|most|fewest|number of|which|list|all) )(?:people|persons)\b", re.IGNORECASE)
+_PEOPLE = re.compile(
+    r"()\b(?:people|persons)(?= (?:who|that) )|(^|\b(?:how many|most|fewest|number of|which|list|all) )(?:people|persons)\b",
+    re.IGNORECASE,
+)
 _TIMES = {"once": "one time", "twice": "two times", "thrice": "three times"}
 _OFTEN_THAN = re.compile(r"\b(than|least|most|exactly|only) (once|twice|thrice)\b(?! (?:as|the)\b)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]{3,}")
@@ -100,7 +103,7 @@ def in_its_words(question: str, scope: Scope) -> str:
     people = [name for name, words in called.items() if are_people(words)]
     if len(people) == 1 and "person" not in known and not _shows(scope):  # most people hired: most employees
         one_of_them = in_full(spaced(people[0])).lower()
-        plain = _PEOPLE.sub(lambda found: f"{found[1]}{singular(one_of_them)}s", plain)
+        plain = _PEOPLE.sub(lambda found: f"{found[1] or found[2] or ''}{singular(one_of_them)}s", plain)
 
     def here(found: re.Match[str]) -> str:
         word = found[0]
