@@ -203,3 +203,27 @@ def test_a_sub_query_of_the_mode_meta_says_what_its_statement_rests_on() -> None
 def test_a_budget_too_small_for_any_estimate_is_no_answer() -> None:
     answer = asked(uql_node("n", COUNT), budget=1)
     assert not answer.answered and answer.partial and "its only value is None" in answer.cannot
+
+
+def test_a_figure_that_python_made_points_to_its_value() -> None:
+    node = {"kind": "python", "name": "most", "inputs": ["all_of_them"], "python": "{'n': len(all_of_them)}"}
+    answer = asked(uql_node("all_of_them", "SELECT name FROM shops"), node)
+    assert answer.text == "n 3" and answer.unsupported == []
+    assert [(c.text, c.node, c.row, c.column) for c in answer.citations] == [("3", "most", 0, "n")]
+    assert answer.why(0) == {"answer": {"n": 3}}
+
+
+def test_a_short_answer_with_a_figure_that_stands_nowhere_says_so() -> None:
+    said = {
+        "answerable": True,
+        "reason": "",
+        "need_more": False,
+        "summary": "77 of them",
+        "details": "",
+        "source": [],
+        "inference": "",
+        "extra": "",
+    }
+    shop = Connected([plan(uql_node("n", "SELECT count(*) AS n FROM shops")), Scripted("aggregator", said)])
+    answer = shop.con.ask("How many shops?", aggregate=True, forms=("text",))
+    assert answer.unsupported == ["77"] and "stand in no result: 77" in answer.json["extra"]

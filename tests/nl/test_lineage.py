@@ -100,3 +100,15 @@ def test_an_error_over_columns_that_are_not_private_is_shown_whole() -> None:
     shop = Connected([plan(node), Scripted("debug", {"body": "SELECT 1 AS q"})])
     assert shop.con.ask("What is the name of shop 2?", forms=("text",)).value == 1
     assert "Could not convert string" in shop.prompts("debug")[0]
+
+
+def test_a_sub_query_over_a_private_column_has_its_value_for_the_user_and_not_for_the_model() -> None:
+    operators = {
+        "operators": [{"operator": "TableAnalytics", "sources": ["shops"], "confidence": 0.9, "fit": "direct"}]
+    }
+    sql = "SELECT name, owner_phone AS p FROM shops WHERE id = 2"
+    shop = Connected([Scripted("operators", operators), Scripted("uql", {"sql": sql}), Scripted("aggregator", FULL)])
+    answer = shop.con.ask("What is the phone of shop 2?", mode="meta", decomposer=False, style="full")
+    assert answer.text == "told" and answer.value == [{"name": "Bo", "p": "01904-2"}]
+    assert "name: Bo, p: (private)" in shop.prompts("aggregator")[0]
+    assert not any("01904-2" in prompt for _, prompt in shop.model.asked)

@@ -123,3 +123,31 @@ def test_the_check_runs_nothing() -> None:
 def test_a_table_of_too_many_rows_is_refused() -> None:
     with pytest.raises(GuardError, match="aggregate it first"):
         run_python("len(big)", {"big": pa.table({"n": range(100_001)})})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "shops[0]['id']",
+        "total = 0\nfor row in late:\n    total += row['n'] * rate\ntotal",
+        "[missing(r) for r in late]",
+    ],
+)
+def test_a_name_that_is_not_given_is_refused_before_anything_runs(source: str) -> None:
+    with pytest.raises(GuardError, match="which is not defined") as error:
+        check_python(source, ["late"])
+    assert "its inputs: late" in str(error.value.help)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import math as m\nfrom collections import Counter\ndef f(a, *b, c=1, **d):\n    return m.pi + len(b) + c\nf(len(late))",
+        "try:\n    x = 1 / 0\nexcept ZeroDivisionError as e:\n    x = str(e)\nx",
+        "[(k, v) for k, v in sorted({r['n']: r for r in late}.items(), key=lambda kv: kv[0])]",
+        "(y := len(late)) and y",
+        "for i, row in enumerate(late):\n    pass\ni",
+    ],
+)
+def test_names_that_the_source_gives_itself_are_no_fault(source: str) -> None:
+    assert check_python(source, ["late"]) == source

@@ -268,6 +268,8 @@ def citations(text: str, findings: Sequence[Finding]) -> tuple[list[Citation], l
                 cells += [(finding.node, i, column, value) for column, value in row.items() if value is not None]
         elif finding.output.sub is not None:
             cells.append((finding.node, 0, "answer", finding.output.sub.text))
+        else:
+            cells += [(finding.node, *leaf) for leaf in _leaves(finding.output.value)]
     found: list[Citation] = []
     loose: list[str] = []
     for match in _NUMBER.finditer(text):
@@ -286,6 +288,20 @@ def citations(text: str, findings: Sequence[Finding]) -> tuple[list[Citation], l
         if isinstance(value, str) and 2 < len(value) <= 80 and (start := low.find(value.lower())) >= 0:
             found.append(Citation(text[start : start + len(value)], start, node, i, column))
     return sorted(found, key=lambda c: c.start), loose
+
+
+def _leaves(value: Any, row: int = 0, column: str = "value") -> list[tuple[int, str, Any]]:
+    """The values in JSON that Python made, each with its place as a row and a column.
+
+    >>> _leaves([{"n": 1}, {"n": [2]}])
+    [(0, 'n', 1), (1, 'n', 2)]
+    """
+    if isinstance(value, dict):
+        return [leaf for key, inner in value.items() for leaf in _leaves(inner, row, str(key))]
+    if isinstance(value, list):
+        outer = column == "value"
+        return [leaf for i, inner in enumerate(value) for leaf in _leaves(inner, i if outer else row, column)]
+    return [] if value is None else [(row, column, value)]
 
 
 def _same(value: Any, number: float, digits: int) -> bool:

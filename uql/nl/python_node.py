@@ -8,6 +8,7 @@ else JSON. Time, memory, recursion and the size of the output are limited, and w
 from __future__ import annotations
 
 import ast
+import builtins
 import datetime
 import decimal
 import keyword
@@ -30,6 +31,7 @@ LONGEST = 20_000  # characters of the source
 RECURSION = 200
 _CLOCK = datetime.datetime(2000, 1, 1)  # what now() says: the same run gives the same output
 _STOPS = {"TimeoutError": "it ran longer than {s:g} s", "MemoryError": "it needs more memory than {m:,} MB"}
+_NAMED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
 _MAKERS = frozenset({"eval", "exec", "compile", "__import__"})  # they would make code that the check has not seen
 
 
@@ -79,9 +81,30 @@ def check_python(source: str, inputs: Collection[str] = ()) -> str:
                     raise _refused(
                         f"line {node.lineno}: {name} cannot be imported", help=f"modules: {', '.join(MODULES)}"
                     )
+    for name in sorted(_free(tree) - set(inputs)):
+        given_ = f"its inputs: {', '.join(inputs) or 'none'}"
+        raise _refused(f"it uses {name}, which is not defined", help=f"{given_}; a table comes in by a query before it")
     if not isinstance(tree.body[-1], ast.Expr):
         raise _refused("its last line is no expression", help="end in the table or value that the node gives")
     return source
+
+
+def _free(tree: ast.Module) -> set[str]:
+    """The names that are read and nowhere given a value: inputs, or names that are not there."""
+    read: set[str] = set()
+    given = set(dir(builtins))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            (read if isinstance(node.ctx, ast.Load) else given).add(node.id)
+        elif isinstance(node, ast.arg):
+            given.add(node.arg)
+        elif isinstance(node, _NAMED) and node.name:
+            given.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            given.add(node.rest)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            given |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    return read - given
 
 
 def run_python(

@@ -89,6 +89,10 @@ class Options:
         for name, value, choices in (("mode", self.mode, get_args(Mode)), ("style", self.style, get_args(Style))):
             if value not in choices:
                 raise ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is one of {', '.join(choices)}")
+        if self.plan is not None and not isinstance(self.plan, Plan):
+            raise ConfigError(
+                "plan is no Plan", help="plan = uql.nl.dag.Plan((Node(…), …)), or answer.plan.plan; UQL: con.uql(…)"
+            )
 
 
 class Session:
@@ -478,7 +482,7 @@ class _Asking:
         shown = [f for f in findings if not f.output.plots] or list(findings)
         made.value = value_of(shown)
         made.citations, made.unsupported = citations(f"{made.text}\n{made.json.get('details', '')}", findings)
-        if made.unsupported and self.options.style == "full":
+        if made.unsupported:
             note = f"figures that stand in no result: {', '.join(made.unsupported)}"
             made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), note]))}
 

@@ -6,7 +6,7 @@ statements, of which the last gives the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,12 @@ from uql.nl import clauses
 from uql.nl.aggregator import speaks
 from uql.nl.checks import said
 from uql.nl.context import AskContext, Source
-from uql.nl.dag import NodeKind, Operator, SubAnswer
+from uql.nl.dag import Node, NodeKind, Operator, SubAnswer
 from uql.nl.discover import Scope, schema_text
-from uql.nl.execution import caveats
+from uql.nl.execution import caveats, fields_of
 from uql.nl.forms import SELECTS, statement_of, tables_named
 from uql.nl.holes import completed
-from uql.nl.lineage import without_values
+from uql.nl.lineage import marked, without_values
 from uql.nl.meaning.naming import named_in
 from uql.nl.planner import Planner, columns_of, takes_lines
 from uql.nl.prompts import obj, text
@@ -71,7 +71,12 @@ class Uql:
             named = tuple(name for name in sources if name in _tables(statement, list(sources)))
             if not rows:
                 return SubAnswer([], "", named, NAME, uql=statement, problem="its statement gives no rows")
-            said_ = _words(rows, outcome.table.num_rows)
+            made = marked(
+                Node(NAME, NodeKind.UQL, statement),
+                fields_of(outcome.table, {}),
+                [f for s in sources.values() for f in s.fields],
+            )
+            said_ = _words(_without(rows, {f.name for f in made if f.private}), outcome.table.num_rows)
             return SubAnswer(_value(rows), said_, named, NAME, uql=statement, notes=tuple(caveats(outcome)))
         return SubAnswer(
             None, "", adapter=NAME, problem=f"no statement that runs: {fault.splitlines()[-1] if fault else ''}"
@@ -142,6 +147,11 @@ def _value(rows: list[dict[str, Any]]) -> Any:
         return shown
     values = [next(iter(row.values())) for row in shown]
     return values[0] if len(values) == 1 else values
+
+
+def _without(rows: list[dict[str, Any]], private: Collection[str]) -> list[dict[str, Any]]:
+    """The rows as a model may be told them: other sub-queries and the answer are written from these words."""
+    return [{k: "(private)" if k in private else v for k, v in row.items()} for row in rows]
 
 
 def _words(rows: list[dict[str, Any]], total: int) -> str:
