@@ -100,3 +100,24 @@ def test_a_wrong_command_line_ends_with_2(
 ) -> None:
     assert ask(*words) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_file_and_a_folder_stand_beside_a_database(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "people.csv").write_text("name,age\nKim,30\n")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.txt").write_text("I complain about the delivery.")
+    sql = "SELECT people.age, count(*) AS n FROM people CROSS JOIN notes CROSS JOIN shops GROUP BY people.age"
+    (folder / "both.toml").write_text(REPLY % ("", json.dumps({"kind": "uql", "name": "n", "sql": sql})))
+    tables = ("--table", "people=people.csv", "--table", "notes=notes")
+    assert ask("shop.duckdb", "How old is Kim?", *tables, script="both.toml") == 0
+    assert "age 30, n 3" in capsys.readouterr().out
+
+
+def test_a_database_without_a_question_is_a_fault_of_usage(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ask("shop.duckdb") == 2
+    assert "there is no question about shop.duckdb" in capsys.readouterr().err
+
+
+def test_a_question_only_reads_so_that_another_reader_of_the_file_does_not_matter(folder: Path) -> None:
+    with duckdb.connect("shop.duckdb", read_only=True):
+        assert ask("shop.duckdb", "How many shops are in each city?") == 0
