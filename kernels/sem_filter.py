@@ -60,7 +60,9 @@ async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relatio
     """Evaluates the formula on these rows, stage after stage; a row that is decided is asked nothing more."""
     masks = _start(formula, rids, relation, ctx)
     common = order_now(formula, stages, relation, ctx)
-    if _learns(stages, ctx):
+    if (
+        sum(len(stage.columns) for stage in stages) > 1
+    ):  # one answer may decide a row, also of questions that travel together
         await _note_ledger(stages, relation, ctx)
         await _take_known(formula, [stages[i] for i in common], masks, rids, relation, ctx)
     by_row = foreseen.orders(formula, stages, common, rids, masks, relation, ctx)

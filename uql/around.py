@@ -65,12 +65,23 @@ def around(
         (a view). A statement that changes tables runs at once; it raises BudgetError (UQL401) where its rows would be a part of them.
     """
     from uql.result import Result
+    from uql.statements import text_outcome
 
     tokens = _tokens(source)
     parts = _parts(source, tokens, parameters, bind)
     if not parts:
         return None
     first = [str(t.value).upper() for t in tokens[:4]]
+    explains = first[0] == "EXPLAIN"
+    if explains and first[1] in ("ANALYZE", "SAMPLE", "("):
+        how = "EXPLAIN (…)" if first[1] == "(" else f"EXPLAIN {first[1]}"
+        raise UQLSyntaxError(
+            f"{how} takes one query, not a statement that DuckDB runs around its sub-queries",
+            text=source,
+            start=tokens[1].lexpos,
+            end=tokens[1].endlexpos,
+            help=f"EXPLAIN alone, or {how} with the sub-query",
+        )
     if first[0] == "CREATE" and any(word in _STAYS for word in first):
         raise UQLSyntaxError(
             "a view or a macro cannot hold a text: DuckDB would keep it, and asks no model",
@@ -80,7 +91,7 @@ def around(
             help="store the answers: CREATE TABLE name AS SELECT …",
         )
     rest = {name: value for name, value in parameters.items() if name in _named(tokens, parts)}
-    replaced = _replaced(source, parts)
+    replaced = _replaced(source, parts)[tokens[0].endlexpos if explains else 0 :]
     work = _Work(parts, replaced, rest, connection, first[0] in _CHANGES)
     work.check(source)
     if first[0] in ("DESCRIBE", "DESC", "SHOW"):  # the types are known before anything is asked
@@ -91,6 +102,8 @@ def around(
     def explained() -> str:
         return "\n".join(["DuckDB", *("  " + line for r in results for line in r.explain().splitlines())])
 
+    if explains:
+        return Result(lambda: text_outcome(explained().splitlines(), None), explained, _free, source, store)
     result = Result(lambda: work.outcome(results, source), explained, lambda: _priced(results), source, store)
     if work.changes:
         result.run()

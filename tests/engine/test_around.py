@@ -124,3 +124,19 @@ def test_an_enum_is_stored_as_one(labels, store):
     assert kinds["t"].startswith("ENUM") and kinds["h"] == "HUGEINT"
     found = [plain(row) for row in con.uql("SELECT DISTINCT t FROM kept WHERE t IS NOT NULL ORDER BY t").fetchall()]
     assert found == [("plot",), ("acting",), ("music",)]
+
+
+def test_explain_asks_nobody_and_changes_nothing(labels):
+    con = labels.uql(budget="all")
+    pivot = both("PIVOT (SELECT film, <topic> AS t FROM reviews) ON t USING count(*)")[0]
+    shown = con.uql(f"EXPLAIN {pivot}")
+    assert shown.cost.calls == 0
+    assert shown.fetchall()[0] == ("DuckDB",)
+    assert any("SemMap" in line for (line,) in shown.fetchall())
+    before = con.sql("SELECT count(*) FROM films").fetchall()
+    con.uql("EXPLAIN " + both(CHANGES[1])[0]).fetchall()
+    assert con.sql("SELECT count(*) FROM films").fetchall() == before
+    for how in ("ANALYZE", "(FORMAT JSON)"):
+        with pytest.raises(UQLError) as error:
+            con.uql(f"EXPLAIN {how} {pivot}")
+        assert "EXPLAIN alone" in error.value.help

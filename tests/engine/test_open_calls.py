@@ -100,3 +100,18 @@ def test_what_does_not_fit_in_the_budget_says_what_would_take_fewer_calls(query,
         con.uql(query).fetchall()
     assert less in error.value.help
     assert ("add LIMIT" in error.value.help) == (less == "add LIMIT")
+
+
+def test_answers_paid_for_decide_rows_also_where_questions_travel_together(tmp_path):
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE t AS SELECT id, 'a text of some length, number ' || id AS text FROM range(200) r(id)")
+    model = HashModel({"it is good": 0.7, "it is late": 0.9})
+    con = uql.attach(duck, model=model, ledger=str(tmp_path / "ledger.sqlite"), budget="all")
+    good = con.uql('SELECT id FROM t WHERE "it is good"')
+    assert good.cost.calls == 200
+    both_of_them = con.uql('SELECT id FROM t WHERE "it is good" AND "it is late"')
+    assert "one request a row" in both_of_them.explain()
+    assert both_of_them.cost.calls < len(good) + 20 < 200
+    again = con.uql('SELECT id FROM t WHERE "it is good" AND "it is late"')
+    assert again.fetchall() == both_of_them.fetchall()
+    assert again.cost.calls == 0
