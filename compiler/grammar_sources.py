@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, append, lower, span
+from uql.compiler.syntax_errors import OTHERWISE
+
+_JOINS = ("ASOF", "POSITIONAL")  # DuckDB's joins that UQL has no grammar of: never an alias without AS
 
 
 def p_sources(p: P) -> None:
@@ -125,6 +128,9 @@ def p_function(p: P) -> None:
 def p_named(p: P) -> None:
     """named : NAME
     | AS identifier"""
+    word = p[1].upper() if len(p) == 2 else ""
+    if word in _JOINS:
+        raise p.lexer.error_at(f"{word} JOIN is DuckDB's own", span(p, 1), help=OTHERWISE[word])
     p[0] = (p[len(p) - 1], ())
 
 

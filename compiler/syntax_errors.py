@@ -338,7 +338,7 @@ def colon(place: Place) -> str | None:
     return None
 
 
-_OTHERWISE = {
+OTHERWISE = {
     "LATERAL": "put the sub-query into SELECT, as (SELECT … WHERE t.x = …), or join it; of a list: (SELECT *, unnest(list) AS i FROM t)",
     "RECURSIVE": "make a table of it first (DuckDB runs WITH RECURSIVE where no text is asked), then query that",
     "PIVOT": "put the texts into a sub-query: PIVOT (SELECT …) ON …",
@@ -363,14 +363,14 @@ _OTHERWISE = {
 def written_otherwise(place: Place) -> str | None:
     """Forms of DuckDB's that hold no quoted text, and what to write in their place."""
     if place.written(2).upper() == "TIES":  # FETCH FIRST n ROWS WITH TIES
-        return _OTHERWISE["TIES"]
+        return OTHERWISE["TIES"]
     for offset in (0, -1, -2, -3, -4, -5):
         word = place.written(offset).upper()
         near = (
             offset > -3 or place.kind(offset + 1) == "LPAREN" or word == "LATERAL"
         )  # a function's arguments lie between
-        if word in _OTHERWISE and near and place.kind(offset) != "QUOTED":
-            return _OTHERWISE[word]
+        if word in OTHERWISE and near and place.kind(offset) != "QUOTED":
+            return OTHERWISE[word]
     return None
 
 

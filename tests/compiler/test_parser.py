@@ -231,3 +231,13 @@ def test_errors_say_what_where_and_what_to_write_instead(file: Path, update_gold
         file.write_text(result, encoding="utf-8")
     else:
         assert result == written
+
+
+@pytest.mark.parametrize("join", ["ASOF", "positional"])
+def test_a_join_of_duckdbs_own_is_never_read_as_an_alias(join: str) -> None:
+    """Else rows that are near would be joined with all that are before."""
+    text = f"SELECT a, b FROM t {join} JOIN u ON a >= b"
+    with pytest.raises(UQLSyntaxError, match="is DuckDB's own"):
+        parse(text)
+    assert parse_script(text)[0][0] == text, "DuckDB is given it"
+    assert parse(f"SELECT x.a FROM t AS {join}") is not None
