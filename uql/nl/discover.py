@@ -36,10 +36,15 @@ VALUES = 3  # examples of a column
 NAMED = 3  # values of a column that stand in the question
 LONGEST_VALUE = 40  # characters of an example
 FEW = 60  # values of a column that are all listed
+PART_CHARS = 30  # of one of several values in a text
 MAX_TABLES = 18
 MOST_JOINS = 12  # that are written one by one
 CHARS_A_TOKEN = 3.2  # of a schema with names and numbers; measured low, so that a prompt is never longer than said
 _WORD = re.compile(r"[^\W_]+")
+_OWNED = re.compile(
+    r"\b(?:its|their|his|her|my|our|your) [a-z]\w*"
+)  # praised for their music: of no kind that is so called
+_LISTED = re.compile(r"\s*[,;|]\s*")
 _BETWEEN = re.compile(r"\s*[,;/|&+]\s*|\s+and\s+|\s+")
 _UNSAFE = re.compile(r"\W+")
 _STOP_WORDS = (
@@ -260,6 +265,7 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
     matches: list[tuple[str, str]] = []
     parted: set[str] = set()
     said: dict[str, tuple[str, ...]] = {}
+    question = _OWNED.sub(" ", question)
     words = _WORD.findall(question.lower())
     telling = [w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in STOP]
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
@@ -276,19 +282,22 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
         chosen = values[: 1 if f.modality is Modality.TEXT else VALUES]
         samples[f.name] = tuple(_literal(v) if f.type == "VARCHAR" else _cut(v) for v in chosen)
         if f.type == "VARCHAR" and f.modality is Modality.STRUCTURED:
+            listed = _listed(values)
+            values = listed or values
             found = [v for v in values if _named(v, question)]
-            if len(rows) == SAMPLED and table.row_count <= SEARCHED:
+            if len(rows) == SAMPLED and table.row_count <= SEARCHED and not listed:
                 found += [v for v in _whole(f, table, catalog, question) if v not in found and _named(v, question)]
-            few = len(values) <= FEW and (all_seen or 4 * len(values) <= sum(counts.values()))
+            others = _others(question, found)
+            few = bool(listed) or (len(values) <= FEW and (all_seen or 4 * len(values) <= sum(counts.values())))
             if few:
                 held[f.name] = tuple(values)
-                found += [v for v in values if v not in found and _is_said(v.lower(), words)]
+                found += [v for v in values if v not in found and _is_said(v.lower(), others)]
             else:  # of many values those of one long word, in another form: impressionist, Impressionism
                 long = [v for v in values if len(v) >= LONG and v.isalpha()]
-                found += [v for v in long if v not in found and _is_said(v.lower(), words)]
+                found += [v for v in long if v not in found and _is_said(v.lower(), others)]
             found += [v for v in meant_values(values, words) if v not in found]
             found += [v for v in values if len(v) == 1 and v not in found and _stands_behind(v, f.name, question)]
-            if _is_parted(values):
+            if listed or _is_parted(values):
                 parted.add(f.name)
             matches += [(f.name, _cut(v)) for v in found][:NAMED]
             if len(rows) < SAMPLED:
@@ -296,7 +305,7 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
                 forms = (w if w.lower() in inside else singular(w.lower()) for w in telling)
                 said[f.name] = tuple(w for w in forms if w.lower() in inside)
             elif table.row_count <= SEARCHED:
-                said[f.name] = _inside(f, table, catalog, telling)
+                said[f.name] = _inside(f, table, catalog, telling, whole=True)
         elif f.type == "VARCHAR" and table.row_count <= SEARCHED:
             said[f.name] = _inside(f, table, catalog, list(dict.fromkeys(map(stem, map(str.lower, telling)))))
         elif f.type == "VARCHAR[]":
@@ -320,13 +329,21 @@ def _whole(field: Field, table: Table, catalog: Catalog, question: str) -> list[
     return [row[0] for row in catalog.cursor.execute(sql, [question.lower()]).fetchall()]
 
 
-def _inside(field: Field, table: Table, catalog: Catalog, words: Sequence[str]) -> tuple[str, ...]:
-    """Those of the words that stand in some value of a column, whatever rows were sampled."""
+def _inside(
+    field: Field, table: Table, catalog: Catalog, words: Sequence[str], *, whole: bool = False
+) -> tuple[str, ...]:
+    """Those of the words that stand in some value of a column, whatever rows were sampled.
+
+    Args:
+        whole: as a word, not within one.
+    """
     if not words:
         return ()
     column = f"lower({_quoted(field.name)})"
-    asked = ", ".join(f"coalesce(bool_or(contains({column}, ?)), false)" for _ in words)
-    held = catalog.cursor.execute(f"SELECT {asked} FROM {table.sql}", [w.lower() for w in words]).fetchone()
+    holds = f"contains({column}, ?)" + (f" AND regexp_matches({column}, ?)" if whole else "")
+    asked = ", ".join(f"coalesce(bool_or({holds}), false)" for _ in words)
+    given = [part for w in map(str.lower, words) for part in ((w, rf"\b{w}\b") if whole else (w,))]
+    held = catalog.cursor.execute(f"SELECT {asked} FROM {table.sql}", given).fetchone()
     return tuple(w for w, is_there in zip(words, held or (), strict=False) if is_there)
 
 
@@ -338,6 +355,18 @@ def _is_said(value: str, words: Sequence[str]) -> bool:
     """
     parts = _WORD.findall(value)
     return bool(parts) and max(map(len, parts)) > 4 and all(any(_alike(part, word) for word in words) for part in parts)
+
+
+def _others(question: str, values: Sequence[str]) -> list[str]:
+    """The words of a question that stand in none of the values that it names.
+
+    >>> _others("what people like about Virgin America", ["Virgin America"])
+    ['what', 'people', 'like', 'about']
+    """
+    low = question.lower()
+    for value in values:
+        low = low.replace(value.lower(), " ")
+    return _WORD.findall(low)
 
 
 def _alike(part: str, word: str) -> bool:
@@ -360,6 +389,26 @@ def _is_parted(values: Sequence[str]) -> bool:
         cuts = [found.span() for found in _BETWEEN.finditer(value)]
         whole += any(value[:start] in low and value[end:] in low for start, end in cuts)
     return whole > 1
+
+
+def _listed(values: Sequence[str]) -> list[str]:
+    """The parts of values that are lists in a text, `Action, Comedy`, the most frequent first; none where they are no lists.
+
+    They are where parts come again in other values, so that there are fewer parts than values.
+
+    >>> _listed(["Action, Comedy", "Drama", "Comedy, Drama", "Drama, Action", "Action, Drama"])
+    ['Action', 'Drama', 'Comedy']
+    >>> _listed(["Holm, Ada", "Reed, Tom", "Holt, Mia", "Reed, Ann"]), _listed(["red", "blue"])
+    ([], [])
+    """
+    parts = [[part for part in _LISTED.split(value) if part] for value in values]
+    several = sum(len(each) > 1 for each in parts)
+    counts = Counter(part for each in parts for part in each)
+    again = sum(n for n in counts.values() if n > 1)
+    is_list = several >= max(3, 0.2 * len(values)) and len(counts) < len(values) and again >= 0.8 * counts.total()
+    if not is_list or len(counts) > FEW or max(map(len, counts)) > PART_CHARS:
+        return []
+    return [part for part, _ in counts.most_common()]
 
 
 def _quoted(name: str) -> str:

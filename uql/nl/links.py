@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 SAMPLED = 2_000  # rows of a table whose values are compared
 SHARE = 0.5  # of the values of one side that the other must hold where the names agree
 SURE = 0.95  # where they do not
+KEY = 0.98  # of the values of a key are different
+NEARLY = 0.8  # are, of one that another table's column names by the name of its table: tables of the world hold some rows twice
 _OWN = frozenset({"id", "key", "no", "nr", "number", "index", "rowid", "row_id"})
 _WHOLE = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UINTEGER", "HUGEINT")
+
+
+_Values = tuple[set[str], float]  # of a column, and what share of its rows have one of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,34 +56,34 @@ def links_between(sources: Sequence[Source], catalog: Catalog) -> tuple[Link, ..
     for target in sources:
         for key in target.fields:
             held = values[target.name].get(key.name)
-            if not held or not held[1]:
+            if held is None or held[1] < NEARLY:
                 continue
             for other in sources:
                 if other.name == target.name:
                     continue
-                link = _best(other, target, key, values[other.name], held[0])
+                link = _best(other, target, key, values[other.name], held)
                 if link is not None and not _known(link, found):
                     found.append(link)
     return tuple(found)
 
 
-def _best(
-    other: Source, target: Source, key: Field, held: dict[str, tuple[set[str], bool]], keys: set[str]
-) -> Link | None:
+def _best(other: Source, target: Source, key: Field, held: dict[str, _Values], keys: _Values) -> Link | None:
     """The column of `other` that points to the key, the one with the most fitting name."""
     best: tuple[float, Link] | None = None
+    least = 0.0 if keys[1] >= KEY else 1.5  # how well the names have to agree
     for f in other.fields:
         if f.name not in held or _family(f) != _family(key):
             continue
         mine = held[f.name][0]
         if not mine:
             continue
-        share = len(mine & keys) / len(mine)
-        own = f.name.lower() in _OWN and held[f.name][1]  # each table numbers its own rows so
+        share = len(mine & keys[0]) / len(mine)
+        is_key = held[f.name][1] >= KEY
+        own = f.name.lower() in _OWN and is_key  # each table numbers its own rows so
         fits = 0.0 if own else _agree(f.name, key.name, target.name)
-        if (fits and share >= SHARE) or (
-            _family(f) == "text" and share >= SURE and len(mine) >= 3 and not held[f.name][1]
-        ):
+        if fits < least:
+            continue
+        if (fits and share >= SHARE) or (_family(f) == "text" and share >= SURE and len(mine) >= 3 and not is_key):
             score = fits + share
             if best is None or score > best[0]:
                 best = score, Link(Column(other.name, f.name), Column(target.name, key.name))
@@ -122,7 +127,7 @@ def _family(f: Field) -> str:
     return "text" if f.type in ("VARCHAR", "UUID") else ""
 
 
-def _values(source: Source, catalog: Catalog) -> dict[str, tuple[set[str], bool]]:
+def _values(source: Source, catalog: Catalog) -> dict[str, _Values]:
     """The distinct values of each column that may join, among the first rows, and whether the column looks like a key."""
     fields = [f for f in source.fields if _joins(f)]
     if not fields:
@@ -134,5 +139,5 @@ def _values(source: Source, catalog: Catalog) -> dict[str, tuple[set[str], bool]
     for i, f in enumerate(fields):
         given = [str(row[i]) for row in rows if row[i] is not None]
         distinct = set(given)
-        found[f.name] = distinct, len(distinct) >= 0.98 * len(given) and len(given) > 1
+        found[f.name] = distinct, len(distinct) / len(given) if len(given) > 1 else 0.0
     return found

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from uql.nl.discover import STOP, Scope
 from uql.nl.lines import conditions as where_of
+from uql.nl.lines import of_texts
 from uql.nl.lines.gbnf import Rules, either, literal, reachable, safe
 from uql.nl.meaning import compounds
 from uql.nl.meaning.comparisons import SIGNS, signs
@@ -28,11 +29,12 @@ from uql.nl.meaning.fitting import fitting
 from uql.nl.meaning.naming import Place
 from uql.nl.meaning.narrow import Narrow
 from uql.nl.meaning.narrowing import SUPERLATIVES, numbers_of
+from uql.nl.meaning.opinions import SUMMARY
 from uql.nl.paths import Column, Path, is_age, is_called, is_dated, is_key, is_plain
 
 MARKS = ("bar", "line", "point", "arc", "area")
 YEARS = ("decade", "century")  # that a number of years has too
-AGGREGATES = ("count", "sum", "avg", "min", "max", "median", "percent")
+AGGREGATES = ("count", "sum", "avg", "min", "max", "median", "percent", SUMMARY)
 _WORD = re.compile(r"[A-Za-z][A-Za-z'’-]*|\d+")
 
 
@@ -55,7 +57,7 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
         narrow: what it leaves open of the query.
     """
     rules = Rules()
-    ways = [way for n, path in enumerate(fitting(scope, narrow)) if (way := _way(rules, n, path, narrow))]
+    ways = [way for n, path in enumerate(fitting(scope, narrow)) if (way := _way(rules, n, path, narrow, question))]
     rules.add("root", "(" + " | ".join(ways) + ")" + (' "\\nPLOT " mark' if narrow.plot else ""))
     named = _marks(question) or list(MARKS)
     rules.add("mark", " | ".join(map(literal, named)))
@@ -66,6 +68,8 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
     rules.add("when", either(literal(f" {sign} ") for sign in SIGNS))
     rules.add("day", either(literal(f"'{day}'") for day in narrow.days) or literal("''"))
     said = [w.replace("'", "’") for w in dict.fromkeys(_WORD.findall(question))]
+    command = set(question.lower().split()[:3]) if narrow.some else set()  # show me five
+    said = [w for w in said if w.lower() not in narrow.opinions.superlative | command] + [*narrow.opinions.positive]
     words = [w for w in dict.fromkeys([*said, *_schema_words(scope), *GLUE]) if w.lower() not in SUPERLATIVES]
     rules.add("word", " | ".join(map(literal, words)))
     spans = said_spans(question)
@@ -75,7 +79,7 @@ def grammar(scope: Scope, question: str, narrow: Narrow) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ one path
-def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
+def _way(rules: Rules, n: int, path: Path, narrow: Narrow, question: str) -> str:
     """The rules of queries over one path; the name of the first, "" where it has none that the question wants."""
     plain = [c for c in path.columns if is_plain(c)]
     col = rules.add(f"col{n}", either(literal(c.name) for c in plain))
@@ -108,8 +112,15 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     where = rules.add(f"where{n}", where_of.where(held, told, narrow.reads, must) or f'"\\nWHERE " {cond}') + (
         "" if must else "?"
     )
-    agg = rules.add(f"agg{n}", either(_figures(plain, value, narrow, col, cond)))
+    agg = rules.add(f"agg{n}", either(_figures(plain, asked, value, narrow, col, cond)))
     source = literal("FROM " + path.source)
+    told_of = f"{source} {where_of.where(held, '', 0, must)}" + ("" if must or not held else "?")
+    reading_of = where_of.told(held, *of_texts.conditions(narrow, asked, told), must)
+    if path.reads and (alone := of_texts.only(path, plain, narrow, question, asked, group, cond)):
+        return rules.add(f"way{n}", f"{told_of} {alone}")
+    if asked and narrow.some and not narrow.best:
+        rows = f'"\\nSELECT " {lead} (", " {key}){{0,3}} "\\nLIMIT {narrow.some}"'
+        return rules.add(f"way{n}", f"{source} {reading_of} {rows}")
     if narrow.periods.kind and group != key:
         return rules.add(
             f"way{n}", f'{source} {where} "\\nGROUP BY " {group} "\\nSELECT {narrow.periods.kind}(" {agg} ")"'
@@ -125,7 +136,11 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
         tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nORDER BY count(*)" ({sort}) limit'
         if not narrow.best and narrow.numbers:
             tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nHAVING count(*)" cmp number'
-        return rules.add(f"way{n}", f"{source} {where_of.told(held, asked, told, narrow.reads, must)} {tally}")
+        return rules.add(f"way{n}", f"{source} {reading_of} {tally}")
+    if narrow.versus and (two := _versus(plain, narrow)) and asked and narrow.share != "no":
+        return rules.add(
+            f"way{n}", f'{source} "\\nWHERE " {two[0]} "\\nGROUP BY " {two[1]} "\\nSELECT percent(" {asked} ")"'
+        )
     if narrow.versus and (two := _versus(plain, narrow)):
         beside = f' (" AND " ({held})){{0,2}}' if held else ""
         conditions = (
@@ -175,9 +190,10 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow) -> str:
     plainly_best = narrow.best and (dates or narrow.measured)  # what is the greatest stands in a column
     read_too = f" | {where} ({either(reading)})" if not plainly_best and not narrow.counted else ""
     counted = _counted_reading(asked, key, group, where, narrow)
+    summed = f" | {told_of} {of_texts.summary(narrow, question, group)}" if narrow.opinions.summed == "may" else ""
     return rules.add(
         f"way{n}",
-        f"{source} ({where_of.told(held, asked, told, narrow.reads, must)} ({either(bodies)}){read_too}{counted})",
+        f"{source} ({reading_of} ({either(bodies)}){read_too}{counted}){summed}",
     )
 
 
@@ -343,10 +359,10 @@ def _groups(plain: Sequence[Column], agg: str, key: str, group: str, narrow: Nar
     return grouped
 
 
-def _figures(plain: Sequence[Column], value: str, narrow: Narrow, col: str, cond: str) -> Iterator[str]:
+def _figures(plain: Sequence[Column], asked: str, value: str, narrow: Narrow, col: str, cond: str) -> Iterator[str]:
     """count, sum, avg, min and max of what they make sense of; the rows of which a condition holds, counted or in percent."""
     if narrow.share != "no":
-        yield f'"percent(" {cond} ")"'
+        yield f'"percent(" {asked if asked and narrow.ask == "must" else cond} ")"'
         if of := compounds.percents(plain, narrow.compound, cond):
             yield of
     if narrow.share == "must":

@@ -9,6 +9,7 @@ from typing import Any
 
 from uql.errors import QuestionError
 from uql.nl.discover import Scope
+from uql.nl.meaning.opinions import SUMMARY
 from uql.nl.paths import Path, from_text, joins, path_of
 
 _LINE = re.compile(r"\n(?=(?:WHERE|GROUP BY|SELECT|HAVING|ORDER BY|LIMIT|PLOT) )")
@@ -16,6 +17,7 @@ _NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
 _EQUAL = re.compile(rf"({_NAME}) = '([^']*)'")
 _LIKE = re.compile(rf"{_NAME} LIKE '%([^']*)%'")
 _NAMES = (("firstname", "lastname"), ("forename", "surname"), ("firstname", "surname"), ("givenname", "familyname"))
+_OF_READ = re.compile(r"(?:percent|count)\((ask\('[^']*'\))\)")
 READ = "answer"  # name of what a model reads
 
 
@@ -101,7 +103,7 @@ def pruned(lines: Lines, scope: Scope) -> None:
     ):
         return
     used = {c.table for c in lines.path.columns if re.search(rf"(?<![\w.]){re.escape(c.name)}(?!\w)", whole)}
-    if "ask(" in whole or "ask_number(" in whole:
+    if any(f"{call}(" in whole for call in ("ask", "ask_number", SUMMARY)):
         used |= {c.table for c in lines.path.columns if c.field.is_unstructured}
     if used and used < set(lines.path.tables):
         smaller = next((each for each in joins(scope) if used <= set(each[0]) < set(lines.path.tables)), None)
@@ -124,7 +126,8 @@ def cleared(lines: Lines, title: str) -> None:
         again = _LIKE.fullmatch(part)  # what a condition on another column says already
         if denied not in kept and not one_group and not (again is not None and any(again[1] in k for k in kept)):
             kept.append(part)
-    lines.where = kept
+    of_items = {text for item in lines.items for text in _OF_READ.findall(item)}
+    lines.where = [part for part in kept if part not in of_items]  # a share of the rows that are so is no share of them
     shown = [
         item for item in lines.items if item.removesuffix(f" AS {READ}") not in kept
     ]  # what a condition says is so

@@ -12,16 +12,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from uql.errors import QuestionError
+from uql.llm.questions import NONE
 from uql.nl.discover import Scope
 from uql.nl.lines.grammar import AGGREGATES
 from uql.nl.lines.parts import READ, Lines, cleared, pruned, read, split, whole_names
 from uql.nl.lines.sharing import naming_rows
 from uql.nl.meaning import compounds, elsewhere
 from uql.nl.meaning.naming import PARTS
+from uql.nl.meaning.opinions import SUMMARY
 from uql.nl.meaning.periods import CHANGE, RUNNING
 from uql.nl.meaning.reckoned import sql_of
 from uql.nl.paths import RESERVED, Column, is_called, is_dated, named
 
+_NOUN = re.compile(r"ask\('the (\w+)")
 _CALL = re.compile(r"([a-z_]+)\((.*)\)\Z", re.DOTALL)
 _NAME = r'(?:"[^"]*"|\w+)(?:\.(?:"[^"]*"|\w+))*'
 _MADE = rf"(?:100 \* )?{_NAME}(?: [-+*/] {_NAME})?"
@@ -151,6 +154,9 @@ class _Reading:
     def _grouped(self) -> list[dict[str, Any]]:
         lines = self.lines
         figures = [item for item in dict.fromkeys(lines.items) if _agg(item)]
+        if figures and all(_agg(item) == SUMMARY for item in figures):
+            figures.insert(0, "count(*)")  # of how many texts it is said
+        lines.order = figures[0] if lines.order == "percent" else lines.order
         bare = [item for item in dict.fromkeys(lines.items) if not _agg(item) and item not in lines.group]
         keys = list(dict.fromkeys(lines.group))
         if (
@@ -174,9 +180,13 @@ class _Reading:
         if lines.order and lines.order not in dict(pairs):
             pairs.append((lines.order, self._name(lines.order)))
         shown = dict(pairs)
-        items = ", ".join(f"{self._value(item)} AS {name}" for item, name in pairs)
         known = self._known(keys)
-        by = f" GROUP BY {', '.join(map(self._value, keys))}" if keys else ""
+        kinds = {
+            item: name for item, name in pairs if item in keys and item.startswith("ask(")
+        }  # said once, behind GROUP BY
+        items = ", ".join(kinds.get(item) or f"{self._value(item)} AS {name}" for item, name in pairs)
+        named_keys = (f"{self._value(key)} AS {kinds[key]}" if key in kinds else self._value(key) for key in keys)
+        by = f" GROUP BY {', '.join(named_keys)}" if keys else ""
         rival = _RIVAL.fullmatch(lines.having)
         having = f" HAVING {self._condition(lines.having)}" if lines.having and rival is None else ""
         text = f"SELECT {items} {self._from(known)}{by}{having}"
@@ -187,7 +197,7 @@ class _Reading:
         if lines.order and lines.limit == 1 and not (lines.of_each and len(keys) == 2):
             return [
                 _node("uql", "step1", text, columns),
-                self._first("step1", columns, shown[lines.order], []),
+                self._first("step1", columns, shown[lines.order], [], named_kinds=tuple(kinds.values())),
             ]
         if lines.of_each and lines.order and lines.limit and len(keys) == 2 and figures:  # the top three of each kind
             first = _node("uql", "step1", text, columns)
@@ -234,14 +244,26 @@ class _Reading:
         return [first, self._first("step1", columns, key, groups, places)]
 
     def _first(
-        self, table: str, columns: Sequence[str], key: str, groups: Sequence[str], places: int = 1
+        self,
+        table: str,
+        columns: Sequence[str],
+        key: str,
+        groups: Sequence[str],
+        places: int = 1,
+        *,
+        named_kinds: Sequence[str] = (),
     ) -> dict[str, Any]:
-        """The rows in the first place, or places, of each group where there are groups."""
+        """The rows in the first place, or places, of each group where there are groups.
+
+        Args:
+            named_kinds: columns of groups that a model found: the rows that are in none of them have no place.
+        """
         parts = f"PARTITION BY {', '.join(groups)} " if groups else ""
         way = "DESC" if self.lines.down else "ASC"
+        known = [f"{key} IS NOT NULL", *(f"{name} <> '{NONE}'" for name in named_kinds)]
         text = (
             f"SELECT DISTINCT {', '.join(columns)} FROM (SELECT {', '.join(columns)}, rank() OVER ({parts}ORDER BY {key} {way}) AS place "
-            f"FROM {table} WHERE {key} IS NOT NULL) AS ranked WHERE place {'= 1' if places == 1 else f'<= {places}'}"
+            f"FROM {table} WHERE {' AND '.join(known)}) AS ranked WHERE place {'= 1' if places == 1 else f'<= {places}'}"
         )
         if places > 1:
             text += f" ORDER BY {', '.join([*groups, f'{key} {way}'])}"
@@ -350,8 +372,9 @@ class _Reading:
         return f"FROM {self.lines.path.source}{where}"
 
     def _known(self, keys: Sequence[str]) -> list[str]:
-        """That the groups have a name."""
-        return [f"{call[2] if (call := _CALL.match(key)) else key} IS NOT NULL" for key in keys]
+        """That the groups have a name; those that a model finds have one."""
+        plain = [key for key in keys if not key.startswith("ask(")]
+        return [f"{call[2] if (call := _CALL.match(key)) else key} IS NOT NULL" for key in plain]
 
     def _sorted(self, pairs: Sequence[tuple[str, str]]) -> str:
         shown = dict(pairs)
@@ -418,6 +441,8 @@ class _Reading:
             return _prompt(bare)
         if name == "ask_number":
             return f"CAST({_prompt(bare)} AS DOUBLE)"
+        if name == SUMMARY:
+            return _prompt(bare)
         if name in PARTS:
             return self._part(name, inner)
         if inner == "*":
@@ -472,8 +497,9 @@ class _Reading:
         if call is None:
             name = re.sub(r"\w+\.", "", bare).strip('"')
         elif call[1] in ("ask", "ask_number"):
-            name = READ
-        elif call[1] in PARTS:
+            noun = _NOUN.match(bare) if item in self.lines.group else None
+            name = noun[1] if noun is not None else READ
+        elif call[1] in (*PARTS, SUMMARY):
             name = call[1]
         elif call[1] in ("count", "percent") or len(split(call[2], ", ")) == 2:
             held = re.sub(r"\W+", "_", " ".join(re.findall(r"'([^']*)'", call[2]))).strip("_")[

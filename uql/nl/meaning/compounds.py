@@ -70,6 +70,7 @@ class Compound:
         inner: of each group: count, sum, avg.
         own: the row is compared with the average of its own group; groups: by which columns, none where it is not said.
         named: the columns of numbers that the question names.
+        of_read: the two that are compared are counts of what a model reads.
     """
 
     compare: str = ""
@@ -81,6 +82,7 @@ class Compound:
     own: bool = False
     groups: frozenset[Place] = frozenset()
     named: frozenset[Place] = frozenset()
+    of_read: bool = False
 
 
 def compounds_in(question: str, scope: Scope, *, plot: bool = False) -> Compound:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from uql.nl.meaning.compounds import Compound
 from uql.nl.meaning.elsewhere import Elsewhere
 from uql.nl.meaning.implied import Implied
+from uql.nl.meaning.kinds import Kinds
 from uql.nl.meaning.naming import PARTS, Named, Place
+from uql.nl.meaning.opinions import Opinions
 from uql.nl.meaning.periods import Periods
 from uql.nl.meaning.reckoned import Against, Reckoned
 from uql.nl.meaning.required import Required
@@ -65,6 +67,9 @@ class Narrow:
         rival: the group that it compares others with.
         periods: that it sets beside each other, or of which it asks what changes.
         reckoned: numbers that it makes of two columns; against: columns that it sets against each other.
+        opinions: what it asks of many texts together.
+        kinds: groups that only the texts tell.
+        some: any so many rows are wanted; 0: all, or the first.
     """
 
     group: str = "may"
@@ -127,6 +132,9 @@ class Narrow:
     periods: Periods = field(default_factory=Periods)
     reckoned: tuple[Reckoned, ...] = ()
     against: tuple[Against, ...] = ()
+    opinions: Opinions = field(default_factory=Opinions)
+    kinds: Kinds | None = None
+    some: int = 0
 
     def aggregates(self, *, dated: bool = False, aged: bool = False) -> tuple[str, ...]:
         """min, max or both, of a column of numbers or dates; of an age the oldest is the greatest."""

@@ -8,7 +8,7 @@ name, value or comment of the database is something to be read where there are t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from uql.nl.discover import Scope, stem, words_of
@@ -18,9 +18,11 @@ from uql.nl.meaning.elsewhere import Elsewhere, elsewhere
 from uql.nl.meaning.figures import flows, is_entity, numbers_by, numbers_named
 from uql.nl.meaning.grounding import NEAR, TOLD, Near, absent, tables_near, unheard, unsaid_words, vague
 from uql.nl.meaning.implied import adds, amounts, implied, last_word
+from uql.nl.meaning.kinds import kinds_in
 from uql.nl.meaning.likeness import COMMON, MONTHS, names_of
 from uql.nl.meaning.naming import PARTS, Named, Place, named_in
 from uql.nl.meaning.narrow import Narrow
+from uql.nl.meaning.opinions import Opinions, opinions_in
 from uql.nl.meaning.periods import Periods, periods_in
 from uql.nl.meaning.reckoned import Against, Reckoned, against_in, means, reckoned_in
 from uql.nl.meaning.required import Required, flags, required_values, told_of
@@ -102,6 +104,7 @@ _DENIED = re.compile(
 _ALSO = re.compile(r"\b(and|but|also|both|while|plus|as well as)\b")
 _ASIDE = re.compile(r"\([^)]*\)|\bboth\b(?=.*\band\b)|\bbetween\b.*?\band\b")
 _SHARE = re.compile(r"\b(percentage|percent|share|proportion|fraction)\b|%")
+_SHARE_OF = re.compile(r"\b(?:percentage|percent|share|proportion|fraction) of ((?:\w+ ?){1,4})")
 _SHARE_ASKED = re.compile(
     r"^\W*(?:the )?(?:percentage|percent|share|proportion|fraction) of\b"
     r"|\b(what|which|how (large|big|high)( is)?( a| the)?)( is)?( the)? (percentage|percent|share|proportion|fraction)\b"
@@ -117,6 +120,13 @@ _MOST_TEXTS = re.compile(
     r" ((?:\w+ ?){1,2})"
 )
 _SAYING = re.compile(r"\W*(?:what|why|how)(?: \w+){0,2}? (?:do|does|did)\b(.*)")
+_MORE_THAN = re.compile(
+    rf"\W*(?:is|are|was|were|do|does|did) .*\b(?:more|fewer|less)\b(?! than (?:\d|{'|'.join(_COUNTED_WORDS)}|half))(?: \S+)+? than\b"
+)
+_SHOW = re.compile(
+    r"\W*(?:please )?(?:show|list|give|name|find|get|display|return|fetch)(?: me| us)?(?: any| some)? "
+    rf"(\d{{1,3}}|{'|'.join(_COUNTED_WORDS)}) (?!per\b|of each\b)"
+)
 _RETOLD = re.compile(r"\W*(?:please )?(?:summari[sz]e|describe|translate|extract|classify|categori[sz]e|paraphrase)\b")
 _COMPARE = re.compile(r"\W*(?:please )?(?:compare|contrast)\b|\b(?:versus|vs)\b")
 _ORDERED = re.compile(r"\b(?:\w{3,}est|(?:most|least) \w+|best|worst) first\b")
@@ -284,6 +294,19 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
     if reads and _RETOLD.match(low):
         ask, group = "must", "no"
         to_read |= set(low.split()[:1])
+    kinds = kinds_in(low, unknown) if reads and not named.groups else None
+    ask = "must" if kinds is not None or (ask == "number" and which and best and _shares_texts(low, scope)) else ask
+    some = _some(low) if ask == "must" and not best else 0
+    group = "no" if some and not named.groups else group
+    opinions = Opinions()
+    plainly = high or least or early or late or bool(measured)
+    if reads and (ask == "must" or (ask == "may" and which and superlative and not plainly)):
+        opinions = opinions_in(low, unknown, words_of(names_of(scope)), measured=bool(measured))
+        ask = "must" if opinions.ranked else ask
+    if ask == "must" and not _is_versus(scope):  # more complaints about this than about that
+        if _MORE_THAN.match(low):
+            compound, group = replace(compound, compare="difference", figure="count"), "no"
+        compound = replace(compound, of_read=bool(compound.compare) and compound.figure == "count")
     return Narrow(
         group=group,
         keys=2 if _TWO_KEYS.search(low) or (periods.years and named.groups) else 1,
@@ -298,9 +321,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         plot=plot,
         best=best,
         timed=(early or late) and (not (high or least) or (_LONGEST.search(low) is not None and not measured)),
-        read=tuple(w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in to_read)
-        if reads
-        else (),
+        read=_read(question, to_read, opinions) if reads else (),
         values="all" if unknown and not reads else "named",
         which=which,
         row=ask == "number" and group not in ("must", "may") and high != least and which,
@@ -320,7 +341,9 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         compound=compound,
         behind=numbers_behind(question),
         tables=tables_near(question, scope, near),
-        absent=tuple(absent(question, unknown, scope)),
+        absent=()
+        if kinds is not None or (ask == "must" and len(_HOW_MANY.findall(low)) > 1)
+        else tuple(absent(question, unknown, scope)),
         who=re.search(r"\b(who|whose|whom)\b", low) is not None,
         unheard=tuple(unheard(question, scope)),
         vague=unsaid,
@@ -341,6 +364,9 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         ends=plot or _ENDS_OF.search(low) is not None,
         lacking=_lacking(low, scope) if ask == "may" else frozenset(),
         names=frozenset(words_of(names_of(scope))) | COMMON,
+        opinions=opinions,
+        some=some,
+        kinds=kinds,
         told=("sum",) if ask == "must" and _counts_told(low, unknown, scope) else (),
         elsewhere=others,
         rival=rival,
@@ -366,6 +392,19 @@ def _left_to_hold(
 def _places_of(others: Sequence[Elsewhere], places: frozenset[Place]) -> frozenset[Place]:
     """Those columns that rows of other tables are told by."""
     return frozenset(place for place in places if any(each.table == place[0] for each in others))
+
+
+def _read(question: str, words: Collection[str], opinions: Opinions) -> tuple[str, ...]:
+    """The words of which one stands in what is read: those of no name or value, adjectives as the texts have them."""
+    said = (w for w in dict.fromkeys(re.findall(r"[A-Za-z]+", question)) if w.lower() in words)
+    kept = [w for w in said if not (opinions.ranked and w.lower() in opinions.superlative)]
+    return tuple(dict.fromkeys([*kept, *opinions.positive]))
+
+
+def _some(low: str) -> int:
+    """How many rows are wanted, whichever they are: `show five tweets that …`; 0: all."""
+    found = _SHOW.match(low)
+    return (_COUNTING.get(found[1]) or int(found[1])) if found is not None else 0
 
 
 def _are_names(places: frozenset[Place], scope: Scope) -> bool:
@@ -458,9 +497,22 @@ def _lacking(low: str, scope: Scope) -> frozenset[str]:
     )
 
 
+def _texts(scope: Scope) -> frozenset[str]:
+    """The last words of the names of tables that hold texts or images."""
+    return frozenset(
+        last_word(name) for name, source in scope.sources.items() if any(f.is_unstructured for f in source.shown)
+    )
+
+
+def _shares_texts(low: str, scope: Scope) -> bool:
+    """Does it ask for a share of the texts themselves: the highest share of angry letters?"""
+    texts = _texts(scope)
+    return any(stem(word) in texts for found in _SHARE_OF.findall(low) for word in found.split())
+
+
 def _tallies_texts(low: str, scope: Scope) -> bool:
     """Does it ask of what there are most, or more than so many, of the texts of a table: most reviews about delivery?"""
-    texts = {last_word(name) for name, source in scope.sources.items() if any(f.is_unstructured for f in source.shown)}
+    texts = _texts(scope)
     return any(stem(word) in {*texts, "time"} for found in _MOST_TEXTS.finditer(low) for word in found[1].split())
 
 

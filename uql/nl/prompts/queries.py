@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from uql.nl.prompts import Wording, rules_text
 
-VERSION = "queries-3"
+VERSION = "queries-4"
 SYSTEM = (
     "You write one query in lines: FROM, WHERE, GROUP BY, SELECT, ORDER BY, LIMIT. GROUP BY is for each, per and by. "
     "ORDER BY with LIMIT 1 is for the most, the first, the largest. "
@@ -239,6 +239,16 @@ EXAMPLES: tuple[Example, ...] = (
         _SHOP,
         "How many letters from Leeds are thankful?",
         f"FROM {_SHOP_JOIN}\nWHERE city = 'Leeds' AND ask('the letter is thankful')\nSELECT count(*)",
+    ),
+    Example(
+        _SHOP,
+        "Which city writes the angriest letters?",
+        f"FROM {_SHOP_JOIN}\nGROUP BY city\nSELECT percent(ask('the letter is angry'))\nORDER BY percent DESC\nLIMIT 1",
+    ),
+    Example(
+        _SHOP,
+        "What do the customers of Leeds complain about?",
+        f"FROM {_SHOP_JOIN}\nWHERE city = 'Leeds'\nSELECT summary('What do the customers of Leeds complain about?')",
     ),
     Example(
         _SHOP,
