@@ -129,12 +129,12 @@ def items_of_lists(select: Select) -> Select:
     inside = any(isinstance(node, Quoted) for place in places for node in walk(select.items[place].expr))
     query = Select(tuple(below), select.source, where=select.where if inside else None, span=call.span)
     source = select.source
-    alias = source.parts[-1] if isinstance(source, TableName) and source.alias is None and not source.file else None
-    alias = alias or getattr(source, "alias", None)
+    named = source.parts[-1] if isinstance(source, TableName) and source.alias is None and not source.file else None
+    named = named or getattr(source, "alias", None)
     return replace(
         select,
         items=tuple(items),
-        source=Derived(query, alias, span=source.span),
+        source=Derived(query, named, span=source.span),
         where=None if inside else select.where,
     )
 
