@@ -41,6 +41,12 @@ class Outcome:
     trace: Trace | None = None  # what `why` needs; None where no model was asked about a row
     run: str = ""  # its id in the ledger; "" where that keeps nothing
 
+    @property
+    def inexact(self) -> dict[str, list[Estimate]]:
+        """The estimates that are not exact, by column; a column without one is left out."""
+        listed = {name: held if isinstance(held, list) else [held] for name, held in self.estimates.items()}
+        return {name: some for name, held in listed.items() if (some := [e for e in held if not e.exact])}
+
 
 class Result:
     """The rows of a statement. It runs on the first look at `.show .df .pl .arrow .fetchall .estimates .errors .cost`; once.

@@ -10,16 +10,13 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from uql.errors import QuestionError
 from uql.nl.context import AskContext
-from uql.nl.execution import Output, caveats, inexact, says_nothing, without_bounds
+from uql.nl.execution import Output, caveats, says_nothing, without_bounds
 from uql.nl.prompts import aggregator as words
 from uql.nl.runners import preview
-
-if TYPE_CHECKING:
-    from uql.sampling.base import Estimate
 
 Style = Literal["short", "full"]
 SPEAKS = 10  # values of a result that is written as it is
@@ -175,16 +172,17 @@ def speaks(value: Any) -> str | None:
 def _spoken(output: Output) -> str | None:
     """A result in words, what is estimated in one row with its interval; None where it is too much for that."""
     value = _value(output)
-    held = {name: found for name, found in inexact(output.outcome).items() if len(found) == 1}
+    estimates = output.outcome.inexact if output.outcome is not None else {}
+    held = {name: (found[0].low, found[0].high) for name, found in estimates.items() if len(found) == 1}
     if not held or output.table is None or output.table.num_rows != 1:
         return speaks(value)
     if not isinstance(value, dict):
-        return _about(value, next(iter(held.values()))[0])
-    return speaks({name: _about(v, held[name][0]) if name in held else v for name, v in value.items()})
+        return _about(value, *next(iter(held.values())))
+    return speaks({name: _about(v, *held[name]) if name in held else v for name, v in value.items()})
 
 
-def _about(value: Any, estimate: Estimate) -> str:
-    low, high = ("open" if end is None else f"{end:.6g}" for end in (estimate.low, estimate.high))
+def _about(value: Any, *ends: float | None) -> str:
+    low, high = ("open" if end is None else f"{end:.6g}" for end in ends)
     return f"about {_plain(value)} ({low} to {high})"
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from uql.plots import Plot
     from uql.result import Outcome
-    from uql.sampling.base import Estimate
 
 NOTHING = frozenset(
     {"", "unknown", "not found", "none", "null", "n/a", "nan", "no answer", "not available", "cannot be determined"}
@@ -144,22 +143,12 @@ def without_bounds(output: Output) -> pa.Table:
     return output.table.select([name for name in output.table.column_names if name not in ends])
 
 
-def inexact(outcome: Outcome | None) -> dict[str, list[Estimate]]:
-    """The estimates of each column that are not exact."""
-    found: dict[str, list[Estimate]] = {}
-    for column, estimates in (outcome.estimates if outcome is not None else {}).items():
-        listed = [e for e in (estimates if isinstance(estimates, list) else [estimates]) if not e.exact]
-        if listed:
-            found[column] = listed
-    return found
-
-
 def caveats(outcome: Outcome | None) -> list[str]:
     """What is to be said of a statement's rows: estimates with their intervals, rows not asked or without an answer."""
     if outcome is None:
         return []
     made = []
-    for column, estimates in inexact(outcome).items():
+    for column, estimates in outcome.inexact.items():
         for e in estimates[:SAID]:
             ends = " to ".join("open" if end is None else f"{end:.6g}" for end in (e.low, e.high))
             value = "no value" if e.value is None else f"{e.value:.6g}"
