@@ -15,23 +15,13 @@ import duckdb
 
 from uql.errors import BindError, DataError, UnknownTableError, UQLError, UQLSyntaxError
 from uql.foresight import Foresight, limit_of
+from uql.hints import pointing_to_uql
 from uql.progress import watching
 from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, PlanEvent, finished
 from uql.runs import Before, Said, by_name, find, offer
 from uql.settings import Settings
 from uql.sources.frames import visible
-from uql.statements import (
-    check_target,
-    check_to,
-    duckdb_own,
-    is_there,
-    nothing,
-    pointing_to_uql,
-    refused,
-    set_option,
-    store,
-    write,
-)
+from uql.statements import check_target, check_to, duckdb_own, is_there, nothing, refused, set_option, store, write
 from uql.vectors import Vectors
 
 if TYPE_CHECKING:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,17 +65,6 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
     span = None if bound is None else place(message, bound.query)
     start, end = (-1, -1) if span is None else (span.start, span.end)
     return DataError(f"DuckDB: {message}", code="UQL509", start=start, end=end, help=help)
-
-
-@contextlib.contextmanager
-def pointing_to_uql() -> Iterator[None]:
-    """DuckDB's own errors about a quoted text get a note that says who answers such texts."""
-    try:
-        yield
-    except duckdb.BinderException as error:
-        if re.search(r'column "[^"\n]* [^"\n]*" not found', str(error)):
-            error.add_note("this is DuckDB alone: con.uql(…) asks a model what a text in double quotes says")
-        raise
 
 
 def check_target(
