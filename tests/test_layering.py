@@ -106,6 +106,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "uql.concrete",
         "uql.stored_estimates",
         "uql.places",
+        "uql.hints",
         "uql.charts",
         "uql.verbs",
         "uql.fluent",
