@@ -29,8 +29,8 @@ from uql.settings import Settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.kernels.carried import Stored
     from uql.kernels.cascade import Cascade
+    from uql.kernels.estimates.carried import Stored
     from uql.kernels.foreseen import Foreseen
     from uql.kernels.guide import RowFeatures
     from uql.llm.draws import DrawLog

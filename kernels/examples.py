@@ -16,7 +16,7 @@ from uql.compiler.virtual import Kind, VirtualColumn
 from uql.errors import DataError
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import quote
-from uql.kernels.judged import judged
+from uql.kernels.estimates.judged import judged
 
 if TYPE_CHECKING:
     from uql.compiler.syntax import Column

@@ -13,10 +13,10 @@ from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Column, Expr, OrderKey
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import rewrite, walk
-from uql.kernels.aggregate import Groups
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import Duck, quote
-from uql.kernels.ranges import note_open, of_item
+from uql.kernels.estimates.aggregate import Groups
+from uql.kernels.estimates.ranges import note_open, of_item
 from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:

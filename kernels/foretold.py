@@ -17,8 +17,8 @@ from uql.compiler.physical import Block
 from uql.compiler.syntax import Column
 from uql.kernels import sem_filter
 from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.estimates.sample import known_rows
 from uql.kernels.guide import Guide, guide
-from uql.kernels.sample import known_rows
 from uql.kernels.select import batch_size, retrieval
 from uql.sampling import surrogate
 from uql.sampling.intervals import clopper_pearson

@@ -15,12 +15,12 @@ from uql.compiler.virtual import Kind, VirtualColumn
 from uql.compiler.walk import is_semantic, walk
 from uql.errors import BudgetError
 from uql.kernels import sem_filter, sem_order
-from uql.kernels.attribute import by_attribute, prefer, preferred
 from uql.kernels.base import Context, Relation, Rids, need
+from uql.kernels.comparing.attribute import by_attribute, prefer, preferred
+from uql.kernels.estimates.sample import draw, known_rows
 from uql.kernels.finish import Output, rows, whole
 from uql.kernels.guide import Guide, guide
 from uql.kernels.open_calls import MOST_RECALLED, open_calls
-from uql.kernels.sample import draw, known_rows
 from uql.kernels.sem_filter import CHUNK
 from uql.kernels.surer import further, surer, unasked
 from uql.kernels.units import units_of

@@ -19,8 +19,8 @@ from uql.compiler.physical import OuterJoin, Stage
 from uql.compiler.sql import query_sql, render
 from uql.compiler.syntax import Column, Expr, Number
 from uql.kernels import sem_classify, sem_filter
-from uql.kernels.attribute import by_attribute, prefer, preferred
 from uql.kernels.base import Context, Relation, need
+from uql.kernels.comparing.attribute import by_attribute, prefer, preferred
 from uql.kernels.duck import quote
 from uql.kernels.open_calls import open_calls
 from uql.schema import Field

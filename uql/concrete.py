@@ -69,7 +69,7 @@ def rows(query: BoundQuery, duck: Duck, confidence: float) -> tuple[pa.Table, di
     table = table.select(list(range(len(query.items)))).rename_columns([item.name for item in query.items])
     estimates: dict[str, Estimate | list[Estimate]] = {}
     if isinstance(query, BoundSelect) and query.aggregated:
-        from uql.kernels.exact import exactly
+        from uql.kernels.estimates.exact import exactly
 
         for i, item in enumerate(query.items):
             if _is_aggregate(item, duck):

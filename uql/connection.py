@@ -480,7 +480,7 @@ class Connection:
         from uql.context import in_context
         from uql.engine import execute
         from uql.evidence import trace
-        from uql.kernels.sample import method_of
+        from uql.kernels.estimates.sample import method_of
         from uql.result import Outcome
         from uql.stored_estimates import opened
 

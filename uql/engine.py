@@ -30,11 +30,12 @@ from uql.compiler.syntax import Column, Expr, Number, OrderKey, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.concrete import leaves
-from uql.kernels import carried, correlated, examples, sem_agg, sem_classify, sem_filter, sem_join
-from uql.kernels.aggregate import Groups, aggregate
+from uql.kernels import correlated, examples, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.base import Context, Memory, Relation
-from uql.kernels.carried import Stored
 from uql.kernels.duck import quote, typed_columns
+from uql.kernels.estimates import carried
+from uql.kernels.estimates.aggregate import Groups, aggregate
+from uql.kernels.estimates.carried import Stored
 from uql.kernels.finish import Output, castable, groups, limit, order_by, rename, returned
 from uql.kernels.foretold import begun
 from uql.kernels.select import select

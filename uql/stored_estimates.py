@@ -13,7 +13,7 @@ from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, rewrite, walk
-from uql.kernels.monotone import monotone
+from uql.kernels.estimates.monotone import monotone
 
 if TYPE_CHECKING:
     import pyarrow as pa

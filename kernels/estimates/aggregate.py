@@ -14,17 +14,18 @@ from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Unary, Virtual
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
 from uql.errors import BudgetError
-from uql.kernels import attribute, judged
 from uql.kernels.base import Context, Relation, Rids
-from uql.kernels.corrected import Correction, audited
+from uql.kernels.comparing import attribute
 from uql.kernels.duck import quote
-from uql.kernels.exact import exactly
-from uql.kernels.inferred import doubted
+from uql.kernels.estimates import judged
+from uql.kernels.estimates.corrected import Correction, audited
+from uql.kernels.estimates.exact import exactly
+from uql.kernels.estimates.inferred import doubted
+from uql.kernels.estimates.sample import Sampled, after_stages, draw, whole_cost
+from uql.kernels.estimates.seen import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
+from uql.kernels.estimates.soft import Soft, soft
+from uql.kernels.estimates.weights import Stored, argument, importance
 from uql.kernels.memberships import each, many_of, memberships
-from uql.kernels.sample import Sampled, after_stages, draw, whole_cost
-from uql.kernels.seen import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
-from uql.kernels.soft import Soft, soft
-from uql.kernels.weights import Stored, argument, importance
 from uql.sampling.base import AggregateSampler, Estimate
 from uql.sampling.errors import Audit
 

@@ -16,9 +16,9 @@ from uql.compiler.virtual import Kind, VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.errors import DataError
 from uql.kernels.base import Context, Relation
-from uql.kernels.corrected import MEANS, condition_counted, values_of
-from uql.kernels.judged import audited_probabilities
-from uql.kernels.sample import Sampled
+from uql.kernels.estimates.corrected import MEANS, condition_counted, values_of
+from uql.kernels.estimates.judged import audited_probabilities
+from uql.kernels.estimates.sample import Sampled
 from uql.sampling.base import Estimate, Floats
 from uql.sampling.soft import Calibration, soft_mean, soft_total
 

@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from uql.compiler.formula import FALSE, NULL, TRUE, UNKNOWN, Masks
 from uql.compiler.stated import Stated
 from uql.compiler.virtual import VirtualColumn
-from uql.kernels import alike, sem_group
+from uql.kernels import sem_group
 from uql.kernels.base import Context, Relation, Rids, RowError
-from uql.kernels.corrections import heard
+from uql.kernels.comparing import alike
+from uql.kernels.comparing.corrections import heard
+from uql.kernels.comparing.values import MOST_VALUES, SHOWN, Proposal, Side, propose_from
 from uql.kernels.labels import stem
-from uql.kernels.values import MOST_VALUES, SHOWN, Proposal, Side, propose_from
 from uql.llm.questions import NONE, Choice, Extract, Question, Row, Write
 
 Floats = NDArray[np.float64]

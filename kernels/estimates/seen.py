@@ -21,8 +21,8 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.kernels.base import Context, Relation, Rids
 from uql.kernels.duck import quote, sub_query
-from uql.kernels.exact import exactly
-from uql.kernels.sample import Sampled
+from uql.kernels.estimates.exact import exactly
+from uql.kernels.estimates.sample import Sampled
 from uql.sampling.base import Estimate
 
 ESTIMATED = frozenset({"count", "sum", "avg", "mean"})

@@ -20,7 +20,7 @@ from uql.kernels.base import Context, Relation
 from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
-    from uql.kernels.aggregate import Groups
+    from uql.kernels.estimates.aggregate import Groups
 
 DRAWS = 400  # of the values of all rows
 METHOD = "attribute"

@@ -21,11 +21,11 @@ from uql.compiler.physical import Stage
 from uql.compiler.stated import Stated, stated
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import Kind, VirtualColumn
-from uql.kernels import contrast
 from uql.kernels.base import Context, Relation, Rids
-from uql.kernels.compared import compare
-from uql.kernels.corrections import heard
-from uql.kernels.values import Asked, Side, columns_of, propose
+from uql.kernels.comparing import contrast
+from uql.kernels.comparing.compared import compare
+from uql.kernels.comparing.corrections import heard
+from uql.kernels.comparing.values import Asked, Side, columns_of, propose
 from uql.sampling.intervals import clopper_pearson
 
 METHOD = "attribute"

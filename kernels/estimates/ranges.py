@@ -8,10 +8,10 @@ from math import inf
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Between, Binary, Call, Expr, Unary
 from uql.compiler.walk import walk
-from uql.kernels.aggregate import Groups
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
-from uql.kernels.monotone import monotone
+from uql.kernels.estimates.aggregate import Groups
+from uql.kernels.estimates.monotone import monotone
 from uql.sampling.base import Estimate
 
 
@@ -92,7 +92,7 @@ def _evaluate(
     """The expression for every group, with its aggregates (or quotients of them, with their factors) at given values."""
     import pyarrow as pa
 
-    from uql.kernels.aggregate import scaled
+    from uql.kernels.estimates.aggregate import scaled
 
     n = len(next(iter(values.values())))
     replaced: dict[Expr, str] = dict(found.keys)

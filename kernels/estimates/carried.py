@@ -13,10 +13,10 @@ from uql.compiler.physical import Block
 from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.walk import aggregate_calls, rewrite, walk
-from uql.kernels.exact import exactly
+from uql.kernels.estimates.exact import exactly
+from uql.kernels.estimates.monotone import MONOTONE, monotone
+from uql.kernels.estimates.seen import NUMBER
 from uql.kernels.finish import Estimates, Output
-from uql.kernels.monotone import MONOTONE, monotone
-from uql.kernels.seen import NUMBER
 from uql.sampling.base import Estimate
 from uql.schema import Table
 

@@ -1,0 +1,1 @@
+"""Conditions on two rows, told from an attribute of each."""
