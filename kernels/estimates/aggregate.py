@@ -24,7 +24,7 @@ from uql.kernels.estimates.inferred import doubted
 from uql.kernels.estimates.sample import Sampled, after_stages, draw, whole_cost
 from uql.kernels.estimates.seen import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
 from uql.kernels.estimates.soft import Soft, soft
-from uql.kernels.estimates.weights import Stored, argument, importance
+from uql.kernels.estimates.weights import Stored, argument
 from uql.kernels.memberships import each, many_of, memberships
 from uql.sampling.base import AggregateSampler, Estimate
 from uql.sampling.errors import Audit
@@ -75,7 +75,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     chances = await soft(block, calls, _quotients(block, calls), relation, ctx)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
-    sampled = await draw(block, relation, ctx, codes, importance(stored.weights), reached)
+    sampled = await draw(block, relation, ctx, codes, stored.importance, reached)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact and checked is None and chances is None:
@@ -509,7 +509,18 @@ class _Measure:
             known = self.stored.presence if call.name == "count" else self.stored.weights
             if call in known:
                 found["weights"] = known[call]
+            elif call in self.stored.scales and (most := self._most(call)) is not None:
+                found["weights"] = most
         return found
+
+    def _most(self, call: Call) -> Floats | None:
+        """(N,) what each row adds to a sum of products at most: the known factor times the greatest value read; None where signs differ."""
+        scale, y = self.stored.scales[call], self._sum(call)
+        each = scale[self.sampled.told]
+        read = np.divide(y, each, out=np.zeros_like(y), where=(each != 0) & ~np.isnan(y))
+        if (scale < 0).any() or (read < 0).any() or not read.any():
+            return None
+        return scale * float(read.max())
 
     def _count(self, call: Call) -> Floats:
         """1 where the row counts: it passes, is in the group, and its argument is not NULL."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.compiler.formula import conjuncts
-from uql.compiler.syntax import Call, Case, Expr, Null, Number, Star, When
+from uql.compiler.syntax import Binary, Call, Case, Expr, Null, Number, Star, Unary, When
 from uql.compiler.walk import is_semantic
 from uql.kernels.base import Context, Relation
 from uql.kernels.duck import quote
@@ -23,12 +23,16 @@ class Stored:
 
     weights: dict[Call, Floats]  # what a row adds to a SUM or AVG if it counts
     presence: dict[Call, Floats]  # 1 where it has a value, 0 where that is NULL; of a COUNT or AVG of values with NULLs
+    scales: dict[Call, Floats]  # what a value that a model reads is multiplied with, in a SUM or AVG
 
     @classmethod
     def of(cls, calls: Sequence[Call], relation: Relation, ctx: Context) -> Stored:
         weights: dict[Call, Floats] = {}
         presence: dict[Call, Floats] = {}
+        scales: dict[Call, Floats] = {}
         for call in calls:
+            if (factor := _factor(call, ctx)) is not None:
+                scales[call] = _of_rows(f"coalesce(TRY_CAST({factor} AS DOUBLE), 0)", relation, ctx)
             parts = None if call.distinct or len(call.args) > 1 else _parts(call, ctx)
             if parts is not None:
                 if parts.value is not None:
@@ -36,7 +40,15 @@ class Stored:
                 present = None if parts.counts is None else _of_rows(f"CAST({parts.counts} AS DOUBLE)", relation, ctx)
                 if present is not None and not present.all():
                     presence[call] = present
-        return cls(weights, presence)
+        return cls(weights, presence, scales)
+
+    @property
+    def importance(self) -> Floats | None:
+        """(N,) how much a row's answer matters to the sums and means of a query, each as much as another: the root of the
+        mean of the squares of what it adds to each, in units of that one's own root mean square. None: nothing is known."""
+        known = [*self.weights.values(), *self.scales.values()]
+        parts = [np.abs(w) / (float(np.sqrt(np.mean(w**2))) or 1.0) for w in known if len(w)]
+        return None if not parts else np.sqrt(np.mean(np.square(parts), axis=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +86,31 @@ def _parts(call: Call, ctx: Context) -> _Parts | None:
     return _Parts(value, None if call.name == "sum" else below)
 
 
+def _factor(call: Call, ctx: Context) -> str | None:
+    """SQL of what DuckDB knows of a SUM or AVG of a product with a value that a model reads; None: nothing."""
+    if call.name not in ("sum", "avg", "mean") or call.distinct or len(call.args) != 1 or not is_semantic(call.args[0]):
+        return None
+    factors = _factors(call.args[0], ctx)
+    condition = _sql(_concrete(call.filter), None, ctx)
+    if not factors:
+        return None
+    product = " * ".join(factors)
+    return product if condition is None else f"CASE WHEN {condition} THEN {product} END"
+
+
+def _factors(expr: Expr, ctx: Context) -> list[str]:
+    """The factors of a product, as SQL, in which no model has a part."""
+    match expr:
+        case Binary(op="*", left=left, right=right):
+            return [*_factors(left, ctx), *_factors(right, ctx)]
+        case Binary(op="/", left=left, right=right):
+            below = [] if is_semantic(right) else [f"1.0 / nullif({ctx.duck.expression(right)}, 0)"]
+            return [*_factors(left, ctx), *below]
+        case Unary(op="-" | "+", operand=inner):
+            return _factors(inner, ctx)
+    return [] if is_semantic(expr) or isinstance(expr, Number) else [f"({ctx.duck.expression(expr)})"]
+
+
 def _branch(expr: Expr | None) -> Case | None:
     """CASE WHEN … THEN … ELSE … END of one condition, or what is written as if(…); None for anything else."""
     match expr:
@@ -100,13 +137,6 @@ def _of_rows(sql: str, relation: Relation, ctx: Context) -> Floats:
     """(N,) a number of every candidate row."""
     table = ctx.duck.arrow(f"SELECT {sql} AS v FROM {quote(relation.name)} ORDER BY rowid")
     return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def importance(weights: dict[Call, Floats]) -> Floats | None:
-    """(N,) how much a row's answer matters to the sums and means of a query, each as much as another: the root of the
-    mean of the squares of what it adds to each, in units of that one's own root mean square."""
-    parts = [np.abs(w) / (float(np.sqrt(np.mean(w**2))) or 1.0) for w in weights.values() if len(w)]
-    return None if not parts else np.sqrt(np.mean(np.square(parts), axis=0))
 
 
 def argument(call: Call, ctx: Context) -> str:
