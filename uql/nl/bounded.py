@@ -30,7 +30,7 @@ def growth(name: str, pattern: str | None, replacement: str | None) -> float | N
         return max(1.0, len(replacement) / max(1, len(pattern or "")))
     copies = len(_REFERENCE.findall(replacement))  # each may be all that was found
     plain = len(replacement) - 2 * copies
-    return max(1.0, copies + plain + (plain if _finds_nothing(pattern) else 0))
+    return float(max(1, copies + plain + (plain if _finds_nothing(pattern) else 0)))
 
 
 def too_long(factors: Sequence[float | None]) -> str:

@@ -397,7 +397,7 @@ def _listed(values: Sequence[str]) -> list[str]:
     They are where parts come again in other values, so that there are fewer parts than values.
 
     >>> _listed(["Action, Comedy", "Drama", "Comedy, Drama", "Drama, Action", "Action, Drama"])
-    ['Action', 'Drama', 'Comedy']
+    ['Drama', 'Action', 'Comedy']
     >>> _listed(["Holm, Ada", "Reed, Tom", "Holt, Mia", "Reed, Ann"]), _listed(["red", "blue"])
     ([], [])
     """
