@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 
@@ -63,3 +65,23 @@ def assert_meant(question: str, tables: str, rest: str, catalog: Catalog, embedd
     assert pattern(grammar(scope, question, narrow)).fullmatch(text), text
     plan = forms.from_json(nodes_of(text, scope, question), {name: s.fields for name, s in scope.sources.items()})
     assert check_plan(plan, scope.sources, Settings()).problems == ()
+
+
+def holding(databases: Mapping[str, Callable[[], Any]], text: str) -> Callable[..., None]:
+    """A test of each of those lines: the grammar of the question holds the query."""
+
+    @each_of(text)
+    def test(database: str, question: str, tables: str, rest: str, embedder: Embedder) -> None:
+        assert_meant(question, tables, rest, Catalog(databases[database]()), embedder)
+
+    return test
+
+
+def not_holding(databases: Mapping[str, Callable[[], Any]], text: str) -> Callable[..., None]:
+    """A test of each of those lines: the grammar of the question does not hold the query."""
+
+    @each_of(text)
+    def test(database: str, question: str, tables: str, rest: str, embedder: Embedder) -> None:
+        assert not holds(question, tables, rest, Catalog(databases[database]()), embedder)
+
+    return test

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import duckdb
-import pytest
-from nl.meant import assert_meant, each_of
+from nl.meant import holding
 
 from uql.catalog import Catalog
-from uql.features.embedder import Embedder
 from uql.nl.discover import discover
 from uql.nl.links import links_between
 
@@ -140,16 +138,7 @@ hotels | In which towns was the shower cold? | bookings comments companies | WHE
 """
 
 
-@pytest.fixture(scope="module")
-def catalogs() -> dict[str, Catalog]:
-    return {name: Catalog(make()) for name, make in DATABASES.items()}
-
-
-@each_of(MEANT)
-def test_the_grammar_of_a_question_holds_what_it_means(
-    database: str, question: str, tables: str, rest: str, catalogs: dict[str, Catalog], embedder: Embedder
-) -> None:
-    assert_meant(question, tables, rest, catalogs[database], embedder)
+test_the_grammar_of_a_question_holds_what_it_means = holding(DATABASES, MEANT)
 
 
 def test_keys_are_found_whatever_the_plural_of_a_table() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from nl.meant import asked, assert_meant, each_of, holds
+from nl.meant import asked, holding, not_holding
 
 from uql.catalog import Catalog
 from uql.features.embedder import Embedder
@@ -237,18 +237,10 @@ def catalogs() -> dict[str, Catalog]:
     return {name: Catalog(make()) for name, make in DATABASES.items()}
 
 
-@each_of(MEANT)
-def test_the_grammar_of_a_question_holds_what_it_means(
-    database: str, question: str, tables: str, rest: str, catalogs: dict[str, Catalog], embedder: Embedder
-) -> None:
-    assert_meant(question, tables, rest, catalogs[database], embedder)
+test_the_grammar_of_a_question_holds_what_it_means = holding(DATABASES, MEANT)
 
 
-@each_of(NOT_MEANT)
-def test_it_does_not_hold_what_the_question_excludes(
-    database: str, question: str, tables: str, rest: str, catalogs: dict[str, Catalog], embedder: Embedder
-) -> None:
-    assert not holds(question, tables, rest, catalogs[database], embedder)
+test_it_does_not_hold_what_the_question_excludes = not_holding(DATABASES, NOT_MEANT)
 
 
 def test_what_is_reckoned_from_columns_is_said_not_to_be_there(
