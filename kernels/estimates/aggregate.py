@@ -509,18 +509,10 @@ class _Measure:
             known = self.stored.presence if call.name == "count" else self.stored.weights
             if call in known:
                 found["weights"] = known[call]
-            elif call in self.stored.scales and (most := self._most(call)) is not None:
-                found["weights"] = most
+            elif call in self.stored.scales:
+                most = self.stored.most(call, self._sum(call), self.sampled.told)
+                found |= {} if most is None else {"weights": most}
         return found
-
-    def _most(self, call: Call) -> Floats | None:
-        """(N,) what each row adds to a sum of products at most: the known factor times the greatest value read; None where signs differ."""
-        scale, y = self.stored.scales[call], self._sum(call)
-        each = scale[self.sampled.told]
-        read = np.divide(y, each, out=np.zeros_like(y), where=(each != 0) & ~np.isnan(y))
-        if (scale < 0).any() or (read < 0).any() or not read.any():
-            return None
-        return scale * float(read.max())
 
     def _count(self, call: Call) -> Floats:
         """1 where the row counts: it passes, is in the group, and its argument is not NULL."""

@@ -50,6 +50,18 @@ class Stored:
         parts = [np.abs(w) / (float(np.sqrt(np.mean(w**2))) or 1.0) for w in known if len(w)]
         return None if not parts else np.sqrt(np.mean(np.square(parts), axis=0))
 
+    def most(self, call: Call, y: Floats, told: NDArray[np.int64]) -> Floats | None:
+        """(N,) what each row adds to a sum of products at most: the known factor times the greatest value read; None where signs differ.
+
+        Args:
+            y: (n,) what the rows `told` add.
+        """
+        scale = self.scales[call]
+        read = np.divide(y, scale[told], out=np.zeros_like(y), where=(scale[told] != 0) & ~np.isnan(y))
+        if (scale < 0).any() or (read < 0).any() or not read.any():
+            return None
+        return scale * float(read.max())
+
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
