@@ -137,18 +137,16 @@ def _way(rules: Rules, n: int, path: Path, narrow: Narrow, question: str) -> str
         if not narrow.best and narrow.numbers:
             tally = f'"\\nGROUP BY " {lead} "\\nSELECT " ({key} ", ")? "count(*)" "\\nHAVING count(*)" cmp number'
         return rules.add(f"way{n}", f"{source} {reading_of} {tally}")
-    if narrow.versus and (two := _versus(plain, narrow)) and asked and narrow.share != "no":
-        return rules.add(
-            f"way{n}", f'{source} "\\nWHERE " {two[0]} "\\nGROUP BY " {two[1]} "\\nSELECT percent(" {asked} ")"'
-        )
     if narrow.versus and (two := _versus(plain, narrow)):
         beside = f' (" AND " ({held})){{0,2}}' if held else ""
+        share = asked and narrow.share != "no"  # of the rows of each that a model says yes to
+        figure = f'"percent(" {asked} ")"' if share else two[2]
         conditions = (
             where_of.told(held, asked, told, narrow.reads, two[0])
-            if asked and narrow.ask != "may"
+            if asked and narrow.ask != "may" and not share
             else two[0] and f'"\\nWHERE " {two[0]}{beside}'
         )
-        return rules.add(f"way{n}", f'{source} {conditions} "\\nGROUP BY " {two[1]} "\\nSELECT " ({two[2]})')
+        return rules.add(f"way{n}", f'{source} {conditions} "\\nGROUP BY " {two[1]} "\\nSELECT " ({figure})')
     bodies = _groups(plain, agg, key, group, narrow, lead)
     only_groups = narrow.group == "must" or (
         narrow.group == "count" and narrow.which and narrow.best and narrow.adding and bodies

@@ -282,9 +282,8 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         adding = means(made, averaged=_MEAN.search(low) is not None) or adding
     measured = measured or numbers if versus or against else measured
     measured = reckoned or (rival.by if rival is not None and rival.by else measured)
-    compared = (
-        versus or against or bool(compound.compare) or _SHARE.search(low) is not None or len(_HOW_MANY.findall(low)) > 1
-    )
+    several = len(_HOW_MANY.findall(low)) > 1
+    compared = versus or against or bool(compound.compare) or _SHARE.search(low) is not None or several
     meant, said, contraries = flags(question, scope, near)
     to_read = {*(unknown or likely), *(told_of(question, scope) if reads else ())}
     saying = _SAYING.match(low) if reads and ask == "may" else None
@@ -331,7 +330,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         than=_THAN.search(low) is not None,
         never=_NEVER.search(low) is not None,
         share="no" if ask == "number" or not _SHARE.search(low) else "must" if _SHARE_ASKED.search(low) else "may",
-        several=len(_HOW_MANY.findall(low)) > 1,
+        several=several,
         median="median" in low,
         measured=measured,
         named=named,
@@ -341,9 +340,7 @@ def narrowed(question: str, scope: Scope, near: Near | None, *, plot: bool) -> N
         compound=compound,
         behind=numbers_behind(question),
         tables=tables_near(question, scope, near),
-        absent=()
-        if kinds is not None or (ask == "must" and len(_HOW_MANY.findall(low)) > 1)
-        else tuple(absent(question, unknown, scope)),
+        absent=() if kinds is not None or (ask == "must" and several) else tuple(absent(question, unknown, scope)),
         who=re.search(r"\b(who|whose|whom)\b", low) is not None,
         unheard=tuple(unheard(question, scope)),
         vague=unsaid,
