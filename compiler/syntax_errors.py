@@ -339,7 +339,7 @@ def colon(place: Place) -> str | None:
 
 
 OTHERWISE = {
-    "LATERAL": "put the sub-query into SELECT, as (SELECT … WHERE t.x = …), or join it; of a list: (SELECT *, unnest(list) AS i FROM t)",
+    "LATERAL": "put the sub-query into SELECT, as (SELECT … WHERE t.x = …), or join it; of a list: FROM t, unnest(t.list) AS u(item)",
     "RECURSIVE": "make a table of it first (DuckDB runs WITH RECURSIVE where no text is asked), then query that",
     "PIVOT": "put the texts into a sub-query: PIVOT (SELECT …) ON …",
     "UNPIVOT": "put the texts into a sub-query: UNPIVOT (SELECT …) ON …",
@@ -347,7 +347,7 @@ OTHERWISE = {
     "TIES": "write QUALIFY rank() OVER (ORDER BY x) <= n",
     "RLIKE": "write x ~ 'pattern' or regexp_matches(x, 'pattern')",
     "REGEXP": "write x ~ 'pattern' or regexp_matches(x, 'pattern')",
-    "EXPLODE": "write FROM (SELECT *, unnest(list) AS item FROM t)",
+    "EXPLODE": "write FROM t, unnest(t.list) AS u(item)",
     "SAFE_CAST": "write TRY_CAST(x AS type)",
     "ASOF": "join first without texts: FROM (SELECT … FROM a ASOF JOIN b …) runs where no text is asked; store it with CREATE TABLE",
     "POSITIONAL": "store the join first: CREATE TABLE t AS SELECT … FROM a POSITIONAL JOIN b",

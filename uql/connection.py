@@ -21,7 +21,7 @@ from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, 
 from uql.runs import Before, Said, by_name, find, offer
 from uql.settings import Settings
 from uql.sources.frames import visible
-from uql.statements import check_target, check_to, duckdb_own, is_there, nothing, refused, set_option, store, write
+from uql.statements import check_target, check_to, is_there, nothing, refused, set_option, store, write
 from uql.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -332,6 +332,8 @@ class Connection:
         try:
             parse(piece)
         except UQLSyntaxError as error:
+            from uql.statements import duckdb_own
+
             found = self._around(piece, parameters, frames)
             return found if found is not None else duckdb_own(self._catalog.cursor, error, piece, parameters)
         raise AssertionError(piece)  # the parser has refused it before
@@ -343,13 +345,14 @@ class Connection:
         from uql.around import around
         from uql.compiler.parser import parse
 
-        def bind(part: str, values: Mapping[str, Any]) -> BoundStatement:
-            return self._bind(cast("Query", parse(part)), part, values, frames)
-
-        def run(part: str, values: Mapping[str, Any]) -> Result:
-            return self._script(part, values, frames)
-
-        return around(text, parameters, bind, run, self._catalog.cursor, self._store(text))
+        return around(
+            text,
+            parameters,
+            lambda part, values: self._bind(cast("Query", parse(part)), part, values, frames),
+            lambda part, values: self._script(part, values, frames),
+            self._catalog.cursor,
+            self._store(text),
+        )
 
     def _statement(
         self, piece: Statement, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
@@ -374,7 +377,12 @@ class Connection:
                 return nothing(source, self._store(source))
             write(self._catalog.cursor, piece, result.run(), source)
             return result
-        bound = self._bind(piece, source, parameters, frames)
+        try:
+            bound = self._bind(piece, source, parameters, frames)
+        except BindError as error:
+            from uql.statements import duckdb_binds
+
+            return duckdb_binds(self._catalog.cursor, error, self._said.text, parameters)
         result = self._result(bound, source)
         if bound.to is not None:
             check_to(self._catalog.cursor, bound.to, source)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from uql.connection import Connection
     from uql.result import Outcome, Result
 
+_OF_PLACES = ("UQL202", "UQL212")  # of names in FROM and of what may stand there
 MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
 
 
@@ -243,25 +244,46 @@ def duckdb_own(
     connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, source: str, parameters: Mapping[str, Any]
 ) -> Result:
     """What UQL's grammar does not have, DuckDB may: unchanged, where no quoted text in it is free text."""
-    from uql.compiler.cost import FREE
-    from uql.result import Result
-
     if _has_free_text(source):
         raise error.at(source)
     try:
-        relation = connection.sql(source, params=dict(parameters)) if parameters else connection.sql(source)
-        table = None
-        if relation is not None:
-            table = relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+        return _passed_on(connection, source, parameters)
     except duckdb.Error as other:
         said = str(other).strip().splitlines()[0]
         message = f"{error.message}; and DuckDB says: {said}"
         raise UQLSyntaxError(
             message, code=error.code, text=source, start=error.start, end=error.end, help=error.help
         ) from None
+
+
+def duckdb_binds(
+    connection: duckdb.DuckDBPyConnection, error: BindError, source: str, parameters: Mapping[str, Any]
+) -> Result:
+    """A query without any quoted text whose names only DuckDB can place, such as those of a lateral sub-query: unchanged.
+
+    Raises: the error, where DuckDB cannot either.
+    """
+    if error.code not in _OF_PLACES or '"' in source:
+        raise error
+    try:
+        connection.sql(f"EXPLAIN {source}", params=dict(parameters) or None)
+    except duckdb.Error:
+        raise error from None
+    return _passed_on(connection, source, parameters)
+
+
+def _passed_on(connection: duckdb.DuckDBPyConnection, source: str, parameters: Mapping[str, Any]) -> Result:
+    """What DuckDB makes of a statement. Raises: duckdb.Error."""
+    from uql.compiler.cost import FREE
+    from uql.result import Result
+
+    relation = connection.sql(source, params=dict(parameters)) if parameters else connection.sql(source)
     outcome = text_outcome([], None)
-    if table is not None and relation is not None:
-        outcome.table, outcome.types = table, [str(t) for t in relation.types]
+    if relation is not None:
+        outcome.table = (
+            relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+        )
+        outcome.types = [str(t) for t in relation.types]
     return Result(
         lambda: outcome,
         lambda: "DuckDB",

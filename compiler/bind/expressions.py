@@ -6,14 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from uql.compiler.bind.functions import (
-    CONDITION_AGGREGATES,
-    NUMBER_AGGREGATES,
-    NUMBER_FUNCTIONS,
-    ORDERED_BY,
-    PASSED_ON,
-    counted,
-)
+from uql.compiler.bind.functions import ORDERED_BY, PASSED_ON, asked_of, counted
 from uql.compiler.bind.reading import columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.stars import column_at
@@ -543,21 +536,9 @@ class Expressions:
         aggregate = call.over is not None or self.is_aggregate(call)
         inside = clause.inside() if self.is_aggregate(call) else clause
         name, args = call.name, list(call.args)
-        if name in CONDITION_AGGREGATES or (name == "if" and args):
-            first: Want = CONDITION
-        elif (aggregate and name in NUMBER_AGGREGATES) or name in NUMBER_FUNCTIONS:
-            first = NUMBER
-        elif name in PASSED_ON:
-            first = want
-        elif name == "count" and not call.distinct:
-            first = PRESENCE
-        elif aggregate:
-            first = ANY
-        else:
-            first = WORDS
         if name == "if" and want.type is None and any(map(self._is_number, args[1:])):
             want = NUMBER
-        rest = want if name == "if" else NUMBER if name in ORDERED_BY or (name in ("max", "min")) else first
+        first, rest = asked_of(call, aggregate, want)
         if name in PASSED_ON - ORDERED_BY and first.type is None and any(self._is_number(arg) for arg in args):
             first = rest = NUMBER
         bound: list[Expr] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from uql.compiler.bind.uses import ANY, CONDITION, LIST, NUMBER, PRESENCE, WORDS, Want
 from uql.compiler.syntax import Binary, Call, Star
 
 _NUMBER_AGGREGATES = (
@@ -44,6 +45,34 @@ PASSED_ON = frozenset(
 )
 COUNTS_IF = frozenset(("count_if", "countif"))
 CONDITION_AGGREGATES = frozenset(("bool_and", "bool_or")) | COUNTS_IF
+
+LISTS = ("unnest", "flatten", "list_", "array_")  # how the functions of lists begin
+OF_ITEMS = frozenset(["list_value", "list_pack", "array_value"])  # these make lists
+BOTH_LISTS = frozenset(
+    f"{kind}_{name}" for kind in ("list", "array") for name in ("concat", "cat", "has_any", "has_all", "intersect")
+)
+
+
+def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
+    """What a call asks of a text as its first argument, and of one among the others; `want` is asked of the call."""
+    name = call.name
+    if name in CONDITION_AGGREGATES or (name == "if" and call.args):
+        first = CONDITION
+    elif (aggregate and name in NUMBER_AGGREGATES) or name in NUMBER_FUNCTIONS:
+        first = NUMBER
+    elif name in PASSED_ON:
+        first = want
+    elif name == "count" and not call.distinct:
+        first = PRESENCE
+    elif aggregate:
+        first = ANY
+    elif name.startswith(LISTS) and name not in OF_ITEMS:
+        return LIST, LIST if name in BOTH_LISTS else WORDS
+    else:
+        first = WORDS
+    if name == "if":
+        return first, want
+    return first, NUMBER if name in ORDERED_BY or name in ("max", "min") else first
 
 
 def counted(call: Call) -> Call:

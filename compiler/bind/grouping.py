@@ -118,7 +118,7 @@ def items_of_lists(select: Select) -> Select:
             code="UQL212",
             start=call.span.start,
             end=call.span.end,
-            help="take the list apart in a sub-query: FROM (SELECT *, unnest(list) AS item FROM t) t JOIN …",
+            help="take the list apart in FROM: FROM t JOIN …, unnest(t.list) AS u(item)",
         )
     items, below = list(select.items), [SelectItem(Star())]
     for place in sorted(places):

@@ -108,7 +108,7 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
             filled.pop(found[0], None)
     if reads or filled:
         return tuple(reads), tuple(filled)
-    fields = [(Column(r.alias, f.name), f) for r in scope.relations for f in r.fields if not f.private]
+    fields = [(r.column(f), f) for r in scope.relations for f in r.fields if not f.private]
     chosen = [column for column, f in fields if f.is_unstructured]
     chosen = chosen or [
         column for column, f in fields if f.type in ("VARCHAR", '"NULL"')

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol
 
-from uql.compiler.syntax import Column, Expr, Span
+from uql.compiler.bound import BoundSource
+from uql.compiler.syntax import NO_SPAN, Column, Expr, Span
 from uql.errors import BindError, UnknownColumnError
 from uql.schema import Field, Table
 
@@ -27,10 +28,16 @@ class CatalogLike(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A table or sub-query in FROM, under its alias."""
+    """A table or sub-query in FROM, under its alias; one that is made of another's lists has its one column there."""
 
     alias: str
     fields: tuple[Field, ...]
+    of: str = ""  # the alias of that other one
+    inside: str = ""  # and the name of the column there
+
+    def column(self, field: Field, span: Span = NO_SPAN) -> Column:
+        """What a field of it is in the bound query."""
+        return Column(self.of or self.alias, self.inside or field.name, span=span)
 
     def find(self, name: str) -> Field | None:
         """The field of this name: exact spelling first, then case-insensitively."""
@@ -49,6 +56,15 @@ class Merged:
 
 
 @dataclass(slots=True)
+class Part:
+    """One side of FROM: the bound source, and what it brings into scope."""
+
+    source: BoundSource
+    relations: list[Relation]
+    merged: list[Merged] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Scope:
     """The names of one query block. `correlated` turns true when a name was found outside."""
 
@@ -64,8 +80,11 @@ class Scope:
     def field_of(self, column: Column) -> Field | None:
         """The field behind a bound column, also of a query around this one."""
         for relation in self.relations:
-            if relation.alias == column.table:
-                return relation.find(column.name)
+            if relation.of:
+                if (relation.of, relation.inside) == (column.table, column.name):
+                    return relation.fields[0]
+            elif relation.alias == column.table and (found := relation.find(column.name)) is not None:
+                return found
         return self.outer.field_of(column) if self.outer is not None else None
 
     def owns(self, column: Column) -> bool:
@@ -91,7 +110,7 @@ class Scope:
             if relation is not None and len(parts) > skip:
                 hit = relation.find(parts[skip])
                 if hit is not None:
-                    return Column(relation.alias, hit.name, span=span), tuple(parts[skip + 1 :])
+                    return relation.column(hit, span), tuple(parts[skip + 1 :])
         bare = self._bare(parts[0], span)
         return (bare, tuple(parts[1:])) if bare is not None else None
 
@@ -111,7 +130,7 @@ class Scope:
                 end=span.end,
                 help=f"write {choices}",
             )
-        return Column(hits[0][0].alias, hits[0][1].name, span=span) if hits else None
+        return hits[0][0].column(hits[0][1], span) if hits else None
 
     def relation(self, alias: str) -> Relation | None:
         exact = next((r for r in self.relations if r.alias == alias), None)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
-from uql.compiler.bind.scope import Merged, Relation, Scope, suggestion
+from uql.compiler.bind.lateral import Held, alone, list_of, name_of, put, sub_query
+from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION
-from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundTable
+from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundTable
 from uql.compiler.sql import expression, render
 from uql.compiler.syntax import (
     Binary,
@@ -42,15 +43,6 @@ class Common:
     fields: tuple[Field, ...]
 
 
-@dataclass(slots=True)
-class Part:
-    """One side of FROM: the bound source, and what it brings into scope."""
-
-    source: BoundSource
-    relations: list[Relation]
-    merged: list[Merged] = field(default_factory=list)
-
-
 class Sources:
     """Binds the FROM clause of one block into its scope."""
 
@@ -71,13 +63,16 @@ class Sources:
             case TableName():
                 return self._table(source)
             case TableFunction():
-                return self._function(source)
+                items = list_of(source, outer) if outer is not None else None
+                return self._function(source) if items is None else self.bind(alone(source, items), outer)
             case Derived():
                 query, fields = self.derived(source)
                 fields = renamed(fields, source.columns, source.alias or "the sub-query", source.span)
                 return self._derived(query, fields, source.alias or "subquery", source.span, source.alias is None)
             case Join():
                 return self._join(source, outer)
+            case Held():
+                return source.part
         raise BindError(
             f"{type(source).__name__} cannot stand after FROM",
             code="UQL212",
@@ -180,7 +175,7 @@ class Sources:
         except UnknownColumnError as error:  # of a table beside it
             error.help = f"{call.name}(…) in FROM takes constants"
             if call.name == "unnest":
-                error.help += "; the items of a column: FROM (SELECT *, unnest(list) AS item FROM t)"
+                error.help += " and columns of a table before it: FROM t, unnest(t.list) AS u(item)"
             raise
         return replace(call, args=tuple(args))
 
@@ -191,7 +186,12 @@ class Sources:
 
     # ---------------------------------------------------------------------------------------------------------- joins
     def _join(self, join: Join, outer: Scope | None) -> Part:
-        left, right = self.bind(join.left, outer), self.bind(join.right, outer)
+        left = self.bind(join.left, outer)
+        if isinstance(join.right, TableFunction):
+            items = list_of(join.right, Scope(left.relations, left.merged))
+            if items is not None:
+                return self._unnested(join, join.right, items, left)
+        right = self.bind(join.right, outer)
         scope = Scope([*left.relations, *right.relations], [*left.merged, *right.merged], outer)
         on: Expr | None = None
         merged = [*left.merged, *right.merged]
@@ -222,6 +222,17 @@ class Sources:
         if join.kind in ("SEMI", "ANTI"):
             return Part(source, left.relations, left.merged)
         return Part(source, [*left.relations, *right.relations], merged)
+
+    def _unnested(self, join: Join, function: TableFunction, items: Expr, left: Part) -> Part:
+        """A row of a table for each item of its list, beside what stands before it."""
+        derived, inside = sub_query(join, function, items, left)
+        query, fields = self.derived(derived)
+        of = derived.alias or ""
+        item = replace(fields[-1], name=name_of(function))
+        alias = self._alias(function.alias or function.call.name, function.span, free=function.alias is None)
+        relation = Relation(alias, renamed((item,), function.columns, alias, function.span), of, inside)
+        source = put(left.source, BoundDerived(query, of, fields))
+        return Part(source, [*left.relations, relation], left.merged)
 
     def _using(self, join: Join, left: Part, right: Part) -> tuple[Expr, list[Merged]]:
         """USING (a, b) as an ON condition, and the columns that are one from then on."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from uql.compiler.bind.scope import Scope
+from uql.compiler.bind.scope import Relation, Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.sql import expression, render
 from uql.compiler.syntax import Call, Column, Expr, Lambda, ListExpr, Position, SelectItem, Span, Star, String
 from uql.compiler.walk import rewrite, walk
 from uql.errors import BindError
+from uql.schema import Field
 
 
 def starred(star: Star, scope: Scope) -> list[SelectItem]:
@@ -52,19 +53,24 @@ def _columns(star: Star, scope: Scope) -> list[tuple[str, SelectItem]]:
         relation = scope.relation(star.table)
         if relation is None:
             raise scope.unknown((star.table, "*"), star.span)
-        return [(f.name, SelectItem(Column(relation.alias, f.name, span=star.span))) for f in relation.fields]
+        return [_whole(relation, f, star.span) for f in relation.fields]
     named: list[tuple[str, SelectItem]] = []
     hidden = {column: merged for merged in scope.merged for column in merged.hidden}
     shown: set[str] = set()
     for relation in scope.relations:
         for f in relation.fields:
-            merged = hidden.get(Column(relation.alias, f.name))
+            merged = hidden.get(relation.column(f))
             if merged is None:
-                named.append((f.name, SelectItem(Column(relation.alias, f.name, span=star.span))))
+                named.append(_whole(relation, f, star.span))
             elif merged.name not in shown:
                 shown.add(merged.name)
                 named.append((merged.name, SelectItem(replace(merged.value, span=star.span), merged.name)))
     return named
+
+
+def _whole(relation: Relation, field: Field, span: Span) -> tuple[str, SelectItem]:
+    column = relation.column(field, span)
+    return field.name, SelectItem(column, None if column.name == field.name else field.name)
 
 
 def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[SelectItem]:

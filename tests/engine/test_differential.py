@@ -157,4 +157,4 @@ def test_the_items_of_a_list_are_keys_of_one_table(con):
             )[0]
         )
     assert error.value.code == "UQL212"
-    assert "unnest(list) AS item" in error.value.help
+    assert "unnest(t.list) AS u(item)" in error.value.help

@@ -1,0 +1,150 @@
+"""FROM t, unnest(t.list) AS u(item): a row of t for each item of its list; also of range and generate_series over columns.
+
+The table becomes a sub-query that has the item beside its columns; the name u stands for that one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from uql.compiler.bind.scope import Part, Scope
+from uql.compiler.bound import BoundDerived, BoundJoin, BoundSource, BoundTable
+from uql.compiler.syntax import (
+    Binary,
+    Boolean,
+    Call,
+    Case,
+    Column,
+    Derived,
+    Expr,
+    Join,
+    ListExpr,
+    Name,
+    Null,
+    Number,
+    Quoted,
+    Select,
+    SelectItem,
+    Source,
+    TableFunction,
+    When,
+)
+from uql.compiler.walk import walk
+from uql.errors import BindError
+from uql.schema import Field
+
+SERIES = frozenset({"range", "generate_series"})  # outside FROM they give a list
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Source):
+    """What is bound already, to stand after FROM of a sub-query."""
+
+    part: Part
+
+
+def list_of(function: TableFunction, scope: Scope) -> Expr | None:
+    """The list whose items a function in FROM gives, where it is made of columns or texts; None for constants.
+
+    Raises: UnknownColumnError for a column that a table before it does not have.
+    """
+    call = function.call
+    if call.name not in {"unnest", *SERIES} or (call.name == "unnest" and len(call.args) != 1):
+        return None
+    items = call.args[0] if call.name == "unnest" else call
+    named = any(True for _ in _columns(items, scope)) or any(isinstance(node, Quoted) for node in walk(items))
+    return items if named else None
+
+
+def sub_query(join: Join, function: TableFunction, items: Expr, left: Part) -> tuple[Derived, str]:
+    """The table of the list with an item of it in each row, still to be bound, and the item's name there.
+
+    Raises: BindError (UQL212) where the list is of several tables, of one that an outer join fills with NULL, or has a condition.
+    """
+    scope = Scope(left.relations, left.merged)
+    aliases = {column.table for column in _columns(items, scope)} or {r.of or r.alias for r in left.relations}
+    table = _table(left.source, min(aliases)) if len(aliases) == 1 else None
+    if table is None:
+        raise _wrong(
+            function, f"{function.call.name}(…) takes columns of one table, which no outer join fills with NULL"
+        )
+    always = isinstance(join.on, Boolean) and join.on.value
+    if (
+        join.kind not in ("INNER", "CROSS", "LEFT")
+        or join.using
+        or join.natural
+        or not (join.kind == "CROSS" or always)
+    ):
+        message = f"{function.call.name}(…) of a column of the table before it takes a comma, JOIN … ON TRUE or LEFT JOIN … ON TRUE"
+        raise _wrong(function, message, "a condition on the items stands in WHERE")
+    if join.kind == "LEFT":  # a row without items stays, with NULL
+        some = Binary(">", Call("len", (items,)), Number("0"))
+        items = Case(None, (When(some, items),), ListExpr((Null(),)))
+    mine = [relation for relation in left.relations if (relation.of or relation.alias) == table.alias]
+    columns = _fields(table)
+    taken = {f.name.lower() for f in columns}
+    name = wanted = name_of(function)
+    while name.lower() in taken:
+        name = f"{wanted}_{len(name) - len(wanted) + 1}"
+    kept = [SelectItem(Column(table.alias, f.name), f.name) for f in columns]
+    item = SelectItem(Call("unnest", (items,), span=function.call.span), name, span=function.span)
+    held = Held(Part(table, mine), span=function.span)
+    return Derived(Select((*kept, item), held, span=function.span), table.alias, span=function.span), name
+
+
+def alone(function: TableFunction, items: Expr) -> Derived:
+    """The items of a list of the query around, where nothing stands beside them."""
+    item = SelectItem(Call("unnest", (items,), span=function.call.span), name_of(function), span=function.span)
+    alias = function.alias or function.call.name
+    return Derived(Select((item,), span=function.span), alias, function.columns, span=function.span)
+
+
+def name_of(function: TableFunction) -> str:
+    """What DuckDB calls the item: u(name), else u, else the function."""
+    return function.columns[0] if function.columns else function.alias or function.call.name
+
+
+def put(source: BoundSource, table: BoundDerived) -> BoundSource:
+    """FROM with a table in the place of the one of its alias."""
+    if isinstance(source, BoundJoin):
+        return replace(source, left=put(source.left, table), right=put(source.right, table))
+    return table if _alias(source) == table.alias else source
+
+
+def _table(source: BoundSource, alias: str) -> BoundTable | BoundDerived | None:
+    """The table of an alias, where each of its rows stays and none is filled in by a join."""
+    match source:
+        case BoundJoin(kind="INNER" | "CROSS"):
+            return _table(source.left, alias) or _table(source.right, alias)
+        case BoundJoin(kind="LEFT" | "SEMI" | "ANTI"):
+            return _table(source.left, alias)
+        case BoundJoin(kind="RIGHT"):
+            return _table(source.right, alias)
+        case BoundTable() | BoundDerived() if source.alias == alias:
+            return source
+    return None
+
+
+def _alias(source: BoundSource) -> str | None:
+    return source.alias if isinstance(source, BoundTable | BoundDerived) else None
+
+
+def _fields(source: BoundTable | BoundDerived) -> tuple[Field, ...]:
+    return source.fields if isinstance(source, BoundDerived) else source.table.fields
+
+
+def _columns(items: Expr, scope: Scope) -> Iterator[Column]:
+    """The columns that an expression names."""
+    for node in walk(items):
+        parts = node.parts if isinstance(node, Name) else (node.text,) if isinstance(node, Quoted) else ()
+        found = scope.find(parts, node.span) if parts else None
+        if found is None and len(parts) > 1 and scope.relation(parts[0]) is not None:
+            raise scope.unknown(parts, node.span)
+        if found is not None:
+            yield from (n for n in walk(found[0]) if isinstance(n, Column))
+
+
+def _wrong(function: TableFunction, message: str, help: str = "") -> BindError:
+    help = help or "the items of a list, taken apart in a sub-query: FROM (SELECT *, unnest(list) AS item FROM t)"
+    return BindError(message, code="UQL212", start=function.span.start, end=function.span.end, help=help)

@@ -1,0 +1,74 @@
+"""unnest, range and generate_series in FROM over the columns of a table before them, and what only DuckDB can place."""
+
+from __future__ import annotations
+
+import pytest
+from hash_model import HashModel
+
+import uql
+from uql.errors import UQLError
+
+
+@pytest.fixture
+def con():
+    con = uql.connect(model=HashModel(), ledger=":memory:")
+    con.execute("CREATE TABLE t AS SELECT i AS id, ['a', 'b'][1:i] AS tags, 'note ' || i AS body FROM range(4) r(i)")
+    con.execute("CREATE TABLE s AS SELECT i AS id, 'n' || i AS name FROM range(2, 6) r(i)")
+    return con
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "message"),
+    [
+        ("t a, t b, unnest(a.tags || b.tags) AS u(x)", "unnest(a.tags || b.tags)", "columns of one table"),
+        ("s LEFT JOIN t USING (id), unnest(t.tags) AS u(x)", "unnest(t.tags)", "columns of one table"),
+        ("t JOIN unnest(t.tags) AS u(x) ON x = 'a'", "unnest(t.tags)", "ON TRUE"),
+        ("t, unnest(t.tag) AS u(x)", "t.tag", "no column tag in t"),
+        ("t, unnest(q.tags) AS u(x)", "q.tags", "no table or column q"),
+        ("t, unnest(t.tags) AS u(x, y)", "unnest(t.tags)", "given 2 column names"),
+        ("t, unnest(t.tags) AS t(x)", "unnest(t.tags)", "two tables of this query are called t"),
+    ],
+)
+def test_a_list_that_cannot_be_taken_apart_says_why(con, source, place, message):
+    with pytest.raises(UQLError) as error:
+        con.uql(f'SELECT x FROM {source} WHERE "it is urgent"')
+    found = error.value
+    assert message in found.message
+    assert found.text[found.start : found.end].startswith(place)
+
+
+def test_each_text_is_asked_once_however_many_items_stand_beside_it():
+    model = HashModel()
+    con = uql.connect(model=model, ledger=":memory:", budget="all")
+    con.execute("CREATE TABLE t AS SELECT i AS id, range(5) AS tags, 'note ' || i AS body FROM range(4) r(i)")
+    rows = con.uql('SELECT id, tag, "the mood" AS m FROM t, unnest(tags) AS u(tag)').fetchall()
+    assert (len(rows), model.calls) == (20, 4)
+    assert len({(i, mood) for i, _, mood in rows}) == 4
+
+
+def test_a_private_list_stays_private(con):
+    con.execute("COMMENT ON COLUMN t.tags IS 'private'")
+    with pytest.raises(UQLError, match="private"):
+        con.uql('SELECT id FROM t, unnest(t.tags) AS u(tag) WHERE "{tag} is urgent"')
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT a.id, b.id, x FROM t a, t b, unnest(a.tags || b.tags) AS u(x)",
+        "SELECT s.id, x FROM s LEFT JOIN t USING (id), unnest(t.tags) AS u(x)",
+        "SELECT t.id, z FROM t, (SELECT id + 1 AS z)",
+        "SELECT x FROM t JOIN unnest(tags) AS u(x) ON x = 'b'",
+        "SELECT t.id FROM t, s WHERE $n < t.id AND t.id IN (SELECT z FROM (SELECT s.id AS z))",
+    ],
+)
+def test_sql_that_only_duckdb_can_place_is_run_by_it(con, statement):
+    values = {"n": 1} if "$n" in statement else {}
+    assert sorted(con.uql(statement, **values).fetchall()) == sorted(con.execute(statement, values).fetchall())
+
+
+def test_where_duckdb_cannot_place_it_either_the_error_is_ours(con):
+    with pytest.raises(UQLError) as error:
+        con.uql("SELECT t.id, z FROM t, (SELECT nope + 1 AS z)")
+    assert error.value.code == "UQL202"
+    assert "DuckDB" not in error.value.message
