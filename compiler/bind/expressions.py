@@ -253,6 +253,9 @@ class Expressions:
         found = self.scope.find(parts, node.span)
         if found is not None:
             column, inner = found
+            field = self.scope.field_of(column) if isinstance(column, Column) else None
+            if inner and field is not None and field.type.startswith("MAP("):
+                column, inner = Subscript(column, String(inner[0]), span=node.span), inner[1:]
             for part in inner:
                 column = Call("struct_extract", (column, String(part)), span=node.span)
             return replace(column, span=node.span)

@@ -77,7 +77,8 @@ class DuckTypes:
     def select(self, query: BoundSelect, scope: Scope) -> list[str]:
         """The types of a block's output columns, in order.
 
-        Raises: BindError (UQL209) with DuckDB's complaint about a function, a type, or a column that is no group key.
+        Raises: BindError: UQL209 with DuckDB's complaint about a function, a type, or a column that is no group key; UQL212 where
+            an item is several columns.
         """
         from sqlglot import exp
 
@@ -109,9 +110,12 @@ class DuckTypes:
         if query.order_by:
             tree.set("order", exp.Order(expressions=ordered(query.order_by, of)))
         try:
-            return [type for _, type in self.catalog.describe(render(tree))]
+            types = [type for _, type in self.catalog.describe(render(tree))]
         except self.error as error:
             raise self.complaint(error, query, scope) from error
+        if len(types) != len(query.items):
+            raise several_columns(query)
+        return types
 
     def union(self, left: list[tuple[str, str]], right: list[tuple[str, str]], span: Span) -> list[str]:
         """The types of a UNION's columns. Raises: BindError (UQL211) when two sides do not fit."""
@@ -236,6 +240,21 @@ def asked_instead(function: str) -> str:
     name = next((known for known in _ASKED if function.lower().startswith(known)), "")
     way = _ASKED.get(name, 'WHERE "it is positive", with {column} in it to say what is read')
     return f"a text in double quotes asks the model: {way}"
+
+
+def several_columns(query: BoundSelect) -> BindError:
+    """unnest of a struct, or of a list of structs with recursive or max_depth."""
+    calls = (
+        node for item in query.items for node in walk(item.expr) if isinstance(node, Call) and node.name == "unnest"
+    )
+    span = next((call.span for call in calls), NO_SPAN)
+    return BindError(
+        "unnest(…) gives several columns here",
+        code="UQL212",
+        start=span.start,
+        end=span.end,
+        help="the fields of a struct are s.*; the items of a list stand in FROM: FROM t, unnest(t.list) AS u(item)",
+    )
 
 
 def null_query(query: Query) -> Any:

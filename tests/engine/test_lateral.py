@@ -37,6 +37,13 @@ def test_a_list_that_cannot_be_taken_apart_says_why(con, source, place, message)
     assert found.text[found.start : found.end].startswith(place)
 
 
+def test_a_struct_that_becomes_several_columns_is_refused_beside_a_text(con):
+    with pytest.raises(UQLError) as error:
+        con.uql("""SELECT unnest({'a': id, 'b': tags}) FROM t WHERE "it is urgent" """)
+    assert error.value.code == "UQL212"
+    assert "s.*" in error.value.help
+
+
 def test_each_text_is_asked_once_however_many_items_stand_beside_it():
     model = HashModel()
     con = uql.connect(model=model, ledger=":memory:", budget="all")
@@ -59,6 +66,7 @@ def test_a_private_list_stays_private(con):
         "SELECT s.id, x FROM s LEFT JOIN t USING (id), unnest(t.tags) AS u(x)",
         "SELECT t.id, z FROM t, (SELECT id + 1 AS z)",
         "SELECT x FROM t JOIN unnest(tags) AS u(x) ON x = 'b'",
+        "SELECT unnest({'a': id, 'b': tags}) FROM t",
         "SELECT t.id FROM t, s WHERE $n < t.id AND t.id IN (SELECT z FROM (SELECT s.id AS z))",
     ],
 )

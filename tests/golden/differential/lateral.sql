@@ -20,3 +20,5 @@ SELECT id, s FROM reviews, unnest(<tags>) AS u(s) ### SELECT id, unnest(<tags>) 
 SELECT s, count(*) FROM reviews, unnest(<tags>) AS u(s) WHERE id < 30 GROUP BY s ### SELECT s, count(*) FROM (SELECT id, unnest(<tags>) AS s FROM reviews WHERE id < 30) GROUP BY s
 SELECT id FROM reviews WHERE list_contains(<tags>, 'jokes')
 SELECT id, list_distinct(<tags>) AS s FROM reviews WHERE list_has_any(<tags>, ['plot', 'jokes'])
+SELECT id, m.k FROM (SELECT id, text, MAP {'k': film} AS m FROM reviews) r WHERE <pos r.text> AND m.k <> 'Alien'
+SELECT id, u.item.b FROM (SELECT id, text, [meta] AS l FROM reviews) r, unnest(r.l) AS u(item) WHERE <pos r.text>
