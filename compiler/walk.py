@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 from uql.compiler.syntax import Call, Column, Expr, Node, Query, Virtual
@@ -15,14 +16,19 @@ AGGREGATES_ESTIMATED = {"count", "sum", "avg", "min", "max"}
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below, in the order they were written; sub-queries are not entered."""
-    for f in fields(node):
-        value = getattr(node, f.name)
+    for name in _names(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Query):
             continue
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):
             yield from (item for item in value if isinstance(item, Node) and not isinstance(item, Query))
+
+
+@cache
+def _names(kind: type[Node]) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.name != "span")
 
 
 def walk(node: Node | None) -> Iterator[Node]:

@@ -68,8 +68,9 @@ def apply(plan: LogicalPlan, disabled: tuple[str, ...] = (), rules: tuple[Rule, 
     output = check(plan, "build")
     for rule in rules:
         if rule.__name__ not in disabled:
-            plan = _everywhere(plan, rule)
-            check(plan, rule.__name__, output)
+            before, plan = plan, _everywhere(plan, rule)
+            if plan is not before:
+                check(plan, rule.__name__, output)
     return plan
 
 
