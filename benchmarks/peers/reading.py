@@ -64,9 +64,12 @@ class Prompts:
             raise DataError("the prompt asks nothing that the oracle knows", code="UQL502", help=f"it knows: {known}")
         return max(gaps, key=lambda text: (sum(map(len, self._questions[text])) - gaps[text], text))
 
-    def rows(self, prompt: str) -> list[Found]:
-        """The rows whose text stands in the prompt, in its order; a text within a longer one's place is left out."""
+    def rows(self, prompt: str, question: str = "") -> list[Found]:
+        """The rows whose text stands in the prompt, in its order; a text within the question or a longer one's place is left out."""
         said = f" {plain(prompt)} "
+        asked = [
+            match.span() for piece in self._questions.get(question, ()) for match in re.finditer(re.escape(piece), said)
+        ]
         hits = []
         for start in range(1, len(said)):
             if said[start - 1] != " ":
@@ -74,7 +77,8 @@ class Prompts:
             for length in self._lengths:
                 for row in self._by_piece.get(said[start : start + length], ()):
                     end = start + len(self._texts[row])
-                    if said.startswith(self._texts[row], start) and said[end] == " ":
+                    inside = any(first <= start and end <= last for first, last in asked)
+                    if not inside and said.startswith(self._texts[row], start) and said[end] == " ":
                         hits.append(Found(row, start, end))
         hits.sort(key=lambda hit: (hit.start, hit.start - hit.end))
         found: list[Found] = []

@@ -69,7 +69,7 @@ class Service:
         form, text = form_of(prompt), self.prompts.question(prompt)
         if form.name == PAIRS:
             return await self._pairs(text, prompt)
-        rows = [self.texts[hit.row] for hit in self.prompts.rows(prompt)]
+        rows = [self.texts[hit.row] for hit in self.prompts.rows(prompt, text)]
         wanted = max(1, len(set(_TABLE.findall(text))))
         if len(rows) == 1 and wanted == 2:
             rows = rows * 2  # a row beside itself

@@ -16,7 +16,7 @@ from uql.benchmarks.runner.suite import Choice, Suite, Table, Task, is_simulated
 from uql.benchmarks.runner.summary import Cell, Summary, cells, number, spread
 from uql.benchmarks.sembench.run import judge
 from uql.benchmarks.sembench.scenarios import SCENARIOS, Query, Scenario
-from uql.benchmarks.sembench.suite import MOST_CALLS, scenario
+from uql.benchmarks.sembench.suite import MOST_CALLS, SEEDS, scenario
 from uql.benchmarks.sembench.suite import run as run_uql
 
 MODELS = ("labels", "labels-10")
@@ -31,8 +31,8 @@ NOTES = (
     "tokens of uql are of row and question alone, since its oracle is in process and sees no prompt: compare calls, not tokens, with it",
     "rows beyond a question's LIMIT are left out; which answers of labels-10 are wrong depends on how a row is shown: not the same for all",
     "one request of thalamusdb's join shows up to ten rows a side: it is as many calls as it holds pairs",
-    "uql asks with its own budget (128 or 256 calls), uql-exact asks every row; peers ask what they ask",
-    "–: not run; of the movie questions q5 to q7 lotus and palimpzest ask each of 65,536 pairs one by one",
+    f"uql asks with its own budget (128 or 256 calls): means of {SEEDS} seeds; uql-exact asks every row; peers ask what they ask",
+    "–: not run; lotus asks each of 65,536 pairs on movie q5 to q7, palimpzest on q7, for six to nine minutes: with defaults alone",
     "thalamusdb-default ends at its own limits, 1,000 requests or 600 seconds, which movie q7 reaches",
 )
 SETTINGS = (
@@ -64,7 +64,8 @@ def _asked(held: Scenario, query: Query, model: str, choice: Choice, reasons: Ma
             run_it = partial(run_uql, held, query, model, choice, settings)
             given = {"budget": "default", **settings}
             calls = MOST_CALLS if system == "uql" else None
-            yield Task(held.name, system, query.name, model, run_it, given, 1, calls, group="peers")
+            seeds = SEEDS if system == "uql" else 1
+            yield Task(held.name, system, query.name, model, run_it, given, seeds, calls, group="peers")
     for peer in PEERS.values():
         for setting in peer.settings:
             system = f"{peer.name}-{setting}"

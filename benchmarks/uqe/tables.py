@@ -174,7 +174,10 @@ def _coverage(records: Sequence[Record]) -> tuple[str, ...]:
 
 
 def _table_2(records: Sequence[Record]) -> list[Table]:
-    notes = (f"F1 of the rows returned, {BUDGET} calls; recall is of min({BUDGET}, rows that match); higher is better",)
+    notes = (
+        f"F1 of the rows returned, {BUDGET} calls; recall is of min({BUDGET}, rows that match); higher is better",
+        "uql asks equal texts once and returns every row of them, the others ask each row: table 4 counts such rows as duplicates",
+    )
     columns = ("long context", "UDF", "MIPS", "UQE")
     return _beside(records, "Table 2: semantic retrieval", paper.FIND, columns, 3, 1.0, notes)
 

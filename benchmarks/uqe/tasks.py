@@ -335,7 +335,7 @@ def find_with(system: str, condition: Condition, model: str, choice: Choice, bud
 
 def find_with_engine(system: str, condition: Condition, model: str, choice: Choice, budget: int, seed: int) -> Measured:
     held = world(condition.source, choice)
-    query = condition.query("find")
+    query = condition.query("find").replace(f"LIMIT {FIND_CALLS}", f"LIMIT {budget}")
     result, seconds, busy = engine.ask(condition.source, model, choice, query, seed=seed, budget=budget, **OURS[system])
     place = {i: row for row, i in enumerate(held.ids)}
     found = [place[row[0]] for row in result.fetchall()]

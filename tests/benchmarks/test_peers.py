@@ -86,6 +86,14 @@ def test_a_text_with_escapes_of_its_own_is_found_when_it_is_escaped_again():
     assert [hit.row for hit in Prompts(["q"], [held]).rows(f"Row: {json.dumps(held)} end")] == [0]
 
 
+def test_a_row_whose_text_is_a_word_of_the_question_is_not_the_row_that_is_asked_about():
+    prompts = Prompts(["one of these places is in Rome: {places}"], ["Rome", "Oslo, Paris"])
+    asked = 'Does it hold that "one of these places is in Rome"? '
+    question = prompts.question(asked)
+    assert [hit.row for hit in prompts.rows(asked + "Oslo, Paris", question)] == [1]
+    assert [hit.row for hit in prompts.rows(asked + "Rome", question)] == [0]
+
+
 def test_words_are_compared_without_signs():
     assert plain('a\\n"b"\\u00e9') == "a b é"
 
