@@ -17,6 +17,13 @@ from uql.benchmarks.runner.suite import Choice, Suite, Table, Task, is_simulated
 
 PLANS, ONE_STATEMENT, ROUTER = "plans", "one-statement", "ml-router"
 _FIXTURES = {"rotowire": "rotowire", "countries": "countries_flags", "artwork": "artwork"}  # suite → its file of plans
+_FOLDERS = {  # suite → the folder of its data, where it has another name
+    "countries": "countries_flags",
+    "sembench-mmqa": "sembench_mmqa",
+    "ehrxqa": "ehrxqa_templates",
+    "mmqa-routing": "mmqa",
+    "m2qa": "m2qa_bench",
+}
 FEW = 12  # questions of the short form
 
 
@@ -36,6 +43,7 @@ def suite(name: str) -> Suite:
         ("labels",),
         lambda choice: _tasks(name, choice, own),
         lambda records: _tables(name, records),
+        needs=(_FOLDERS.get(name, name),),
     )
 
 
@@ -51,14 +59,15 @@ def _tasks(name: str, choice: Choice, own: Sequence[str]) -> Iterator[Task]:
             why = systems.reason(name, system, None if is_simulated(model) else model)
             if not why and systems.takes_router(system):
                 why = "needs a router: python -m uql.benchmarks.nl ask --router"
-            if why and choice.wants(system, ""):
-                yield Task("questions", system, "all", model, seeds=1, reason=why)
+            wanted = [asked for asked in questions if choice.wants(system, asked.id)]
+            if why:
+                named = [asked.id for asked in wanted] if choice.queries else ["all"] if wanted else []
+                yield from (Task("questions", system, query, model, seeds=1, reason=why) for query in named)
                 continue
-            for asked in questions:
-                if choice.wants(system, asked.id):
-                    yield Task(
-                        "questions", system, asked.id, model, _asks(name, system, model, asked, choice.data), seeds=1
-                    )
+            for asked in wanted:
+                yield Task(
+                    "questions", system, asked.id, model, _asks(name, system, model, asked, choice.data), seeds=1
+                )
 
 
 def _asks(name: str, system: str, model: str, asked: Asked, shared: Path) -> Callable[[int], Measured]:

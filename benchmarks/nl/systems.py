@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from uql.benchmarks.nl import metrics
 from uql.benchmarks.nl.suites import SUITES, Asked, Score, opened
-from uql.errors import UQLError
+from uql.errors import ConfigError, UQLError
 
 if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
@@ -146,11 +146,11 @@ def run(
         judge: of Semantic Hit, a call where the words do not settle it; None: it is not judged.
         done: rows of an earlier run that are not made again.
         tell: is told each row as it is made.
-    Raises: ValueError where the system cannot be run, with the reason.
+    Raises: ConfigError (UQL402) where the system cannot be run, with the reason.
     """
     why = reason(suite, system, model)
     if why:
-        raise ValueError(f"{system} on {suite}: {why}")
+        raise ConfigError(f"{system} on {suite}: {why}", code="UQL402")
     found = SUITES[suite]
     questions = _chosen(found.questions(shared), limit, only)
     called = model if isinstance(model, str) else getattr(model, "name", "")

@@ -73,8 +73,8 @@ class Service:
         wanted = max(1, len(set(_TABLE.findall(text))))
         if len(rows) == 1 and wanted == 2:
             rows = rows * 2  # a row beside itself
-        if len(rows) < wanted:
-            raise DataError(f"the prompt about {text!r} holds {len(rows)} rows of {wanted}", code="UQL502")
+        if len(rows) < wanted or len(set(rows)) > wanted:  # more: it cannot be told which is asked about
+            raise DataError(f"the prompt about {text!r} holds {len(set(rows))} rows of {wanted}", code="UQL502")
         question: Question = Predicate(text) if form.yes_no else Extract(text)
         return form.written(await self._answer(question, rows[:wanted]), prompt), 1
 
@@ -156,7 +156,8 @@ def app(service: Service) -> Starlette:
         errs = service.oracle.error if held.get("logprobs") else None
         whole = _completion(held.get("model", ""), prompt, said, errs)
         if held.get("stream"):
-            usage = bool((held.get("stream_options") or {}).get("include_usage"))
+            options = held.get("stream_options")
+            usage = isinstance(options, dict) and bool(options.get("include_usage"))
             return StreamingResponse(streamed(whole, usage), media_type="text/event-stream")
         return JSONResponse(whole)
 
@@ -165,7 +166,9 @@ def app(service: Service) -> Starlette:
             held = await body_of(request, "input")
         except DataError as error:
             return refused(str(error), error.code)
-        texts = [held["input"]] if isinstance(held["input"], str) else [str(text) for text in held["input"]]
+        texts = [held["input"]] if isinstance(held["input"], str) else held["input"]
+        if not texts or not all(isinstance(text, str) for text in texts):
+            return refused("input is no text and no list of texts", "UQL502")
         embedder = static_embedder()
         if embedder is None:
             return refused("wordllama is not installed", "UQL403")

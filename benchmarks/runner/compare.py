@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -59,24 +59,24 @@ def compared(a: Sequence[Record], b: Sequence[Record], *, per_query: bool = Fals
         groups.setdefault(key, []).append((before, record))
     found = []
     for key, pairs in groups.items():
-        measures = {r.measure for pair in pairs for r in pair if r.measure}
+        measures = {r.measure for pair in pairs for r in pair if r.measure} - {"unanswered"}
         found.append(
             Compared(
                 ", ".join(key),
                 len(pairs),
-                means([first for first, _ in pairs]),
-                means([second for _, second in pairs]),
+                means([first for first, _ in pairs], measures),
+                means([second for _, second in pairs], measures),
                 sum(first.answer_hash == second.answer_hash for first, second in pairs),
-                tuple(sorted(measures - {"unanswered"})),
+                tuple(sorted(measures)),
             )
         )
     return found
 
 
-def means(records: Sequence[Record]) -> dict[str, float]:
-    """Means by name: quality, every measure, costs, and the numbers that all records have.
+def means(records: Sequence[Record], measures: Collection[str]) -> dict[str, float]:
+    """Means by name: quality, the measures that either file has, costs, and the numbers that all records have.
 
-    A run without an answer enters the mean of its table's measure with its quality, 0.
+    A run without an answer enters the mean of its table's measure with its quality, the worst one.
     """
     found: dict[str, float] = {}
     for name in ("calls", "requests", "cached", "input_tokens", "output_tokens", "tokens", "seconds"):
@@ -86,9 +86,10 @@ def means(records: Sequence[Record]) -> dict[str, float]:
     qualities = [r.quality for r in records if r.quality is not None]
     if qualities:
         found["quality"] = fmean(qualities)
-    for measure in {r.measure for r in records if r.measure} - {"unanswered"}:
+    for measure in measures:
         held = [r.quality for r in records if r.measure in (measure, "unanswered") and r.quality is not None]
-        found[measure] = fmean(held)
+        if held:
+            found[measure] = fmean(held)
     for name in set.intersection(*(set(r.numbers) for r in records)):
         found.setdefault(name, fmean(float(r.numbers[name]) for r in records))
     return found
@@ -101,6 +102,18 @@ def unshared(a: Sequence[Record], b: Sequence[Record]) -> list[str]:
     return [
         f"{n:,} runs are only in the {which} file" for n, which in zip(alone, ("first", "second"), strict=True) if n
     ]
+
+
+def changed(a: Sequence[Record], b: Sequence[Record]) -> list[str]:
+    """A line for each setting that is not the same in the runs that are compared."""
+    found: dict[str, int] = {}
+    for first, second in shared(a, b):
+        for name in sorted({*first.settings, *second.settings}):
+            one, two = first.settings.get(name, "none"), second.settings.get(name, "none")
+            if one != two:
+                said = f"{name} {one} in the first file and {two} in the second"
+                found[said] = found.get(said, 0) + 1
+    return [f"other settings in {n:,} runs: {said}" for said, n in found.items()]
 
 
 def table(found: Sequence[Compared], notes: Sequence[str] = ()) -> Table:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from uql.errors import ConfigError
 
 _TOKEN = re.compile(
-    r"\s*(?:(\(|\)|<=|>=|<|>)|`([^`]*)`|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(x|%)?|([A-Za-z_][\w.@-]*))"
+    r"\s*(?:(\(|\)|<=|>=|<|>)|`([^`]*)`|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:([xX])(?![\w.])|\s*(%))?|([A-Za-z_][\w.@-]*))"
 )
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -143,7 +143,7 @@ class _Reader:
                 raise self._wrong("')'")
             return found
         name = self._peek()
-        if name.kind != "name" or name.text in ("and", "or"):
+        if name.kind != "name" or name.text.lower() in ("and", "or"):
             raise self._wrong("the name of a number, as f1 or calls")
         self.next += 1
         op = self._peek()
@@ -160,7 +160,7 @@ class _Reader:
         return self.tokens[self.next]
 
     def _take(self, kind: str, text: str) -> bool:
-        found = self._peek().kind == kind and self._peek().text == text
+        found = self._peek().kind == kind and self._peek().text.lower() == text
         self.next += found
         return found
 
@@ -185,7 +185,8 @@ def _tokens(text: str) -> list[_Token]:
                 code="UQL402",
                 help="as 'f1 < -0.02 or calls > 1.1x'",
             )
-        sign, quoted, number, unit, name = match.groups()
+        sign, quoted, number, times, percent, name = match.groups()
+        unit = "x" if times else percent
         start = match.end() - len(match.group().lstrip())
         if sign:
             found.append(_Token("sign", sign, start))

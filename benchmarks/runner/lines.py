@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from uql.errors import DataError
+from uql.errors import ConfigError, DataError
 
 
 def append(path: Path, held: Mapping[str, Any], *, allow_nan: bool = False) -> None:
@@ -24,6 +25,28 @@ def append(path: Path, held: Mapping[str, Any], *, allow_nan: bool = False) -> N
             if file.read(1) != b"\n":
                 _end_line(file)
         file.write(line)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """One run at a time adds to a file, which is made where it is not there; where the platform has no locks, none is taken.
+
+    Raises: ConfigError (UQL402) where another run has it; OSError where it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConfigError(
+                f"another run writes to {path}", code="UQL402", help="wait for it to end, or name another file with -o"
+            ) from None
+        yield
 
 
 def _end_line(file: BinaryIO) -> None:

@@ -8,7 +8,7 @@ import math
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from importlib import import_module, metadata
 from pathlib import Path
@@ -39,6 +39,15 @@ class Measured:
     versions: Mapping[str, str] = field(default_factory=dict)  # of a system that runs elsewhere
 
 
+_WORDS = ("suite", "table", "system", "query", "model", "answer_hash", "measure", "text", "problem", "reason")
+_COUNTS = ("seed", "calls", "requests", "cached", "input_tokens", "output_tokens")
+TYPES: dict[str, tuple[type, ...]] = {  # of what a line holds
+    **dict.fromkeys(_WORDS, (str,)),
+    **dict.fromkeys(_COUNTS, (int,)),
+    **dict.fromkeys(("settings", "versions", "numbers"), (dict,)),
+    **{name: (int, float, type(None)) for name in ("quality", "usd")},
+    "seconds": (int, float),
+}
 ALWAYS = ("settings", "versions", "answer_hash", "quality", "usd")  # in every line, empty or not
 LOWER_IS_BETTER = frozenset({"relative error", "EMD"})
 
@@ -166,10 +175,17 @@ def read(paths: Path | Sequence[Path]) -> list[Record]:
 
 
 def _records(path: Path) -> Iterator[Record]:
-    known = {f.name for f in fields(Record)}
     for number, held in lines.read(path):
+        if not isinstance(held, dict):
+            raise lines.wrong(path, number, "it holds no names")
+        known = {name: value for name, value in held.items() if name in TYPES}
+        for name, value in known.items():
+            if not isinstance(value, TYPES[name]) or isinstance(value, bool):
+                raise lines.wrong(path, number, f"{name} = {json.dumps(value)[:40]} is none of its kind")
+        numbers = known.get("numbers", {}).values()
+        if any(isinstance(value, bool) or not isinstance(value, int | float) for value in numbers):
+            raise lines.wrong(path, number, "numbers holds what is no number")
         try:
-            yield Record(**{name: value for name, value in held.items() if name in known})
-        except (TypeError, AttributeError) as error:
-            why = str(error).removeprefix("Record.__init__() ")
-            raise lines.wrong(path, number, why) from None
+            yield Record(**known)
+        except TypeError as error:
+            raise lines.wrong(path, number, str(error).removeprefix("Record.__init__() ")) from None

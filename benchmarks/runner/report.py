@@ -16,11 +16,15 @@ pre { background: #f6f6f6; padding: .8em; overflow: auto } p.note { color: #555;
 
 
 def sections(records: Sequence[Record]) -> list[tuple[str, str, list[Table]]]:
-    """(suite, what it is, its tables) of every suite with results."""
+    """(suite, what it is, its tables) of every suite with results; of one that this version has not, how many runs."""
     found = []
     for name in dict.fromkeys(r.suite for r in records):
-        suite = suites.find(name)
-        found.append((name, suite.about, suite.tables([r for r in records if r.suite == name])))
+        own = [r for r in records if r.suite == name]
+        if name in suites.names():
+            suite = suites.find(name)
+            found.append((name, suite.about, suite.tables(own)))
+        else:
+            found.append((name, f"this version has no such suite: {len(own):,} runs are not shown", []))
     return found
 
 
@@ -71,9 +75,10 @@ def page(records: Sequence[Record], title: str = "Benchmarks") -> str:
     """
     parts = [f"<h1>{html.escape(title)}</h1>", f"<p>{html.escape(made_with(records))}</p>"]
     for name, about, tables in sections(records):
-        own, drawn = [r for r in records if r.suite == name], suites.find(name).figures
         parts.append(f"<h2>{html.escape(name)}</h2><p>{html.escape(_sentence(about))}</p>")
-        parts += [f"<figure>{svg}</figure>" for svg in pictures.of(own, drawn)]
+        if tables:
+            own = [r for r in records if r.suite == name]
+            parts += [f"<figure>{svg}</figure>" for svg in pictures.of(own, suites.find(name).figures)]
         parts += [_html_table(table) for table in tables]
     body = "\n".join(parts)
     return (

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import duckdb
+
+from uql.benchmarks.runner import lines
 from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.records import Measured, Record, finite, hash_of, read, versions, write
 from uql.benchmarks.runner.suite import MODELS, Choice, Suite, Task, is_offline, is_simulated
@@ -50,7 +53,7 @@ def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
             code="UQL402",
             help=f"systems: {', '.join(suite.systems)}",
         )
-    lacking = [folder for folder in suite.needs if not (choice.data / folder).is_dir()]
+    lacking = [folder for folder in suite.needs if not any((choice.data / folder).glob("*.parquet"))]
     if lacking:
         raise ConfigError(
             f"the suite {suite.name} needs the data {', '.join(lacking)}, which {choice.data} does not have",
@@ -58,8 +61,13 @@ def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
             help="set UQL_DATA or --data to the folder of the data sets",
         )
     check_models(choice.models)
+    if choice.rows is not None and not suite.cuts:
+        raise ConfigError(f"the suite {suite.name} takes no --rows: it asks of whole tables", code="UQL402")
     tables = {made for table in choice.tables for made in suite.made_of.get(table, (table,))}
-    every = list(suite.tasks(choice))
+    try:
+        every = list(suite.tasks(choice))
+    except (duckdb.Error, OSError) as error:
+        raise _unreadable(suite, error) from error
     chosen = []
     for task in every:
         if tables and task.table not in tables:
@@ -76,6 +84,7 @@ def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
     for option, unused in (
         ("--queries", [q for q in choice.queries if not any(task.query.startswith(q) for task in every)]),
         ("--tables", sorted(tables - {task.table for task in every})),
+        ("--models", sorted(set(choice.models) - {task.model for task in every})),
     ):
         if unused:
             raise ConfigError(
@@ -84,6 +93,15 @@ def tasks_of(suite: Suite, choice: Choice, *, offline: bool) -> list[Task]:
                 help=f"uql bench run {suite.name} --dry-run lists all of it",
             )
     return chosen
+
+
+def _unreadable(suite: Suite, error: Exception) -> ConfigError:
+    """Files that are not there or that another run holds."""
+    return ConfigError(
+        f"a file of the suite {suite.name} cannot be used: {str(error).splitlines()[0]}",
+        code="UQL402",
+        help="--data names the folder of the data sets, --work one that no other run uses",
+    )
 
 
 def check_models(models: Sequence[str]) -> None:
@@ -135,8 +153,8 @@ def execute(
     Args:
         max_cost: USD of all runs in the file, those of earlier sittings too.
         work: makes the records of what is left, in any order; by default here, one after the other.
-    Raises: ConfigError where the file holds results and `resume` is off; OSError, before anything is run, where it cannot
-        be written.
+    Raises: ConfigError where the file holds results and `resume` is off, or another run writes to it; OSError, before
+        anything is run, where it cannot be written.
     """
     done = read(path) if path.exists() else []
     if done and not resume:
@@ -156,24 +174,23 @@ def execute(
     PURSE.left = None if max_cost is None else max_cost - sum(record.usd or 0.0 for record in done)
     if not left or PURSE.empty:
         return Ended(0, 0, 0.0, bool(left))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.open("ab").close()
     usd, runs, problems, last_said = 0.0, 0, 0, time.monotonic()
-    for record in (work or one_by_one)(suite, left):
-        write(path, record)
-        runs += 1
-        problems += bool(record.problem)
-        usd += record.usd or 0.0
-        if max_cost is not None and record.usd is None:
-            raise ConfigError(
-                f"the price of {record.model} is unknown, so --max-cost cannot be kept",
-                code="UQL402",
-                help="leave it out",
-            )
-        if time.monotonic() - last_said > 5 or runs == len(left):
-            last_said = time.monotonic()
-            last = f"{record.table}, {record.system}, {record.query}, {record.model}"
-            say(f"{runs:,} of {len(left):,} runs; last: {last}")
+    with lines.alone(path):
+        for record in (work or one_by_one)(suite, left):
+            write(path, record)
+            runs += 1
+            problems += bool(record.problem)
+            usd += record.usd or 0.0
+            if max_cost is not None and record.usd is None:
+                raise ConfigError(
+                    f"the price of {record.model} is unknown, so --max-cost cannot be kept",
+                    code="UQL402",
+                    help="leave it out",
+                )
+            if time.monotonic() - last_said > 5 or runs == len(left):
+                last_said = time.monotonic()
+                last = f"{record.table}, {record.system}, {record.query}, {record.model}"
+                say(f"{runs:,} of {len(left):,} runs; last: {last}")
     return Ended(runs, problems, usd, max_cost is not None and runs < len(left))
 
 
@@ -199,6 +216,8 @@ def ran(suite: Suite, task: Task, seed: int) -> Record:
         found = task.run(seed)
     except STOPS:
         raise
+    except (duckdb.IOException, OSError) as error:
+        raise _unreadable(suite, error) from error
     except UQLError as error:  # an answer that could not be had is the worst one
         measured = Measured(
             quality=task.worst, measure="unanswered", seconds=time.perf_counter() - began, problem=str(error)

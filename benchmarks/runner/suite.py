@@ -95,6 +95,7 @@ class Suite:
     tasks: Callable[[Choice], Iterator[Task]]
     tables: Callable[[Sequence[Record]], list[Table]]
     needs: tuple[str, ...] = ()  # folders of the data
+    cuts: bool = False  # it takes --rows
     figures: Mapping[str, Callable[[Sequence[Record]], dict[str, Any]]] = field(
         default_factory=dict
     )  # charts of tables, not fronts

@@ -136,4 +136,5 @@ SUITE = Suite(
     ("none",),
     tasks,
     tables,
+    cuts=True,
 )

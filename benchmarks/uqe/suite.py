@@ -15,6 +15,7 @@ SUITE = Suite(
     tasks,
     tables,
     needs=("imdb", "airdialogue", "abcd", "sgd"),
+    cuts=True,
     figures={"figure 5": figure_5},
     made_of={"table 5": ("table 1", "table 2"), "figure 4": ("table 1", "table 4")},
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -263,8 +264,8 @@ def _rng(seed: int) -> np.random.Generator:
 
 
 def relative_error(estimate: float, truth: int) -> float:
-    """|estimate − truth| ÷ truth; 1 where there is no estimate."""
-    return abs(estimate - truth) / truth if truth and np.isfinite(estimate) else 1.0
+    """|estimate − truth| ÷ truth, or ÷ 1 where nothing matches; 1 where there is no estimate."""
+    return abs(estimate - truth) / max(truth, 1) if np.isfinite(estimate) else 1.0
 
 
 def count_with(system: str, condition: Condition, model: str, choice: Choice, budget: int, seed: int) -> Measured:
@@ -281,14 +282,15 @@ def count_with_engine(
     held = world(condition.source, choice)
     query = condition.query("count")
     result, seconds, busy = engine.ask(condition.source, model, choice, query, seed=seed, budget=budget, **OURS[system])
-    estimate, truth = float(result.fetchall()[0][0]), int(held.truth(condition).sum())
-    interval = result.estimates["n"]
+    truth, interval = int(held.truth(condition).sum()), result.estimates["n"]
     assert not isinstance(interval, list)
+    estimate = math.nan if interval.value is None else float(interval.value)
     low, high = interval.low, interval.high
     numbers = {"share": estimate / held.n, "processor seconds": busy}
     if low is not None and high is not None:
-        numbers |= {"covered": float(low <= truth <= high), "width": (high - low) / truth}
-    return _of_engine(result.cost, estimate, relative_error(estimate, truth), "relative error", seconds, numbers)
+        numbers |= {"covered": float(low <= truth <= high), "width": (high - low) / max(truth, 1)}
+    found = _of_engine(result.cost, estimate, relative_error(estimate, truth), "relative error", seconds, numbers)
+    return found if interval.value is not None else replace(found, problem="no row that was asked has an answer")
 
 
 def _of_engine(
@@ -320,7 +322,10 @@ def f1_of(found: Sequence[int], truth: Sequence[bool], limit: int) -> tuple[floa
     """
     right = sum(bool(truth[row]) for row in found)
     precision = right / len(found) if found else 0.0
-    recall = right / min(limit, sum(map(bool, truth)))
+    wanted = min(limit, sum(map(bool, truth)))
+    if not wanted:  # nothing matches: to find nothing is right
+        return (0.0, 0.0, 0.0) if found else (1.0, 1.0, 1.0)
+    recall = right / wanted
     return (2 * precision * recall / (precision + recall) if right else 0.0), precision, recall
 
 

@@ -16,6 +16,7 @@ from uql.benchmarks.nl import bench, discovery, ehrxqa, fixed, report, routing, 
 from uql.benchmarks.nl.suites import SUITES, opened, spoken
 from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.suite import Choice
+from uql.errors import ConfigError
 from uql.llm.providers.base import Answer, Request
 from uql.llm.questions import Write
 from uql.nl.routers.traces import Trace
@@ -166,7 +167,7 @@ def test_what_a_statement_needs_is_found_and_what_a_prompt_shows_of_it() -> None
 def test_what_cannot_be_run_has_its_reason() -> None:
     assert systems.reason("artwork", "dag", None).startswith("needs a model that plans: --model")
     assert "routing only" in systems.reason("m2qa", "dag", "local")
-    with pytest.raises(ValueError, match="needs a model"):
+    with pytest.raises(ConfigError, match="needs a model"):
         systems.run("artwork", SHARED)
     assert "needs a model that plans" in report.tables([], None)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from loopback import Server, chat, chat_reply, decisions, messages, response_reply, responses, serve
-from scripted import row
+from scripted import Scripted, row
 from starlette.responses import Response, StreamingResponse
 
 from uql.errors import AuthError, BackendError, ModelError, QuotaError, UnknownModelError
@@ -20,7 +20,7 @@ from uql.llm.failures import FAILURES, Then
 from uql.llm.gate import Gate
 from uql.llm.providers import compatible
 from uql.llm.providers.anthropic_api import Anthropic
-from uql.llm.providers.base import Provider
+from uql.llm.providers.base import CallError, Provider
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Extract, Predicate
@@ -201,6 +201,36 @@ def test_a_server_that_is_not_there(run, protocol: str) -> None:
     run(go())
 
 
+@pytest.mark.parametrize("calls", [1, 2])
+def test_a_server_that_is_not_there_is_said_also_where_the_budget_ends_before_the_last_try(run, calls: int) -> None:
+    async def go() -> None:
+        with served("chat", lambda name: None) as (model, _):
+            pass
+        async with Gate.open(Settings(ledger=":memory:"), model=model, calls=calls) as g:
+            g.on_announce(lambda *_: None)
+            with pytest.raises(BackendError, match="cannot be reached"):
+                await g.ask(SO, [row("x")])
+
+    run(go())
+
+
+def test_a_try_that_failed_is_a_failure_also_where_the_budget_allows_no_other(run) -> None:
+    async def go() -> None:
+        for fault, kind in (
+            (CallError("server", "it is down"), "server"),
+            (CallError("truncated", "half"), "truncated"),
+        ):
+            provider = Scripted(lambda request, n, fault=fault: fault)
+            async with Gate.open(Settings(ledger=":memory:"), model=provider, calls=1) as g:
+                answers = await g.ask(SO, [row("x"), row("y")])
+                assert sorted(f.kind for f in answers.failures) == sorted(["budget", kind])
+                assert g.cost.failed == 1
+                (said,) = (f.message for f in answers.failures if f.kind == kind)
+                assert fault.message in said and "budget" in said
+
+    run(go())
+
+
 @pytest.mark.parametrize("protocol", ["chat", "messages"])
 def test_no_reply_in_time(run, protocol: str) -> None:
     async def go() -> None:
@@ -251,7 +281,7 @@ def test_a_provider_that_wants_to_be_left_alone_for_longer_than_the_run_has(run)
                 began = time.monotonic()
                 answers = await g.ask(SO, [row("row 429."), row("row 400."), row("well")])
                 assert time.monotonic() - began < 3 and g.budget.exhausted == "seconds"
-                assert {f.kind for f in answers.failures} <= {"budget"} and len(answers.failures) >= 2
+                assert {f.kind for f in answers.failures} <= {"budget", "rate_limit"} and len(answers.failures) >= 2
 
     run(go())
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 RESULTS = Path("bench-results")
+PAGES = (".html", ".htm")
 
 
 @app.callback()
@@ -124,7 +125,8 @@ def run_(
         reasons = Counter(task.reason for task in tasks if task.run is None and task.reason)
         for reason, number in reasons.most_common():
             narrate(f"{number:,} cannot be run: {reason}", "note")
-        narrate(f"the tables: uql bench report {path}")
+        if path.exists():
+            narrate(f"the tables: uql bench report {path}")
         if ended.limit:
             narrate(f"--max-cost {max_cost:g} was reached; --resume with a higher one goes on", "note")
             return Code.BUDGET
@@ -146,8 +148,10 @@ def report(
     def run() -> int:
         from uql.benchmarks.runner import report as reports
 
+        if output is not None and output.suffix.lower() not in (*PAGES, ".md"):
+            raise UsageError(f"-o {output} is neither .md nor .html", help="results files are never written over")
         records = _read(files)
-        as_page = output is not None and output.suffix.lower() in (".html", ".htm")
+        as_page = output is not None and output.suffix.lower() in PAGES
         text = reports.page(records, title) if as_page else reports.markdown(records, title)
         if output is None:
             sys.stdout.write(text)
@@ -180,7 +184,8 @@ def compare(
                 f"{before} and {after} share no run", help="they must hold the same suite, models and seeds"
             )
         failed = comparing.failures(found, wanted) if wanted is not None else []
-        print(markdown_table(comparing.table(found, comparing.unshared(first, second))))
+        notes = [*comparing.changed(first, second), *comparing.unshared(first, second)]
+        print(markdown_table(comparing.table(found, notes)))
         for line in failed:
             narrate(line, "error")
         return Code.QUERY if failed else Code.OK

@@ -31,7 +31,9 @@ def serve(
         from uql.benchmarks.peers import server
         from uql.llm.providers.oracle import Oracle
 
-        service = server.Service(Oracle(file), column)
+        oracle = Oracle(file)
+        oracle.check()
+        service = server.Service(oracle, column)
         known = f"answers {len(service.oracle.answers)} questions about {len(service.texts):,} rows"
         with contextlib.suppress(KeyboardInterrupt):
             server.serve(service, port, lambda address: narrate(f"{address} {known}; Ctrl-C ends it"))

@@ -83,6 +83,7 @@ class Sender:
         errors = [""] * len(questions)
         failures: list[Event] = []
         attempt, seen = tried, {"wire": 0, "reply": min(tried, 1)}
+        before: list[Problem | None] = [None] * len(questions)  # what the last try failed with
         while any(answer is None for answer in done):
             open_now = [j for j, answer in enumerate(done) if answer is None]
             request = Request(
@@ -96,11 +97,7 @@ class Sender:
             outcome = await self._sent(request, provider, limiter, attempt, source)
             if isinstance(outcome, Problem):  # not sent: budget or interrupt
                 for j in open_now:
-                    done[j] = Answer(
-                        problem=outcome
-                        if attempt == tried + 1
-                        else Problem(outcome.kind, f"{outcome.message}; before: {errors[j]}")
-                    )
+                    done[j] = Answer(problem=self._not_again(before[j], outcome, provider))
                 break
             reply, (event,), fault = outcome
             assert reply is None or isinstance(reply, Reply)
@@ -112,17 +109,13 @@ class Sender:
                 last = fault.kind in FINAL or (
                     seen["wire"] >= limiter.tries(fault.kind) if wire else seen["reply"] >= 2
                 )
-                if fault.kind == "connection" and last:
-                    self._unreachable += 1
-                    if self.cost.input_tokens == 0 or self._unreachable >= UNREACHABLE:
-                        raise BackendError(
-                            f"{provider.name} cannot be reached: {fault.message}",
-                            help="is the server running, and its address right?",
-                        )
+                if last:
+                    self._give_up(fault, provider)
                 for j in open_now:
                     errors[j] = "" if wire else fault.message
+                    before[j] = Problem(fault.kind, fault.message, fault.raw)
                     if last:
-                        done[j] = Answer(problem=Problem(fault.kind, fault.message, fault.raw))
+                        done[j] = Answer(problem=before[j])
                 if not last and wire:
                     await limiter.pause(seen["wire"], fault.retry_after_s, self.budget.seconds_left)
                 continue
@@ -137,7 +130,7 @@ class Sender:
                 elif seen["reply"] or answer.problem.kind in FINAL:
                     done[j] = answer
                 else:
-                    errors[j] = answer.problem.message
+                    errors[j], before[j] = answer.problem.message, answer.problem
                     again = True
             seen["reply"] += again
             await self._record(entries, [event])
@@ -160,6 +153,26 @@ class Sender:
             )
             await self._record([], failures)
         return [answer if answer is not None else Answer() for answer in done]
+
+    def _not_again(self, before: Problem | None, why: Problem, provider: Provider) -> Problem:
+        """Why a row has no answer where it could not be sent, or could not be sent again: a try that failed is a failure of its own."""
+        if before is None:
+            return why
+        if why.kind != "budget":
+            return replace(why, message=f"{why.message}; before: {before.message}")
+        self._give_up(before, provider)
+        return replace(before, message=f"{before.message}; {why.message} again")
+
+    def _give_up(self, fault: Problem | CallError, provider: Provider) -> None:
+        """The last try for a row has failed. Raises: BackendError where the provider is out of reach."""
+        if fault.kind != "connection":
+            return
+        self._unreachable += 1
+        if self.cost.input_tokens == 0 or self._unreachable >= UNREACHABLE:
+            raise BackendError(
+                f"{provider.name} cannot be reached: {fault.message}",
+                help="is the server running, and its address right?",
+            )
 
     async def answer_rows(
         self,

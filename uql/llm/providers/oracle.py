@@ -57,11 +57,13 @@ class Oracle:
         if not 0 <= self.error <= 1:
             raise ConfigError(f"{self.path}: error = {self.error} is not a share between 0 and 1", code="UQL402")
         self.seed = int(self._number(held, "seed", 0))
-        self.answers: dict[str, str] = dict(held.get("answers", {}))
-        self.examples: dict[str, Any] = dict(held.get("examples", {}))
-        self.joins: dict[str, Any] = dict(held.get("joins", {}))
-        prices = held.get("price")
-        self.price = Price(0.0, 0.0) if prices is None else Price(float(prices["input"]), float(prices["output"]))
+        self.answers: dict[str, str] = self._table(held, "answers", str)
+        self.examples = self._table(held, "examples", object)
+        self.joins = self._table(held, "joins", object)
+        prices = self._table(held, "price", object)
+        if prices and set(prices) != {"input", "output"}:
+            raise ConfigError(f"{self.path}: price has {', '.join(prices)}", code="UQL402", help="it takes input and output")
+        self.price = Price(*(self._number(prices, name, 0.0) for name in ("input", "output")))
         self.limits = Limits(concurrency=int(self._number(held, "concurrency", 64)))
         self._rows = Rows(self.path, held["data"], held["labels"], held["key"])
         self._columns: dict[str, list[Any]] = {}  # SQL → its value for each row of the data
@@ -83,6 +85,9 @@ class Oracle:
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"the oracle file {self.path} cannot be read: {error}", code="UQL402") from None
         missing = [name for name in ("data", "labels", "key", "answers") if name not in held]
+        for name in ("data", "labels", "key"):
+            if not isinstance(held.get(name, ""), str):
+                raise ConfigError(f"{self.path}: {name} = {held[name]!r} is no text", code="UQL402")
         unknown = sorted(set(held) - _KEYS)
         if missing or unknown:
             what = f"lacks {', '.join(missing)}" if missing else f"has unknown keys {', '.join(unknown)}"
@@ -90,6 +95,24 @@ class Oracle:
                 f"the oracle file {self.path} {what}", code="UQL402", help=f"keys: {', '.join(sorted(_KEYS))}"
             )
         return held
+
+    def _table(self, held: dict[str, Any], name: str, kind: type) -> dict[str, Any]:
+        value = held.get(name, {})
+        if not isinstance(value, dict) or not all(isinstance(item, kind) for item in value.values()):
+            raise ConfigError(
+                f"{self.path}: {name} = {str(value)[:60]!r} is not a table" + (" of texts" if kind is str else ""),
+                code="UQL402",
+                help=f"[{name}] on a line of its own, then a line for each: name = value",
+            )
+        return dict(value)
+
+    def check(self) -> None:
+        """Raises: ConfigError (UQL402) for an answer whose SQL is neither of the labels of a row nor of those of a pair, a and b."""
+        for sql in self.answers.values():
+            try:
+                self._column(sql)
+            except ConfigError:
+                self._rows.evaluate_pairs(sql, [(0, 0)])
 
     def _number(self, held: dict[str, Any], name: str, default: float) -> float:
         value = held.get(name, default)
