@@ -16,7 +16,8 @@ AGGREGATES_ESTIMATED = {"count", "sum", "avg", "min", "max"}
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly below, in the order they were written; sub-queries are not entered."""
-    for name in _names(type(node)):
+    kind: Any = type(node)
+    for name in _names(kind):
         value = getattr(node, name)
         if isinstance(value, Query):
             continue
@@ -27,7 +28,7 @@ def children(node: Node) -> Iterator[Node]:
 
 
 @cache
-def _names(kind: type[Node]) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if f.name != "span")
 
 

@@ -62,7 +62,9 @@ class Oracle:
         self.joins = self._table(held, "joins", object)
         prices = self._table(held, "price", object)
         if prices and set(prices) != {"input", "output"}:
-            raise ConfigError(f"{self.path}: price has {', '.join(prices)}", code="UQL402", help="it takes input and output")
+            raise ConfigError(
+                f"{self.path}: price has {', '.join(prices)}", code="UQL402", help="it takes input and output"
+            )
         self.price = Price(*(self._number(prices, name, 0.0) for name in ("input", "output")))
         self.limits = Limits(concurrency=int(self._number(held, "concurrency", 64)))
         self._rows = Rows(self.path, held["data"], held["labels"], held["key"])
