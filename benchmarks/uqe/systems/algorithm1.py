@@ -25,7 +25,9 @@ Rows = list[NDArray[np.int64]]
 def clusters(world: World, turn: int) -> Rows:
     """The rows of each of ten clusters."""
     embeddings = world.embeddings
-    means = faiss.Kmeans(embeddings.shape[1], CLUSTERS, niter=20, seed=turn, max_points_per_centroid=2000)
+    means = faiss.Kmeans(
+        embeddings.shape[1], CLUSTERS, niter=20, seed=turn, min_points_per_centroid=1, max_points_per_centroid=2000
+    )
     means.train(embeddings)
     nearest = means.index.search(embeddings, 1)[1][:, 0]
     return [np.flatnonzero(nearest == c) for c in np.unique(nearest)]
