@@ -326,14 +326,16 @@ class Connection:
     ) -> Result:
         """One statement of a script; a str is none of UQL: it may be DuckDB's."""
         from uql.compiler.parser import parse
+        from uql.statements import duckdb_binds, duckdb_own
 
         if not isinstance(piece, str):
-            return self._statement(piece, text, parameters, frames)
+            try:
+                return self._statement(piece, text, parameters, frames)
+            except BindError as error:
+                return duckdb_binds(self._catalog.cursor, error, self._said.text, parameters)
         try:
             parse(piece)
         except UQLSyntaxError as error:
-            from uql.statements import duckdb_own
-
             found = self._around(piece, parameters, frames)
             return found if found is not None else duckdb_own(self._catalog.cursor, error, piece, parameters)
         raise AssertionError(piece)  # the parser has refused it before
@@ -377,12 +379,7 @@ class Connection:
                 return nothing(source, self._store(source))
             write(self._catalog.cursor, piece, result.run(), source)
             return result
-        try:
-            bound = self._bind(piece, source, parameters, frames)
-        except BindError as error:
-            from uql.statements import duckdb_binds
-
-            return duckdb_binds(self._catalog.cursor, error, self._said.text, parameters)
+        bound = self._bind(piece, source, parameters, frames)
         result = self._result(bound, source)
         if bound.to is not None:
             check_to(self._catalog.cursor, bound.to, source)

@@ -259,7 +259,7 @@ def duckdb_own(
 def duckdb_binds(
     connection: duckdb.DuckDBPyConnection, error: BindError, source: str, parameters: Mapping[str, Any]
 ) -> Result:
-    """A query without any quoted text whose names only DuckDB can place, such as those of a lateral sub-query: unchanged.
+    """A statement without any quoted text whose names only DuckDB can place, such as those of a lateral sub-query: unchanged.
 
     Raises: the error, where DuckDB cannot either.
     """

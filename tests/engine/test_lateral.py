@@ -75,6 +75,12 @@ def test_sql_that_only_duckdb_can_place_is_run_by_it(con, statement):
     assert sorted(con.uql(statement, **values).fetchall()) == sorted(con.execute(statement, values).fetchall())
 
 
+def test_a_table_is_made_of_what_only_duckdb_can_place(con):
+    con.uql("CREATE TABLE made AS SELECT s.id, x FROM s LEFT JOIN t USING (id), unnest(t.tags) AS u(x)").fetchall()
+    con.uql("INSERT INTO made SELECT t.id, z FROM t, (SELECT tags[1] AS z)").fetchall()
+    assert con.sql("SELECT count(*) FROM made").fetchall() == [(8,)]
+
+
 def test_where_duckdb_cannot_place_it_either_the_error_is_ours(con):
     with pytest.raises(UQLError) as error:
         con.uql("SELECT t.id, z FROM t, (SELECT nope + 1 AS z)")
