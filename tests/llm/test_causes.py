@@ -188,23 +188,12 @@ def test_each_cause_that_ends_the_run(run, protocol: str) -> None:
     run(go())
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_server_that_is_not_there(run, protocol: str) -> None:
+@pytest.mark.parametrize(("protocol", "calls"), [*((name, None) for name in PROTOCOLS), ("chat", 1), ("chat", 2)])
+def test_a_server_that_is_not_there(run, protocol: str, calls: int | None) -> None:
+    """Also where the budget ends before the last try."""
+
     async def go() -> None:
         with served(protocol, lambda name: None) as (model, _):
-            pass
-        async with Gate.open(Settings(ledger=":memory:"), model=model, calls=None) as g:
-            g.on_announce(lambda *_: None)
-            with pytest.raises(BackendError, match="cannot be reached"):
-                await g.ask(SO, [row("x")])
-
-    run(go())
-
-
-@pytest.mark.parametrize("calls", [1, 2])
-def test_a_server_that_is_not_there_is_said_also_where_the_budget_ends_before_the_last_try(run, calls: int) -> None:
-    async def go() -> None:
-        with served("chat", lambda name: None) as (model, _):
             pass
         async with Gate.open(Settings(ledger=":memory:"), model=model, calls=calls) as g:
             g.on_announce(lambda *_: None)
