@@ -193,6 +193,11 @@ staff | Who has worked here the longest? | emp | SELECT fname, lname; ORDER BY h
 desk | how many open tickets mention refunds | ticket | WHERE status = 'open' AND ask('mention refunds'); SELECT count(*)
 desk | What do Joel's customers want? | agent ticket | WHERE name = 'Joel'; SELECT ask('What customers want') AS answer
 desk | How many tickets from Germany came in by phone? | customer ticket | WHERE channel = 'phone' AND country_code = 'DE'; SELECT count(*)
+desk | how many tickets were created on weekends? | ticket | WHERE weekend(created_at) = 'weekend'; SELECT count(*)
+desk | Do more tickets come in on weekdays or at the weekend? | ticket | GROUP BY weekend(created_at); SELECT count(*); ORDER BY count(*) DESC
+desk | Are more tickets created on weekdays or at weekends? | ticket | GROUP BY weekend(created_at); SELECT count(*); ORDER BY count(*) DESC; LIMIT 1
+desk | weekday vs weekend tickets | ticket | GROUP BY weekend(created_at); SELECT count(*)
+desk | average satisfaction of tickets created on a Saturday | ticket | WHERE weekday(created_at) = 'Saturday'; SELECT avg(csat)
 desk | tickets created per week day | ticket | GROUP BY weekday(created_at); SELECT count(*)
 desk | Which team handles the most urgent tickets? | agent ticket | WHERE priority = 'urgent'; GROUP BY team; SELECT count(*); ORDER BY count(*) DESC; LIMIT 1
 desk | average satisfaction by channel | ticket | GROUP BY channel; SELECT avg(csat)

@@ -84,11 +84,13 @@ def conditions(rules: Rules, path: Path, dated: Sequence[str], narrow: Narrow, *
     Args:
         alone: of two values of a column that the question names, one may stand alone.
     """
-    counted = [part for part in narrow.parts if part not in ("weekday", "week", "day", "hour")]
+    counted = [part for part in narrow.parts if part not in ("weekday", "weekend", "week", "day", "hour")]
     if dated and counted and narrow.numbers:
         yield f'({either(map(literal, counted))}) "(" ({either(dated)}) ")" cmp number'
     if dated and "weekday" in narrow.parts:
         yield f'"weekday(" ({either(dated)}) ") = " ({either(literal(repr(day)) for day in DAYS)})'
+    if dated and "weekend" in narrow.parts:
+        yield f'"weekend(" ({either(dated)}) ") = " ({either(literal(repr(kind)) for kind in ("weekend", "weekday"))})'
     if narrow.never and not narrow.elsewhere:
         yield from (literal(f"without {table}") for table in dict.fromkeys(table for table, _, _ in path.others))
     if narrow.compound.own:

@@ -34,6 +34,7 @@ _THAT_OF = re.compile(rf"that of ({_NAME}) = ('[^']*')\Z")
 _OF_DAYS = {
     "quarter": "quarter({})",
     "weekday": "dayname({})",
+    "weekend": "CASE WHEN isodow({}) > 5 THEN 'weekend' ELSE 'weekday' END",
     "week": "CAST(date_trunc('week', {}) AS DATE)",
     "day": "CAST({} AS DATE)",
     "hour": "hour({})",

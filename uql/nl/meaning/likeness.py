@@ -40,7 +40,7 @@ _GENERAL = (
     "visual whose there same also against over between about one two three term terms want could you would like result value values "
     "using after before during having indicating times group groups compute offer any some become became who whom together item items "
     "entry entries record records row rows table tables tell say list me us never without not no none neither percentage percent share "
-    "proportion fraction median above below than exceed weekday quarter day week two three four five six seven eight nine ten or "
+    "proportion fraction median above below than exceed weekday weekend quarter day week two three four five six seven eight nine ten or "
     "best worst out off still ever yet already only just too very really quite rather often usually again once twice else even though "
     "can may might must shall should will be been being was were did done doing had go goes going went gone get gets got gotten take "
     "takes took taken come comes came put let see seen saw know known happen happened seem bring brought mean means sort "

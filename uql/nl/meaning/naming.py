@@ -18,7 +18,7 @@ from uql.nl.words import is_participle, meant_among, root
 from uql.schema import Modality
 
 Place = tuple[str, str]  # table, column
-PARTS = ("year", "month", "century", "decade", "quarter", "weekday", "week", "day", "hour")
+PARTS = ("year", "month", "century", "decade", "quarter", "weekday", "weekend", "week", "day", "hour")
 UNITS = frozenset(
     map(
         stem,

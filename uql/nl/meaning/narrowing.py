@@ -19,7 +19,7 @@ from uql.nl.meaning.figures import flows, is_entity, numbers_by, numbers_named
 from uql.nl.meaning.grounding import NEAR, TOLD, Near, absent, tables_near, unheard, unsaid_words, vague
 from uql.nl.meaning.implied import adds, amounts, implied, last_word
 from uql.nl.meaning.kinds import kinds_in
-from uql.nl.meaning.likeness import COMMON, MONTHS, names_of
+from uql.nl.meaning.likeness import COMMON, DAYS, MONTHS, names_of
 from uql.nl.meaning.naming import PARTS, Named, Place, named_in
 from uql.nl.meaning.narrow import Narrow
 from uql.nl.meaning.opinions import Opinions, opinions_in
@@ -72,6 +72,7 @@ _PART_OF = {
     "day": re.compile(r"\b(per|each|every|by|which|what) (calendar )?day\b(?! of)"),
     "hour": re.compile(r"\b(per|each|every|by|which|what|busiest|peak) hours?\b|\bhours? of the day\b"),
     "weekday": re.compile(r"\b(weekdays?|days? of the week|(mon|tues|wednes|thurs|fri|satur|sun)days?)\b"),
+    "weekend": re.compile(r"\bweek-?ends?\b"),
     "century": re.compile(r"\bcentur"),
 }
 _COUNTED_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -189,6 +190,8 @@ def _parts(question: str, low: str) -> tuple[str, ...]:
         is_said = pattern.search(low) is not None if pattern is not None else part in low
         if is_said or (part == "year" and years_of(low)) or (part == "month" and named):
             found.append(part)
+    if "weekend" in found and "weekday" in found and not any(day.lower() in low for day in DAYS):
+        found.remove("weekday")  # weekdays against weekends
     return tuple(found)
 
 

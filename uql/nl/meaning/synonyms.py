@@ -57,6 +57,11 @@ _OFTEN = re.compile(
     rf"\b({'|'.join(_PARTS)}) ((?:\w+ ?){{1,2}}?)(?=\W*$|,| (?:in|of|for|by|as|since|from|\d))", re.IGNORECASE
 )
 _WEEKDAY = re.compile(r"\b(?:week day|day of (?:the|a) week)(s?)\b", re.IGNORECASE)
+_AT = r"(?:(?:on|at|during|in) )?(?:the )?"
+_WEEKEND = re.compile(
+    rf"\b{_AT}week-?(day|end)s?,? (?:vs\.?|versus|and|or|than|against|compared (?:to|with)) {_AT}week-?(?!\1)(?:day|end)s?\b",
+    re.IGNORECASE,
+)
 _HOUR = re.compile(r"\b(?:at )?what time of (?:the )?day\b", re.IGNORECASE)
 _QUARTER = re.compile(r"\b(?:Q([1-4])|(first|second|third|fourth|1st|2nd|3rd|4th) quarter)\b", re.IGNORECASE)
 _ORDINALS = ("first", "second", "third", "fourth")
@@ -91,7 +96,8 @@ def in_its_words(question: str, scope: Scope) -> str:
     Args:
         scope: a word that stands in a name or value of it stays as it is.
     """
-    plain = _WEEKDAY.sub(r"weekday\1", in_full(plainly(question)))
+    plain, compared = _WEEKEND.subn("", _WEEKDAY.sub(r"weekday\1", in_full(plainly(question))))
+    plain = f"{plain.strip(' ?.:,')} by weekend" if compared else plain
     plain = _QUARTER.sub(lambda found: f"quarter {_quarter(found[1] or found[2])}", _HOUR.sub("in which hour", plain))
     plain = _OFTEN.sub(lambda found: f"{found[2].strip()} per {_PARTS[found[1].lower()]}", plain)
     plain = _OFTEN_THAN.sub(lambda found: f"{found[1]} {_TIMES[found[2].lower()]}", plain)
