@@ -259,7 +259,8 @@ def _coverage_parts(found: dict[Unit, list[dict[str, Any]]]) -> Iterator[str]:
         )  # fmt: skip
         yield (
             "Its bound: the 99.9 % binomial upper bound of the least coverage; a cell fails where it is below nominal less .02 (.93; "
-            ".98 for bounds of one side)."
+            ".98 for bounds of one side). A sample without a row that matches has no greatest and no least value: MAX and MIN have the "
+            "fewer seeds."
         )
 
 
