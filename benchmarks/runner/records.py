@@ -139,7 +139,7 @@ def versions() -> dict[str, str]:
         "uql": uql.__version__,
         "source": source(),
         "python": platform.python_version(),
-        "cpus": str(os.cpu_count()),
+        "cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
     }
     for package in PACKAGES:
         try:
