@@ -21,7 +21,7 @@ from uql.running import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, 
 from uql.runs import Before, Said, by_name, find, offer
 from uql.settings import Settings
 from uql.sources.frames import visible
-from uql.statements import check_target, check_to, is_there, nothing, refused, set_option, store, write
+from uql.statements import check_target, check_to, duckdb_own, is_there, nothing, refused, set_option, store, write
 from uql.vectors import Vectors
 
 if TYPE_CHECKING:
@@ -326,13 +326,12 @@ class Connection:
     ) -> Result:
         """One statement of a script; a str is none of UQL: it may be DuckDB's."""
         from uql.compiler.parser import parse
-        from uql.statements import duckdb_binds, duckdb_own
 
         if not isinstance(piece, str):
             try:
                 return self._statement(piece, text, parameters, frames)
             except BindError as error:
-                return duckdb_binds(self._catalog.cursor, error, self._said.text, parameters)
+                return duckdb_own(self._catalog.cursor, error, self._said.text, parameters)
         try:
             parse(piece)
         except UQLSyntaxError as error:

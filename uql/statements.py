@@ -241,9 +241,23 @@ def set_option(con: Connection, piece: SetOption, source: str) -> Result:
 
 
 def duckdb_own(
-    connection: duckdb.DuckDBPyConnection, error: UQLSyntaxError, source: str, parameters: Mapping[str, Any]
+    connection: duckdb.DuckDBPyConnection,
+    error: UQLSyntaxError | BindError,
+    source: str,
+    parameters: Mapping[str, Any],
 ) -> Result:
-    """What UQL's grammar does not have, DuckDB may: unchanged, where no quoted text in it is free text."""
+    """What UQL's grammar does not have, and names that only DuckDB can place, such as those of a lateral sub-query: unchanged.
+
+    Raises: the error, where a quoted text may be free text, or where DuckDB cannot either.
+    """
+    if isinstance(error, BindError):
+        if error.code not in _OF_PLACES or '"' in source:
+            raise error
+        try:
+            connection.sql(f"EXPLAIN {source}", params=dict(parameters) or None)
+        except duckdb.Error:
+            raise error from None
+        return _passed_on(connection, source, parameters)
     if _has_free_text(source):
         raise error.at(source)
     try:
@@ -254,22 +268,6 @@ def duckdb_own(
         raise UQLSyntaxError(
             message, code=error.code, text=source, start=error.start, end=error.end, help=error.help
         ) from None
-
-
-def duckdb_binds(
-    connection: duckdb.DuckDBPyConnection, error: BindError, source: str, parameters: Mapping[str, Any]
-) -> Result:
-    """A statement without any quoted text whose names only DuckDB can place, such as those of a lateral sub-query: unchanged.
-
-    Raises: the error, where DuckDB cannot either.
-    """
-    if error.code not in _OF_PLACES or '"' in source:
-        raise error
-    try:
-        connection.sql(f"EXPLAIN {source}", params=dict(parameters) or None)
-    except duckdb.Error:
-        raise error from None
-    return _passed_on(connection, source, parameters)
 
 
 def _passed_on(connection: duckdb.DuckDBPyConnection, source: str, parameters: Mapping[str, Any]) -> Result:

@@ -80,8 +80,7 @@ class Model:
     async def _outright(self, question: Question, rows: Sequence[Row], oracle: Oracle) -> list[Any]:
         values = []
         for row in rows:
-            if oracle.price.input or oracle.price.output:
-                PURSE.settings(self.usd)  # ends the run where nothing is left
+            PURSE.settings(self.usd)  # ends the run where nothing is left
             reply = await oracle.answer(Request((question,), row))
             self.input_tokens += reply.input_tokens
             self.output_tokens += reply.output_tokens

@@ -109,7 +109,8 @@ def put(source: BoundSource, table: BoundDerived) -> BoundSource:
     """FROM with a table in the place of the one of its alias."""
     if isinstance(source, BoundJoin):
         return replace(source, left=put(source.left, table), right=put(source.right, table))
-    return table if _alias(source) == table.alias else source
+    mine = isinstance(source, BoundTable | BoundDerived) and source.alias == table.alias
+    return table if mine else source
 
 
 def _table(source: BoundSource, alias: str) -> BoundTable | BoundDerived | None:
@@ -124,10 +125,6 @@ def _table(source: BoundSource, alias: str) -> BoundTable | BoundDerived | None:
         case BoundTable() | BoundDerived() if source.alias == alias:
             return source
     return None
-
-
-def _alias(source: BoundSource) -> str | None:
-    return source.alias if isinstance(source, BoundTable | BoundDerived) else None
 
 
 def _fields(source: BoundTable | BoundDerived) -> tuple[Field, ...]:
