@@ -39,6 +39,7 @@ types: $(STAMP)
 
 generated: $(STAMP)
 	$(BIN)/python docs/make_settings.py --check
+	$(BIN)/python docs/make_errors.py --check
 	$(BIN)/python docs/make_grammar.py --check
 	$(BIN)/python -m uql.compiler.make_tables --check
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uql import render
 from uql.command import outcome
-from uql.progress import Progress
+from uql.show import render
+from uql.show.progress import Progress
 
 if TYPE_CHECKING:
-    from uql.connection import Connection
-    from uql.result import Result
+    from uql.api.connection import Connection
+    from uql.api.result import Result
 
 DATA = Path(__file__).parent / "datasets" / "banking77"
 
@@ -143,7 +143,7 @@ def run(ledger: str) -> int:
             with Progress() as progress:
                 stop = con.on_event(progress)
                 result = con.uql(step.query)
-                data = result.arrow()
+                data = result.arrow(intervals=False)
                 stop()
             print(render.table(data, types=result.types, estimates=result.estimates))
             for line in (*step.truth(con, result), *(f"        {line}" for line in render.footer(result))):

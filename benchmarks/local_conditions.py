@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.questions import Cell, Predicate, Row
-from uql.settings import Settings
 
 YES, NEAR, OTHERS = 4, 6, 2  # rows of each condition
 LIMIT = 3
@@ -108,10 +108,19 @@ def precision_of_limit(odds: NDArray[np.float64], truth: NDArray[np.bool_], limi
     return float(truth[yes[:limit]].mean()), float(truth[best[:limit]].mean())
 
 
+def auc(scores: NDArray[np.float64], truth: NDArray[np.bool_]) -> float:
+    """The chance that a yes scores above a no, ties half: Mann and Whitney (1947).
+
+    >>> auc(np.array([0.9, 0.4, 0.6, 0.1]), np.array([True, True, False, False]))
+    0.75
+    """
+    yes, no = scores[truth], scores[~truth]
+    above = (yes[:, None] > no[None, :]).mean() + 0.5 * (yes[:, None] == no[None, :]).mean()
+    return float(above)
+
+
 async def measure(names: Sequence[str], folder: Path, *, model: str, seed: int, ledger: str = ":memory:") -> None:
     """Prints a line for each condition, and the means of either half."""
-    from uql.benchmarks.local_model import auc
-
     print(
         f"{'condition':18} {'half':6} {'rows':>5} {'AUC':>6} {'precision':>10} {'recall':>7} {'first 3':>8} {'best 3':>7}"
     )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from uql.connection import Connection
+    from uql.api.connection import Connection
 
 INTENTS = {
     "lost_or_stolen_card": "a lost or stolen card",

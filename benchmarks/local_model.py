@@ -20,10 +20,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.settings import Settings
 from uql.benchmarks import local_conditions, local_constructs
+from uql.benchmarks.local_conditions import auc
 from uql.llm.gate import Gate
 from uql.llm.questions import Cell, Predicate, Row
-from uql.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +52,6 @@ TASKS = (
          "l.sentiment = 'positive'", "length(d.text) BETWEEN 300 AND 550", 40, 0.5, 0.95, 132),
     Task("article sport", "bbc_news", "d.text[:220]", "the article is about sport", "l.topic = 'sport'", "true", 60, 0.25, 1.00, 68),
 )  # fmt: skip
-
-
-def auc(scores: NDArray[np.float64], truth: NDArray[np.bool_]) -> float:
-    """The chance that a yes scores above a no, ties half: Mann and Whitney (1947).
-
-    >>> auc(np.array([0.9, 0.4, 0.6, 0.1]), np.array([True, True, False, False]))
-    0.75
-    """
-    yes, no = scores[truth], scores[~truth]
-    above = (yes[:, None] > no[None, :]).mean() + 0.5 * (yes[:, None] == no[None, :]).mean()
-    return float(above)
 
 
 def rows_of(task: Task, folder: Path, seed: int) -> tuple[list[Row], NDArray[np.bool_]]:

@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from uql.base.errors import BindError, ConfigError, UQLError
+from uql.base.settings import Settings
 from uql.compiler.bind.block import Blocks
+from uql.compiler.bind.own_text import checked_text
 from uql.compiler.bind.parameters import substitute
 from uql.compiler.bind.reading import identifiers
 from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
-from uql.compiler.bound import BoundStatement
+from uql.compiler.bound import BoundQuery, BoundStatement
 from uql.compiler.syntax import Option, Query, Select, Union
-from uql.errors import BindError, ConfigError, UQLError
-from uql.settings import Settings
 
 _NONE: Mapping[str, object] = {}
 
@@ -51,17 +52,17 @@ def bind(
     settings = settings or Settings()
     try:
         if not isinstance(query, Select | Union):
-            raise BindError(f"{type(query).__name__} is no query", code="UQL212")
+            raise BindError(f"{type(query).__name__} is not a query", code="UQL212")
         options, settings = _options(query.options, settings)
         types = DuckTypes(catalog, (duckdb.Error,))
-        statement = Statement(text, catalog, frames, settings, types)
-        bound, _ = Blocks(statement).query(substitute(query, parameters), None, {})
+        statement, bound = _bound(substitute(query, parameters), Statement(text, catalog, frames, settings, types))
     except UQLError as error:
         raise error.at(text) from error.__cause__
     except RecursionError as error:
         raise BindError(
             "the query is nested too deeply", code="UQL213", help="split it with WITH name AS (…)"
         ) from error
+    own = None if statement.semantic else checked_text(query, text, parameters, bound.items, types)
     readings = [*statement.readings, *identifiers(text, statement.readings)]
     return BoundStatement(
         bound,
@@ -72,7 +73,45 @@ def bind(
         warnings=tuple(statement.warnings),
         tables=tuple(statement.tables.values()),
         semantic=statement.semantic,
+        sql=own,
     )
+
+
+def _bound(query: Query, statement: Statement) -> tuple[Statement, BoundQuery]:
+    """The bound query. What a text needs anywhere in it holds everywhere: where that was not known, it is bound again.
+
+    A text that is a condition is BOOLEAN; one that needs several types of numbers or times is asked with the widest.
+    """
+    while True:
+        error: UQLError | None = None
+        bound: BoundQuery | None = None
+        try:
+            bound, _ = Blocks(statement).query(query, None, {})
+        except UQLError as found:
+            error = found
+        conditions = statement.conditions | (statement.needed & statement.open)
+        widths = _widths(statement)
+        if conditions == statement.conditions and widths == statement.widths:
+            if bound is None:
+                assert error is not None
+                raise error
+            return statement, bound
+        known = (statement.text, statement.catalog, statement.frames, statement.settings, statement.types)
+        statement = Statement(*known, conditions=conditions, widths=widths)
+
+
+def _widths(statement: Statement) -> dict[str, str]:
+    """The widest type of each text that needs several."""
+    found: dict[str, str] = {}
+    for text, types in statement.typed.items():
+        widest: str | None = None
+        for type in sorted(types):
+            widest = type if widest is None else statement.types.widest(widest, type)
+            if widest is None:
+                break
+        if widest is not None and len(types) > 1:
+            found[text] = widest
+    return {**statement.widths, **found}
 
 
 def _options(options: tuple[Option, ...], settings: Settings) -> tuple[tuple[tuple[str, Any], ...], Settings]:

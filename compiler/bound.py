@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from uql.base.schema import Field, Table
 from uql.compiler.syntax import Expr, OrderKey, Query, Span
 from uql.compiler.virtual import VirtualColumn
-from uql.schema import Field, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +115,5 @@ class BoundStatement:
     warnings: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()  # every table it reads
     semantic: bool = False  # does any block of it hold a virtual column? Else DuckDB runs it alone
+    sql: str | None = None  # then: its own text as DuckDB reads it, where DuckDB reads it alike
+    normal: str = ""  # the statement in normal form without TO and WITH (…), and its parameters: what a run is known by

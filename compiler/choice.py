@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
+from uql.base.errors import PlanError
+from uql.compiler.bound import BoundQuery
 from uql.compiler.cost import Known, Quote, Unit, answer_tokens, block_quote, model_answers, request_tokens
 from uql.compiler.fusions import FUSIONS, Fusion, apart
 from uql.compiler.fusions.group_with_where import group_with_where
@@ -17,10 +20,9 @@ from uql.compiler.fusions.predicates_together import predicates_together
 from uql.compiler.fusions.rows_together import rows_together
 from uql.compiler.fusions.select_with_where import select_with_where
 from uql.compiler.orders import best, cost_of
-from uql.compiler.physical import Block, Goal, Stage
+from uql.compiler.physical import Block, Goal, PhysicalPlan, Stage
 from uql.compiler.valid import check_physical
 from uql.compiler.virtual import VirtualColumn
-from uql.errors import PlanError
 
 RIDING = (group_with_where, select_with_where)
 KEPT = 3  # ways to ask WHERE that go on to the fusions after it
@@ -61,6 +63,25 @@ class Choice:
     alternatives: tuple[Alternative, ...]  # the chosen one first; empty where there is only one way
 
 
+class Plans(Protocol):
+    """What was known before a run, and the plans chosen by it."""
+
+    @property
+    def terms(self) -> Terms: ...
+
+    def __call__(self, block: Block) -> Known:
+        """What is known of a block of these plans."""
+        ...
+
+    def chosen(self, written: PhysicalPlan) -> tuple[PhysicalPlan, tuple[Alternative, ...]]:
+        """The plan that runs, and what else there was to choose from."""
+        ...
+
+    def planned(self, query: BoundQuery) -> PhysicalPlan:
+        """The plan of a query that is written while another one runs."""
+        ...
+
+
 def choose(block: Block, known: Known, terms: Terms) -> Choice:
     """The cheapest way to run a block, and the others. Raises PlanError (UQL399) naming the fusion that made an invalid block."""
     priced = _priced(block, known, terms)
@@ -73,16 +94,19 @@ def choose(block: Block, known: Known, terms: Terms) -> Choice:
     return Choice(priced[0][0], _listed(priced, known, terms))
 
 
-def depends_on_rates(block: Block, known: Known, terms: Terms) -> bool:
-    """Would other selectivities of terms that nobody has asked yet lead to another way of asking?"""
+def has_ways(block: Block) -> bool:
+    """Is there anything to choose but the rows of a request?"""
+    alone = apart(block)
+    return block.goal is Goal.FIRST or len(alone.filter_stages) + len(alone.row_stages) + len(alone.late_stages) > 1
+
+
+def ways_by_rates(block: Block, known: Known, terms: Terms) -> tuple[Block, ...]:
+    """The ways to which other selectivities of terms not asked before may lead; none where they are all one."""
     if block.formula is None or known.answers is not None or known.rates is not None:
-        return False
+        return ()
     leaves = len(block.formula.leaves)
-    shapes = set()
-    for rate in RATES:
-        guess = replace(known, rates=(rate,) * leaves)
-        shapes.add(_shape(choose(block, guess, terms).block))
-    return len(shapes) > 1
+    ways = tuple(choose(block, replace(known, rates=(rate,) * leaves), terms).block for rate in RATES)
+    return ways if len({_shape(way) for way in ways}) > 1 else ()
 
 
 def _shape(block: Block) -> tuple[object, ...]:

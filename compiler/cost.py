@@ -6,8 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import log2, sqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from uql.compiler.formula import Formula, Leaf, Masks
 from uql.compiler.orders import asked_shares, distinct_share, imagined, passes
+from uql.compiler.pair_attribute import stated
 from uql.compiler.physical import (
     Block,
     Correlated,
@@ -19,9 +23,9 @@ from uql.compiler.physical import (
     inner_plans,
     stages,
 )
-from uql.compiler.stated import stated
-from uql.compiler.syntax import Column, Virtual
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.syntax import Column
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.operators import COMPARE, SUMMARY, WRITE
 
 CHARS_PER_TOKEN = 4.0
 MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
@@ -33,18 +37,21 @@ ROW_TOKENS, ROW_ANSWER_TOKENS = (
     4,
 )  # of the delimiters of each of these rows, and of its place in the list of answers
 SHARED_SECONDS = 0.25  # of a request's seconds that each further row in it takes: it is read and written, not sent
-ANSWER_TOKENS = {Kind.CONDITION: 1, Kind.SCORE: 1, Kind.CHOICE: 4, Kind.GROUP: 4, Kind.EXTRACT: 8, Kind.SUMMARY: 150}
-TAXONOMY_ROWS, TAXONOMY_TOKENS = 24, 150
+TAXONOMY_ROWS = 24
+SUMMARY_CHARS = 8_000  # of rows in one request for a summary
 SUMMARY_ROWS = 20  # rows of a group in one request for a summary
 SHARE_AT_THE_CUT = 0.1  # of the rows, with the score of the last one that LIMIT lets in
 GROUPS = 8  # expected where their number is not known
-SELECTIVITY = 1 / 3  # of a condition that nobody has asked yet
+SELECTIVITY = 1 / 3  # of a condition not asked before
 LEAST_SHARE = 0.055  # of the rows that pass it, for the most rows that a search under LIMIT is said to ask
 UNSPENT = 8  # calls at most that a search or a sample leaves of its budget: less than a batch
 ROUNDED = 0.01  # of a share that was counted: by so much may imagined rows miss it
 TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
 NAMED = 5  # calls at most that name the values of an attribute
 ATTRIBUTE_CHECKS = 64  # pairs asked outright, to see whether an attribute decides a condition on pairs
+Codes = NDArray[np.uint64]  # a number for what a row shows the model; 0 where that is nothing
+NAMED_AT_ONCE = 8  # groups in the first request for names
+MOST_NAMINGS = 7.0  # requests for names before rows are asked, where there are many groups, and for near-duplicates
 NAMED_FIRST = 24  # rows whose groups are asked apart from their WHERE: the taxonomy is made from them
 
 
@@ -197,6 +204,66 @@ FREE = Quote(NOTHING, NOTHING, NOTHING)
 Reads = tuple[Column, ...]  # of a stage
 
 
+def mixed(a: Codes, b: Codes) -> Codes:
+    """A number for each pair of numbers, evenly spread (splitmix64); 0 for two zeros."""
+    with np.errstate(over="ignore"):
+        x = a * np.uint64(0x9E3779B97F4A7C15) + b
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What the ledger answers of a question.
+
+    Attributes:
+        together: the questions of the request that shows its rows.
+        known: contents of rows that it answers.
+        looked_up: contents of all rows that were looked up.
+        share: of the others, those that it answers.
+    """
+
+    together: tuple[VirtualColumn, ...]
+    column: VirtualColumn
+    known: Codes
+    looked_up: Codes
+    share: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Rows that may be asked, as DuckDB has them before the run.
+
+    Attributes:
+        n: how many.
+        cells: (n,) what they show, by the columns shown.
+        leaves: (leaves, n) terms that DuckDB decides; OPEN where it cannot.
+        keys: (n,) their group, where DuckDB can tell it.
+        kept: the share of them that is there when the model is asked: terms that wait for other answers leave it.
+        after: inner queries by alias, whose rows these are; each keeps the share of them that passes it.
+        answered: what the ledger knows of them.
+    """
+
+    n: int
+    cells: Mapping[tuple[Column, ...], Codes]
+    leaves: Masks
+    keys: Codes | None = None
+    kept: Range = Range(1.0, 1.0, 1.0)
+    after: tuple[str, ...] = ()
+    answered: tuple[Answered, ...] = ()
+
+    def content(self, columns: tuple[VirtualColumn, ...]) -> Codes:
+        """(n,) what the rows show to a request with these questions."""
+        shown = tuple(dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes)))
+        if shown in self.cells:
+            return self.cells[shown]
+        found = np.zeros(self.n, dtype=np.uint64)
+        for column in columns:
+            found = mixed(found, self.content((column,))) if len(columns) > 1 else found
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What is known of a block before it runs."""
@@ -218,6 +285,12 @@ class Known:
         default_factory=dict
     )  # share of rows for which a leaf that DuckDB decides is true
     pair_sides: tuple[float, ...] = ()  # distinct rows of each side of pairs
+    site: Site | None = None  # the candidates as DuckDB has them; None: they come from answers
+    pair_sites: tuple[Site, ...] = ()  # of each join that is asked
+    calls: Calls | None = None  # told by worlds
+    learns: bool = True  # the order of the requests of a WHERE is learned while it runs
+    pilot: int = 0  # random rows that are asked every question first, by whose answers the plan is settled
+    ways: tuple[Block, ...] = ()  # in which they may settle it
     weighs_pairs: bool = True  # the model can: else a comparison by its words is decided from the attribute it names
     budget: int | None = (
         None  # calls that may be made: beyond them a condition on pairs is decided from an attribute of each row
@@ -234,10 +307,13 @@ class Calls:
     passing: Range
     comparisons: Range  # calls that compare two rows
     examples: Range = field(default_factory=lambda: NOTHING)  # calls for example rows, which guide a search
+    whole: Range | None = None  # where it is not that of the parts together: they do not have their most at once
 
     @property
     def total(self) -> Range:
-        return sum(self.by_stage.values(), self.taxonomies + self.summaries + self.comparisons + self.examples)
+        return self.whole or sum(
+            self.by_stage.values(), self.taxonomies + self.summaries + self.comparisons + self.examples
+        )
 
 
 def model_answers(formula: Formula, known: Known) -> Masks:
@@ -248,7 +324,7 @@ def model_answers(formula: Formula, known: Known) -> Masks:
 
 
 def usual(i: int, leaf: Leaf, known: Known) -> float:
-    """The share of rows for which a term is true that nobody has asked yet: SELECTIVITY; DuckDB's count where that decides it.
+    """The share of rows for which a term is true that was not asked before: SELECTIVITY; DuckDB's count where that decides it.
 
     Of pairs: between SELECTIVITY and one partner for each row of the larger side, the geometric mean.
     """
@@ -261,13 +337,15 @@ def usual(i: int, leaf: Leaf, known: Known) -> float:
 
 def calls_of(block: Block, known: Known) -> Calls:
     """How many rows each stage of a block is asked of, if nothing limits them."""
+    if known.calls is not None:
+        return known.calls
     by_stage: dict[Stage, Range] = {}
     for join, pairs in zip(asked_joins(block), known.pairs, strict=True):
         passing = pairs
         if join.formula is not None:
             unseen = replace(known, answers=None, rates=None)
             of_pairs = _filter(join.formula, join.stages, pairs, unseen)
-            by_stage.update({s: replace(n, low=0.0) if _told_by_rows(s, known) else n for s, n in of_pairs.items()})
+            by_stage.update({s: replace(n, low=0.0) if told_by_rows(s, known) else n for s, n in of_pairs.items()})
             passing = Range(0, pairs.expected * passes(join.formula, model_answers(join.formula, unseen)), pairs.high)
         if isinstance(join, Correlated):
             by_stage.update(dict.fromkeys(join.values, passing))
@@ -306,7 +384,9 @@ def calls_of(block: Block, known: Known) -> Calls:
         by_stage[stage] = passing.capped(NAMED_FIRST)
     for stage in block.left_over(block.late_stages):
         by_stage[stage] = returned
-    taxonomies = Range(0.0 if passing.low < 1 else 1.0, 1.0, 1.0).times(len(block.groups))
+    least = 0.0 if passing.low < 1 else 1.0
+    named = [1.0 if c.into is not None or passing.high <= NAMED_AT_ONCE else MOST_NAMINGS for c in block.groups]
+    taxonomies = Range(least * len(named), 1.0 * len(named), sum(named))
     summaries = NOTHING
     if block.summaries:
         groups = passing.capped(GROUPS) if block.keys else Range.exactly(1)
@@ -315,14 +395,18 @@ def calls_of(block: Block, known: Known) -> Calls:
             groups = groups.capped(block.wanted)
         each = Range(groups.low, max(groups.expected, passing.expected / SUMMARY_ROWS), most)
         summaries = each.times(len(block.summaries))
-    examples = Range.exactly(1) if known.examples and _has_examples(block) else NOTHING
-    return Calls(by_stage, taxonomies, summaries, passing, _comparisons(block, passing), examples)
+    return Calls(by_stage, taxonomies, summaries, passing, comparisons(block, passing), examples(block, known))
+
+
+def examples(block: Block, known: Known) -> Range:
+    """Calls for example rows."""
+    return Range.exactly(1) if known.examples and _has_examples(block) else NOTHING
 
 
 def _has_examples(block: Block) -> bool:
     """Does a search for the first k rows ask for example rows before? Of one plain condition, or NOT of one, over the rows of one table."""
     only = block.filter_stages[0].columns if len(block.filter_stages) == 1 else ()
-    plain = len(only) == 1 and only[0].kind is Kind.CONDITION and not only[0].is_pair_condition
+    plain = len(only) == 1 and only[0].is_condition and not only[0].is_pair_condition
     assert block.formula is None or block.formula.leaves
     return (
         block.goal is Goal.FIRST
@@ -333,7 +417,7 @@ def _has_examples(block: Block) -> bool:
     )
 
 
-def _comparisons(block: Block, passing: Range) -> Range:
+def comparisons(block: Block, passing: Range) -> Range:
     """Of ORDER BY "…" LIMIT k: two calls for each pair of rows compared around the cut, each row inserted among the first k."""
     k = block.wanted
     first = block.order_by[0].expr if block.order_by else None
@@ -382,11 +466,11 @@ def block_quote(block: Block, known: Known) -> Quote:
         tokens_out += count.times(answer_tokens(stage, known))
     mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
     tokens_in += calls.taxonomies.times(PROMPT_TOKENS + TAXONOMY_ROWS * mean)
-    tokens_out += calls.taxonomies.times(TAXONOMY_TOKENS)
+    tokens_out += calls.taxonomies.times(WRITE.answer_tokens)
     tokens_in += calls.comparisons.times(PROMPT_TOKENS + 2 * mean)
-    tokens_out += calls.comparisons
+    tokens_out += calls.comparisons.times(COMPARE.answer_tokens)
     tokens_in += calls.summaries.times(PROMPT_TOKENS + SUMMARY_ROWS * mean)
-    tokens_out += calls.summaries.times(ANSWER_TOKENS[Kind.SUMMARY])
+    tokens_out += calls.summaries.times(SUMMARY.answer_tokens)
     return Quote(calls.total, tokens_in, tokens_out, every=calls.total, shared=shared)
 
 
@@ -399,10 +483,10 @@ def request_tokens(stage: Stage, chars: float, prompt: float = PROMPT_TOKENS) ->
 
 
 def answer_tokens(stage: Stage, known: Known) -> float:
-    """Output tokens of one row of a stage: as earlier answers to a text had them, else by its kind."""
+    """Output tokens of one row of a stage: as earlier answers to a text had them, else by its operator."""
 
     def one(column: VirtualColumn) -> float:
-        return known.output.get(column.text, ANSWER_TOKENS[column.kind])
+        return known.output.get(column.text, column.operator.answer_tokens)
 
     return sum(one(c) for c in (*stage.columns, *stage.riders)) + (ROW_ANSWER_TOKENS if stage.rows > 1 else 0)
 
@@ -432,12 +516,12 @@ def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Kno
 
 def by_words(block: Block, known: Known) -> tuple[Stage, ...]:
     """The stages with comparisons of two texts that this model answers from the attribute that they name."""
-    return tuple(s for s in block.filter_stages if _told_by_rows(s, known)) if known.pair_sides else ()
+    return tuple(s for s in block.filter_stages if told_by_rows(s, known)) if known.pair_sides else ()
 
 
-def _told_by_rows(stage: Stage, known: Known) -> bool:
+def told_by_rows(stage: Stage, known: Known) -> bool:
     """Does this model answer a comparison among these from the attribute of each row that it names?"""
-    return not known.weighs_pairs and any(c.kind is Kind.CONDITION and stated(c.text) for c in stage.columns)
+    return not known.weighs_pairs and any(c.is_condition and stated(c.text) for c in stage.columns)
 
 
 def _by_attribute(by_stage: Mapping[Stage, Range], known: Known) -> dict[Stage, Range]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from uql.compiler.bound import BoundDerived, BoundJoin, BoundSource, BoundStatement, BoundTable
 from uql.compiler.choice import Alternative
 from uql.compiler.cost import Calls, Known, Quote, Range, by_words, calls_of, model_answers
+from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import conjunction
 from uql.compiler.join_plans import describe_join
 from uql.compiler.orders import cost_of
@@ -26,10 +27,9 @@ from uql.compiler.physical import (
     UnionPlan,
     asked_joins,
 )
-from uql.compiler.shown import describe_source, show
 from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import ScalarQuery
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import VirtualColumn
 
 Knowledge = Callable[[Block], Known]
 Asked = Mapping[tuple[str, str], int]  # rows by the first question put to them, and the tables they come from
@@ -80,6 +80,7 @@ class Explained:
     budget: int | None
     warnings: tuple[str, ...]
     alternatives: tuple[Alternative, ...] = ()
+    answered_from: str = ""  # the run that answers it for no call
 
 
 def explained(
@@ -121,7 +122,8 @@ def text(found: Explained) -> str:
     lines = [*tree(found.step)]
     if found.readings:
         lines += ["", "Quoted texts, as they were read:", *(f"  {reading}" for reading in found.readings)]
-    lines += ["", *quote_lines(found.quote, found.budget)]
+    free = [f"Price: 0 new calls: {found.answered_from}"]
+    lines += ["", *(free if found.answered_from else quote_lines(found.quote, found.budget))]
     if found.alternatives:
         lines += ["", "Alternatives:", *(f"  {line}" for line in map(alternative_line, found.alternatives))]
     lines += [f"Warning: {w}" for w in found.warnings]
@@ -249,7 +251,8 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
             notes = ("a taxonomy from some rows first: 1 call", *_ways(stage))
             if any(c.id in block.riders for c in groups):
                 notes = (*notes, "asked apart of the first rows, of the others in the request of the WHERE")
-            step = Step("SemGroup", what, notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage), rows_of)
+            name = groups[0].operator.shown_as
+            step = Step(name, what, notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage), rows_of)
         elif early and not late:
             step = Step(
                 "SemMap",
@@ -276,12 +279,12 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     if block.summaries:
         column = block.summaries[0]
         said = ", ".join(f'"{c.text}"{_type(c)}' for c in block.summaries)
-        notes = ("said of each group as a whole" if block.keys else "said of all rows as a whole",)
+        notes = ("a summary of each group" if block.keys else "a summary of all rows",)
         if block.summarised is not None:
             notes = (*notes, f"of groups where {show(block.summarised)}")
         if block.returned_only:
             notes = (*notes, "of the groups returned only")
-        step = Step("SemAgg", said, notes, _reads(Stage((column,))), calls.summaries, (step,))
+        step = Step(column.operator.shown_as, said, notes, _reads(Stage((column,))), calls.summaries, (step,))
     if block.having is not None:
         step = Step("Having", show(block.having), inputs=(step,))
     if block.qualify is not None:
@@ -308,9 +311,9 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
     shown, notes = show_formula(block), _filter_notes(block, known, beyond)
     only = block.filter_stages[0] if len(block.filter_stages) == 1 else None
     rows_of = _rows_of(block)
-    if only is not None and all(c.kind is Kind.CONDITION for c in only.columns):
+    if only is not None and all(c.is_condition for c in only.columns):
         return Step(
-            "SemFilter",
+            only.columns[0].operator.shown_as,
             shown,
             (*notes, *_ways(only)),
             _reads(only),
@@ -435,6 +438,10 @@ def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
     elif block.goal is Goal.SEARCH and beyond:
         pairs = any(c.is_pair_condition for stage in block.filter_stages for c in stage.columns)
         notes.append(BY_ATTRIBUTE if pairs else "a search, as far as the budget reaches")
+    if known.pilot:
+        notes.append(
+            f"{known.pilot} random rows are asked every question first; their answers settle what is asked together"
+        )
     if len(block.filter_stages) > 1:
         informed = known.answers is not None or known.rates is not None
         notes.append("a row that is decided is asked nothing more" if not informed else _why(block, known))
@@ -472,7 +479,7 @@ def _keys(block: Block | UnionPlan) -> str:
 
 def _is_score(expr: object) -> bool:
     column = getattr(expr, "column", None)
-    return isinstance(column, VirtualColumn) and column.kind is Kind.SCORE
+    return isinstance(column, VirtualColumn) and column.is_score
 
 
 def _item(name: str, shown: str) -> str:
@@ -491,14 +498,14 @@ def texts(stage: Stage) -> str:
 
 
 def _type(column: VirtualColumn) -> str:
-    if column.kind is Kind.CONDITION:
+    if column.is_condition:
         return ""
-    if column.kind is Kind.SCORE:
+    if column.is_score:
         return " score"
-    if column.kind is Kind.CHOICE and column.labels:
+    if column.is_label and column.labels:
         labels = ", ".join(f"'{label}'" for label in column.labels)
         return f" one of {labels}" + (" or none of these" if column.none_of_these else "")
-    if column.kind is Kind.CHOICE:
+    if column.is_label:
         return " one of the labels of a sub-query"
     return f" {column.type}"
 

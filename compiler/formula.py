@@ -20,7 +20,7 @@ from uql.compiler.walk import is_semantic, virtuals
 Masks = NDArray[np.uint8]
 FALSE, TRUE, NULL = 1, 2, 4
 OPEN = FALSE | TRUE | NULL  # not asked yet
-UNKNOWN = FALSE | TRUE  # asked, and no answer could be had
+UNKNOWN = FALSE | TRUE  # asked, without an answer
 
 
 def _table(op: str) -> NDArray[np.uint8]:

@@ -102,14 +102,14 @@ def p_call_from(p: P) -> None:
         p[0] = ast.Call(side, (p[6], p[4]) if where else (p[5], p[3]), span=span(p))
     else:
         help = "extract(year FROM d), substring(s FROM 2 FOR 3) and trim(BOTH ' ' FROM s) are written so"
-        raise p.lexer.error_at(f"{name}(… FROM …) is no function", span(p), help=help)
+        raise p.lexer.error_at(f"{name}(… FROM …) is not a function", span(p), help=help)
 
 
 def p_call_for(p: P) -> None:
     """plain_call : path LPAREN expr FOR expr RPAREN"""
     name = lower(".".join(p[1]))
     if name != "substring":
-        raise p.lexer.error_at(f"{name}(… FOR …) is no function", span(p), help="substring(s FOR 3) is written so")
+        raise p.lexer.error_at(f"{name}(… FOR …) is not a function", span(p), help="substring(s FOR 3) is written so")
     p[0] = ast.Call(name, (p[3], ast.Number("1"), p[5]), span=span(p))
 
 
@@ -119,7 +119,7 @@ def p_call_placing(p: P) -> None:
     name = lower(".".join(p[1]))
     if name != "overlay":
         help = "overlay(s PLACING new FROM 2 FOR 3) is written so"
-        raise p.lexer.error_at(f"{name}(… PLACING …) is no function", span(p), help=help)
+        raise p.lexer.error_at(f"{name}(… PLACING …) is not a function", span(p), help=help)
     p[0] = ast.Call(name, (p[3], p[5], p[7], *((p[9],) if len(p) == 11 else ())), span=span(p))
 
 

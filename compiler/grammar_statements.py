@@ -65,7 +65,7 @@ def p_reset(p: P) -> None:
 def _setting(p: P) -> str:
     if p[2].lower() != "uql":
         raise p.lexer.error_at(
-            f"{p[2]}.{p[4]} is no setting of UQL", span(p, 2, 4), help=f"write {p[1].upper()} uql.{p[4]}"
+            f"{p[2]}.{p[4]} is not a setting of UQL", span(p, 2, 4), help=f"write {p[1].upper()} uql.{p[4]}"
         )
     return lower(p[4])
 

@@ -16,11 +16,11 @@ from uql.compiler.bound import (
     BoundSource,
     BoundUnion,
 )
+from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import Formula, conjunction, conjuncts
 from uql.compiler.joins import LEFT_KEPT, RIGHT_KEPT, asks, inner_terms, without_semantic_on
 from uql.compiler.logical import LogicalPlan, Scan, SemJoin
 from uql.compiler.physical import Correlated, OuterJoin, PerValue, PhysicalPlan, stages
-from uql.compiler.shown import describe_source, show
 from uql.compiler.subqueries import (
     aliases,
     derived,
@@ -32,7 +32,6 @@ from uql.compiler.subqueries import (
     visible_aliases,
 )
 from uql.compiler.syntax import Column, Exists, Expr, Number, ScalarQuery
-from uql.compiler.virtual import Kind
 from uql.compiler.walk import columns, is_semantic, rewrite, virtuals, walk
 
 Planner = Callable[[BoundQuery], PhysicalPlan]
@@ -221,7 +220,7 @@ def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated | None:
     after = (*after, *(k.expr for k in query.order_by))
     asked = virtuals(condition)
     wanted = tuple(c for c in virtuals(*after) if c not in asked)
-    if any(c.kind in (Kind.GROUP, Kind.SUMMARY) for c in wanted):
+    if not all(c.by_row for c in wanted):
         return None
     parts = (*after, *terms)
     needed = dict.fromkeys(columns(*parts))

@@ -12,7 +12,7 @@ from typing import NoReturn, TypeAlias
 
 from ply import lex
 
-from uql.errors import UQLSyntaxError
+from uql.base.errors import UQLSyntaxError
 
 _words = re.compile(r"\w+").findall
 RESERVED = frozenset(_words("SELECT FROM WHERE GROUP ORDER BY LIMIT AS AND OR NOT ON JOIN UNION HAVING CASE WHEN"))
@@ -286,7 +286,7 @@ def _unreadable(text: str, at: int) -> UQLSyntaxError:
     if char == "$":
         return error("$ needs a name", at + 1, "a parameter is written $name")
     if char == "!":
-        return error("! alone is no operator", at + 1, "write NOT, or <> for “not equal”")
+        return error("! alone is not an operator", at + 1, "write NOT, or <> for “not equal”")
     if char in _FOREIGN:
         return error(f"{char} has no meaning here", at + 1, _FOREIGN[char])
     shown = char if char.isprintable() else ascii(char)[1:-1]

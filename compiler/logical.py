@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from uql.compiler.bound import BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
+from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import conjunction, conjuncts
 from uql.compiler.joins import asks, floats, inner_terms, is_inner, without_semantic_on
-from uql.compiler.shown import describe_source, show
 from uql.compiler.subqueries import derived, is_semantic_query, join_conditions
 from uql.compiler.syntax import Expr, OrderKey
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic, virtuals
 
 
@@ -97,7 +97,9 @@ class SemMap(OneInput):
 
     @property
     def line(self) -> str:
-        return "SemMap " + ", ".join(f'"{c.text}" {c.kind}:{c.type}' for c in self.columns) + _reads(self.columns)
+        return (
+            "SemMap " + ", ".join(f'"{c.text}" {c.operator.noun}:{c.type}' for c in self.columns) + _reads(self.columns)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class Qualify(OneInput):
 
 @dataclass(frozen=True, slots=True)
 class SemAgg(OneInput):
-    """Ask what is said of each group as a whole; `only`: of those for which it is true; `returned_only`: of those that LIMIT returns."""
+    """Ask what is a summary of each group; `only`: of those for which it is true; `returned_only`: of those that LIMIT returns."""
 
     columns: tuple[VirtualColumn, ...]
     only: Expr | None = None
@@ -226,17 +228,17 @@ def _block(query: BoundSelect) -> LogicalPlan:
         plan = SemFilter(plan, condition) if is_semantic(condition) else SqlFilter(plan, condition)
     if query.aggregated:
         keys = virtuals(*(key.expr for key in query.group_by))
-        groups = tuple(c for c in keys if c.kind is Kind.GROUP)
+        groups = tuple(c for c in keys if c.names_groups)
         orders = tuple(key.expr for key in query.order_by)
         used = virtuals(*(item.expr for item in query.items), query.having, query.qualify, *orders)
-        maps = tuple(c for c in (*keys, *used) if c.kind not in (Kind.GROUP, Kind.SUMMARY))
+        maps = tuple(c for c in (*keys, *used) if c.by_row)
         maps = tuple(dict.fromkeys(maps))
         if groups:
             plan = SemGroup(plan, groups)
         if maps:
             plan = SemMap(plan, maps)
         plan = Aggregate(plan, query.group_by, query.items, query.having, query.sets)
-        summaries = tuple(c for c in used if c.kind is Kind.SUMMARY)
+        summaries = tuple(c for c in used if c.of_group)
         if summaries:
             plan = SemAgg(plan, summaries)
         if query.qualify is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from uql.base.errors import PlanError
+from uql.base.schema import Modality
 from uql.compiler.bound import BoundDerived, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundTable, BoundUnion
 from uql.compiler.subqueries import derived, expressions, in_expressions
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
-from uql.errors import PlanError
-from uql.schema import Modality
 
 WORDS = {Modality.IMAGE: "images", Modality.AUDIO: "sounds"}
 

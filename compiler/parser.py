@@ -7,6 +7,7 @@ ahead, so that no list of exceptions has to be kept. The same play says what was
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import fields
@@ -15,13 +16,18 @@ from typing import Any, NoReturn
 
 from ply import yacc
 
+from uql.base.errors import UQLSyntaxError
 from uql.compiler.lexer import RESERVED, TOGETHER, WORDS, Token, statements, tokenize
 from uql.compiler.syntax import Node, Span, Statement
 from uql.compiler.syntax_errors import Place, unexpected
-from uql.errors import UQLSyntaxError
 
 MAX_DEPTH = 100
 """How deep parentheses and expressions may nest; every later stage may recurse this deep."""
+MAX_BRACKETS = 500
+"""How deep brackets may nest in a statement that goes to DuckDB: its parser takes seconds for 3,000 that are not closed."""
+_BRACKET = re.compile(
+    r"""(?P<open>[(\[{])|(?P<close>[)\]}])|'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/""", re.DOTALL
+)  # strings, names and comments are passed over
 
 _SOFT = frozenset(WORDS.values()) - RESERVED
 _FIRST = frozenset(words[0] for words in TOGETHER)
@@ -49,12 +55,15 @@ def parse_script(text: str) -> list[tuple[Statement | str, Span]]:
     """The statements of a script, cut at each `;` outside strings, texts and comments, with their places.
 
     What is not UQL comes back as the text itself: DuckDB may know it, and `parse` of it raises the error.
+    Raises UQLSyntaxError (UQL103) where brackets nest deeper than MAX_BRACKETS.
     """
     found: list[tuple[Statement | str, Span]] = []
     for start, end in statements(text):
         try:
             found.append((_parse(text, start, end), Span(start, end)))
-        except UQLSyntaxError:
+        except UQLSyntaxError as error:
+            if error.code == "UQL103":
+                check_brackets(text[start:end])
             found.append((text[start:end], Span(start, end)))
     return found
 
@@ -271,9 +280,18 @@ class _Feed:
         return span
 
 
-def _too_deep(text: str, span: Span) -> UQLSyntaxError:
+def check_brackets(text: str) -> None:
+    """Raises UQLSyntaxError (UQL103) where brackets nest deeper than MAX_BRACKETS."""
+    depth = 0
+    for found in _BRACKET.finditer(text):
+        depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
+        if depth > MAX_BRACKETS:
+            raise _too_deep(text, Span(*found.span()), MAX_BRACKETS)
+
+
+def _too_deep(text: str, span: Span, limit: int = MAX_DEPTH) -> UQLSyntaxError:
     return UQLSyntaxError(
-        f"nested more than {MAX_DEPTH} deep",
+        f"nested more than {limit} deep",
         code="UQL103",
         text=text,
         start=span.start,

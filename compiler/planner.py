@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from uql.compiler.bound import BoundItem, BoundQuery, BoundSelect, BoundSource, BoundUnion
+from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import Formula, Leaf, conjunction, conjuncts
 from uql.compiler.fusions.where_with_limit import where_with_limit
 from uql.compiler.join_plans import aliases_in, correlated, first_source, join_plan, push, sources_of
@@ -25,14 +26,13 @@ from uql.compiler.logical import (
     SqlFilter,
     build,
 )
-from uql.compiler.merged import merged
+from uql.compiler.merge_subqueries import merged
 from uql.compiler.physical import Block, Goal, OuterJoin, PhysicalPlan, SqlQuery, UnionPlan, stages
 from uql.compiler.rules import apply, known_names
-from uql.compiler.shown import describe_source, show
 from uql.compiler.subqueries import derived, expressions, in_expressions, is_semantic_query, outer_columns
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.valid import check_physical
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, virtuals
 
 Made = dict[
@@ -131,7 +131,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
         assert isinstance(node, OneInput)
         node = node.input
 
-    scores = tuple(c for c in virtuals(*(key.expr for key in query.order_by)) if c.kind is Kind.SCORE)
+    scores = tuple(c for c in virtuals(*(key.expr for key in query.order_by)) if c.is_score)
 
     def inner(below: BoundQuery) -> PhysicalPlan:
         return _plan(below, disabled_rules, made)

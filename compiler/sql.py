@@ -10,9 +10,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
+from uql.base.errors import PlanError
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
+    BoundItem,
     BoundJoin,
     BoundQuery,
     BoundSelect,
@@ -42,6 +44,7 @@ from uql.compiler.syntax import (
     Null,
     Number,
     OrderKey,
+    Position,
     Quantified,
     Query,
     ScalarQuery,
@@ -51,10 +54,8 @@ from uql.compiler.syntax import (
     TypedLiteral,
     TypeName,
     Unary,
-    Virtual,
 )
-from uql.compiler.virtual import VirtualColumn
-from uql.errors import PlanError
+from uql.compiler.virtual import Virtual, VirtualColumn
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -234,7 +235,9 @@ def set_clauses(tree: Sql, query: BoundSelect, of: Callable[[Expr], Sql]) -> Non
     if query.where is not None:
         tree.set("where", exp.Where(this=of(query.where)))
     if query.group_by:
-        tree.set("group", grouped([of(key.expr) for key in query.group_by], query.sets))
+        places = places_of(query.items)
+        keys = [_place(places[key.expr]) if key.expr in places else of(key.expr) for key in query.group_by]
+        tree.set("group", grouped(keys, query.sets))
     if query.having is not None:
         tree.set("having", exp.Having(this=of(query.having)))
     if query.qualify is not None:
@@ -257,6 +260,44 @@ def ordered(keys: Iterable[OrderKey], of: Callable[[Expr], Sql]) -> list[Sql]:
     from sqlglot import exp
 
     return [exp.Ordered(this=of(key.expr), desc=key.descending, nulls_first=key.nulls == "FIRST") for key in keys]
+
+
+def order_of_items(keys: Iterable[OrderKey], items: Iterable[BoundItem], of: Callable[[Expr], Sql]) -> list[Sql]:
+    """ORDER BY terms of a SELECT. An item stands as its place: DuckDB would take a constant for another's place.
+
+    A constant that is no item orders nothing and is left out.
+    """
+    places = places_of(items)
+
+    def term(expr: Expr) -> Sql:
+        if expr in places:
+            return _place(places[expr])
+        if isinstance(expr, Binary) and expr.op == "COLLATE" and expr.left in places and isinstance(expr.right, String):
+            return _raw(f"{places[expr.left]} COLLATE {expr.right.value}")
+        return of(expr)
+
+    return ordered([key for key in keys if key.expr in places or not is_literal(key.expr)], term)
+
+
+def places_of(items: Iterable[BoundItem]) -> dict[Expr, int]:
+    """The place of each SELECT item, from 1 on; that of the first where two are equal."""
+    places: dict[Expr, int] = {}
+    for place, item in enumerate(items, start=1):
+        places.setdefault(item.expr, place)
+    return places
+
+
+def _place(place: int) -> Sql:
+    from sqlglot import exp
+
+    return exp.Literal.number(place)
+
+
+def is_literal(expr: Expr) -> bool:
+    """Is it a constant that DuckDB reads as a place in ORDER BY and GROUP BY, or refuses there?"""
+    while isinstance(expr, Unary):
+        expr = expr.operand
+    return isinstance(expr, Number | String | Null | Boolean)
 
 
 def _no_virtual(column: VirtualColumn) -> Sql:
@@ -320,7 +361,7 @@ class _Expressions:
                 return self.column(expr)
             case Virtual():
                 return self.virtual(expr.column)
-            case Number():
+            case Number() | Position():
                 return exp.Literal.number(expr.text)
             case String():
                 return exp.Literal.string(expr.value)
@@ -491,7 +532,8 @@ class _Queries:
         from sqlglot import exp
 
         if query.order_by:
-            tree.set("order", exp.Order(expressions=ordered(query.order_by, self.expressions.sql)))
+            keys = order_of_items(query.order_by, query.items, self.expressions.sql)
+            tree.set("order", exp.Order(expressions=keys) if keys else None)
         if query.limit is not None:
             tree.set("limit", exp.Limit(expression=exp.Literal.number(query.limit)))
         if query.offset:

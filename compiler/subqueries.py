@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
+from uql.base.schema import Field
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -17,7 +18,6 @@ from uql.compiler.bound import (
 )
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.walk import columns, walk
-from uql.schema import Field
 
 
 def expressions(query: BoundSelect) -> Iterator[Expr]:
@@ -125,3 +125,27 @@ def is_semantic_query(query: BoundQuery) -> bool:
         or any(is_semantic_query(part.query) for part in derived(query.source))
         or any(is_semantic_query(part.query) for part in in_expressions(*expressions(query)))
     )
+
+
+def estimated_sources(query: BoundQuery) -> list[str]:
+    """The estimates that the tables of a query were made from (by TO)."""
+    if isinstance(query, BoundUnion):
+        return estimated_sources(query.left) + estimated_sources(query.right)
+    assert isinstance(query, BoundSelect)
+    found = [
+        f"{leaf.table.name} ({leaf.table.estimated_by})"
+        for leaf in leaves(query.source)
+        if isinstance(leaf, BoundTable) and leaf.table.estimated_by
+    ]
+    for part in derived(query.source):
+        found += estimated_sources(part.query)
+    for bound in in_expressions(*expressions(query)):
+        found += estimated_sources(bound.query)
+    return found
+
+
+def leaves(source: BoundSource | None) -> list[BoundTable | BoundDerived]:
+    """The tables and sub-queries of a FROM clause."""
+    if isinstance(source, BoundJoin):
+        return leaves(source.left) + leaves(source.right)
+    return [source] if isinstance(source, BoundTable | BoundDerived) else []

@@ -7,10 +7,6 @@ reading depends on the names in scope is a `Quoted`; the binder replaces it by a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from uql.compiler.virtual import VirtualColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,13 +300,6 @@ class Column(Expr):
     @property
     def label(self) -> str:
         return f"{self.table}.{self.name}" if self.table else self.name
-
-
-@dataclass(frozen=True, slots=True)
-class Virtual(Expr):
-    """The value of a virtual column."""
-
-    column: VirtualColumn
 
 
 # -------------------------------------------------------------------------------------------------------------- clauses

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from uql.base.errors import UQLSyntaxError
+from uql.base.settings import Settings
 from uql.compiler.lexer import RESERVED, SYMBOLS, Token
-from uql.errors import UQLSyntaxError
+
+SETTINGS = frozenset(f.name for f in fields(Settings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +251,57 @@ def nothing_inside(place: Place) -> str | None:
     return None
 
 
+def labels_in_quotes(place: Place) -> str | None:
+    """ENUM(billing, tech)."""
+    opened = place.at - 1
+    while opened > 0 and place.tokens[opened].type in ("NAME", "COMMA", "QUOTED", "STRING", "NUMBER"):
+        opened -= 1
+    if place.tokens[opened].type != "LPAREN" or place.written(opened - 1 - place.at).upper() != "ENUM":
+        return None
+    after = place.tokens[opened + 1 :]
+    last = next((i for i, t in enumerate(after) if t.type == "RPAREN"), len(after))
+    labels = [str(t.value) for t in after[:last] if t.type != "COMMA"]
+    if not labels:
+        return None
+    return "labels are strings: ENUM(" + ", ".join(f"'{label}'" for label in labels[:8]) + ")"
+
+
+def options_in_brackets(place: Place) -> str | None:
+    """WITH budget = 5, SET budget = 5."""
+    for name, equals in ((0, 1), (-1, 0)):
+        if place.kind(equals) != "EQUALS" or place.kind(name) in ("QUOTED", "$end"):
+            continue
+        option = place.written(name)
+        value = place.written(equals + 1) or "…"
+        if place.written(name - 1).upper() in ("SET", "RESET"):
+            return f"a setting of UQL is written SET uql.{option} = {value}" if option.lower() in SETTINGS else None
+        if place.kind(name - 1) == "WITH" or (option.lower() in SETTINGS and name == 0):
+            return f"options stand in parentheses behind WITH: WITH ({option} = {value})"
+    return None
+
+
+def sentence(place: Place) -> str | None:
+    """WHERE the review is positive."""
+    first, last = place.at, place.at
+    while first > 0 and _is_word(place.tokens[first - 1]):
+        first -= 1
+    while last < len(place.tokens) and _is_word(place.tokens[last]):
+        last += 1
+    known = [t for t in place.tokens[first:last] if t.type == "NAME"]
+    if last - first < 3 or not first <= place.at < last or len(known) < 2:
+        return None
+    words = place.text[place.tokens[first].lexpos : place.tokens[last - 1].endlexpos]
+    return f'a text for the model stands in double quotes: "{" ".join(words.split())[:60]}"'
+
+
+def _is_word(token: Token) -> bool:
+    """A word that a sentence may hold; no clause begins with it."""
+    return str(token.value).isidentifier() and token.type not in (RESERVED - {"NOT"}) | _NO_WORDS
+
+
+_NO_WORDS = {"QUOTED", "STRING", "PARAMETER", "NUMBER", "DESC", "ASC", "NULLS", "WITH", "USING", "INTO", "MANY"}
+
+
 def text_in_double_quotes(place: Place) -> str | None:
     """PROMPT 'a text', PROMPT name."""
     if place.written(-1).upper() == "PROMPT" and place.kind() in ("STRING", "NAME", "LPAREN"):
@@ -383,6 +437,8 @@ def not_in_uql(place: Place) -> str | None:
 
 SLIPS: tuple[Callable[[Place], str | None], ...] = (
     text_in_double_quotes,
+    labels_in_quotes,
+    options_in_brackets,
     parameter_elsewhere,
     star_like,
     select_into,
@@ -401,6 +457,7 @@ SLIPS: tuple[Callable[[Place], str | None], ...] = (
     missing_operand,
     quoted_alias,
     join_condition,
+    sentence,
     missing_from,
     brackets,
     not_in_uql,

@@ -14,6 +14,7 @@ from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import CHAIN
 from uql.compiler.lexer import RESERVED, WORDS
 from uql.compiler.syntax import Expr, Node, Query
+from uql.compiler.virtual import Virtual
 
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 
@@ -285,7 +286,7 @@ def _column(node: ast.Column) -> str:
     return ".".join(quote_name(part) for part in (node.table, node.name) if part)
 
 
-def _virtual(node: ast.Virtual) -> str:
+def _virtual(node: Virtual) -> str:
     return "PROMPT " + quote_text(node.column.text)
 
 
@@ -320,7 +321,7 @@ _EXPRESSIONS: dict[type[Expr], tuple[int | None, Callable[[Any], str]]] = {
     ast.Lambda: (_ANY, _lambda),
     ast.Named: (_ANY, lambda n: f"{quote_name(n.name)} := {_expr(n.value)}"),
     ast.Column: (_PRIMARY, _column),
-    ast.Virtual: (_PRIMARY, _virtual),
+    Virtual: (_PRIMARY, _virtual),
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from uql.base.errors import PlanError
 from uql.compiler.formula import Formula
 from uql.compiler.logical import (
     Aggregate,
@@ -29,13 +30,11 @@ from uql.compiler.logical import (
 from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, Stage, UnionPlan
 from uql.compiler.subqueries import aliases, is_semantic_query
 from uql.compiler.syntax import Expr
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, is_semantic, virtuals
-from uql.errors import PlanError
 
 Output = tuple[tuple[str, str], ...]  # (name, DuckDB type) of every column of the result
 Check = Callable[[Any], str | None]
-LATER = (Kind.SUMMARY,)  # asked of groups, after the aggregate that names them
 
 
 def check(plan: LogicalPlan, guilty: str, before: Output | None = None) -> Output:
@@ -111,7 +110,7 @@ def _answered(get: Callable[[Any], list[Expr | None]], below: Callable[[Any], Lo
     def test(plan: LogicalPlan) -> str | None:
         have = known(below(plan))
         for column in virtuals(*get(plan)):
-            if column.kind not in LATER and column.id not in have:
+            if not column.of_group and column.id not in have:
                 return f'"{column.text}" is used and was not asked'
         return None
 
@@ -135,11 +134,11 @@ def _reads(plan: Any) -> str | None:
     return None if asked or isinstance(plan, SemJoin) else "asks nothing"
 
 
-def _kinds(*allowed: Kind) -> Check:
+def _asks(allowed: Callable[[VirtualColumn], bool]) -> Check:
     def test(plan: Any) -> str | None:
         for column in plan.columns:
-            if column.kind not in allowed:
-                return f'"{column.text}" is a {column.kind}, which is not asked here'
+            if not allowed(column):
+                return f'"{column.text}" is a {column.operator.noun}, which is not asked here'
         return None
 
     return test
@@ -170,8 +169,8 @@ def _before_groups(plan: Any) -> str | None:
 
 def _summaries(plan: Aggregate | Project) -> str | None:
     """What a Project shows of groups was asked; an Aggregate's is asked above it."""
-    missing = [c for c in virtuals(*(i.expr for i in plan.items)) if c.kind in LATER]
-    return f'"{missing[0].text}" is said of groups, and there are none' if missing else None
+    missing = [c for c in virtuals(*(i.expr for i in plan.items)) if c.of_group]
+    return f'"{missing[0].text}" is a summary of groups, and there are none' if missing else None
 
 
 def _unique(plan: Scan) -> str | None:
@@ -204,16 +203,18 @@ def _aggregated(plan: Aggregate) -> list[Expr | None]:
     return [*_items(plan), plan.having, *(key.expr for key in plan.keys)]
 
 
-VALUES = (Kind.CONDITION, Kind.EXTRACT, Kind.CHOICE, Kind.SCORE)
 LOGICAL: dict[type[LogicalPlan], tuple[Check, ...]] = {
     Scan: (_unique,),
     SqlFilter: (_concrete, _in_scope(_condition), _before_groups),
     SemFilter: (_semantic, _reads, _in_scope(_condition), _before_groups),
     SemJoin: (_semantic, _reads, _in_scope(_condition)),
-    SemMap: (_reads, _kinds(*VALUES)),  # a value may be asked again where a filter has only perhaps asked it
-    SemGroup: (_reads, _kinds(Kind.GROUP), _once, _before_groups),
+    SemMap: (
+        _reads,
+        _asks(lambda column: column.by_row),
+    ),  # a value may be asked again where a filter has only perhaps asked it
+    SemGroup: (_reads, _asks(lambda column: column.names_groups), _once, _before_groups),
     Aggregate: (_in_scope(_aggregated), _answered(_aggregated, lambda plan: plan.input), _before_groups),
-    SemAgg: (_reads, _kinds(Kind.SUMMARY), _once, _over(Aggregate)),
+    SemAgg: (_reads, _asks(lambda column: column.of_group), _once, _over(Aggregate)),
     Project: (_in_scope(_items), _answered(_items, lambda plan: plan.input), _summaries),
     Qualify: (_answered(_condition, lambda plan: plan.input),),
     Distinct: (_over(Project),),

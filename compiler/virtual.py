@@ -3,46 +3,71 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-from uql.compiler.syntax import NO_SPAN, Column, Query, Span
-from uql.errors import BindError
-
-
-class Kind(StrEnum):
-    """What is asked of the model; one kernel answers each."""
-
-    CONDITION = "condition"  # sem_filter: is it so?
-    EXTRACT = "extract"  # sem_map: a value of a type
-    CHOICE = "choice"  # sem_classify: one of the labels, or none of these
-    GROUP = "group"  # sem_group: a taxonomy first, then one of its labels
-    SCORE = "score"  # sem_order: how much?
-    SUMMARY = "summary"  # sem_agg: said of a whole group
+from uql.base.errors import BindError
+from uql.compiler.syntax import NO_SPAN, Column, Expr, Query, Span
+from uql.operators.record import Operator, Subject
+from uql.operators.replies import Level, OneOf, Value, YesNo
 
 
 @dataclass(frozen=True, slots=True)
 class VirtualColumn:
-    """One quoted text of a query. Same text, same reads, same kind and type: the same virtual column, computed once."""
+    """One quoted text of a query. Same text, same reads, same operator and type: the same virtual column, computed once."""
 
     id: int  # unique in its query block, in order of appearance
     text: str  # as written, with its holes
-    kind: Kind
+    operator: Operator  # what is asked of the model
     type: str  # DuckDB type of the value: BOOLEAN, VARCHAR, DOUBLE, DATE, DECIMAL(10,2), STRUCT(…), VARCHAR[] …
     reads: tuple[Column, ...]  # shown to the model as the row, never empty unless every read is in `holes`
     holes: tuple[Column, ...] = ()  # structured columns named in {…}: their values become part of the question
-    labels: tuple[str, ...] = ()  # of a CHOICE
-    label_query: Query | None = None  # of a CHOICE whose labels come from IN (SELECT …)
-    none_of_these: bool = True  # of a CHOICE: may the answer be none of the labels?
-    closed: bool = False  # of a CHOICE: the labels are those of an ENUM, in their order
-    into: int | None = None  # of a GROUP
-    many: bool = False  # of a GROUP
+    labels: tuple[str, ...] = ()
+    label_query: Query | None = None  # whose values are the labels, from IN (SELECT …)
+    none_of_these: bool = True  # may the answer be none of the labels?
+    closed: bool = False  # the labels are those of an ENUM, in their order
+    into: int | None = None  # groups that the model names
+    many: bool = False  # may a row be in several groups?
     attempt: bool = False  # TRY "…": gives STRUCT(value, error)
     span: Span = field(default=NO_SPAN, compare=False)
 
     @property
+    def is_condition(self) -> bool:
+        """Is a row's answer true or false?"""
+        return isinstance(self.operator.reply, YesNo)
+
+    @property
+    def is_value(self) -> bool:
+        """Is it a value of a type, in the row's own words?"""
+        return isinstance(self.operator.reply, Value)
+
+    @property
+    def is_label(self) -> bool:
+        """Is it one of labels that the query gives?"""
+        return isinstance(self.operator.reply, OneOf) and not self.operator.names_labels
+
+    @property
+    def is_score(self) -> bool:
+        """Is it a level by which rows are ordered?"""
+        return isinstance(self.operator.reply, Level)
+
+    @property
+    def names_groups(self) -> bool:
+        """Is it one of labels that the model names first?"""
+        return self.operator.names_labels
+
+    @property
+    def of_group(self) -> bool:
+        """Is it asked of the rows of a group together, after the groups are made?"""
+        return self.operator.subject is Subject.ROWS
+
+    @property
+    def by_row(self) -> bool:
+        """Is a row's answer its own, whatever the other rows are?"""
+        return not self.names_groups and not self.of_group
+
+    @property
     def is_pair_condition(self) -> bool:
         """Is it a condition on the rows of exactly two tables?"""
-        return self.kind is Kind.CONDITION and len({c.table for c in (*self.reads, *self.holes)}) == 2
+        return self.is_condition and len({c.table for c in (*self.reads, *self.holes)}) == 2
 
     @property
     def name(self) -> str:
@@ -63,3 +88,10 @@ class SemText:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip():
             raise BindError(f"uql.sem needs a text, not {self.text!r}", help='write uql.sem("the customer is angry")')
+
+
+@dataclass(frozen=True, slots=True)
+class Virtual(Expr):
+    """The value of a virtual column."""
+
+    column: VirtualColumn

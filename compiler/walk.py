@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from uql.compiler.syntax import Call, Column, Expr, Node, Query, Virtual
-from uql.compiler.virtual import VirtualColumn
+from uql.compiler.syntax import Call, Column, Expr, Node, Query
+from uql.compiler.virtual import Virtual, VirtualColumn
 
 ROWS_FROM_ONE = frozenset({"unnest", "generate_subscripts"})  # functions that give several rows for one
 AGGREGATES_ESTIMATED = {"count", "sum", "avg", "min", "max"}

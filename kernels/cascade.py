@@ -8,19 +8,14 @@ Angelopoulos et al., *Learn then Test*, 2021).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.virtual import VirtualColumn
-from uql.llm.questions import Answers, Predicate, Question, Row
+from uql.llm.questions import Question
 from uql.sampling.intervals import clopper_pearson
-
-if TYPE_CHECKING:
-    from uql.kernels.base import Context, Relation, Rids
 
 LABELLED = 128  # rows asked of both models, at least
 SLACK = 2.0  # times as many rows as would do if the models never differed
@@ -59,99 +54,6 @@ class Cascade:
     def labelled(self) -> int:
         """Rows asked of both models to learn from."""
         return labelled_rows(self.accuracy, self.confidence)
-
-    def takes(self, questions: Sequence[Question], relation: Relation, ctx: Context) -> bool:
-        """Are these conditions on so many rows that it pays to learn when the small model is sure, within the budget?
-
-        Where LIMIT may stop at any row, only once as many rows have been asked as are needed to learn it.
-        """
-        if not all(isinstance(q, Predicate) for q in questions) or relation.n < CANDIDATES * self.labelled:
-            return False
-        if all(q in self.learned for q in questions):
-            return True
-        asked = max((int(rows.sum()) for rows in relation.asked.values()), default=0)
-        if relation.stops and asked < self.labelled:
-            return False
-        return ctx.fits(2 * (self.labelled + relation.n) * len(questions))
-
-    async def ask(
-        self,
-        columns: Sequence[VirtualColumn],
-        questions: Sequence[Question],
-        rids: Rids,
-        rows: Sequence[Row],
-        relation: Relation,
-        ctx: Context,
-    ) -> tuple[Answers, ...]:
-        """The answers of the small model where it is sure, else those of the large one."""
-        for column, question in zip(columns, questions, strict=True):
-            if question not in self.learned:
-                self.learned[question] = await self._learn(column, question, relation, ctx)
-        usable = [q for q in questions if self.learned[q].least <= 1]
-        cheap: dict[Question, Answers] = {}
-        if usable:
-            found = await ctx.gate.ask(usable, rows, source=relation.source, model=self.small)
-            cheap = dict(zip(usable, found, strict=True))
-        settled = []
-        for column, question in zip(columns, questions, strict=True):
-            answers, by_large = await self._settled(question, cheap.get(question), rids, rows, relation, ctx)
-            relation.answered(column, rids, by_large)
-            settled.append(answers)
-        return tuple(settled)
-
-    async def _settled(
-        self,
-        question: Question,
-        cheap: Answers | None,
-        rids: Rids,
-        rows: Sequence[Row],
-        relation: Relation,
-        ctx: Context,
-    ) -> tuple[Answers, NDArray[np.bool_]]:
-        """The answers to one question, and where they are the large model's."""
-        learned = self.learned[question]
-        values: list[Any] = list(cheap.values) if cheap is not None else [None] * len(rows)
-        probabilities = (
-            np.array(cheap.probabilities, dtype=np.float64) if cheap is not None else np.full(len(rows), np.nan)
-        )
-        unsure = ~(certainty(probabilities) >= learned.least)
-        unsure &= ~np.array([row.is_null for row in rows], dtype=bool)
-        by_large = unsure.copy()
-        for i, rid in enumerate(rids.tolist()):
-            if rid in learned.large:
-                by_large[i] = True
-                values[i], unsure[i] = learned.large[rid], False
-                probabilities[i] = float(bool(learned.large[rid]))
-        at = np.flatnonzero(unsure)
-        failures = [f for f in cheap.failures if not unsure[f.index]] if cheap is not None else []
-        if len(at):
-            (large,) = await ctx.gate.ask(
-                [question], [rows[int(i)] for i in at], source=relation.source, model=self.large
-            )
-            for place, value, p in zip(at, large.values, large.probabilities, strict=True):
-                values[place], probabilities[place] = value, p
-            failures += [replace(f, index=int(at[f.index])) for f in large.failures]
-        learned.by_large += int(by_large.sum())
-        learned.by_small += len(rows) - int(by_large.sum())
-        return Answers(values, probabilities, tuple(failures)), by_large
-
-    async def _learn(self, column: VirtualColumn, question: Question, relation: Relation, ctx: Context) -> Learned:
-        """Asks both models about random candidates, and finds from which confidence on the small one may answer."""
-        rng = np.random.default_rng([ctx.settings.seed, relation.n, column.id])
-        rids = np.sort(rng.choice(relation.n, min(self.labelled, relation.n), replace=False)).astype(np.int64)
-        rows = relation.rows(rids, [column])
-        (cheap,) = await ctx.gate.ask([question], rows, source=relation.source, model=self.small)
-        (right,) = await ctx.gate.ask([question], rows, source=relation.source, model=self.large)
-        both = np.array([a is not None and b is not None for a, b in zip(cheap.values, right.values, strict=True)])
-        known = {int(rid): v for rid, v, ok in zip(rids, right.values, both, strict=True) if ok}
-        differs = np.array([bool(a) != bool(b) for a, b in zip(cheap.values, right.values, strict=True)]) & both
-        least, wrong = least_confidence(
-            certainty(np.asarray(cheap.probabilities))[both], differs[both], self.accuracy, self.confidence
-        )
-        left_open = float(np.mean(~(certainty(np.asarray(cheap.probabilities))[both] >= least))) if both.any() else 1.0
-        if self.small_cost + left_open >= 1.0:  # the large model alone costs less
-            least = 2.0
-        return Learned(least, wrong, int(both.sum()), known)
 
     def notes(self) -> list[str]:
         """Which model answered, for each condition."""

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from uql.base.errors import BudgetError
+from uql.base.schema import Field, Table
 from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundTable
 from uql.compiler.join_plans import aliases_in, with_rows
 from uql.compiler.physical import Correlated, PerValue
@@ -37,12 +39,12 @@ from uql.compiler.syntax import (
     When,
 )
 from uql.compiler.walk import is_semantic, rewrite, walk
-from uql.errors import BudgetError
-from uql.kernels.base import Context, Relation, need
+from uql.kernels import asking
+from uql.kernels.base import Context, need
 from uql.kernels.duck import quote, sub_query
 from uql.kernels.finish import castable
+from uql.kernels.relation import Relation
 from uql.kernels.sem_join import ask_pairs
-from uql.schema import Field, Table
 
 MOST_RUNS = 2_000  # of a sub-query that is run for each value
 ROW, LEFT = "__row", "__l"  # the row around the sub-query, and the same among its pairs
@@ -239,7 +241,7 @@ async def _pairs(
         less = "fewer pairs by an equality beside the text"
         need(ctx, calls, f"a sub-query's values for {len(passing):,} pairs", less)
     for stage in part.values:
-        await pairs.relation.ask(stage, passing, ctx)
+        await asking.ask(stage, passing, pairs.relation, ctx)
     columns = list({c.id: c for stage in (*part.stages, *part.values) for c in stage.columns}.values())
     joined, arrays = pairs.relation.joined(passing, columns)
     values = "".join(f", a.{quote(c.name)}" for c in columns)

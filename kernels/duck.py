@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
+
+import duckdb
 
 from uql.compiler.bound import Bound
 from uql.compiler.subqueries import aliases_of
 from uql.compiler.syntax import Column, Expr, Node, Query
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
     from uql.kernels.media import Loader
@@ -82,15 +84,23 @@ class Duck:
             for name in named:
                 self.connection.unregister(name)
 
-    def execute(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> None:
+    def execute(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> list[tuple[Any, ...]]:
+        """Runs a statement, and gives the rows that it returns: of one that writes rows their count."""
         named = dict(tables or {})
         for name, table in named.items():
             self.connection.register(name, table)
         try:
-            self.connection.execute(self._counted(sql))
-        finally:
-            for name in named:
-                self.connection.unregister(name)
+            found = self.connection.execute(self._counted(sql)).fetchall()
+        except duckdb.Error:
+            with suppress(duckdb.Error):  # in a transaction that the error has ended they go with it
+                self._unregister(named)
+            raise
+        self._unregister(named)
+        return found
+
+    def _unregister(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.connection.unregister(name)
 
     def scalar(self, sql: str) -> Any:
         rows = self.connection.execute(

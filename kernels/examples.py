@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from uql.compiler.virtual import Kind, VirtualColumn
-from uql.errors import DataError
-from uql.kernels.base import Context, Relation, Rids
+from uql.base.errors import DataError
+from uql.compiler.virtual import VirtualColumn
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
 from uql.kernels.duck import quote
-from uql.kernels.estimates.judged import judged
+from uql.kernels.estimates.audit import judged
+from uql.kernels.relation import Relation
 
 if TYPE_CHECKING:
     from uql.compiler.syntax import Column
 
 EXAMPLES = 8  # of each kind that guide a search, and of each text that stand in its prompt
-KINDS = (Kind.CONDITION, Kind.CHOICE, Kind.EXTRACT, Kind.SCORE)
 
 
 def take(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> None:
@@ -32,7 +33,7 @@ def take(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> 
     fit its text.
     """
     name = ctx.settings.examples
-    asked = [c for c in columns if c.kind in KINDS and not c.attempt]
+    asked = [c for c in columns if c.by_row and not c.attempt]
     if not isinstance(name, str) or not asked:
         return
     types = _columns(name, ctx)
@@ -49,7 +50,7 @@ def _columns(name: str, ctx: Context) -> dict[str, str]:
         found = ctx.duck.arrow(f"DESCRIBE SELECT * FROM {table}")
     except duckdb.Error as error:
         raise DataError(
-            f"examples = '{name}' is no table of judged rows: {str(error).splitlines()[0]}",
+            f"examples = '{name}' is not a table of judged rows: {str(error).splitlines()[0]}",
             code="UQL504",
             help="it needs the columns that the text reads, and a column answer",
         ) from error
@@ -63,7 +64,7 @@ def _about(name: str, asked: list[VirtualColumn], types: dict[str, str]) -> list
         return asked
     if "answer" in types:
         whether = types["answer"].upper() == "BOOLEAN"
-        asked = [c for c in asked if (c.type.upper() == "BOOLEAN" and c.kind is not Kind.CHOICE) == whether]
+        asked = [c for c in asked if (c.type.upper() == "BOOLEAN" and not c.is_label) == whether]
     if len(asked) > 1:
         texts = ", ".join(f'"{c.text}"' for c in asked)
         raise DataError(
@@ -75,7 +76,7 @@ def _about(name: str, asked: list[VirtualColumn], types: dict[str, str]) -> list
 
 
 def _take(name: str, column: VirtualColumn, types: dict[str, str], relation: Relation, ctx: Context) -> None:
-    from uql.llm.people import read
+    from uql.llm.corrections import read
 
     reads = tuple(dict.fromkeys((*column.reads, *column.holes)))
     only = f"trim(question) = '{column.text.strip().replace(chr(39), chr(39) * 2)}'" if "question" in types else ""
@@ -105,7 +106,7 @@ def _show(
     flags = ctx.duck.arrow(f"SELECT coalesce(CAST(shown AS BOOLEAN), FALSE) FROM {table} {where}").column(0).to_pylist()
     texts = rows.texts(column.reads)
     shown = [(t, _said(a)) for t, a, flag in zip(texts, answers, flags, strict=True) if flag and t.strip()]
-    relation.examples[column.id] = tuple(shown[:EXAMPLES])
+    relation[column].examples = tuple(shown[:EXAMPLES])
 
 
 def _said(value: object) -> str:
@@ -129,7 +130,7 @@ def corrected_examples(column: VirtualColumn, relation: Relation, ctx: Context) 
     if not ctx.gate.people.knows(question):
         return [], []
     rids: Rids = np.arange(relation.n, dtype=np.int64)
-    found = ctx.gate.people.answers(question, relation.rows(rids, [column]))
+    found = ctx.gate.people.answers(question, relation.rows(rids, [column]), until=ctx.gate.drawn_until)
     texts = relation.texts(column.reads)
     kept = [(texts[i], answer.value) for i, answer in found.items() if answer.value is not None]
     return _split([text for text, _ in kept], [value for _, value in kept])

@@ -10,13 +10,16 @@ import numpy as np
 
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
+from uql.compiler.sql import is_literal
 from uql.compiler.syntax import Call, Column, Expr, OrderKey
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import rewrite, walk
-from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
 from uql.kernels.duck import Duck, quote
-from uql.kernels.estimates.aggregate import Groups
-from uql.kernels.estimates.ranges import note_open, of_item
+from uql.kernels.estimates.expression_ranges import note_open, of_item
+from uql.kernels.estimates.groups import Groups
+from uql.kernels.relation import Relation
 from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Exp
     terms = [
         f"{duck.expression(k.expr, replaced)} {'DESC' if k.descending else 'ASC'} NULLS {k.nulls or 'LAST'}"
         for k in keys
+        if not is_literal(k.expr)  # DuckDB would take it for the place of an item
     ]
     return ", ".join([*terms, last])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from uql.media_types import Unreadable, media_type, modality
-from uql.schema import Field, Modality
+from uql.base.media_types import Unreadable, media_type, modality
+from uql.base.schema import Field, Modality
 
 
 class Loader(Protocol):

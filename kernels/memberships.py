@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from uql.compiler.bound import BoundItem
-from uql.compiler.syntax import Expr, Virtual
-from uql.compiler.virtual import VirtualColumn
-from uql.kernels.base import Context, Relation, Rids
+from uql.compiler.syntax import Expr
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
 from uql.kernels.duck import quote
+from uql.kernels.relation import Relation
 from uql.llm.questions import NONE
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def memberships(
         representatives: (groups,) one row of each.
     """
     exprs = [key.expr for key in keys]
-    table: pa.Table = relation.evaluate(exprs, representatives, columns, ctx)
+    table: pa.Table = relation.evaluate(exprs, representatives, columns)
     values = [table.column(i).to_pylist() for i in range(len(exprs))]
     found: dict[tuple[object, ...], tuple[list[int], int]] = {}
     is_many = [many_of(e) is not None for e in exprs]

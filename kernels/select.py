@@ -9,26 +9,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.errors import BudgetError
 from uql.compiler.physical import Block, Goal, Stage
-from uql.compiler.syntax import Call, Virtual
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.syntax import Call
+from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic, walk
-from uql.errors import BudgetError
-from uql.kernels import sem_filter, sem_order
-from uql.kernels.base import Context, Relation, Rids, need
-from uql.kernels.comparing.attribute import by_attribute, prefer, preferred
+from uql.kernels import asking, sem_filter, sem_order
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context, need
+from uql.kernels.calls_needed import MOST_RECALLED, open_calls
+from uql.kernels.distinct_rows import units_of
 from uql.kernels.estimates.sample import draw, known_rows
 from uql.kernels.finish import Output, rows, whole
-from uql.kernels.guide import Guide, guide
-from uql.kernels.open_calls import MOST_RECALLED, open_calls
+from uql.kernels.limit_by_confidence import further, surer, unasked
+from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferred
+from uql.kernels.relation import Relation
+from uql.kernels.sampling_inputs import Guide, guide
 from uql.kernels.sem_filter import CHUNK
-from uql.kernels.surer import further, surer, unasked
-from uql.kernels.units import units_of
 from uql.sampling.base import AggregateSampler, Estimate, RetrievalSampler
+from uql.sampling.distinct_rows import Units, UnitSample, UnitSearch
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
-from uql.sampling.units import Units, UnitSample, UnitSearch
 
 BATCH = 8  # rows between two looks of a search: more learn less from each other
+TOTAL = 0.125  # share of the calls of a search that finds nothing more that go to the number of rows that pass
 LEAST_AUDIT = 16  # rows at least from which the number of rows not found is estimated
 DEFAULT_SEARCH = "learned"
 NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)*%?")
@@ -68,12 +71,10 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
 
 async def ask_all(wanted: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
     """Asks every stage of these rows, a chunk at a time."""
-    for column in (c for stage in wanted for c in stage.columns):
-        relation.know(column)
     for start in range(0, len(rids), CHUNK):
         for stage in wanted:
-            await relation.ask(stage, rids[start : start + CHUNK], ctx)
-    left_out = sum(int((~relation.asked[c.id][rids]).sum()) for stage in wanted for c in stage.columns[:1])
+            await asking.ask(stage, rids[start : start + CHUNK], relation, ctx)
+    left_out = sum(int((~relation[c].asked[rids]).sum()) for stage in wanted for c in stage.columns[:1])
     if left_out and len(rids):
         ctx.partial = True
         ctx.notes.append(f"the budget ended: {left_out:,} values were not asked and are NULL")
@@ -83,7 +84,7 @@ def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: C
     """The rows without those that failed, under on_error = 'drop'."""
     if ctx.settings.on_error != "drop" or not columns or not len(rids):
         return rids
-    failed: NDArray[np.bool_] = np.logical_or.reduce([relation.failed[c.id][rids] for c in columns])
+    failed: NDArray[np.bool_] = np.logical_or.reduce([relation[c].failed[rids] for c in columns])
     if failed.any():
         ctx.notes.append(f"{int(failed.sum()):,} rows without an answer were dropped (on_error = 'drop')")
     kept: Rids = rids[~failed]
@@ -95,9 +96,9 @@ def _warn_of_letters(block: Block, relation: Relation, ctx: Context) -> None:
     windows = [n.over for item in block.items for n in walk(item.expr) if isinstance(n, Call) and n.over is not None]
     for key in (*block.order_by, *(key for window in windows for key in window.order_by)):
         column = key.expr.column if isinstance(key.expr, Virtual) else None
-        if column is None or column.type != "VARCHAR" or column.kind is not Kind.EXTRACT:
+        if column is None or column.type != "VARCHAR" or not column.is_value:
             continue
-        said = {v for v in relation.values.get(column.id, ()) if v is not None}
+        said = {v for v in relation[column].values if v is not None}
         if len(said) > 1 and all(isinstance(v, str) and NUMERAL.fullmatch(v.strip()) for v in said):
             warning = (
                 f'the values of "{column.text}" are numbers, ordered by their letters: write "{column.text}"::DOUBLE'
@@ -111,8 +112,7 @@ def _unasked(rids: Rids, wanted: tuple[Stage, ...], relation: Relation) -> int:
     for stage in wanted:
         missing = np.zeros(len(rids), dtype=bool)
         for column in stage.columns:
-            relation.know(column)
-            missing |= ~relation.asked[column.id][rids]
+            missing |= ~relation[column].asked[rids]
         total += int(missing.sum())
     return total
 
@@ -165,7 +165,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Rids:
     """Rows up to the k-th that passes: in the order of ORDER BY, else as a search finds them."""
     assert block.formula is not None
-    relation.stops = True
+    relation.filters.stops = True
     await prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
     reserved = k * (len(block.left_over(block.late_stages)) + len(block.left_over(block.row_stages)))
     if reserved:
@@ -177,7 +177,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     if guided is not None:
         known = await known_rows(block, relation, ctx)
         sampler = retrieval(relation.n, relation.n, guided, ctx, limit=k + further(k), known=known)
-        searched = await _learn(block, sampler, relation, ctx, wanted=k, reserved=reserved, known=known)
+        searched = await _learn(block, sampler, Searched.of(known), relation, ctx, wanted=k, reserved=reserved)
         found = np.sort(np.array(searched.found[:k], dtype=np.int64))
         ended, unknown = searched.ended, searched.unknown
         surest = await surer(k, block, relation, ctx, sampler.propose, sampler.tell, reserved) if ended else None
@@ -210,10 +210,22 @@ def _stated(truth: sem_filter.Truth, rids: Rids, n: int, ctx: Context) -> Rids:
 
 
 async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids:
+    """As `_searched`, with what people answered since the search that is taken up in the place of what the model had answered."""
+    assert block.formula is not None
+    with ctx.as_drawn():
+        found, asked = await _searched(block, relation, ctx)
+    if not asking.overrule(relation, ctx):
+        return found
+    truth = await sem_filter.truth(block.formula, block.filter_stages, asked, relation, ctx)
+    return np.sort(asked[truth.yes])
+
+
+async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rids, Rids]:
     """As many of the rows that pass as the budget finds, and a statement of how many there may be.
 
-    With features, seven eighths of the calls go to the rows that a surrogate learned from the answers thinks likeliest; the last
-    eighth is a sample of the rows left over, from which their number is estimated.
+    With features, the calls go to the rows that a surrogate learned from the answers thinks likeliest. `total` is the share of
+    them that a sample of the rows left over gets, from which their number is estimated; where it is not set, an eighth once as
+    many calls found nothing. A query with LIMIT or a recall asks for no number.
     """
     guided = await _guide(block, relation, ctx)
     if guided is None:
@@ -221,33 +233,54 @@ async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) ->
         ctx.exact = ctx.exact and sampled.every and not sampled.truth.unknown.any()
         if not ctx.exact:
             _note_found(len(sampled.passing), sampled.sampler.estimate(), len(sampled.told), relation.n, ctx)
-        return np.sort(sampled.passing)
-    left = ctx.calls_left or 0
+        return np.sort(sampled.passing), sampled.told
     per_row, per_passing = len(block.filter_stages), len(block.left_over(block.row_stages))
-    audit = max(LEAST_AUDIT, left // (8 * per_row)) if left >= 4 * LEAST_AUDIT * per_row else 0
     known = await known_rows(block, relation, ctx)
     units = units_of(block, relation, ctx)
     if units is not None and known is not None:
         whole = units.whole(known[0])
         known = known[0][whole], known[1].of(whole)
-    sampler = retrieval(relation.n, left, guided, ctx, known=known, units=units)
-    searched = await _learn(
-        block, sampler, relation, ctx, reserved=audit * (per_row + per_passing), known=known, units=units
-    )
-    rest = audit_of(relation.n, audit, guided, ctx, (searched.told, searched.answers), units)
-    told, found = len(searched.told), list(searched.found)
+    sampler = retrieval(relation.n, ctx.calls_left or 0, guided, ctx, known=known, units=units)
+    searched = Searched.of(known)
+    while True:  # once, but where it goes on with the search of a run that had fewer calls
+        audit = _audit_rows(block, ctx.calls_now or 0, ctx)
+        reserved = audit * (per_row + per_passing)
+        await _learn(block, sampler, searched, relation, ctx, reserved=reserved, units=units, stepwise=True)
+        if audit and ctx.settings.total is None and (searched.answers[-audit:] == 1.0).any():
+            audit = 0  # calls still find rows: they are worth more than a number
+            await _learn(block, sampler, searched, relation, ctx, units=units, stepwise=True)
+        rest = None
+        if audit:
+            rest = audit_of(relation.n, audit, guided, ctx, (searched.told, searched.answers), units)
+            await _audit(block, rest, sampler, searched, relation, ctx)
+        if not ctx.next_step():
+            break
+    ctx.exact = False
+    if rest is None:
+        _note_search(searched, relation.n, ctx)
+    else:
+        _note_found(len(searched.found), rest.estimate(), len(searched.told), relation.n, ctx)
+    return np.sort(np.array(searched.found, dtype=np.int64)), searched.told
+
+
+async def _audit(
+    block: Block,
+    rest: AggregateSampler,
+    sampler: RetrievalSampler,
+    searched: Searched,
+    relation: Relation,
+    ctx: Context,
+) -> None:
+    """Asks a sample of the rows that a search left over; what it finds belongs to the search."""
+    assert block.formula is not None
     while len(more := rest.propose(CHUNK)):
-        assert block.formula is not None
         await ctx.drawn(f"audit of {relation.source}", more)
         truth = await sem_filter.truth(block.formula, block.filter_stages, more, relation, ctx)
         if not truth.complete.all():
             break
         rest.tell(more, truth.answers)
-        told += len(more)
-        found += [int(r) for r in more[truth.yes]]
-    ctx.exact = False
-    _note_found(len(found), rest.estimate(), told, relation.n, ctx)
-    return np.sort(np.array(found, dtype=np.int64))
+        sampler.learn(more, truth.answers)
+        searched.add(more, truth)
 
 
 async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids | None:
@@ -270,7 +303,7 @@ async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) 
     level = f"{settings.confidence:.0%}"
     if settings.recall is not None:
         search = RecallSearch(relation.n, room, recall=settings.recall, has_examples=guided.has_examples, **shared)
-        searched = await _learn(block, search, relation, ctx, known=known)
+        searched = await _learn(block, search, Searched.of(known), relation, ctx)
         holds = search.guaranteed
         words = "as asked" if search.met else f"less than the {settings.recall:.0%} asked for: the budget ended"
         ctx.notes.append(
@@ -282,7 +315,7 @@ async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) 
         return np.sort(np.array(searched.found, dtype=np.int64))
     assert settings.precision is not None
     adds = UnverifiedSearch(relation.n, room, precision=settings.precision, **shared)
-    searched = await _learn(block, adds, relation, ctx, known=known)
+    searched = await _learn(block, adds, Searched.of(known), relation, ctx)
     extra = adds.unverified()
     ctx.exact = len(searched.told) == relation.n and not searched.unknown
     ctx.unverified = extra
@@ -306,16 +339,64 @@ def _note_found(found: int, total: Estimate, asked: int, n: int, ctx: Context) -
     )
 
 
+def _note_search(searched: Searched, n: int, ctx: Context) -> None:
+    """Says that more rows may pass, and what would tell how many; of a query with LIMIT or a recall nothing more."""
+    ctx.notes.append(
+        f"found {len(searched.found):,} rows that pass; {len(searched.told):,} of {n:,} rows were asked, and more may pass: "
+        "WITH (total = 0.125) gives an eighth of the calls to their number"
+    )
+
+
+def _audit_rows(block: Block, left: int, ctx: Context) -> int:
+    """Rows that a search with `left` calls asks for the number of rows that pass, at the end."""
+    share, per_row = ctx.settings.total, len(block.filter_stages)
+    if share == 0 or block.limit is not None or ctx.settings.recall is not None:
+        return 0
+    rows = int(left * (TOTAL if share is None else share)) // per_row
+    return rows if share is not None or rows >= LEAST_AUDIT else 0
+
+
 # ------------------------------------------------------------------------------------------------------------- searching
 @dataclass(slots=True)
 class Searched:
     """What a search has asked: rows and answers in order, those found in order, and how it ended."""
 
-    told: Rids
-    answers: NDArray[np.float64]
+    rows: list[Rids]
+    truths: list[NDArray[np.float64]]
     found: list[int]
-    unknown: int
-    ended: bool  # it found what was wanted, or ran out of rows; False: the budget ended it
+    unknown: int = 0
+    ended: bool = False  # it found what was wanted, or ran out of rows; False: the budget ended it
+
+    @classmethod
+    def of(cls, known: tuple[Rids, sem_filter.Truth] | None) -> Searched:
+        """Before anything is asked: with the rows that the ledger decides."""
+        made = cls([np.zeros(0, dtype=np.int64)], [np.zeros(0)], [])
+        if known is not None:
+            made.add(*known)
+        return made
+
+    def add(self, rids: Rids, truth: sem_filter.Truth) -> None:
+        """Rows with their answers; those that the budget did not reach are left out."""
+        done = truth.complete
+        self.rows.append(rids[done])
+        self.truths.append(truth.answers[done])
+        self.found += [int(r) for r in rids[truth.yes]]
+        self.unknown += int(truth.unknown.sum())
+
+    @property
+    def told(self) -> Rids:
+        """The rows that have an answer."""
+        return np.concatenate(self.rows)
+
+    @property
+    def answers(self) -> NDArray[np.float64]:
+        """The answers in the order of `told`: 1, 0, or NaN."""
+        return np.concatenate(self.truths)
+
+    @property
+    def truth(self) -> sem_filter.Truth:
+        """What the answers say of the rows told."""
+        return sem_filter.Truth(self.answers == 1.0, self.answers == 0.0, np.isnan(self.answers))
 
 
 async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
@@ -389,35 +470,34 @@ def retrieval(
 async def _learn(
     block: Block,
     sampler: RetrievalSampler,
+    searched: Searched,
     relation: Relation,
     ctx: Context,
     *,
     wanted: int | None = None,
     reserved: int = 0,
-    known: tuple[Rids, sem_filter.Truth] | None = None,
     units: Units | None = None,
+    stepwise: bool = False,
 ) -> Searched:
-    """Asks what the sampler proposes until it has enough, or the budget less what is reserved is spent.
+    """Asks what the sampler proposes until it has enough, or the budget less what is reserved is spent; adds to `searched`.
 
-    `known` are rows that the ledger decides, which the sampler was given: they come first. `units`: those of the sampler.
+    Args:
+        searched: what is known already, which the sampler was given.
+        units: those of the sampler.
+        stepwise: of the budget no more is spent than its step leaves.
     """
     assert block.formula is not None
-    told: list[Rids] = []
-    answers: list[NDArray[np.float64]] = []
-    found: list[int] = []
-    asked, unknown, ended = 0, 0, False
-    if known is not None:
-        told, answers = [known[0]], [known[1].answers]
-        found, unknown = known[0][known[1].yes].tolist(), int(known[1].unknown.sum())
+    asked = 0
     per_row, per_passing = len(block.filter_stages), 0 if wanted else len(block.left_over(block.row_stages))
+    searched.ended = False
     while True:
-        size = BATCH
+        size, found = BATCH, searched.found
         if wanted is not None and len(found) >= wanted:
-            ended = True
+            searched.ended = True
             break
         if wanted is not None:
             size = batch_size(wanted, len(found), asked)
-        left = ctx.calls_left
+        left = ctx.calls_now if stepwise else ctx.calls_left
         if left is not None:
             passing = len(found) if units is None or not per_passing else units.count(np.array(found, dtype=np.int64))
             room = left - reserved - per_passing * passing
@@ -426,24 +506,14 @@ async def _learn(
             break
         rids = sampler.propose(size)
         if not len(rids):
-            ended = True
+            searched.ended = True
             break
         await ctx.drawn(f"search of {relation.source}", rids)
         truth = await sem_filter.truth(block.formula, block.filter_stages, rids, relation, ctx)
         done = truth.complete
         sampler.tell(rids, np.where(done, truth.answers, np.nan))
-        told.append(rids[done])
-        answers.append(truth.answers[done])
-        found += [int(r) for r in rids[truth.yes]]
+        searched.add(rids, truth)
         asked += int(done.sum())
-        unknown += int(truth.unknown.sum())
         if not done.all():
             break
-    empty = np.zeros(0, dtype=np.int64)
-    return Searched(
-        np.concatenate(told) if told else empty,
-        np.concatenate(answers) if answers else np.zeros(0),
-        found,
-        unknown,
-        ended,
-    )
+    return searched

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+from uql.base.errors import BudgetError
 from uql.compiler.virtual import VirtualColumn
-from uql.errors import BudgetError
-from uql.kernels.base import Context, Relation, Rids
-from uql.llm.questions import Cell, Row, Write
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.relation import Relation
+from uql.llm.questions import Cell, Row, Summary
 
 CHARS = 8_000  # of rows in one request: about 2,000 tokens
 FANOUT = 8  # partial answers in one reducing request
@@ -116,9 +118,8 @@ async def _ask(
     column: VirtualColumn, rows: list[Row], stage: str, schema: str | None, source: str, ctx: Context
 ) -> object:
     return await ctx.write(
-        Write(
+        Summary(
             column.text,
-            task="summary",
             schema=schema,
             shown=tuple(rows),
             parameters=(("stage", stage), *((("type", column.type),) if column.type == "BOOLEAN" else ())),

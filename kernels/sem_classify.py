@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from uql.compiler.bound import Bound
 from uql.compiler.sql import query_sql, render
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import VirtualColumn
 from uql.llm.questions import Answers, Choice, Question, Row
 
 if TYPE_CHECKING:
-    from uql.kernels.base import Context, Relation, Rids
+    from uql.kernels.answers import Rids
+    from uql.kernels.base import Context
+    from uql.kernels.relation import Relation
 
 MOST_LABELS = 50  # that are shown at once
 NEAREST = 30  # of a longer list, shown of each row
@@ -31,7 +33,7 @@ def label_queries(columns: Sequence[VirtualColumn], relation: Relation, ctx: Con
         assert isinstance(column.label_query, Bound)
         rows = ctx.duck.arrow(render(query_sql(column.label_query.query))).column(0).to_pylist()
         labels = dict.fromkeys((*column.labels, *(str(r) for r in rows if r is not None)))
-        relation.labels[column.id] = tuple(labels)
+        relation[column].labels = tuple(labels)
 
 
 def nearest(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
@@ -39,20 +41,20 @@ def nearest(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[
 
     A note says that the labels were narrowed.
     """
-    if column.kind is not Kind.CHOICE:
+    if not column.is_label:
         return None
-    labels = relation.labels.get(column.id, column.labels)
+    labels = relation.labels(column)
     if len(labels) <= MOST_LABELS or ctx.features is None:
         return None
-    if column.id not in relation.nearest:
+    if relation[column].nearest is None:
         table = ctx.features.of(relation, column.reads)
         if table is None:
             return None
         cosines = table.cosines(labels)
         best = np.argpartition(-cosines, NEAREST - 1, axis=1)[:, :NEAREST]
-        relation.nearest[column.id] = np.sort(best, axis=1).astype(np.int64)
+        relation[column].nearest = np.sort(best, axis=1).astype(np.int64)
         ctx.notes.append(f'"{column.text}": of {len(labels)} labels, each row was shown the {NEAREST} nearest to it')
-    return relation.nearest[column.id]
+    return relation[column].nearest
 
 
 async def ask_each(
@@ -76,8 +78,9 @@ async def ask_each(
 
 
 def _of_row(question: Question, place: NDArray[np.int64] | None, rid: int) -> Question:
-    if place is None or not isinstance(question, Choice):
+    if place is None:
         return question
+    assert isinstance(question, Choice)
     chosen = place[rid]
     described = tuple(question.descriptions[i] for i in chosen) if question.descriptions else ()
     return replace(question, labels=tuple(question.labels[i] for i in chosen), descriptions=described)

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, Leaf, Masks
 from uql.compiler.orders import best, learned
 from uql.compiler.physical import Stage
-from uql.compiler.syntax import Virtual
-from uql.compiler.virtual import Kind
-from uql.kernels import foreseen
-from uql.kernels.base import Context, Relation, Rids
+from uql.compiler.syntax import Cast, Expr, TypeName
+from uql.compiler.virtual import Virtual
+from uql.kernels import asking
+from uql.kernels import row_order as foreseen
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.relation import Relation
 
 CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
 PILOT, PILOT_SHARE = (
@@ -73,7 +76,7 @@ async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relatio
             if by_row is not None:
                 wanted = np.logical_and(wanted, by_row[:, step] == turn)
             if wanted.any():
-                await relation.ask(stages[turn], rids[wanted], ctx)
+                await asking.ask(stages[turn], rids[wanted], relation, ctx)
                 _read(formula, masks, rids, relation, ctx)
     _remember(formula, masks, rids, relation)
     return _truth(formula, masks)
@@ -94,8 +97,7 @@ def _open(formula: Formula, stage: Stage, masks: Masks) -> NDArray[np.bool_]:
 async def _note_ledger(stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> None:
     """Notes which questions were asked before this run, before it asks them itself."""
     for column in (c for stage in stages for c in stage.columns):
-        if column.id not in relation.in_ledger:
-            relation.in_ledger[column.id] = await ctx.gate.asked([relation.question(column)])
+        await asking.in_ledger(column, relation, ctx)
 
 
 async def _take_known(
@@ -104,14 +106,12 @@ async def _take_known(
     """Takes what the ledger knows of these rows from earlier queries, stage after stage: what was paid for may decide a row though its
     questions were asked in another order then."""
     for stage in stages:
-        if not any(relation.in_ledger[column.id] for column in stage.columns):
+        if not any(relation[column].in_ledger for column in stage.columns):
             continue
-        for column in stage.columns:
-            relation.know(column)
-        unasked = np.logical_or.reduce([~relation.asked[c.id][rids] for c in stage.columns])
+        unasked = np.logical_or.reduce([~relation[c].asked[rids] for c in stage.columns])
         wanted = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))
         if len(wanted):
-            await relation.recall(stage, rids[wanted], ctx)
+            await asking.recall(stage, rids[wanted], relation, ctx)
             _read(formula, masks, rids, relation, ctx)
 
 
@@ -124,15 +124,16 @@ def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, c
     planned = range(len(stages))
     if not _learns(stages, ctx):
         return planned
-    counts = [relation.seen.get(leaf.expr, (0, 0)) for leaf in formula.leaves]
-    known = relation.profiles.get(formula)
+    counts = [relation.filters.terms.get(leaf.expr, (0, 0)) for leaf in formula.leaves]
+    state = relation.filters.of(formula)
+    known = state.profile
     if known is None or any(n < LEAST_SEEN for n, _ in counts):
         return planned
     total = sum(n for n, _ in counts)
-    made_at, order = relation.orders.get(formula, (0, ()))
+    made_at, order = state.order
     if len(order) != len(stages) or total >= GROWN * made_at:
         order, _ = best(formula, stages, learned(known), [stage.cost for stage in stages])
-        relation.orders[formula] = (total, order)
+        state.order = (total, order)
     return order
 
 
@@ -141,7 +142,7 @@ async def recalled(formula: Formula, stages: tuple[Stage, ...], relation: Relati
     rids = np.arange(relation.n, dtype=np.int64)
     masks = _start(formula, rids, relation, ctx)
     for stage in stages:
-        await relation.recall(stage, rids, ctx)
+        await asking.recall(stage, rids, relation, ctx)
     _read(formula, masks, rids, relation, ctx)
     truth = _truth(formula, masks)
     done = truth.complete
@@ -162,7 +163,7 @@ async def answers(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relat
     if _learns(stages, ctx):
         await _note_ledger(stages, relation, ctx)
     for stage in stages:
-        await relation.ask(stage, rids, ctx)
+        await asking.ask(stage, rids, relation, ctx)
     _read(formula, masks, rids, relation, ctx)
     _remember(formula, masks, rids, relation)
     return masks
@@ -170,11 +171,13 @@ async def answers(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relat
 
 def _remember(formula: Formula, masks: Masks, rids: Rids, relation: Relation) -> None:
     """Keeps what was answered of these rows, from which orders are learned."""
+    state = relation.filters.of(formula)
     if len(formula.leaves) > 1:
-        by_row = relation.judged.setdefault(formula, np.full((len(formula.leaves), relation.n), OPEN, dtype=np.uint8))
-        by_row[:, rids] = masks
-    before = relation.profiles.get(formula)
-    relation.profiles[formula] = masks if before is None else np.concatenate([before, masks], axis=1)[:, -MOST_KEPT:]
+        if state.by_row is None:
+            state.by_row = np.full((len(formula.leaves), relation.n), OPEN, dtype=np.uint8)
+        state.by_row[:, rids] = masks
+    before = state.profile
+    state.profile = masks if before is None else np.concatenate([before, masks], axis=1)[:, -MOST_KEPT:]
 
 
 async def _pilot(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -183,7 +186,7 @@ async def _pilot(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relati
     None where there is nothing to order, where the terms are known already (from earlier queries or rows), or where it would be
     more than PILOT_SHARE of the rows.
     """
-    known = all(relation.seen.get(leaf.expr, (0, 0))[0] >= LEAST_SEEN for leaf in formula.leaves)
+    known = all(relation.filters.terms.get(leaf.expr, (0, 0))[0] >= LEAST_SEEN for leaf in formula.leaves)
     if known or not _learns(stages, ctx):
         return
     if len(rids) * PILOT_SHARE < PILOT:
@@ -204,15 +207,20 @@ def _start(formula: Formula, rids: Rids, relation: Relation, ctx: Context) -> Ma
 
 def _count(leaf: Leaf, masks: Masks, relation: Relation) -> None:
     """Adds to the pass rate of a term."""
-    n, yes = relation.seen.get(leaf.expr, (0, 0))
-    relation.seen[leaf.expr] = (n + len(masks), yes + int((masks == TRUE).sum()))
+    n, yes = relation.filters.terms.get(leaf.expr, (0, 0))
+    relation.filters.terms[leaf.expr] = (n + len(masks), yes + int((masks == TRUE).sum()))
 
 
 def _concrete(leaf: Leaf, rids: Rids, relation: Relation, ctx: Context) -> Masks:
     if not len(rids):
         return np.zeros(0, dtype=np.uint8)
-    values = relation.evaluate([leaf.expr], rids, (), ctx).column(0).to_pylist()
+    values = relation.evaluate([_truth_of(leaf)], rids, ()).column(0).to_pylist()
     return np.array([NULL if v is None else TRUE if v else FALSE for v in values], dtype=np.uint8)
+
+
+def _truth_of(leaf: Leaf) -> Expr:
+    """A term as BOOLEAN, by DuckDB's cast: of what is another type, it says what is true."""
+    return Cast(leaf.expr, TypeName("BOOLEAN"), span=leaf.expr.span)
 
 
 def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -220,22 +228,20 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: C
     for i, leaf in enumerate(formula.leaves):
         if not leaf.semantic:
             continue
-        for column in leaf.columns:
-            relation.know(column)
-        known = np.logical_and.reduce([relation.asked[c.id][rids] for c in leaf.columns])
+        known = np.logical_and.reduce([relation[c].asked[rids] for c in leaf.columns])
         pending = np.flatnonzero(known & (masks[i] == OPEN))
         if not len(pending):
             continue
-        failed = np.logical_or.reduce([relation.failed[c.id][rids[pending]] for c in leaf.columns])
+        failed = np.logical_or.reduce([relation[c].failed[rids[pending]] for c in leaf.columns])
         masks[i][pending[failed]] = UNKNOWN
         fine = pending[~failed]
         if not len(fine):
             continue
         only = leaf.expr.column if isinstance(leaf.expr, Virtual) else None
-        if only is not None and only.kind is Kind.CONDITION:
-            values = list(relation.values[only.id][rids[fine]])
+        if only is not None and only.is_condition:
+            values = list(relation[only].values[rids[fine]])
         else:
-            values = relation.evaluate([leaf.expr], rids[fine], leaf.columns, ctx).column(0).to_pylist()
+            values = relation.evaluate([_truth_of(leaf)], rids[fine], leaf.columns).column(0).to_pylist()
         masks[i][fine] = [NULL if v is None else TRUE if v else FALSE for v in values]
         _count(leaf, masks[i][fine], relation)
 

@@ -3,26 +3,55 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.errors import BudgetError, ModelReplyError
 from uql.compiler.physical import Stage
 from uql.compiler.virtual import VirtualColumn
-from uql.errors import BudgetError, ModelReplyError
-from uql.kernels.base import Context, Relation, Rids
-from uql.kernels.labels import MOST_CHARS, one_line, stem
-from uql.kernels.merge import duplicates
+from uql.kernels import asking
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.group_names import MOST_CHARS, one_line, stem
+from uql.kernels.merge_groups import duplicates
+from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Write
 
 SHOWN = 24  # rows shown to the taxonomy request
-MOST_GROUPS = 20
+LEAST_AT_FIRST, MOST_AT_FIRST = 4, 8  # groups of the first request: how fine they are
+MOST_GROUPS = 20  # of one request
 TOKENS_DESCRIBED = 40  # of a description and what JSON needs around it
 ROUNDS = 12  # of naming groups for rows that fit none
 LARGE_SHARE = 0.05  # of the rows, in no group: then the result says so
-OPEN_SHARE = 0.02  # of the rows, in no group: then more groups are named
+OPEN_SHARE = 0.02  # of all rows, in no group: then more groups are named; of a sample, one row is enough
+SETTLED = 1 / 3  # of the rows that new groups are named for: where fewer fall into one, no more are named
+PREVIEWS = 5  # further requests for names before rows are asked, where the first named as many groups as it may
+LEAST_NEW = 3  # names of such a request, or it is the last one
+PREVIEW_PART = 32  # each takes one of so many calls that are left
 _FILLER = {"other", "others", "none", "none of these", "misc", "miscellaneous", "unknown", "n/a"}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Groups that a request named, with a line on each or an empty text; `full` where it named as many as it may."""
+
+    labels: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    full: bool = False
+
+    def without(self, gone: Collection[str]) -> Named:
+        """Those whose name differs from these in more than case or number."""
+        low = {stem(label) for label in gone}
+        kept = [(n, d) for n, d in zip(self.labels, self.descriptions, strict=True) if stem(n) not in low]
+        return Named(tuple(n for n, _ in kept), tuple(d for _, d in kept))
+
+    def and_then(self, more: Named) -> Named:
+        """These and further ones."""
+        return Named((*self.labels, *more.labels), (*self.descriptions, *more.descriptions))
 
 
 def schema_of(least: int, most: int, described: bool = False) -> str:
@@ -35,21 +64,24 @@ def schema_of(least: int, most: int, described: bool = False) -> str:
     return json.dumps({"type": "array", "items": name, "minItems": least, "maxItems": most})
 
 
-async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Writes the labels of `column` from a sample of these rows: one call. They are then in `relation.labels`.
+async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context, *, sampled: bool) -> None:
+    """Writes the labels of `column` from a sample of these rows: one call, and a few more where there are many groups. They
+    are then the labels of the column.
+
+    Args:
+        sampled: whether a sample of rows is put to the groups. Else each of these rows is, and its call is kept for it.
 
     Raises ModelReplyError (UQL407) where the reply holds no usable group.
     """
-    if column.id in relation.labels or not len(rids):
+    if relation[column].labels is not None or not len(rids):
         return
     if ctx.groups_stay and column.text in ctx.groups:
-        relation.labels[column.id], relation.descriptions[column.id] = ctx.groups[column.text]
+        relation[column].labels, relation[column].descriptions = ctx.groups[column.text]
         return
     if not relation.calls((Stage((column,)),), rids):  # nothing to read in any of them: NULL is their group
-        relation.know(column)
-        relation.asked[column.id][rids] = True
+        relation[column].asked[rids] = True
         return
-    labels, descriptions = await _distinct(column, rids, (), relation, ctx)
+    labels, descriptions = await _all_named(column, rids, relation, ctx, 0 if sampled else len(rids))
     if not labels and not ctx.fits(1):
         raise BudgetError(
             f'the groups of "{column.text}" need a call to be named, and the budget leaves none',
@@ -64,82 +96,128 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
             end=column.span.end,
             help="use another model, or give the labels: … GROUP BY \"the text\"::ENUM('a', 'b')",
         )
-    relation.labels[column.id], relation.descriptions[column.id] = labels, descriptions
+    relation[column].labels, relation[column].descriptions = labels, descriptions
     _note_groups(column, relation, ctx)
 
 
 def _note_groups(column: VirtualColumn, relation: Relation, ctx: Context) -> None:
     """What was understood by each group, where the model said it; and the groups for those who keep them."""
-    ctx.groups[column.text] = (relation.labels[column.id], relation.descriptions[column.id])
-    pairs = zip(relation.labels[column.id], relation.descriptions[column.id], strict=True)
+    ctx.groups[column.text] = (relation.labels(column), relation[column].descriptions)
+    pairs = zip(relation.labels(column), relation[column].descriptions, strict=True)
     said = [f"{name} ({about})" for name, about in pairs if about]
     if said:
         ctx.note_once(f'groups of "{column.text}": ', "; ".join(said))
 
 
-async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Where "none of these" is large, names groups for those rows and asks them again, as often as it helps and fits.
+async def _all_named(
+    column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context, kept: int
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names and descriptions of the groups of these rows; of more rows where the first request named as many groups as it may.
 
-    A round costs one call and one for each row that is asked again; nothing is asked where that takes more than half of what the
-    budget leaves: a row asked again tells as much of the groups as a new one. A wished number of groups (INTO k) is kept: the
-    share of the rows in none of them is noted.
+    A further request costs one call. A row that was asked before its group had a name costs one more call each.
+
+    Args:
+        kept: calls that are left for rows.
     """
-    if column.id not in relation.labels:
+    named = await _named(column, choose_rows(rids, relation, column, ctx), (), relation, ctx)
+    if column.into is not None:  # that many are wished: none may be lost
+        return named.labels, named.descriptions
+    found, full = named, named.full
+    for _ in range(PREVIEWS):
+        if not full or not ctx.fits(kept + PREVIEW_PART):
+            break
+        shown = choose_rows(rids, relation, column, ctx)
+        more = (await _named(column, shown, found.labels, relation, ctx, least=0)).without(found.labels)
+        found, full = found.and_then(more), len(more.labels) >= LEAST_NEW
+    found = await _distinct(column, (), found, relation, ctx)
+    return found.labels, found.descriptions
+
+
+async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context, *, sampled: bool = True) -> None:
+    """Names groups for rows in "none of these" and asks them again, as often as it helps and fits.
+
+    A round costs one call and one for each row that is asked again. A wished number of groups (INTO k) is kept: the
+    share of the rows in none of them is noted.
+
+    Args:
+        sampled: whether the rows are a sample. Each of them then stands for many, and one in no group is enough. Else at most
+            half of the calls left go to them: others are to come.
+    """
+    if relation[column].labels is None:
         return
-    stay = column.into is not None or (ctx.groups_stay and column.text in ctx.groups)
-    for _ in range(0 if stay else ROUNDS):
+    least = 1 if sampled else max(2, OPEN_SHARE * len(rids))
+    for _ in range(0 if stays(column, ctx) else ROUNDS):
         none = rids[_in_none(column, rids, relation)]
-        if len(none) < max(2, OPEN_SHARE * len(rids)) or not ctx.fits(2 * (1 + len(none))):
+        if len(none) < least or not ctx.fits_now(2 if sampled else 2 * (1 + len(none))):
             break
-        known = relation.labels[column.id]
-        labels, descriptions = await _distinct(column, none, known, relation, ctx)
-        low = {stem(label) for label in known}
-        new = [(n, d) for n, d in zip(labels, descriptions, strict=True) if stem(n) not in low]
-        if not new:
+        known = relation.labels(column)
+        shown = choose_rows(none, relation, column, ctx)
+        named = (await _named(column, shown, known, relation, ctx)).without(known)
+        new = await _distinct(column, known, named, relation, ctx)
+        if not new.labels:
             break
-        relation.labels[column.id] = (*known, *(n for n, _ in new))
-        relation.descriptions[column.id] = (*relation.descriptions[column.id], *(d for _, d in new))
+        relation[column].labels = (*known, *new.labels)
+        relation[column].descriptions = (*relation[column].descriptions, *new.descriptions)
         _note_groups(column, relation, ctx)
-        relation.asked[column.id][none] = False
-        await relation.ask(Stage((column,)), none, ctx)
+        again = none if ctx.calls_left is None else none[: ctx.calls_left]
+        relation[column].asked[again] = False
+        await asking.ask(Stage((column,)), again, relation, ctx)
+        if _in_none(column, shown, relation).mean() > 1 - SETTLED:
+            break
     left = int(_in_none(column, rids, relation).sum())
     if left > max(1, LARGE_SHARE * len(rids)):
-        asked = int(relation.asked[column.id][rids].sum())
+        asked = int(relation[column].asked[rids].sum())
         ctx.note_once(
             f'"{column.text}": ',
-            f"{left:,} of {asked:,} rows asked are in none of the {len(relation.labels[column.id])} groups",
+            f"{left:,} of {asked:,} rows asked are in none of the {len(relation.labels(column))} groups",
         )
+
+
+def stays(column: VirtualColumn, ctx: Context) -> bool:
+    """Are the groups those of the first request, with no more to come?"""
+    return column.into is not None or (ctx.groups_stay and column.text in ctx.groups)
+
+
+def in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> int:
+    """How many of these rows were asked and are in no group."""
+    return int(_in_none(column, rids, relation).sum())
 
 
 def _in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> NDArray[np.bool_]:
     """(n,) which rows were asked and are in no group."""
-    return np.array([value == NONE or value == [] for value in relation.values[column.id][rids]], dtype=bool)
+    return np.array([value == NONE or value == [] for value in relation[column].values[rids]], dtype=bool)
 
 
 async def _distinct(
-    column: VirtualColumn, rids: Rids, known: tuple[str, ...], relation: Relation, ctx: Context
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """New names and descriptions without those that mean what another name means."""
-    labels, descriptions = await _named(column, rids, known, relation, ctx)
-    if column.into is not None:  # that many are wished: none may be lost
-        return labels, descriptions
-    gone = await duplicates(column, known, labels, relation.source, ctx)
-    kept = [(n, d) for n, d in zip(labels, descriptions, strict=True) if n not in gone]
-    return tuple(n for n, _ in kept), tuple(d for _, d in kept)
+    column: VirtualColumn, known: tuple[str, ...], named: Named, relation: Relation, ctx: Context
+) -> Named:
+    """The groups that do not mean what another name means, one of those before them or a known one."""
+    gone = await duplicates(column, known, named.labels, relation.source, ctx)
+    return named.without(gone)
 
 
 async def _named(
-    column: VirtualColumn, rids: Rids, known: tuple[str, ...], relation: Relation, ctx: Context
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names and descriptions of the groups of these rows, from one request that shows some of them."""
-    chosen = choose_rows(rids, relation, column, ctx)
+    column: VirtualColumn,
+    chosen: Rids,
+    known: tuple[str, ...],
+    relation: Relation,
+    ctx: Context,
+    least: int = 1,
+) -> Named:
+    """The groups of these rows, from one request that shows them.
+
+    Args:
+        known: names of groups that there are; the request is then for further ones.
+        least: further ones.
+    """
     shown = tuple(row for row in relation.rows(chosen, [column]) if not row.is_null)
     if not shown:
-        return (), ()
-    least, most = (column.into, column.into) if column.into else (min(4, len(shown)), min(8, len(shown)))
-    if known:
-        least = 1
-    parameters = [("groups", str(least) if least == most else f"{least} to {most}")]
+        return Named((), ())
+    most = column.into or min(MOST_GROUPS if known else MOST_AT_FIRST, len(shown))
+    if not known:
+        least = column.into or min(LEAST_AT_FIRST, len(shown))
+    wanted = f"up to {most} further" if known else str(least) if least == most else f"{least} to {most}"
+    parameters = [("groups", wanted)]
     if known:
         parameters.append(("known", "; ".join(known)))
     described = await ctx.describes()
@@ -154,7 +232,8 @@ async def _named(
         ),
         source=relation.source,
     )
-    return read_groups(reply, column.into or MOST_GROUPS)
+    labels, descriptions = read_groups(reply, column.into or MOST_GROUPS)
+    return Named(labels, descriptions, len(shown) > most and len(labels) >= most)
 
 
 def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Context) -> Rids:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from uql.base.schema import Field
 from uql.compiler.bound import BoundItem, BoundSelect, BoundSource
 from uql.compiler.formula import Formula
 from uql.compiler.join_plans import aliases_in
@@ -19,11 +20,11 @@ from uql.compiler.physical import OuterJoin, Stage
 from uql.compiler.sql import query_sql, render
 from uql.compiler.syntax import Column, Expr, Number
 from uql.kernels import sem_classify, sem_filter
-from uql.kernels.base import Context, Relation, need
-from uql.kernels.comparing.attribute import by_attribute, prefer, preferred
+from uql.kernels.base import Context, need
+from uql.kernels.calls_needed import open_calls
 from uql.kernels.duck import quote
-from uql.kernels.open_calls import open_calls
-from uql.schema import Field
+from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferred
+from uql.kernels.relation import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
     """The name of a temporary table with the rows of the join. Raises BudgetError (UQL401) where the pairs do not fit.
 
     A left row with a pair whose answer is unknown counts as matched for ANTI and as unmatched for all others: it is never returned
-    for an answer that nobody gave; a note says how many such pairs there are.
+    for a missing answer; a note says how many such pairs there are.
     """
     left, left_columns = await _side(join.left, join.left_where, columns, fields, ctx)
     right, right_columns = await _side(join.right, join.right_where, columns, fields, ctx)

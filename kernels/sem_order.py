@@ -12,10 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from uql.compiler.physical import Block
-from uql.compiler.syntax import OrderKey, Virtual
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.syntax import OrderKey
+from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.kernels import finish
-from uql.kernels.base import Context, Relation, Rids
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.relation import Relation
 from uql.llm.questions import Compare, Row
 
 MARGIN = 1.0  # levels of ten
@@ -27,7 +29,7 @@ CALLS = 2  # of a comparison: both positions
 def leading(block: Block) -> VirtualColumn | None:
     """The text that rows are ordered by before all else; None where there is none."""
     first = block.order_by[0].expr if block.order_by else None
-    return first.column if isinstance(first, Virtual) and first.column.kind is Kind.SCORE else None
+    return first.column if isinstance(first, Virtual) and first.column.is_score else None
 
 
 async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], relation: Relation, ctx: Context) -> Rids:
@@ -42,7 +44,7 @@ async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], rela
         return finish.chosen(block, passing, columns, relation, ctx)
     extra = max(k, LEAST_EXTRA, len(passing) // 2)
     ranked = finish.chosen(replace(block, limit=k + extra, offset=0), passing, columns, relation, ctx)
-    scores, key = relation.values[column.id], block.order_by[0]
+    scores, key = relation[column].values, block.order_by[0]
     unknown = [int(r) for r in ranked[:k] if scores[r] is None] if key.nulls == "FIRST" else []
     if len(unknown) == k:
         return ranked[block.offset : k]
@@ -68,7 +70,7 @@ class _Contest:
         self, column: VirtualColumn, key: OrderKey, candidates: list[int], relation: Relation, ctx: Context
     ) -> None:
         self.column, self.descending, self.candidates, self.ctx = column, key.descending, candidates, ctx
-        self.scores, self.source = relation.values[column.id], relation.source
+        self.scores, self.source = relation[column].values, relation.source
         rows = relation.rows(np.array(candidates, dtype=np.int64), [column])
         self.rows = dict(zip(candidates, rows, strict=True))
         self.compared, self.ended = 0, False

@@ -19,12 +19,12 @@ import numpy as np
 from uql.sampling import intervals, surrogate
 from uql.sampling.base import Flags, Floats, Indices
 from uql.sampling.cells import Cells, balanced_tree, runs_of_equal_mass
-from uql.sampling.draws import Bounds, Draws, Three, Weights, is_binary, is_share
+from uql.sampling.intervals import Skew
+from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share
 from uql.sampling.surrogate import Linear, Matrix
 from uql.sampling.uniform import FEW
 
 Predictions = Callable[[Indices], Floats]
-
 
 SHORTEST = 40  # rows of a wave, about, between the fewest and the most waves
 FEWEST_WAVES, MOST_WAVES = 4, 8
@@ -74,9 +74,31 @@ class Moments:
 
     totals: Floats  # (m,)
     covariance: Floats  # (m, m)
-    freedom: float
+    differences: (
+        Floats  # (m, H) between the two draws of each cell, scaled so that their squares add up to the variance
+    )
+    parts: Floats  # (m, draws) what each draw adds to the error of each total, about
+    drawn: Floats  # (draws,) the share of its cell that is drawn
+    stands: Floats  # (draws,) the rows that each stands for, by the share of its wave
+    values: Floats  # (m, draws) what each draw adds to each total for one row that it stands for
     squares: float  # Σ of the model's variance of each row times what its draw would stand for, of the first variable
     expected: float  # the sum of the first variable's predictions
+
+    def freedom(self, ratio: float | None = None) -> float:
+        """Satterthwaite's degrees of freedom of the variance of the first total, or of the ratio of the two.
+
+        The sample's part of the variance has one degree of freedom a cell, the model's part is taken as known.
+        """
+        of = np.array([1.0, 0.0])[: len(self.totals)] if ratio is None else np.array([1.0, -ratio])
+        squares = float(((of @ self.differences) ** 4).sum())
+        return float(of @ self.covariance @ of) ** 2 / squares if squares > 0 else math.inf
+
+    def skew(self, ratio: float | None = None, *, read: bool) -> Skew:
+        """Of the first total, or of the ratio of the two; `read`: is the first of numbers of which only the sample tells?"""
+        counted = self.values[0] != 0 if ratio is None else (self.values != 0).any(axis=0)
+        parts = self.parts[0] if ratio is None else self.parts[0] - ratio * self.parts[1]
+        values = np.where(counted, self.values[0], np.nan) if read else None
+        return Skew.of(parts, self.drawn, values, self.stands)
 
     def event(self, whole: float) -> float | None:
         """What one more row that counts (or, where most do, that does not) would add to the first total."""
@@ -117,7 +139,7 @@ class AsdSampler(Draws):
         self._waves: list[Wave] = []
         self._sizes = self._plan(self.budget - len(self._first), n_rows - self.n_known)
         self._waiting = np.zeros(0, np.int64)
-        self._design = np.ones(n_rows)
+        self.design = np.ones(n_rows)
         self._fits: dict[tuple[str, bytes], list[Linear]] = {}
         self._predicted: dict[tuple[str, bytes], list[Floats]] = {}
         self._parts: dict[int, list[Floats]] = {}  # what each wave counts for, by their number
@@ -197,7 +219,7 @@ class AsdSampler(Draws):
             seen = ~np.isnan(self.answers)
             made = self._later_cells(self.told[seen], self.answers[seen], free, cells)
         pairs = made.cells.draw_pairs(self.rng)
-        self._design[pairs] = made.cells.sizes[:, None]
+        self.design[pairs] = made.cells.sizes[:, None]
         self._waves.append(Wave(made.cells, pairs, made.chances(self.n_rows, free)))
         self._waiting = self.rng.permutation(pairs.ravel())
 
@@ -217,7 +239,7 @@ class AsdSampler(Draws):
 
     def _learned(self, rows: Indices, y: Floats) -> Linear:
         directions = surrogate.DIRECTIONS if len(rows) <= MANY_LABELS else surrogate.SEARCH_DIRECTIONS
-        return surrogate.probability(self.features[rows], y, self._design[rows], directions)
+        return surrogate.probability(self.features[rows], y, self.design[rows], directions)
 
     def _first_cells(self, free: Indices, cells: int) -> Plan:
         if self.prior is None:
@@ -230,6 +252,11 @@ class AsdSampler(Draws):
         if self._stretch is not None:
             mass = mass * self._stretch[free]
         return self._runs(free, np.asarray(self.prior, np.float64), mass, cells)
+
+    def expected_draws(self) -> Floats:
+        """As in `AggregateSampler`, by the waves' chances."""
+        draws = [wave.chances * float((self._state[wave.pairs] == 2).mean()) for wave in self._waves]
+        return np.where(self._certain, np.inf, np.sum([np.zeros(self.n_rows), *draws], axis=0))
 
     # the estimate
 
@@ -337,13 +364,15 @@ class AsdSampler(Draws):
         """Totals over the rows `inside` (N,) of one variable, or of two with x the second; each is (y, weights)."""
         m = len(variables)
         told = self.told
+        nested = m < 2 or not (variables[1][0][variables[0][0] != 0] == 0).any()
         predicted = [self._predictions(y, weights, complete, inside) for y, weights in variables]
         dense = np.zeros((m, self.n_rows))
         for j, (y, _) in enumerate(variables):
             dense[j, told] = y
         totals, covariance = np.zeros(m), np.zeros((m, m))
-        single, single_squares = 0.0, 0.0
         events, expected = 0.0, 0.0
+        parts, values, differences = ([np.zeros((m, 0))] for _ in range(3))
+        drawn, stands = [np.zeros(0)], [np.zeros(0)]
         for i, (t, share) in enumerate(zip(complete, self._shares(complete), strict=True)):
             wave = self._waves[t]
             order, sizes = wave.cells.order, wave.cells.sizes
@@ -357,16 +386,30 @@ class AsdSampler(Draws):
                 known = float((y * part_of[told])[before].sum())
                 totals[j] += known + float(f[j, order].sum()) + float((sizes * residual[j].mean(axis=1)).sum())
             d = residual[:, :, 0] - residual[:, :, 1]
-            scale = sizes**2 * (1 - 2 / sizes) / 6
-            model = self._model_covariance(predicted, i, part_of, wave, variables[-1][1])
+            centre = (residual.mean(axis=2) @ sizes / max(float(sizes.sum()), 1.0))[:, None, None]
+            parts.append(((residual - centre) * (sizes[:, None] / 2)).reshape(m, -1))
+            drawn.append(np.repeat(2 / sizes, 2))
+            pairs = wave.pairs.ravel()
+            stands.append(np.repeat(sizes / 2, 2) * share[pairs])
+            values.append((dense * inside)[:, pairs])
+            scale = np.maximum(sizes * (sizes - 2.0), 0.0) / 6
+            together = None if nested else _correlation(residual)
+            model = self._model_covariance(predicted, i, part_of, wave, variables[-1][1], together)
             covariance += np.einsum("h,jh,kh->jk", scale, d, d) + np.einsum("h,jkh->jk", scale, model)
             events += float((sizes**2 * model[0, 0]).sum()) / 2
             expected += float(f[0, order].sum())
-            part = scale * d[0] ** 2
-            single, single_squares = single + float(part.sum()), single_squares + float((part**2).sum())
-        # the sample's part of the variance has one degree of freedom a cell, the model's part is taken as known
-        freedom = float(covariance[0, 0]) ** 2 / single_squares if single_squares > 0 else math.inf
-        return Moments(totals, covariance, freedom, events, expected)
+            differences.append(np.sqrt(scale) * d)
+        return Moments(
+            totals,
+            covariance,
+            np.concatenate(differences, axis=1),
+            np.concatenate(parts, axis=1),
+            np.concatenate(drawn),
+            np.concatenate(stands),
+            np.concatenate(values, axis=1),
+            events,
+            expected,
+        )
 
     def _model_covariance(
         self,
@@ -375,15 +418,19 @@ class AsdSampler(Draws):
         part_of: Floats,
         wave: Wave,
         counts: Floats | None,
+        together: float | None,
     ) -> Floats:
         """(m, m, H) the mean model (co)variance of what one row of each cell adds, `part_of` (N,) its value; of y and
-        x = `counts` (None: 1) where y counts, f_y(counts − f_x)."""
+        x = `counts` (None: 1) where y counts, f_y(counts − f_x), else by `together`, the correlation of their residuals."""
         m = len(predicted)
         out = np.zeros((m, m, len(wave.pairs)))
         for j in range(m):
             out[j, j] = wave.cells.means(part_of**2 * predicted[j][i][1])
         if m == 2:
             limit = np.sqrt(out[0, 0] * out[1, 1])
+            if together is not None:
+                out[0, 1] = out[1, 0] = together * limit
+                return out
             most = 1.0 if counts is None else counts
             both = wave.cells.means(part_of**2 * predicted[0][i][0] * (most - predicted[1][i][0]))
             out[0, 1] = out[1, 0] = np.clip(both, -limit, limit)
@@ -406,7 +453,7 @@ class AsdSampler(Draws):
         if weights is None and (is_binary(y) if bounds is None else bounds == (0.0, 1.0) and is_share(y)):
             size = int(inside.sum())
             # within a group few cells, and few rows, say something of the spread
-            freedom = math.inf if domain is None else min(moments.freedom, max(len(seen) - 1, 1))
+            freedom = math.inf if domain is None else min(moments.freedom(), max(len(seen) - 1, 1))
             each = np.ones(len(seen))
             event = moments.event(float(size))
             return share_interval(
@@ -417,9 +464,10 @@ class AsdSampler(Draws):
             each = weights[self.told][within]
             part, event = weights[inside], moments.event(whole)
             return share_interval(
-                value, variance, seen, each, whole, len(part), self.level, part, moments.freedom, event=event
+                value, variance, seen, each, whole, len(part), self.level, part, moments.freedom(), event=event
             )
-        return self._open_total(value, variance, moments.freedom, y, inside, weights, bounds)
+        skew = moments.skew(read=weights is None and not is_binary(y))
+        return self._open_total(value, variance, moments.freedom(), y, inside, weights, bounds, skew)
 
     def _open_total(
         self,
@@ -430,6 +478,7 @@ class AsdSampler(Draws):
         inside: Flags,
         weights: Floats | None,
         bounds: Bounds,
+        skew: Skew,
     ) -> Three:
         """The interval of a sum that no known whole bounds."""
         seen = y[inside[self.told]]
@@ -441,24 +490,26 @@ class AsdSampler(Draws):
         if bounds is None and not seen.any():
             return value, -math.inf, math.inf
         least, most = bounds if bounds is not None else (float(seen.min()), float(seen.max()))
+        if weights is not None:
+            least = min(least, float(weights[inside].min()))
+        if least >= 0:
+            value = max(value, float(seen.sum()))
         if least >= 0 and int((seen != 0).sum()) < FEW and value > 0:
             low, high = intervals.gamma_sum(value, variance, most * size / n, self.level)
             return value, max(low, float(seen.sum())), min(high, float(seen.sum()) + most * (size - n))
-        half = intervals.t_quantile(self.level, moments_freedom(freedom)) * math.sqrt(variance)
-        low = max(value - half, float(seen.sum())) if least >= 0 else value - half
-        return value, low, value + half
+        least_t, most_t = skew.quantiles(self.level, moments_freedom(freedom))
+        error = math.sqrt(max(variance, 0.0))
+        low, high = value - most_t * error, value - least_t * error
+        return value, max(low, float(seen.sum())) if least >= 0 else low, high
 
     def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
         weights, counts = known
         complete, inside = self._complete(), self._inside(domain)
         if not complete:
-            return self._early_ratio(y, x, inside, weights)
+            return self._early_ratio(y, x, known, domain)
         moments = self._moments([(y, weights), (x, counts)], inside, complete)
         top, bottom = float(moments.totals[0]), float(moments.totals[1])
-        # a mean of stored values lies among them
-        stored = weights is not None and is_share(x) and bool(np.isclose(y, weights[self.told] * x).all())
-        among = inside if counts is None else inside & (counts > 0)
-        least, most = _ends(weights[among]) if stored and weights is not None else (-math.inf, math.inf)
+        least, most = self._ends(y, x, known, domain)
         if bottom <= 0:
             return math.nan, least, most
         ratio = top / bottom
@@ -473,9 +524,10 @@ class AsdSampler(Draws):
             )
         counted_rows = int((within & ((x != 0) | (y != 0))).sum())
         # the cells or the rows that count, whichever tell more of the spread; within a group, whichever tell less
-        by_cells, by_rows = moments_freedom(moments.freedom), float(max(counted_rows - 1, 1))
+        by_cells, by_rows = moments_freedom(moments.freedom(ratio)), float(max(counted_rows - 1, 1))
         freedom = max(by_cells, by_rows) if domain is None else min(by_cells, by_rows)
-        low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom)
+        skew = moments.skew(ratio, read=weights is None and not is_binary(y))
+        low, high = intervals.fieller(top, bottom, c[0, 0], c[1, 1], c[0, 1], self.level, freedom, skew)
         value = min(max(ratio, least), most)
         return value, min(max(low, least), value), max(min(high, most), value)
 
@@ -484,7 +536,7 @@ class AsdSampler(Draws):
     def _chances(self) -> Floats:
         """(n,) the rows each told row stands for: 1 if certain."""
         told = self.told
-        stands = np.where(self._certain[told], 1.0, self._design[told])
+        stands = np.where(self._certain[told], 1.0, self.design[told])
         random = ~self._certain[told]
         rest = self.n_rows - int((~random).sum())
         if random.any():
@@ -513,19 +565,27 @@ class AsdSampler(Draws):
             variance = share * (1 - share) / max(kish, 1.0) * size**2
             return share_interval(value, variance, seen, np.ones(len(seen)), size, int(size), self.level)
         spread = float(((stands * (y - np.where(within, y, 0.0).mean()))[within] ** 2).sum())
-        return self._open_total(value, spread, max(len(seen) - 1, 1), y, inside, weights, bounds)
+        return self._open_total(
+            value,
+            spread,
+            max(len(seen) - 1, 1),
+            y,
+            inside,
+            weights,
+            bounds,
+            Skew.of((stands * y)[within], values=np.where(y != 0, y, np.nan)[within], stands=stands[within]),
+        )
 
-    def _early_ratio(self, y: Floats, x: Floats, inside: Flags, weights: Floats | None) -> Three:
-        stands = self._chances() * inside[self.told]
+    def _early_ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+        stands = self._chances() * self._inside(domain)[self.told]
         bottom = float((stands * x).sum())
-        stored = weights is not None and is_binary(x) and bool(np.isclose(y, weights[self.told] * x).all())
-        least, most = _ends(weights[inside]) if stored and weights is not None else (-math.inf, math.inf)
-        return (float((stands * y).sum()) / bottom if bottom else math.nan), least, most
+        return (float((stands * y).sum()) / bottom if bottom else math.nan), *self._ends(y, x, known, domain)
 
 
-def _ends(values: Floats) -> tuple[float, float]:
-    """The least and the greatest of some values; open where there are none."""
-    return (float(values.min()), float(values.max())) if len(values) else (-math.inf, math.inf)
+def _correlation(residual: Floats) -> float:
+    """Of the residuals (2, H, 2) of two variables, about 0."""
+    a, b = residual.reshape(2, -1)
+    return float(a @ b) / max(math.sqrt(float(a @ a) * float(b @ b)), 1e-300)
 
 
 def moments_freedom(freedom: float) -> float:

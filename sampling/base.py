@@ -46,10 +46,13 @@ class AggregateSampler(Protocol):
         """At most k rows not proposed before; empty when the plan of the sample is done."""
 
     def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
-        """The truth of the rows proposed: 1, 0, or NaN where no answer could be had."""
+        """The truth of the rows proposed: 1, 0, or NaN where there is no answer."""
 
     def more(self, budget: int, look: int = 0) -> None:
         """Go on sampling up to `budget` rows in all; at look j of a stopping rule intervals are made at 1 − α/2^j."""
+
+    def expected_draws(self) -> Floats:
+        """(N,) how often each row was to be expected among the random draws told; inf where it was asked for sure."""
 
     def estimate(self) -> Estimate:
         """The number of rows whose answer is 1."""
@@ -85,6 +88,10 @@ class RetrievalSampler(Protocol):
     def propose(self, k: int) -> Indices: ...
 
     def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None: ...
+
+    def learn(self, indices: Indices, answers: Floats) -> None:
+        """The answers of rows that it has not proposed."""
+        ...
 
     def found(self) -> Indices:
         """The rows known to match, in the order they were found."""

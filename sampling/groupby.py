@@ -17,6 +17,7 @@ from uql.sampling.surrogate import DIRECTIONS, Matrix, Span
 
 MANY = 12  # classes; above, ridge regression on one-hot labels instead of a logistic model a class
 CANDIDATES = 4_000
+LEAST_PAIRS = 2  # of a wave that was not planned
 LEARNED = 0.7  # of a later wave's mass that follows the class chances; the rest is even
 
 
@@ -137,6 +138,12 @@ def _one_hot_ridge(span: Span, classes: Indices, k: int) -> tuple[Matrix, Floats
     return span.weights(best[1]), middle - offset @ best[1], best[2]
 
 
+def _even_waves(pairs: int, most: int) -> list[int]:
+    """Rows of each of at most so many waves, even numbers that differ by no more than a pair."""
+    waves = max(1, min(most, pairs))
+    return [2 * (pairs // waves + (t < pairs % waves)) for t in range(waves)] if pairs else []
+
+
 class GroupBySampler(AsdSampler):
     """ASD for classes: answers are class numbers 0, 1, …, −1 for a row that does not pass the WHERE, NaN where unknown.
 
@@ -162,8 +169,20 @@ class GroupBySampler(AsdSampler):
     @staticmethod
     def _plan(budget: int, free: int) -> list[int]:
         pairs = min(budget, free) // 2
-        waves = max(1, min(max(3, min(6, budget // 40)) if budget >= 24 else 2, pairs))
-        return [2 * (pairs // waves + (t < pairs % waves)) for t in range(waves)] if pairs else []
+        return _even_waves(pairs, max(3, min(6, budget // 40)) if budget >= 24 else 2)
+
+    def replan(self, rows: int) -> None:
+        """Fits the waves that have not begun to so many further rows: smaller ones where these are fewer than planned, one
+        more where none is left to come. A wave that has begun stays as it is."""
+        if len(self._waiting) or bool((self._state == 1).any()):
+            return
+        begun = len(self._waves)
+        planned, pairs = self._sizes[begun:], min(rows, int((self._state == 0).sum())) // 2
+        if not planned and pairs < LEAST_PAIRS:
+            return
+        if 2 * pairs < sum(planned) or not planned:
+            self._sizes[begun:] = _even_waves(pairs, max(1, len(planned)))
+        self.budget = self.n_proposed + sum(self._sizes[begun:])
 
     @property
     def n_classes(self) -> int:
@@ -222,7 +241,7 @@ class GroupBySampler(AsdSampler):
     def _learned_classes(self, rows: Indices, y: Floats) -> ClassModel:
         """Of no class and of each class, from the labelled rows."""
         classes = y.astype(np.int64) + 1
-        return ClassModel.of(self._units[rows], classes, int(y.max(initial=-1.0)) + 2, self._design[rows])
+        return ClassModel.of(self._units[rows], classes, int(y.max(initial=-1.0)) + 2, self.design[rows])
 
     def _novel(self, k: int) -> Indices:
         """k free rows with the lowest score of their best class, each pick keeping the next ones away from it."""

@@ -10,7 +10,7 @@ import numpy as np
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
 from uql.sampling.base import Flags, Floats
-from uql.sampling.draws import Bounds, Draws, Three, Weights, is_binary
+from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary
 from uql.sampling.uniform import UniformSampler
 
 
@@ -47,6 +47,11 @@ class ImportanceSampler(UniformSampler):
         """Importance samples are drawn at once: a larger budget is not used, and only the level of the intervals
         changes."""
         self._look = look
+
+    def expected_draws(self) -> Floats:
+        """As in `AggregateSampler`, by each row's chance."""
+        part = int((~self._certain[self.told]).sum()) / max(self._planned, 1)
+        return np.where(self._certain, np.inf, part / self._stands)
 
     def _values(self, y: Floats, inside: Flags) -> tuple[Flags, Floats]:
         """Which told rows are random draws, and what each stands for (n,), scaled up where not every draw was told

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.sampling.base import AggregateSampler, Floats, Indices, RetrievalSampler
-from uql.sampling.told import Known
+from uql.sampling.labelled_rows import Known
 
 Matrix = NDArray[np.float32]
 Strata = int | Literal["auto"]
@@ -158,7 +158,7 @@ def _stratified(s: Sample) -> AggregateSampler:
     from uql.sampling.stratified import StratifiedSampler, strata_of
 
     if s.strata == "auto" and s.matrix is not None:
-        from uql.sampling.uqe import best_clusters
+        from uql.sampling.clusters import best_clusters
 
         strata = best_clusters(s.matrix, s.budget)
     else:

@@ -8,33 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from uql.sampling import intervals, surrogate
 from uql.sampling.base import Floats, Indices
 from uql.sampling.retrieval import LearnedSearch
-from uql.sampling.surrogate import SEARCH_DIRECTIONS
 
-LOOKS = 3
-ALLOWED = (0, 1, 2, 3, 5, 8, 12)  # hits that a check sample may hold and still pass
-PASS = 0.8  # chance of passing that a check sample is made for
-AHEAD = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # of the rows not asked: when a check is imagined
+PROVING = 8  # random rows between two looks at what they prove
+LEFT = 0.15  # of the rows that may be missed, those thought to be left when the proof begins
+LEAST, MOST = 0.1, 0.9  # of the rate of hits that is to be refuted, between which the rate thought of lies
+QUIET = 8  # rows at least in which a search finds too little to go on
 
 
 class RecallSearch(LearnedSearch):
     """Searches to a recall of at least `recall`, wrong with probability at most 1 − confidence.
 
-    When the last four batches hit less than 15 % of the overall rate, a random sample of the rows not asked is
-    checked. From its hits
-    an exact hypergeometric bound says how many matching rows were left at that look, at most, at level δ/2^look; every
-    match found
-    since takes one away. The search ends as soon as found/(found + left) ≥ recall, or with every row asked. There are
-    at most three
-    looks. Unknown answers count as matches that were missed.
+    A search whose hits save fewer rows of the proof than they cost gives way to random rows of those not asked; a match among
+    these sends it searching again. If M rows match, the chance that the next random row does is (M − matches known)/(rows not
+    asked). The likelihood of the random rows' answers under a rate thought of before each draw, over that under M, is a
+    martingale for the true M: it ever exceeds 1/δ with probability at most δ, however often one looks and whatever made the
+    search stop. So once it does for each M > found/recall, the recall holds. Every random row counts, whenever it was drawn.
+    Unknown answers count as matches that were missed.
 
     Args:
         recall: share of the matching rows to find.
         confidence: 1 − δ.
         Others as in `LearnedSearch`.
-    Source: Callaghan & Müller-Hansen (2020).
+    Source: Ville (1939); Waudby-Smith & Ramdas (2020), confidence sequences for sampling without replacement.
     """
 
     method = "recall"
@@ -42,125 +39,107 @@ class RecallSearch(LearnedSearch):
     def __init__(self, n_rows: int, budget: int, *, recall: float = 0.9, confidence: float = 0.95, **kept: Any) -> None:
         super().__init__(n_rows, budget, **kept)
         self.recall, self.confidence = recall, confidence
-        self.looks = 0
-        self._left = math.inf  # matching rows not found, at most, at the looks made
-        self._check: set[int] = set()
-        self._check_size, self._check_hits, self._check_from = 0, 0, 0
-        self._queue = np.zeros(0, np.int64)
-        self._next_look = 0
+        self._evidence = math.log(1 / (1 - confidence))  # that a proof takes
+        self._most = n_rows  # rows that match at most, by the proof so far
+        self._hits: list[bool] = []  # of the rows that the search chose, since a random row last matched
+        self._drawn: Indices = np.zeros(0, np.int64)  # random rows whose answers are outstanding
+        self._proving = False
+        self._rate = 0.0  # of hits, thought of before the rows were drawn
+        # (4, rows) of random rows: rows not asked before it, matches known before it, the rate thought of, whether it matched
+        self._draws: list[Floats] = []
 
     @property
     def guaranteed(self) -> float:
-        """The recall that holds at `confidence` as things stand; 0 before the first look."""
-        found, unknown = len(self.found()), int(np.isnan(self.answers).sum())
-        rest = self.n_rows - len(self.told)
-        left = min(self._left, rest) + unknown
-        return 1.0 if found + left == 0 else (found / (found + left) if math.isfinite(left) else 0.0)
+        """The recall that holds at `confidence` as things stand; 0 before anything was proved."""
+        found, known = len(self.found()), self._matches()
+        most = min(self._most, known + self.n_rows - len(self.told))
+        return 1.0 if most == 0 else found / max(most, known)
 
     @property
     def met(self) -> bool:
         """Whether the target holds."""
-        return (self.looks > 0 or len(self.told) == self.n_rows) and not self._check and self.guaranteed >= self.recall
+        return not len(self._drawn) and self.guaranteed >= self.recall
 
     def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
         """As in `Search.tell`."""
+        before = self._matches()
         super().tell(indices, answers, probabilities)
-        hits = int(np.nansum(np.asarray(answers, np.float64) == 1.0))
-        if not self._check:
-            self._left -= hits
+        matched = (np.asarray(answers, np.float64) != 0.0).tolist()  # an unknown row may be a match
+        if not len(self._drawn):
+            self._hits += matched
             return
-        for row, answer in zip(np.asarray(indices).tolist(), np.asarray(answers, np.float64).tolist(), strict=True):
-            if row in self._check:
-                self._check.discard(row)
-                self._check_hits += answer != 0.0  # an unknown may be one
-            elif answer == 1.0:
-                self._left -= 1
-        if not self._check:
-            self._finish_look()
+        self._drawn = np.setdiff1d(self._drawn, indices)
+        free = self.n_rows - len(self.told) + len(matched)
+        hits = np.array(matched, np.float64)
+        known = before + np.concatenate([[0.0], np.cumsum(hits)[:-1]])
+        self._draws.append(np.stack([free - np.arange(len(hits)), known, np.full(len(hits), self._rate), hits]))
+        if any(matched):
+            self._proving, self._hits = False, []
+        self._most = min(self._most, self._refuted_from() - 1)
 
-    def _finish_look(self) -> None:
-        level = (1 - self.confidence) / 2**self.looks
-        most = intervals.most_marked(self._check_hits, self._check_size, self._check_from, level)
-        # earlier bounds hold at their own levels, and the levels add up to less than δ: the least of them holds
-        self._left = min(self._left - self._check_hits, most - self._check_hits)
-        self._next_look = len(self.told) + max(64, self._check_size // 4)
+    def _matches(self) -> int:
+        """Rows known to match, and those that may."""
+        return int((self.answers != 0.0).sum())
+
+    def _missing(self) -> int:
+        """The fewest rows not found, under which the recall would be too low: to be refuted."""
+        return math.floor(len(self.found()) / self.recall + 1e-9) + 1 - self._matches()
+
+    def _refuted_from(self) -> int:
+        """The fewest matching rows such that so many, and each larger number, are refuted; one more than possible where none is.
+
+        The logarithm of the martingale is convex in their number, and small at the rates thought of: beyond the first number
+        that it refutes on the way up it refutes all.
+        """
+        low, high = self._matches(), self._matches() + self.n_rows - len(self.told) + 1
+        draws = np.concatenate([np.zeros((4, 0)), *self._draws], axis=1)
+        while low < high:
+            middle = (low + high) // 2
+            now = _log_martingale(middle, draws)
+            if now >= self._evidence and _log_martingale(middle + 1, draws) >= now:
+                high = middle
+            else:
+                low = middle + 1
+        return low
 
     def _choose(self, k: int) -> Indices:
-        if len(self._queue):
-            rows, self._queue = self._queue[:k], self._queue[k:]
-            return rows
-        if self._check or self.met:
+        if len(self._drawn) or self.met:
             return np.zeros(0, np.int64)
-        if self.looks < LOOKS and len(self.told) >= self._next_look and not self._open.any():
-            size = self._check_rows()
-            if size:
-                self._begin_check(size)
-                return self._choose(k)
+        free, missing = self.n_rows - len(self.told), self._missing()
+        self._proving = missing > 0 and (self._proving or self._quiet(free))
+        if self._proving and free and not self._open.any():
+            refuted = min(missing / free, 1 - 1e-9)
+            draws = np.concatenate([np.zeros((4, 0)), *self._draws], axis=1)
+            thought = (float(draws[3].sum()) + LEFT) / (draws.shape[1] + 1 / refuted)
+            self._rate = min(max(thought, LEAST * refuted), MOST * refuted)
+            self._drawn = self._rows_of_proof(min(k, PROVING))
+            return self._drawn
         self.batch = max(8, len(self.told) // 32)
         return super()._choose(k)
 
-    def _begin_check(self, size: int) -> None:
-        """Draw that many of the rows not asked."""
-        free = np.flatnonzero(~self._asked)
-        self._queue = self.rng.choice(free, size, replace=False)
-        self._check = set(self._queue.tolist())
-        self._check_size, self._check_from, self._check_hits = size, len(free), 0
-        self.looks += 1
+    def _rows_of_proof(self, k: int) -> Indices:
+        """At most k random rows of those not asked."""
+        return self._random(k)
 
-    def _check_rows(self) -> int:
-        """Rows of a check to be made now; 0 if the search should go on, with the time of the next thought put off."""
-        self._next_look = len(self.told) + max(32, len(self.told) // 16)
-        rows, y = self._labels()
-        found, free = int(y.sum()), int((~self._asked).sum())
-        if free == 0 or found == 0 or found == len(y):
-            return 0
-        p = surrogate.probability(self.features[rows], y, None, SEARCH_DIRECTIONS).predict(self.features)[~self._asked]
-        gains = np.concatenate([[0.0], np.cumsum(np.sort(p)[::-1])])
-        level = (1 - self.confidence) / 2 ** (self.looks + 1)
-        now = self._size_for(found, float(gains[-1]), free, level)
-        if not now:
-            return 0
-        for part in AHEAD:
-            more = int(part * free)
-            if more >= now:  # later checks cost more than one made now
-                return now
-            size = self._size_for(found + float(gains[more]), float(gains[-1] - gains[more]), free - more, level)
-            if size is not None and more + size < now:
-                return 0
-        return now
+    def _quiet(self, free: int) -> bool:
+        """Does the search find less than one row in as many as that one would save the proof?
 
-    def _size_for(self, found: float, left: float, free: int, level: float) -> int | None:
-        """Rows of a check that likely passes if `left` of `free` rows match and `found` were found; None if none
-        does."""
-        may_miss = math.floor(found * (1 - self.recall) / self.recall + 1e-9)
-        if free <= 0:
-            return 0
-        if left > may_miss:
-            return None
-        for allowed in ALLOWED:
-            n = check_size(allowed, may_miss + allowed, free, level)
-            if n is None:
-                return None
-            if expected_pass(allowed, n * left / free) >= PASS:
-                return n
-        return None
+        With D rows to be refuted among `free`, about log(1/δ)·free/D random rows without a match prove it; a row found takes
+        away about 2·log(1/δ)·free/D² of them, since it is one fewer that they may meet.
+        """
+        missing = self._missing()
+        if not free or not self.found().size or missing <= 0:
+            return False
+        saved = 2 * self._evidence * free / missing**2
+        proof = free * (1 - math.exp(-self._evidence / missing))
+        window = max(QUIET, int(min(saved, proof / 2) / 2))
+        return len(self._hits) >= window and sum(self._hits[-window:]) < max(window / saved, 0.5)
 
 
-def check_size(allowed: int, most: int, free: int, level: float) -> int | None:
-    """The fewest of `free` rows of which at most `allowed` hits prove, at `level`, that at most `most` were matches;
-    None if none do."""
-    if intervals.hypergeometric_cdf(allowed, free, most + 1, free) > level:
-        return None
-    low, high = 1, free
-    while low < high:
-        middle = (low + high) // 2
-        if intervals.hypergeometric_cdf(allowed, middle, min(most + 1, free), free) <= level:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-def expected_pass(allowed: int, mean: float) -> float:
-    """P(X ≤ allowed) for a Poisson number X with that mean."""
-    return float(sum(math.exp(-mean) * mean**i / math.factorial(i) for i in range(allowed + 1)))
+def _log_martingale(matches: int, draws: Floats) -> float:
+    """Log of the likelihood ratio of the random rows, the rates thought of against that number of matching rows."""
+    free, known, rate, hit = draws
+    refuted = np.clip((matches - known) / free, 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        steps = np.where(hit > 0, np.log(rate) - np.log(refuted), np.log1p(-rate) - np.log1p(-refuted))
+    return float(steps.sum())

@@ -8,12 +8,15 @@ import numpy as np
 
 from uql.sampling import surrogate
 from uql.sampling.base import Floats, Indices
+from uql.sampling.labelled_rows import Known, Told
 from uql.sampling.surrogate import SEARCH_DIRECTIONS, Linear, Matrix, Span
-from uql.sampling.told import Known, Told
 
 BATCH = 8  # rows between two fits: 16 loses .003 in mean F1, 64 up to .14
 ENOUGH = 4  # matching rows known before the models are trusted
 ENOUGH_ALONE = 2  # the same without example rows: what the condition's words find is then no better a guide
+RANDOM_AT_FIRST = (
+    16  # rows, without example rows: words may mislead, and what they find is no fair sample to learn from
+)
 REFIT_ABOVE = 300  # labels; from there on a fit serves several batches
 SPREAD_ROWS = 5_000  # rows from which the spread of a score is read
 
@@ -68,6 +71,11 @@ class Search(Told):
         self._open[indices] = False
         self._keep(indices, answers)
 
+    def learn(self, indices: Indices, answers: Floats) -> None:
+        """The answers of rows that others chose and this search has not proposed: 1, 0 or NaN."""
+        self._asked[indices] = True
+        self._keep(np.asarray(indices, np.int64), np.asarray(answers, np.float64))
+
     def found(self) -> Indices:
         """The rows known to match, in the order they were found."""
         out: Indices = self.told[self.answers == 1.0]
@@ -106,7 +114,7 @@ class LearnedSearch(Search):
         features: (N, d) float32, mean squared row norm about 1.
         prior: (N,) a score, higher where a match is likelier, or None.
         has_examples: whether the prior comes from example rows; else it is only one way to start, chosen against
-        random rows.
+        random rows, after a few of these (none with a limit).
         batch: rows proposed at most between two fits.
     """
 
@@ -135,6 +143,8 @@ class LearnedSearch(Search):
         self._buffer = np.zeros(n_rows, np.float32)
         self._fitted_at = 0
         self._ready = False
+        alone = not self.has_examples and limit is None  # few rows that are wanted soon are not looked for at random
+        self._random_first = min(RANDOM_AT_FIRST, budget // 32) if alone else 0
         # Beta(1 + hits, 4 + misses) of the prior's top rows, and of random rows
         self._arms = np.array([[1.0, 4.0], [1.0, 4.0]])
         self._arm_of: dict[int, int] = {}
@@ -155,6 +165,8 @@ class LearnedSearch(Search):
     def _choose(self, k: int) -> Indices:
         k = min(k, self.batch)
         rows, y = self._labels()
+        if len(y) < self._random_first:
+            return self._random(min(k, self._random_first - len(y)))
         yes = int(y.sum())
         if self.features.shape[1] == 0 or yes < (ENOUGH if self.has_examples else 1) or yes == len(y):
             return self._start(k)

@@ -10,7 +10,7 @@ import numpy as np
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
 from uql.sampling.base import Flags, Floats, Indices
-from uql.sampling.draws import Bounds, Draws, Three, Weights, is_binary
+from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary
 from uql.sampling.surrogate import Matrix
 from uql.sampling.uniform import expansion_interval
 
@@ -181,7 +181,7 @@ def strata_of(
         rank[np.argsort(-prior, kind="stable")] = np.arange(n_rows)
         return rank * strata // max(n_rows, 1)
     if features is not None and features.shape[1]:
-        from uql.sampling.uqe import clusters
+        from uql.sampling.clusters import clusters
 
         return clusters(features, strata)
     return np.zeros(n_rows, np.int64)

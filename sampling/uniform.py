@@ -9,7 +9,7 @@ import numpy as np
 
 from uql.sampling import intervals
 from uql.sampling.base import Flags, Floats, Indices
-from uql.sampling.draws import Bounds, Draws, Three, Weights, is_binary
+from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary
 
 FEW = 20  # below this many rows that add to a sum, a t interval is too short
 
@@ -70,9 +70,7 @@ class UniformSampler(Draws):
     def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
         certain, random, size = self._parts(domain)
         base = float(y[certain].sum()), float(x[certain].sum())
-        return ratio_of_samples(
-            y[random], x[random], size, base, self.level, None if known[1] is not None else known[0]
-        )
+        return ratio_of_samples(y[random], x[random], size, base, self.level, known[0] is not None)
 
 
 def expansion_interval(
@@ -91,22 +89,40 @@ def expansion_interval(
     n = len(drawn)
     if n >= size:
         return float(drawn.sum()), float(drawn.sum())
-    up, down = np.maximum(drawn, 0.0), np.maximum(-drawn, 0.0)
     many = int((drawn != 0).sum())
-    if many >= FEW and n >= 2:
-        variance = float(drawn.var(ddof=1))
-        if weights is not None:
-            share = many / n
-            variance = max(variance, share * float((weights**2).mean()) - (share * float(weights.mean())) ** 2)
-        half = intervals.t_quantile(confidence, n - 1) * size * math.sqrt(variance / n)
-        half *= math.sqrt(1 - n / size)
-        middle = size * float(drawn.mean())
-        low, high = middle - half, middle + half
-        sure_low = float(drawn.sum()) if not down.any() and (bounds is None or bounds[0] >= 0) else -math.inf
-        return max(low, sure_low), high
-    least, most = bounds if bounds is not None else (float(drawn.min()), float(drawn.max()))
     if bounds is None and many == 0:
         return -math.inf, math.inf
+    few = _few_add(drawn, size, confidence, bounds) if many < FEW or n < 2 else (math.inf, -math.inf)
+    if many < 2:
+        return few
+    variance = float(drawn.var(ddof=1))
+    if weights is not None:
+        share = many / n
+        variance = max(variance, share * float((weights**2).mean()) - (share * float(weights.mean())) ** 2)
+    unit = size * math.sqrt(variance / n * (1 - n / size))
+    least, most = _skew(drawn, None if weights is not None else drawn, drawn != 0, n / size).quantiles(
+        confidence, n - 1
+    )
+    middle = size * float(drawn.mean())
+    low, high = min(few[0], middle - most * unit), max(few[1], middle - least * unit)
+    return (max(low, float(drawn.sum())) if _never_negative(drawn, bounds) else low), high
+
+
+def _skew(parts: Floats, values: Floats | None, counted: Flags, drawn: float) -> intervals.Skew:
+    """Of n draws that stand for equally many rows; the tails of shares and of stored values (None) are known."""
+    tail = None if values is None or is_binary(values) else np.where(counted, values, np.nan)
+    return intervals.Skew.of(parts, drawn, tail)
+
+
+def _never_negative(drawn: Floats, bounds: Bounds) -> bool:
+    return bool(drawn.min() >= 0) and (bounds is None or bounds[0] >= 0)
+
+
+def _few_add(drawn: Floats, size: int, confidence: float, bounds: Bounds) -> tuple[float, float]:
+    """Fay and Feuer's interval for a sum to which few of the rows drawn add."""
+    n, many = len(drawn), int((drawn != 0).sum())
+    up, down = np.maximum(drawn, 0.0), np.maximum(-drawn, 0.0)
+    least, most = bounds if bounds is not None else (float(drawn.min()), float(drawn.max()))
     both = least < 0 < most
     level = (1 + confidence) / 2 if both else confidence
     shrink = (1 - n / size) * (1 - many / n if many < n else 1.0)
@@ -124,14 +140,14 @@ def expansion_interval(
 
 
 def ratio_of_samples(
-    y: Floats, x: Floats, size: int, base: tuple[float, float], confidence: float, weights: Floats | None = None
+    y: Floats, x: Floats, size: int, base: tuple[float, float], confidence: float, stored: bool = False
 ) -> Three:
     """(base_y + size·mean(y)) / (base_x + size·mean(x)) with its interval, for n random rows that stand for `size`
     rows.
 
     Shares (0/1 values, y within x) have the exact binomial interval given the number of rows with x = 1; others
     Fieller's, with as
-    many degrees of freedom as rows that count, less one.
+    many degrees of freedom as rows that count, less one. `stored`: is every value known, and only whether it counts is not?
     """
     n = len(y)
     total_y = base[0] + (size * float(y.mean()) if n else 0.0)
@@ -143,19 +159,14 @@ def ratio_of_samples(
     k = int(counts.sum())
     random_x = total_x - base[1]
     if is_binary(y) and is_binary(x) and bool((y <= x).all()):
-        low, high = intervals.clopper_pearson(int(y.sum()), k, confidence) if k else (0.0, 1.0)
+        if k == 0:  # those known before count, of the others none was drawn
+            more = intervals.nothing_found(n, size, confidence)
+            return ratio, base[0] / (base[1] + more), (base[0] + more) / (base[1] + more)
+        low, high = intervals.clopper_pearson(int(y.sum()), k, confidence)
         return ratio, (base[0] + low * random_x) / total_x, (base[0] + high * random_x) / total_x
     if k < 2:
         return ratio, -math.inf, math.inf
     cov = np.cov(y, x) * size * size / n * max(0.0, 1 - n / size)
-    low, high = intervals.fieller(total_y, total_x, cov[0, 0], cov[1, 1], cov[0, 1], confidence, k - 1)
-    each = y[counts] / np.where(x[counts] == 0, np.nan, x[counts])
-    if math.isfinite(low) and np.ptp(each) == 0:  # no spread seen: another value may hold for a share of the rows
-        share = 1 - ((1 - confidence) / 2) ** (1 / k)
-        least, most = (
-            (float(weights.min()), float(weights.max()))
-            if weights is not None
-            else (ratio - abs(ratio), ratio + abs(ratio))
-        )
-        low, high = min(low, ratio - share * (ratio - least)), max(high, ratio + share * (most - ratio))
+    skew = _skew((y - ratio * x)[counts], None if stored else y[counts], x[counts] != 0, n / size)
+    low, high = intervals.fieller(total_y, total_x, cov[0, 0], cov[1, 1], cov[0, 1], confidence, k - 1, skew)
     return ratio, low, high

@@ -11,9 +11,9 @@ import numpy as np
 from uql.sampling import surrogate
 from uql.sampling.asd import AsdSampler
 from uql.sampling.base import Floats, Indices
+from uql.sampling.labelled_rows import Known
 from uql.sampling.retrieval import Search
 from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
-from uql.sampling.told import Known
 
 PARTS = (0.1, 0.4, 0.65, 0.85)  # mean predicted precision of the sets, largest set first, between the target and 1
 BET = 0.75  # a bet is for at least this part of the way from the target to 1: a bet for less grows too slowly
@@ -152,7 +152,7 @@ class UnverifiedSearch(Search):
         """Fit on all answers, sort the rows not asked, and lay out the sets."""
         rows, y = self.told, self.answers
         seen = ~np.isnan(y)
-        design = self._learner._design[rows[seen]] if self._learner is not None else None
+        design = self._learner.design[rows[seen]] if self._learner is not None else None
         fit = surrogate.probability(self.features[rows[seen]], y[seen], design, SEARCH_DIRECTIONS)
         p = fit.predict(self.features)
         self._scores_now = p

@@ -31,7 +31,7 @@ def test_the_examples_of_a_module_run(module: str) -> None:
     assert not failed
 
 
-@pytest.mark.parametrize("script", ["make_settings.py", "make_grammar.py"])
+@pytest.mark.parametrize("script", ["make_settings.py", "make_errors.py", "make_grammar.py"])
 def test_a_generated_page_is_current(script: str) -> None:
     done = subprocess.run([sys.executable, ROOT / "docs" / script, "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -46,7 +46,8 @@ def test_the_version_is_said_without_typer() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["uql.cli", "uql.settings", "uql.errors", "uql.render", "uql.progress", "uql.llm.questions"]
+    "module",
+    ["uql.cli", "uql.base.settings", "uql.base.errors", "uql.show.render", "uql.show.progress", "uql.llm.questions"],
 )
 def test_a_module_of_the_outside_is_light(module: str) -> None:
     assert not loaded_after(f"import {module}") & HEAVY
@@ -63,7 +64,7 @@ def test_a_plain_query_loads_neither_planner_nor_kernels_nor_the_gate() -> None:
 import sys
 from uql.cli import main
 assert main(["-c", "SELECT 1 AS a", "--csv"]) == 0
-late = ["uql.engine", "uql.compiler.planner", "uql.compiler.explain", "uql.kernels.base", "uql.llm.gate", "asyncio", "rich", "sklearn"]
+late = ["uql.engine.execute", "uql.compiler.planner", "uql.compiler.explain", "uql.kernels.base", "uql.llm.gate", "asyncio", "rich", "sklearn"]
 assert not [name for name in late if name in sys.modules], [name for name in late if name in sys.modules]
 """
     loaded_after(program)

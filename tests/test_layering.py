@@ -1,269 +1,303 @@
-"""The folders import one way: each part below may import the parts it lists, and nothing else of the project."""
+"""The rooms import one way, no modules import each other in a circle, and nothing reaches into another class or for the façade."""
 
 from __future__ import annotations
 
 import ast
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = {
+    "uql": "uql",
     "compiler": "uql.compiler",
     "kernels": "uql.kernels",
     "sampling": "uql.sampling",
     "benchmarks": "uql.benchmarks",
 }
-
-# A part is the modules that begin with one of its prefixes, the longest one deciding. Later parts import earlier ones.
-PARTS: dict[str, tuple[str, ...]] = {
-    "base": ("uql.errors", "uql.schema", "uql.settings", "uql.origins", "uql.media_types"),
-    "sampling": ("uql.sampling",),
-    "syntax": (
-        "uql.compiler",
-        "uql.compiler.syntax",
-        "uql.compiler.virtual",
-        "uql.compiler.walk",
-        "uql.compiler.lexer",
-        "uql.compiler.grammar",
-        "uql.compiler.grammar_calls",
-        "uql.compiler.grammar_expressions",
-        "uql.compiler.grammar_parts",
-        "uql.compiler.grammar_sources",
-        "uql.compiler.grammar_query",
-        "uql.compiler.grammar_statements",
-        "uql.compiler.grammar_types",
-        "uql.compiler.make_tables",
-        "uql.compiler.parser",
-        "uql.compiler.syntax_errors",
-        "uql.compiler.unparse",
-        "uql.compiler._tables",
-    ),
-    "bound": (
-        "uql.compiler.bound",
-        "uql.compiler.sql",
-        "uql.compiler.scope",
-        "uql.compiler.bind",
-        "uql.compiler.binder",
-        "uql.compiler.subqueries",
-    ),
-    "plan": (
-        "uql.compiler.formula",
-        "uql.compiler.shown",
-        "uql.compiler.stated",
-        "uql.compiler.valid",
-        "uql.compiler.formats",
-        "uql.compiler.joins",
-        "uql.compiler.join_plans",
-        "uql.compiler.media",
-        "uql.compiler.logical",
-        "uql.compiler.merged",
-        "uql.compiler.unnested",
-        "uql.compiler.rules",
-        "uql.compiler.orders",
-        "uql.compiler.fusions",
-        "uql.compiler.choice",
-        "uql.compiler.physical",
-        "uql.compiler.planner",
-        "uql.compiler.cost",
-        "uql.compiler.explain",
-    ),
-    "questions": ("uql.llm.questions",),
-    "llm": ("uql.llm", "uql.models"),
-    "features": ("uql.features",),
-    "sources": ("uql.sources",),
-    "kernels": ("uql.kernels",),
-    "render": ("uql.render", "uql.html", "uql.cells", "uql.progress", "uql.plots"),
-    "config": ("uql.config",),
-    "engine": (
-        "uql",
-        "uql.semantic",
-        "uql.catalog",
-        "uql.frames",
-        "uql.engine",
-        "uql.explaining",
-        "uql.explain_statement",
-        "uql.foresight",
-        "uql.planning",
-        "uql.pricing",
-        "uql.statistics",
-        "uql.result",
-        "uql.connection",
-        "uql.context",
-        "uql.opening",
-        "uql.runs",
-        "uql.vectors",
-        "uql.judging",
-        "uql.running",
-        "uql.statements",
-        "uql.around",
-        "uql.values",
-        "uql.semantic_store",
-        "uql.semantic_tables",
-        "uql.evidence",
-        "uql.concrete",
-        "uql.stored_estimates",
-        "uql.places",
-        "uql.hints",
-        "uql.charts",
-        "uql.verbs",
-        "uql.fluent",
-        "uql.functions",
-        "uql.notebook",
-    ),
-    "nl": ("uql.nl",),
-    "cli": ("uql.cli", "uql.command", "uql.shell", "uql.ui"),
-    "benchmarks": ("uql.benchmarks",),
-    "bench": ("uql.command.bench", "uql.command.oracle"),  # the commands over benchmarks
-}
-DOORS = {
-    ("uql.connection", "uql.nl.session"),
-    ("uql.connection", "uql.nl.answer"),
-}  # Connection.ask opens what stands upon it
-COMPILER = ("base", "syntax", "bound", "plan")
-MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "base": (),
-    "sampling": (),  # arrays in, arrays out
-    "syntax": ("base",),
-    "bound": ("base", "syntax"),
-    "plan": ("base", "syntax", "bound", "sampling"),
-    "questions": ("base",),
-    "llm": ("base", "questions"),
-    "features": ("base", "questions"),
-    "sources": ("base",),
-    "kernels": (*COMPILER, "questions", "llm", "sampling", "features"),
-    "render": ("base", "sampling", "questions", "llm"),
-    "config": ("base",),
-    "engine": (*COMPILER, "questions", "llm", "features", "sources", "sampling", "kernels", "render", "config"),
-    "nl": ("base", "syntax", "bound", "llm", "questions", "features", "render", "engine"),
-    "cli": ("base", "syntax", "sampling", "llm", "questions", "render", "config", "engine", "nl"),
-    "benchmarks": tuple(part for part in PARTS if part not in ("benchmarks", "bench")),
-    "bench": tuple(part for part in PARTS if part != "bench"),
-}
-LIGHT = {"numpy", "scipy", "sklearn", "threadpoolctl", "faiss"}  # third-party modules that sampling may use
+# From the ground up: a room imports itself and those before it. docs/architecture.md says what each is for.
+ROOMS = (
+    "uql.base",
+    "uql.operators",
+    "uql.llm",
+    "uql.features",
+    "uql.compiler",
+    "uql.sources",
+    "uql.sampling",
+    "uql.kernels",
+    "uql.engine",
+    "uql.pricing",
+    "uql.show",
+    "uql.session",
+    "uql.nl",
+    "uql.api",
+    "uql",  # the names that users import
+)
+SURFACES = ("uql.command", "uql.shell", "uql.ui", "uql.cli", "uql.benchmarks")  # above all rooms, side by side
+ARRAYS_ONLY = {"numpy", "scipy", "sklearn", "threadpoolctl", "faiss"}  # what uql.sampling may import beside itself
+FACADE = {"Connection", "Result", "Fluent"}  # classes of uql.api
+MOST_FLAT = 8  # modules of a room that has rooms of its own
 
 
-def modules() -> Iterator[tuple[str, Path]]:
-    """Every module of the project by its installed name."""
-    for folder in ("uql", *FOLDERS):
+@dataclass(frozen=True)
+class Import:
+    """One imported module, wherever the statement stands: at the top, in a function, under TYPE_CHECKING."""
+
+    target: str
+    names: tuple[str, ...]
+    line: int
+
+
+@dataclass(frozen=True)
+class Module:
+    name: str
+    path: Path
+    tree: ast.Module
+
+    @property
+    def room(self) -> str:
+        return room_of(self.name)
+
+    def at(self, line: int) -> str:
+        return f"{self.path.relative_to(ROOT)}:{line}"
+
+
+def room_of(module: str) -> str:
+    """The room with the longest name that holds the module."""
+    found = [room for room in (*ROOMS, *SURFACES) if module == room or module.startswith(room + ".")]
+    return max(found, key=len)
+
+
+@cache
+def modules() -> dict[str, Module]:
+    """Every module of the project by its installed name; each file is parsed once."""
+    found = {}
+    for folder, package in FOLDERS.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            name = ".".join((FOLDERS.get(folder, folder), *parts[1:]))
-            yield name.removesuffix(".__init__"), path
-
-
-MODULES = dict(modules())
-
-
-def part_of(module: str) -> str:
-    """The part with the longest prefix of `module`. `uql` and `uql.compiler` stand for themselves alone."""
-    best, found = "", ""
-    for part, prefixes in PARTS.items():
-        for prefix in prefixes:
-            inside = module == prefix or (module.startswith(prefix + ".") and prefix not in ("uql", "uql.compiler"))
-            if inside and len(prefix) > len(best):
-                best, found = prefix, part
-    assert found, f"{module} belongs to no part: say in tests/test_layering.py where it stands"
+            if path.name == "_tables.py":
+                continue
+            parts = (package, *path.relative_to(ROOT / folder).with_suffix("").parts)
+            name = ".".join(parts).removesuffix(".__init__")
+            found[name] = Module(name, path, ast.parse(path.read_text(encoding="utf-8")))
     return found
 
 
-def imports_of(module: str, path: Path) -> Iterator[tuple[str, int]]:
-    """Every module that `module` imports anywhere, also inside functions and under TYPE_CHECKING, with the line."""
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imports_of(module: Module, known: frozenset[str]) -> Iterator[Import]:
+    """Every import of a module; `from uql.llm import gate` imports a module, `from uql.base.errors import X` a name."""
+    package = module.name if module.path.name == "__init__.py" else module.name.rpartition(".")[0]
+    for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
+            yield from (Import(alias.name, (), node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 above = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*above, base] if base else above)
-            for alias in node.names:  # `from uql.llm import gate` imports a module, `from uql.errors import X` a name
-                full = f"{base}.{alias.name}"
-                yield (full if full in MODULES else base), node.lineno
+            names = tuple(alias.name for alias in node.names)
+            inner = [f"{base}.{name}" for name in names if f"{base}.{name}" in known]
+            yield from (Import(target, (), node.lineno) for target in inner)
+            if len(inner) < len(names):
+                yield Import(base, tuple(n for n in names if f"{base}.{n}" not in known), node.lineno)
 
 
-def test_every_module_belongs_to_a_part() -> None:
-    assert len(MODULES) > 10
-    for module in MODULES:
-        part_of(module)
+@cache
+def imports() -> dict[str, tuple[Import, ...]]:
+    known = frozenset(modules())
+    return {name: tuple(imports_of(module, known)) for name, module in modules().items()}
 
 
-def test_the_parts_import_one_way() -> None:
-    order = list(PARTS)
-    for part, allowed in MAY_IMPORT.items():
-        assert part in PARTS
-        later = [other for other in allowed if order.index(other) > order.index(part)]
-        assert not later, f"{part} may not import the later {later}"
+def height(room: str) -> int:
+    return len(ROOMS) if room in SURFACES else ROOMS.index(room)
 
 
-def test_no_module_imports_a_part_that_comes_after_it() -> None:
+def circles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of more than one module that import each other, directly or not (Tarjan's strongly connected components)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for other in edges.get(name, ()):
+            if other not in index:
+                visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], index[other])
+        if low[name] == index[name]:
+            group = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for name in edges:
+        if name not in index:
+            visit(name)
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    own = set(modules())
+    edges = {
+        name: {i.target for i in found if i.target in own and i.target != name} for name, found in imports().items()
+    }
+    assert not circles(edges)
+
+
+def test_the_search_for_circles_finds_one_through_three_modules() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def test_a_room_imports_the_rooms_before_it_alone() -> None:
     wrong = []
-    for module, path in MODULES.items():
-        part = part_of(module)
-        for imported, line in imports_of(module, path):
-            if imported.split(".")[0] != "uql":
-                continue
-            other = part_of(imported)
-            if other != part and other not in MAY_IMPORT[part] and (module, imported) not in DOORS:
-                wrong.append(f"{path.relative_to(ROOT)}:{line}: {module} ({part}) imports {imported} ({other})")
+    for module in modules().values():
+        for found in imports()[module.name]:
+            ours = found.target == "uql" or found.target.startswith("uql.")
+            if ours and height(room_of(found.target)) > height(module.room) and module.name != "uql":
+                wrong.append(f"{module.at(found.line)}: {module.room} imports {found.target}")
     assert not wrong, "\n".join(wrong)
 
 
-def test_sampling_knows_arrays_only() -> None:
+def test_sampling_knows_arrays_alone() -> None:
     import sys
 
     wrong = []
-    for module, path in MODULES.items():
-        if part_of(module) == "sampling":
-            for imported, line in imports_of(module, path):
-                top = imported.split(".")[0]
-                if top not in sys.stdlib_module_names and top not in LIGHT and not imported.startswith("uql.sampling"):
-                    wrong.append(f"{path.relative_to(ROOT)}:{line}: {imported}")
+    for module in modules().values():
+        if module.room != "uql.sampling":
+            continue
+        for found in imports()[module.name]:
+            top = found.target.split(".")[0]
+            if (
+                top not in sys.stdlib_module_names
+                and top not in ARRAYS_ONLY
+                and not found.target.startswith("uql.sampling")
+            ):
+                wrong.append(f"{module.at(found.line)}: {found.target}")
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_check_sees_imports_of_every_form(tmp_path: Path) -> None:
-    path = tmp_path / "lexer.py"
-    path.write_text(
-        "from __future__ import annotations\nimport uql.catalog as c\nfrom uql.compiler import bound\n"
+def test_no_name_of_the_facade_stands_below_it() -> None:
+    below = ROOMS[: ROOMS.index("uql.api")]
+    wrong = [
+        f"{module.at(found.line)}: {name}"
+        for module in modules().values()
+        if module.room in below
+        for found in imports()[module.name]
+        for name in found.names
+        if name in FACADE and found.target.startswith("uql")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def private_attributes(module: Module) -> Iterator[tuple[int, str]]:
+    """Accesses to `x._y` where no class around the access, or of the module outside of classes, has a `_y`."""
+
+    def own(node: ast.AST) -> set[str]:
+        found = set()
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(inner.name)
+            elif (
+                isinstance(inner, ast.Attribute)
+                and isinstance(inner.value, ast.Name)
+                and inner.value.id in ("self", "cls")
+            ):
+                found.add(inner.attr)
+            elif isinstance(inner, ast.Name):
+                found.add(inner.id)
+        return found
+
+    classes = [node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+    everywhere = set().union(*(own(c) for c in classes)) if classes else set()
+    imported = {
+        (alias.asname or alias.name).split(".")[0]
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+
+    def visit(node: ast.AST, allowed: set[str]) -> Iterator[tuple[int, str]]:
+        if isinstance(node, ast.ClassDef):
+            allowed = own(node)
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            value = node.value
+            mine = isinstance(value, ast.Name) and value.id in ("self", "cls", *imported)
+            parent = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "super"
+            if not mine and not parent and node.attr not in allowed:
+                yield node.lineno, ast.unparse(node)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, allowed)
+
+    yield from visit(module.tree, everywhere)
+
+
+def test_nothing_touches_a_private_attribute_of_another_class() -> None:
+    wrong = [
+        f"{module.at(line)}: {text}"
+        for module in modules().values()
+        if module.room != "uql.benchmarks"
+        for line, text in private_attributes(module)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_checks_see_imports_and_accesses_of_every_form(tmp_path: Path) -> None:
+    text = (
+        "from __future__ import annotations\nimport uql.api.connection as c\nfrom uql.compiler import bound\n"
         "def f():\n    from .binder import x\n    from .. import errors\n"
+        "class A:\n    def g(self, other: A, b):\n        return self._a, other._a, b._hidden\n"
     )
-    found = [name for name, _ in imports_of("uql.compiler.lexer", path)]
-    assert found == ["__future__", "uql.catalog", "uql.compiler.bound", "uql.compiler.binder", "uql.errors"]
-    assert part_of("uql.compiler.bound") == "bound"
+    module = Module("uql.compiler.lexer", tmp_path / "lexer.py", ast.parse(text))
+    known = frozenset({"uql.compiler.bound", "uql.errors"})
+    assert [found.target for found in imports_of(module, known)] == [
+        "__future__",
+        "uql.api.connection",
+        "uql.compiler.bound",
+        "uql.compiler.binder",
+        "uql.errors",
+    ]
+    assert [text for _, text in private_attributes(module)] == ["b._hidden"]
 
 
-@pytest.mark.parametrize("short", sorted(FOLDERS))
+@pytest.mark.parametrize("short", sorted(set(FOLDERS) - {"uql"}))
 def test_nobody_imports_a_folder_by_its_short_name(short: str) -> None:
     """`import compiler` would make a second copy, whose classes are not the first's."""
-    wrong = []
-    tests = {f"tests.{p.stem}": p for p in (ROOT / "tests").rglob("*.py")}
-    for module, path in {**MODULES, **tests}.items():
-        for imported, line in imports_of(module, path):
-            if imported == short or imported.startswith(short + "."):
-                wrong.append(f"{path.relative_to(ROOT)}:{line}: {imported}")
+    tests = {
+        f"tests.{path.stem}": Module(f"tests.{path.stem}", path, ast.parse(path.read_text(encoding="utf-8")))
+        for path in (ROOT / "tests").rglob("*.py")
+        if f"import {short}" in (text := path.read_text(encoding="utf-8")) or f"from {short}" in text
+    }
+    wrong = [
+        f"{module.at(found.line)}: {found.target}"
+        for module in (*modules().values(), *tests.values())
+        for found in (imports().get(module.name) or imports_of(module, frozenset()))
+        if found.target == short or found.target.startswith(short + ".")
+    ]
     assert not wrong, "\n".join(wrong)
 
 
 def test_every_package_folder_is_installed() -> None:
     """A folder with an __init__.py that pyproject.toml forgets is missing from the wheel."""
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"])
-    there = {module for module, path in MODULES.items() if path.name == "__init__.py"}
-    assert listed == there
+    assert listed == {module.name for module in modules().values() if module.path.name == "__init__.py"}
 
 
 def test_every_module_stands_in_a_package() -> None:
-    missing = [str(p.parent.relative_to(ROOT)) for p in MODULES.values() if not (p.parent / "__init__.py").exists()]
+    missing = [
+        str(m.path.parent.relative_to(ROOT)) for m in modules().values() if not (m.path.parent / "__init__.py").exists()
+    ]
     assert not missing
 
 
-def test_no_file_is_longer_than_600_lines() -> None:
-    long = {
-        str(path.relative_to(ROOT)): lines
-        for module, path in MODULES.items()
-        if not module.endswith("._tables") and (lines := len(path.read_text(encoding="utf-8").splitlines())) > 600
-    }
-    assert not long, f"split {long}"
+@pytest.mark.parametrize("room", ["uql", "uql.nl"])
+def test_a_room_of_rooms_has_few_modules_of_its_own(room: str) -> None:
+    flat = [
+        name for name in modules() if name.rpartition(".")[0] == room and modules()[name].path.name != "__init__.py"
+    ]
+    assert len(flat) <= MOST_FLAT, flat

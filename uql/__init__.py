@@ -11,28 +11,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from uql.api.connection import Connection as Connection
+    from uql.api.functions import register_functions as register_functions
+    from uql.api.opening import attach as attach
+    from uql.api.opening import connect as connect
+    from uql.api.result import Result as Result
+    from uql.api.sem import sem as sem
+    from uql.base.errors import UQLError as UQLError
     from uql.compiler.parser import parse as parse
-    from uql.connection import Connection as Connection
-    from uql.errors import UQLError as UQLError
-    from uql.functions import register_functions as register_functions
-    from uql.opening import attach as attach
-    from uql.opening import connect as connect
-    from uql.result import Result as Result
     from uql.sampling.base import Estimate as Estimate
-    from uql.semantic import sem as sem
 
-__version__ = "0.1.0"
+from uql.base.version import __version__
 
 _PLACES = {
-    "Connection": "uql.connection",
+    "Connection": "uql.api.connection",
     "Estimate": "uql.sampling.base",
-    "Result": "uql.result",
-    "UQLError": "uql.errors",
-    "attach": "uql.opening",
-    "connect": "uql.opening",
+    "Result": "uql.api.result",
+    "UQLError": "uql.base.errors",
+    "attach": "uql.api.opening",
+    "connect": "uql.api.opening",
     "parse": "uql.compiler.parser",
-    "register_functions": "uql.functions",
-    "sem": "uql.semantic",
+    "register_functions": "uql.api.functions",
+    "sem": "uql.api.sem",
 }
 __all__ = [
     "Connection",
@@ -63,13 +63,13 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext uql` in a notebook."""
-    from uql.notebook import load_ipython_extension as load
+    from uql.api.notebook import load_ipython_extension as load
 
     load(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """`%unload_ext uql`."""
-    from uql.notebook import unload_ipython_extension as unload
+    from uql.api.notebook import unload_ipython_extension as unload
 
     unload(shell)

@@ -7,10 +7,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from uql.base.settings import Settings
 from uql.benchmarks.gate.instant import Instant, rows
 from uql.llm.gate import Gate
 from uql.llm.questions import Predicate
-from uql.settings import Settings
 
 TARGET = 2000
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
+from uql.base.settings import Settings
 from uql.benchmarks.gate.instant import Limited, rows
 from uql.llm.gate import Gate
 from uql.llm.questions import Predicate
-from uql.settings import Settings
 
 REQUESTS, TOKENS = 600.0, 100_000.0
 

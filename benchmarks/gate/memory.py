@@ -9,10 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from uql.base.settings import Settings
 from uql.benchmarks.gate.instant import Instant
 from uql.llm.gate import Gate
 from uql.llm.questions import Cell, Extract, Predicate, Row
-from uql.settings import Settings
 
 TARGET_MB = 50
 BATCH = 4096

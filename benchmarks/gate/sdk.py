@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from uql.base.settings import Settings
 from uql.benchmarks.gate.instant import rows
 from uql.llm.gate import Gate
 from uql.llm.prompts import fused
@@ -22,7 +23,6 @@ from uql.llm.providers.base import Provider
 from uql.llm.providers.chat import output_at_most
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Predicate, Row
-from uql.settings import Settings
 
 Sender = Callable[[Row], Awaitable[Any]]
 TARGET = 0.8

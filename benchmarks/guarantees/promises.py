@@ -16,6 +16,7 @@ from uql.benchmarks.datasets.labelled import predicates
 from uql.benchmarks.guarantees.bounds import Row, allowed, keeps
 from uql.benchmarks.guarantees.proxies import KINDS, SHARES, Proxied, proxied
 from uql.benchmarks.sampling.worlds import world
+from uql.sampling.base import Indices
 from uql.sampling.recall import RecallSearch
 from uql.sampling.retrieval import Search
 from uql.sampling.unverified import UnverifiedSearch
@@ -40,17 +41,15 @@ def asked_all(search: Search, table: Proxied, batch: int = BATCH) -> None:
 
 
 class _ForkedRecall(RecallSearch):
-    """Copies itself just before its first check is drawn, once for each of `branches`."""
+    """Copies itself just before the first rows of its proof are drawn, once for each of `branches`."""
 
     branches: Sequence[np.random.Generator] = ()
     copies: tuple[RecallSearch, ...] = ()
 
-    def _begin_check(self, size: int) -> None:
-        if self.looks == 0:
+    def _rows_of_proof(self, k: int) -> Indices:
+        if not self._draws and not self.copies:
             self.copies = tuple(_copied(self, rng, self.features, self._prior, self._fixed) for rng in self.branches)
-            for each in self.copies:
-                RecallSearch._begin_check(each, size)
-        super()._begin_check(size)
+        return super()._rows_of_proof(k)
 
 
 class _ForkedUnverified(UnverifiedSearch):

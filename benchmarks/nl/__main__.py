@@ -1,8 +1,9 @@
-"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | drawn | routing | ask | traces | report`.
+"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | drawn | routing | ask | plain | traces | report`.
 
 `plans`: the plans written by hand with readers of the labels. `ehrxqa`: one statement a question over a hospital of 18 tables.
 `discovery`: the tables and columns that a prompt shows, of those needed. `drawn`: texts by chance from grammars. `routing`: which modality.
 `ask SUITE --model M --system S`: questions answered by a system; rows go to a file and are not made twice.
+`plain --model M --route R`: questions that plain columns answer, over small databases, by the routes of a small model; needs no data.
 `traces --model M`: what each adapter makes of fixed questions, to train a router on. `report`: the papers' tables from the rows.
 """
 
@@ -16,13 +17,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uql.benchmarks.nl import discovery, drawn, ehrxqa, fixed, handwritten, report, routing, systems, traces
+from uql.benchmarks.nl import (
+    discovery,
+    drawn,
+    ehrxqa,
+    fixed,
+    handwritten,
+    plain_columns,
+    report,
+    routing,
+    systems,
+    traces,
+)
 from uql.benchmarks.nl.suites import SUITES
 
 if TYPE_CHECKING:
     from uql.nl.routers.traces import Trace
 
-WHAT = ("plans", "ehrxqa", "discovery", "drawn", "routing", "ask", "traces", "report")
+WHAT = ("plans", "ehrxqa", "discovery", "drawn", "routing", "ask", "plain", "traces", "report")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,6 +52,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--system", action="append", choices=systems.SYSTEMS, help="several times for several; dag by default"
     )
+    parser.add_argument(
+        "--route",
+        action="append",
+        choices=tuple(plain_columns.ROUTES),
+        help="for plain, several times for several; lines and vote by default",
+    )
     parser.add_argument("--limit", type=int, help="questions a suite at most, evenly spread")
     parser.add_argument(
         "--fixed",
@@ -54,6 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--judge", help="model that judges Semantic Hit; without, it is not judged")
     parser.add_argument("--rows", type=Path, default=Path("nl-rows.jsonl"), help="where the rows of ask are kept")
     given = parser.parse_args(arguments)
+    if given.what == "plain":
+        return _plain(given)
     shared = given.data.resolve()
     if not (shared / "rotowire").is_dir():
         print(f"no data in {shared}: set UQL_DATA or --data", file=sys.stderr)
@@ -131,6 +151,22 @@ def _ask(given: argparse.Namespace, shared: Path) -> int:
     if given.fixed:
         print(report.planning(rows))
     print(report.tables(rows, given.model))
+    return 0
+
+
+def _plain(given: argparse.Namespace) -> int:
+    if given.model is None:
+        print("plain needs a model that plans: --model", file=sys.stderr)
+        return 2
+
+    def tell(row: plain_columns.Row) -> None:
+        plain_columns.write(given.rows, row)
+        said = f"{row.said[:80]} {'; '.join(row.notes)[:120]}"
+        print(f"{row.question} {row.route}: {row.verdict}, {row.calls} calls, {row.seconds:.1f} s: {said}", flush=True)
+
+    routes = given.route or ["lines", "vote"]
+    plain_columns.run(given.model, routes, only=given.only, done=plain_columns.read(given.rows), tell=tell)
+    print(plain_columns.report(plain_columns.read(given.rows)))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Texts drawn from a grammar of llama.cpp, in the part of its notation that `uql.nl.lines.grammar` writes."""
+"""Texts drawn from a grammar of llama.cpp, in the part of its notation that `uql.nl.small.lines.grammar` writes."""
 
 from __future__ import annotations
 

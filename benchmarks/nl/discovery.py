@@ -23,13 +23,13 @@ import duckdb
 
 import uql
 from uql.benchmarks.nl import ehrxqa
-from uql.nl.discover import discover, schema_text, shortlist, tokens_of
-from uql.nl.planner import PROMPT_TOKENS
+from uql.nl.ask.planner import PROMPT_TOKENS
+from uql.nl.schema.discover import discover, schema_text, shortlist, tokens_of
 
 if TYPE_CHECKING:
-    from uql.connection import Connection
+    from uql.api.connection import Connection
     from uql.features.embedder import Embedder
-    from uql.nl.discover import Scope
+    from uql.nl.schema.scope import Scope
 
 TABLES = 18
 SMALL = 1_000  # tokens

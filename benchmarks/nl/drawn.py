@@ -13,19 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from uql.base.errors import UQLError
+from uql.base.schema import Field
+from uql.base.settings import Settings
 from uql.benchmarks.nl.derive import drawn
 from uql.benchmarks.nl.suites import SUITES, Asked, opened
-from uql.errors import UQLError
 from uql.features.embedder import Embedder
-from uql.nl import forms
-from uql.nl.checks import check_plan
-from uql.nl.discover import Scope, discover
-from uql.nl.lines.grammar import grammar
-from uql.nl.lines.reading import nodes_of
-from uql.nl.meaning.narrowing import narrowed
-from uql.nl.planner import wants_plot
-from uql.schema import Field
-from uql.settings import Settings
+from uql.nl.ask.plan_checks import check_plan
+from uql.nl.ask.planner import wants_plot
+from uql.nl.plan import read_plan as forms
+from uql.nl.schema.discover import discover
+from uql.nl.schema.scope import Scope
+from uql.nl.small.lines.grammar import grammar
+from uql.nl.small.lines.reading import nodes_of
+from uql.nl.small.meaning.narrowing import narrowed
 
 SUITES_DRAWN = ("countries", "rotowire", "artwork", "nvbench")
 TEXTS = 3  # of each question

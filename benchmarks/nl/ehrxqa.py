@@ -357,7 +357,7 @@ class EhrRow:
 def run(shared: Path, work: Path, *, seed: int = 0, count: int = 100) -> list[EhrRow]:
     """Answers the questions by one statement each, with the reader of the labels, and compares with SQL over the labels."""
     import uql
-    from uql.errors import UQLError
+    from uql.base.errors import UQLError
 
     made = world(work, seed)
     asked_for = questions(shared, seed, count)

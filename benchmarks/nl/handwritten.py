@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import uql
+from uql.base.errors import UQLError
 from uql.benchmarks.nl import plans, worlds
 from uql.benchmarks.nl.references import Reference, equal, references, within_labels
-from uql.errors import UQLError
 
 SUITES = ("rotowire", "countries_flags", "artwork")
 

@@ -1,4 +1,4 @@
-"""Metrics of the papers: those of words are `uql.nl.measures`; here those of numbers with a scale, charts, plans and errors.
+"""Metrics of the papers: those of words are `uql.nl.ask.answer_metrics`; here those of numbers with a scale, charts, plans and errors.
 
 Sources: TAT-QA (numeracy-focused F1, the scale is part of the answer), nvBench (chart type and series), CAESURA (five kinds of errors),
 M²EX and Meta Engine (a valid plan).
@@ -10,18 +10,18 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from uql.base.errors import UQLError
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Node as Tree
 from uql.compiler.syntax import Quoted
-from uql.errors import UQLError
-from uql.nl.dag import NodeKind, Plan
-from uql.nl.guard import below
-from uql.nl.measures import exact, list_f1, token_f1, tokens
-from uql.nl.workspace import tables_of
+from uql.nl.ask.answer_metrics import exact, list_f1, token_f1, tokens
+from uql.nl.guard.guard import below
+from uql.nl.guard.workspace import tables_of
+from uql.nl.plan.dag import NodeKind, Plan
 
 if TYPE_CHECKING:
-    from uql.nl.answer import Answer
-    from uql.plots import Plot
+    from uql.nl.ask.answer import Answer
+    from uql.show.plots import Plot
 
 SCALES = {"": 1.0, "percent": 0.01, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 TOLERANCE = 0.002  # relative, of FinMMR and of rounding in reports

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from uql.base.errors import DataError, QuestionError, UQLError
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Select, Union
-from uql.errors import DataError, QuestionError, UQLError
-from uql.nl.dag import Node, NodeKind, Plan
-from uql.nl.workspace import tables_of
+from uql.nl.guard.workspace import tables_of
+from uql.nl.plan.dag import Node, NodeKind, Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.connection import Connection
-    from uql.plots import Plot
+    from uql.api.connection import Connection
+    from uql.show.plots import Plot
 
 FOLDER = Path(__file__).parent / "plans"
 _START = re.compile(r"^-- question: (\S+): (.*)$")
@@ -121,7 +121,7 @@ def base_tables(fixture: Fixture) -> set[str]:
     """The tables of the database that a plan reads, in lower case."""
     from uql.compiler.syntax import Node as SyntaxNode
     from uql.compiler.syntax import TableName
-    from uql.nl.guard import below
+    from uql.nl.guard.guard import below
 
     made = {node.name.lower() for node in fixture.plan.nodes}
     found: set[str] = set()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from uql.errors import ConfigError, DataError
+from uql.base.errors import ConfigError, DataError
 from uql.llm.providers.base import Answer, Problem, Reply, Request
 from uql.llm.providers.oracle import Oracle
 from uql.llm.questions import Choice, Extract, Predicate, Question, Row, Write

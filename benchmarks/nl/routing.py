@@ -14,7 +14,7 @@ from pathlib import Path
 
 from uql.benchmarks.nl.suites import SUITES, Asked
 from uql.features.embedder import Embedder
-from uql.nl.dag import Operator
+from uql.nl.plan.dag import Operator
 from uql.nl.routers.ml import MLRouter
 from uql.nl.routers.traces import Trace
 

@@ -15,15 +15,15 @@ import uql
 from uql.benchmarks.nl import ehrxqa, metrics, plans, worlds
 from uql.benchmarks.nl.reader import ABOUT, Reader
 from uql.benchmarks.nl.references import Reference, equal, key_of, references, within_labels
-from uql.nl.measures import coverage, exact, hit, token_f1, tokens
+from uql.nl.ask.answer_metrics import coverage, exact, hit, token_f1, tokens
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.connection import Connection
+    from uql.api.connection import Connection
     from uql.llm.providers.base import Provider
-    from uql.nl.answer import Answer
-    from uql.nl.execution import Output
+    from uql.nl.ask.answer import Answer
+    from uql.nl.ask.outputs import Output
 
     Model: TypeAlias = str | Provider | None  # that reads where a suite has no reader
 

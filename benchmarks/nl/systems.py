@@ -16,13 +16,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from uql.base.errors import ConfigError, UQLError
 from uql.benchmarks.nl import metrics
 from uql.benchmarks.nl.suites import SUITES, Asked, Score, opened
-from uql.errors import ConfigError, UQLError
 
 if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
-    from uql.nl.answer import Answer
+    from uql.nl.ask.answer import Answer
 
 BASELINES = ("single_model", "structgpt", "lotus", "dspy", "llamaindex")
 ABLATIONS = ("no_aggregator", "no_decomposer", "no_checker")
@@ -187,7 +187,7 @@ def _judged(judge: str | Provider, question: str, said: str, reference: str) -> 
     from uql.nl.routers.collect import semantic
 
     with uql.connect(model=judge, ledger=":memory:") as con:
-        return semantic(con, question, said, reference)
+        return semantic(con.session, question, said, reference)
 
 
 def _chosen(questions: list[Asked], limit: int | None, only: Sequence[str]) -> list[Asked]:

@@ -15,7 +15,7 @@ from uql.benchmarks.nl.suites import SUITES, Asked, opened
 
 if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
-    from uql.nl.dag import Operator
+    from uql.nl.plan.dag import Operator
     from uql.nl.routers.traces import Trace
 
 PART = "developed"
@@ -49,7 +49,7 @@ def run(
                 operator, modality = operator_of(one)
                 training = Training(one.words, found.words(one), operator, modality)
                 with opened(found, one, shared, Path(folder) / str(number), model) as con:
-                    made += collect(con, [training], in_process(), planner=model, tell=tell)
+                    made += collect(con.session, [training], in_process(), planner=model, tell=tell)
     return made
 
 
@@ -60,7 +60,7 @@ def operator_of(asked: Asked) -> tuple[Operator, str]:
     >>> operator_of(Q(modalities=("table", "image")))[1]
     'image'
     """
-    from uql.nl.dag import Operator
+    from uql.nl.plan.dag import Operator
 
     for modality, operator in (("image", Operator.IMAGE), ("text", Operator.TEXT)):
         if modality in asked.modalities:

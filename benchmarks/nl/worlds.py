@@ -21,7 +21,7 @@ from uql.benchmarks.sembench.scenarios import write_oracle
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.connection import Connection
+    from uql.api.connection import Connection
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,11 @@ from uql.benchmarks.runner import lines
 from uql.compiler.formula import FALSE, TRUE, Formula, Masks
 from uql.compiler.orders import cost_of
 from uql.compiler.physical import Stage
-from uql.compiler.syntax import Binary, Column, Expr, Virtual
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.syntax import Binary, Column, Expr
+from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.llm.providers.base import Answer, Capabilities, Limits, Reply, Request
 from uql.llm.questions import Question
+from uql.operators import CONDITION
 
 Truths = NDArray[np.bool_]  # (terms, rows)
 
@@ -51,7 +52,7 @@ class Query:
 
 
 def _term(i: int) -> Virtual:
-    return Virtual(VirtualColumn(i, f"term {i}", Kind.CONDITION, "BOOLEAN", (Column("t", f"c{i}"),)))
+    return Virtual(VirtualColumn(i, f"term {i}", CONDITION, "BOOLEAN", (Column("t", f"c{i}"),)))
 
 
 def _joined(op: str, parts: list[Expr]) -> Expr:

@@ -33,7 +33,7 @@ def planned_in_ms(con: uql.Connection, text: str, times: int) -> float:
     """The median CPU time from the bound query to the chosen plan."""
     parsed = parse(text)
     assert isinstance(parsed, Query)
-    bound = bind(parsed, con._catalog, text=text)
+    bound = bind(parsed, con.session.catalog, text=text)
     taken = []
     for _ in range(times):
         start = time.process_time()

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import uql
+from uql.base.errors import UQLError
 from uql.benchmarks.optimizer import embeddings
 from uql.benchmarks.sembench.scenarios import SCENARIOS, Query, Scenario
-from uql.errors import UQLError
 
 SAMPLED = 32  # rows
 ROWS = 1200  # texts of each labelled data set

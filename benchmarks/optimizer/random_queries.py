@@ -86,7 +86,7 @@ def connected(found: Case, disabled: tuple[str, ...] = (), **settings: Any) -> u
     model: dict[str, Any] = {"models": [Small(RATES, CHEAP), large]} if found.cascade else {"model": large}
     con = uql.connect(**model, ledger=":memory:", budget="all", disabled_rules=off, **settings)
     for statement in TABLES:
-        con._duck.execute(statement)
+        con.session.duck.execute(statement)
     if found.first:
         con.uql(found.first).fetchall()
     return con
@@ -135,7 +135,7 @@ def _rules(con: uql.Connection, text: str) -> list[str]:
     parsed = parse(text)
     assert isinstance(parsed, Query)
     fired = []
-    for block in _selects(bind(parsed, con._catalog, text=text).query):
+    for block in _selects(bind(parsed, con.session.catalog, text=text).query):
         plan = build(block)
         for rule in RULES:
             after = _everywhere(plan, rule)

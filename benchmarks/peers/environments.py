@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from uql.errors import ConfigError
+from uql.base.errors import ConfigError
 
 RESULTS = Path(__file__).parent / "results.jsonl"  # kept from the last run of all peers
 TORCH = "torch==2.13.0"  # a build without GPU libraries

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from uql.errors import DataError
+from uql.base.errors import DataError
 
 PIECE = 24  # letters that begin a row's text, by which it is looked up
 _WORD = re.compile(r"[^\W_]+")

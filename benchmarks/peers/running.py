@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from uql.base.errors import BackendError
 from uql.benchmarks.peers.environments import Peer, python_of, version_of
-from uql.errors import BackendError
 
 START_S, TASK_S = 60.0, 1800.0
 

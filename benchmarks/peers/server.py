@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from uql.base.errors import ConfigError, DataError, UQLError
 from uql.benchmarks.peers.reading import Prompts
 from uql.benchmarks.peers.replies import PAIRS, form_of, labelled
-from uql.errors import ConfigError, DataError, UQLError
 from uql.features.embedder import unit_rows
 from uql.features.static import static_embedder
 from uql.llm.providers.base import Request
@@ -168,7 +168,7 @@ def app(service: Service) -> Starlette:
             return refused(str(error), error.code)
         texts = [held["input"]] if isinstance(held["input"], str) else held["input"]
         if not texts or not all(isinstance(text, str) for text in texts):
-            return refused("input is no text and no list of texts", "UQL502")
+            return refused("input must be a text or a list of texts", "UQL502")
         embedder = static_embedder()
         if embedder is None:
             return refused("wordllama is not installed", "UQL403")

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from uql.base.errors import ConfigError
 from uql.benchmarks.runner.condition import Condition
 from uql.benchmarks.runner.records import LOWER_IS_BETTER, Record
 from uql.benchmarks.runner.suite import Table
 from uql.benchmarks.runner.summary import number
-from uql.errors import ConfigError
 
 COST = ("calls", "tokens", "seconds", "usd")
 Key = tuple[str, ...]

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from uql.errors import ConfigError
+from uql.base.errors import ConfigError
 
 _TOKEN = re.compile(
     r"\s*(?:(\(|\)|<=|>=|<|>)|`([^`]*)`|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?:([xX])(?![\w.])|\s*(%))?|([A-Za-z_][\w.@-]*))"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from uql.errors import ConfigError, DataError
+from uql.base.errors import ConfigError, DataError
 
 
 def append(path: Path, held: Mapping[str, Any], *, allow_nan: bool = False) -> None:

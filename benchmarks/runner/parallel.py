@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.queues import Queue
 
+from uql.base.errors import BackendError, UQLError
 from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.records import Record
 from uql.benchmarks.runner.run import one_by_one, tasks_of
 from uql.benchmarks.runner.suite import Choice, Suite, Task
 from uql.benchmarks.runner.suites import find
-from uql.errors import BackendError, UQLError
 
 LOOK_S = 5.0  # how often it is looked whether the processes are alive
 Place = tuple[int, int]  # of a task in the list of its suite, and a seed

@@ -10,7 +10,7 @@ from typing import Any
 from uql.benchmarks.runner.records import LOWER_IS_BETTER, Record, settings_key
 from uql.benchmarks.runner.suite import is_simulated
 from uql.benchmarks.runner.summary import cells
-from uql.plots import render
+from uql.show.plots import render
 
 Point = dict[str, Any]
 Draw = Callable[[Sequence[Record]], dict[str, Any]]

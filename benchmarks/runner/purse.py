@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from uql.errors import UQLError
-from uql.result import Result
+from uql.api.result import Result
+from uql.base.errors import UQLError
 
 
 class SpentError(UQLError):

@@ -184,7 +184,7 @@ def _records(path: Path) -> Iterator[Record]:
                 raise lines.wrong(path, number, f"{name} = {json.dumps(value)[:40]} is none of its kind")
         numbers = known.get("numbers", {}).values()
         if any(isinstance(value, bool) or not isinstance(value, int | float) for value in numbers):
-            raise lines.wrong(path, number, "numbers holds what is no number")
+            raise lines.wrong(path, number, "every value of numbers must be a number")
         try:
             yield Record(**known)
         except TypeError as error:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import duckdb
 
+from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
 from uql.benchmarks.runner import lines
 from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.records import Measured, Record, finite, hash_of, read, versions, write
 from uql.benchmarks.runner.suite import MODELS, Choice, Suite, Task, is_offline, is_simulated
-from uql.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
 
 STOPS = (ConfigError, SpentError, AuthError, BackendError, QuotaError, UnknownModelError)
 Say = Callable[[str], None]

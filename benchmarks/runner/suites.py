@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from uql.base.errors import ConfigError
 from uql.benchmarks.runner import programs
 from uql.benchmarks.runner.suite import Suite
-from uql.errors import ConfigError
 
 FOLDERS = {
     "uqe": "uql.benchmarks.uqe.suite",

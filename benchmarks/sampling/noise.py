@@ -11,8 +11,8 @@ from uql.benchmarks.datasets.labelled import Predicate, predicates
 from uql.benchmarks.sampling.aggregates import holds, rms
 from uql.benchmarks.sampling.worlds import World, told, world
 from uql.sampling.base import Floats
-from uql.sampling.errors import Audit, corrected
 from uql.sampling.methods import AGGREGATE
+from uql.sampling.model_errors import Audit, corrected
 
 # name, chance of a yes where the truth is yes, and where it is no
 MODELS = (("5 % flips", 0.95, 0.05), ("10 % flips", 0.90, 0.10), ("10 % misses, 1 % false alarms", 0.90, 0.01))

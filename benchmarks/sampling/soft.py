@@ -11,8 +11,8 @@ from uql.benchmarks.datasets.labelled import Predicate, predicates
 from uql.benchmarks.sampling.aggregates import holds, rms
 from uql.benchmarks.sampling.worlds import told, world
 from uql.sampling import surrogate
+from uql.sampling.calibration import calibration, soft_total
 from uql.sampling.methods import AGGREGATE
-from uql.sampling.soft import calibration, soft_total
 
 DOUBTED = ("abcd_acct", "air_book", "tw_neg")
 LABELLED = 600  # rows from which the simulated model's chances are fitted

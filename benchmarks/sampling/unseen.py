@@ -23,10 +23,11 @@ from uql.benchmarks.sampling.worlds import CLUSTERINGS, told
 from uql.features.similarity import with_similarity
 from uql.features.table import TableFeatures, table_features
 from uql.sampling.base import Floats, Indices
+from uql.sampling.clusters import clusters
 from uql.sampling.methods import AGGREGATE
 from uql.sampling.retrieval import LearnedSearch
 from uql.sampling.stratified import StratifiedSampler
-from uql.sampling.uqe import UqeSearch, clusters
+from uql.sampling.uqe import UqeSearch
 
 SEARCHED = 256  # calls of a search
 NUMBERS = 6_000

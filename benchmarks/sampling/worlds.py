@@ -15,9 +15,9 @@ from uql.benchmarks.datasets.labelled import Predicate, texts
 from uql.features.similarity import with_similarity
 from uql.features.table import TableFeatures, table_features
 from uql.sampling.base import AggregateSampler, Floats, Indices
+from uql.sampling.clusters import clusters
 from uql.sampling.methods import AGGREGATE
 from uql.sampling.stratified import StratifiedSampler
-from uql.sampling.uqe import clusters
 
 CLUSTERINGS = 8  # of the baseline, used in turn
 

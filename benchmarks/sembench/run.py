@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import uql
+from uql.api.result import Result
+from uql.base.errors import UQLError
 from uql.benchmarks.sembench.scenarios import Query, Scenario
 from uql.benchmarks.sembench.scores import adjusted_rand, closeness, f1, spearman
-from uql.errors import UQLError
-from uql.result import Result
 
 
 @dataclass(frozen=True, slots=True)

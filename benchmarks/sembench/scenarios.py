@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 if TYPE_CHECKING:
-    from uql.connection import Connection
+    from uql.api.connection import Connection
 
 QUERIES = Path(__file__).parent / "queries"
 RATING = "how much the reviewer liked the movie, from 1 (not at all) to 5 (very much)"

@@ -84,10 +84,10 @@ def _update(n: int) -> Timed:
 
 
 def _gate(n: int) -> Timed:
+    from uql.base.settings import Settings
     from uql.benchmarks.gate.instant import Instant, rows
     from uql.llm.gate import Gate
     from uql.llm.questions import Predicate
-    from uql.settings import Settings
 
     asked = rows(n)
 

@@ -13,9 +13,9 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.errors import ConfigError
 from uql.benchmarks.datasets import clevr
 from uql.benchmarks.runner.suite import MODELS, Choice, is_simulated
-from uql.errors import ConfigError
 from uql.features.embedder import Embedder
 from uql.features.images import image_embedder
 from uql.features.static import static_embedder

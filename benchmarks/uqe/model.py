@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from uql.base.settings import Settings
 from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.uqe.data import World, model_name
@@ -16,7 +17,6 @@ from uql.llm.providers.base import Provider, Request
 from uql.llm.providers.oracle import Oracle
 from uql.llm.questions import Cell, Extract, Predicate, Question, Row, Write
 from uql.llm.questions import Choice as Which
-from uql.settings import Settings
 
 
 @lru_cache(maxsize=32)

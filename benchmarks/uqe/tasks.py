@@ -296,7 +296,7 @@ def count_with_engine(
 def _of_engine(
     cost: object, answer: object, quality: float, measure: str, seconds: float, numbers: dict[str, float]
 ) -> Measured:
-    from uql.llm.run import Cost
+    from uql.llm.run_record import Cost
 
     assert isinstance(cost, Cost)
     return Measured(

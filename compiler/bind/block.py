@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from uql.base.errors import BindError, UnknownColumnError
+from uql.base.schema import Field, Modality
 from uql.compiler.bind.expressions import Clause, Expressions
 from uql.compiler.bind.grouping import flattened, items_of_lists, one_of_each
 from uql.compiler.bind.limits import by_share, counted
+from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bind.sources import Common, Sources, forced_modalities
 from uql.compiler.bind.stars import starred, with_columns
 from uql.compiler.bind.statement import Statement
-from uql.compiler.bind.uses import ANY, CONDITION, NONE, Pending, settle
+from uql.compiler.bind.uses import ANY, CONDITION, NONE, Pending, cast_in_place, open_texts, settle, typed_texts
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -23,7 +26,8 @@ from uql.compiler.bound import (
     BoundSource,
     BoundUnion,
 )
-from uql.compiler.sql import expression, render
+from uql.compiler.sql import expression, is_literal, render
+from uql.compiler.subqueries import in_expressions
 from uql.compiler.syntax import (
     Binary,
     Call,
@@ -45,16 +49,15 @@ from uql.compiler.syntax import (
     Quoted,
     Select,
     SelectItem,
+    Span,
     Star,
     String,
+    Unary,
     Union,
-    Virtual,
     When,
 )
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import rewrite, walk
-from uql.errors import BindError, UnknownColumnError
-from uql.schema import Field, Modality
 
 WHERE = Clause("WHERE", before=True, term=True)
 GROUP = Clause("GROUP BY", before=True)
@@ -75,7 +78,7 @@ class Blocks:
             if isinstance(query, Select):
                 return _Block(self, query, outer, known).bind()
             return self._union(query, outer, known)
-        raise BindError("this is no query", code="UQL212", start=query.span.start, end=query.span.end)
+        raise BindError("this is not a query", code="UQL212", start=query.span.start, end=query.span.end)
 
     def _counted(self, query: Select | Union, known: dict[str, Common]) -> Select | Union:
         """The query with numbers for the sub-queries of its LIMIT and OFFSET."""
@@ -97,8 +100,9 @@ class Blocks:
                     f"WITH gives {common.name} twice", code="UQL204", start=common.span.start, end=common.span.end
                 )
             own.add(low)
+            before = self.statement.copies
             bound, _ = self.query(common.query, None, known)
-            fields = self.fields(bound)
+            fields = output_fields(bound)
             if common.columns:
                 if len(common.columns) > len(fields):
                     raise BindError(
@@ -109,7 +113,7 @@ class Blocks:
                     )
                 named = [replace(f, name=name) for f, name in zip(fields, common.columns, strict=False)]
                 fields = (*named, *fields[len(named) :])
-            known[low] = Common(bound, fields)
+            known[low] = Common(bound, fields, 1 + self.statement.copies - before)
         return known
 
     def _union(self, query: Union, outer: Scope | None, commons: dict[str, Common]) -> tuple[BoundQuery, bool]:
@@ -125,8 +129,14 @@ class Blocks:
             left = self._pair(link, left, right)
         return left, correlated
 
-    def _by_name(self, left: BoundQuery, right: BoundQuery) -> tuple[BoundQuery, BoundQuery]:
+    def _by_name(self, left: BoundQuery, right: BoundQuery, span: Span) -> tuple[BoundQuery, BoundQuery]:
         """Both sides with the columns of either, in the order of the left one; a column that a side lacks is NULL there."""
+        for side in (left, right):
+            twice = [i.name for i in side.items if sum(i.name.lower() == j.name.lower() for j in side.items) > 1]
+            if twice:
+                help = f"give each column a name of its own: {twice[0]} AS {twice[0]}2"
+                message = f"BY NAME: two columns are called {twice[0]}"
+                raise BindError(message, code="UQL211", start=span.start, end=span.end, help=help)
         names = list(
             {item.name.lower(): item.name for item in (*reversed(right.items), *reversed(left.items))}.values()
         )
@@ -134,7 +144,7 @@ class Blocks:
         names = list(dict.fromkeys(names))
         sides = []
         for side in (left, right):
-            fields = {f.name.lower(): f for f in self.fields(side)}
+            fields = {f.name.lower(): f for f in output_fields(side)}
             items = tuple(
                 BoundItem(Column("side", f.name), name, f.type)
                 if (f := fields.get(name.lower())) is not None
@@ -146,7 +156,7 @@ class Blocks:
 
     def _pair(self, query: Union, left: BoundQuery, right: BoundQuery) -> BoundUnion:
         if query.by_name:
-            left, right = self._by_name(left, right)
+            left, right = self._by_name(left, right, query.span)
         if len(left.items) != len(right.items):
             raise BindError(
                 f"the sides of {query.op} have {len(left.items)} and {len(right.items)} columns",
@@ -164,7 +174,7 @@ class Blocks:
         for key in query.order_by:
             whole = isinstance(key.expr, Name) and [part.lower() for part in key.expr.parts] == ["all"]
             if whole and all(item.name.lower() != "all" for item in items):
-                keys += [replace(key, expr=Column("", item.name, span=key.span)) for item in items]
+                keys += [replace(key, expr=_output(items, place, key.span)) for place in range(len(items))]
             else:
                 keys.append(self._union_key(key, items))
         return BoundUnion(
@@ -181,7 +191,7 @@ class Blocks:
     def _union_key(self, key: OrderKey, items: tuple[BoundItem, ...]) -> OrderKey:
         expr, names = key.expr, [item.name for item in items]
         if isinstance(expr, Number | Position):
-            return replace(key, expr=Column("", names[ordinal(expr, len(items), "ORDER BY")], span=expr.span))
+            return replace(key, expr=_output(items, ordinal(expr, len(items), "ORDER BY"), expr.span))
         wanted = expr.text if isinstance(expr, Quoted) else expr.parts[-1] if isinstance(expr, Name) else None
         if wanted is not None:
             name = next((n for n in names if n == wanted), None)
@@ -218,28 +228,13 @@ class Blocks:
             number = int(str(value))
         if number is None or number >= 2**63:
             raise BindError(
-                f"{clause} {text or value} is no number of rows",
+                f"{clause} {text or value} is not a number of rows",
                 code="UQL208",
                 start=expr.span.start,
                 end=expr.span.end,
                 help=f"{clause} takes a whole number from 0 on",
             )
         return number
-
-    def fields(self, query: BoundQuery) -> tuple[Field, ...]:
-        """The columns that a sub-query gives, with unique names; texts stay texts, private columns stay private."""
-        taken: dict[str, int] = {}
-        found: list[Field] = []
-        sides = _selects(query)
-        for index, item in enumerate(query.items):
-            name, low = item.name, item.name.lower()
-            while low in taken:
-                taken[low] += 1
-                name = f"{item.name}_{taken[item.name.lower()]}"
-                low = name.lower()
-            taken[low] = 0
-            found.append(_field(name, item.type, [(s.items[index].expr, s.source) for s in sides]))
-        return tuple(found)
 
 
 class _Block:
@@ -263,7 +258,7 @@ class _Block:
     def _derived(self, derived: Derived) -> tuple[BoundQuery, tuple[Field, ...]]:
         bound, correlated = self.blocks.query(derived.query, self.scope.outer, self.commons)
         self.scope.correlated = self.scope.correlated or correlated
-        return bound, self.blocks.fields(bound)
+        return bound, output_fields(bound)
 
     # ------------------------------------------------------------------------------------------------------- clauses
     def bind(self) -> tuple[BoundSelect, bool]:
@@ -293,7 +288,13 @@ class _Block:
             else:
                 order.append(self._order(key, items, bound, keys, after))
         names = [self._item_name(item, expr) for item, expr in zip(items, bound, strict=True)]
-        self.columns = settle(binder.uses)
+        self.columns = settle(
+            binder.uses, self.statement.types.widest, self.statement.conditions, self.statement.widths
+        )
+        self.statement.needed |= {use.text for use in binder.uses if use.want is CONDITION}
+        self.statement.open |= open_texts(binder.uses)
+        for text, needed in typed_texts(binder.uses).items():
+            self.statement.typed.setdefault(text, set()).update(needed)
         outputs = tuple(
             BoundItem(self._settled(expr), name, "VARCHAR") for expr, name in zip(bound, names, strict=True)
         )
@@ -350,7 +351,7 @@ class _Block:
         aliases = self.binder.aliases
         for index, item in enumerate(items):
             if item.alias is not None:
-                aliases.select.setdefault(item.alias.lower(), (index, item.expr))
+                aliases.select[item.alias.lower()] = (index, item.expr)  # the last one of a name, as in DuckDB
                 aliases.spelled.append(item.alias)
         for key in self.select.group_by:
             if key.alias is not None:
@@ -362,7 +363,9 @@ class _Block:
         found: list[tuple[GroupKey, Expr]] = []
         for key in self.select.group_by:
             expr = key.expr
-            if isinstance(expr, Number):
+            if isinstance(expr, Unary) and is_literal(expr):
+                ordinal(expr, len(items), "GROUP BY")
+            if isinstance(expr, Number) and "." not in expr.text:
                 item = items[ordinal(expr, len(items), "GROUP BY")]
                 found.append((replace(key, expr=item.expr, alias=key.alias or item.alias), self._key(item.expr, key)))
             elif self._is_all(expr):
@@ -404,7 +407,7 @@ class _Block:
             )
         if key.into is not None and key.into < 1:
             raise BindError(
-                f"INTO {key.into} is no number of groups",
+                f"INTO {key.into} is not a number of groups",
                 code="UQL208",
                 start=key.span.start,
                 end=key.span.end,
@@ -428,15 +431,21 @@ class _Block:
         expr = key.expr
         if isinstance(expr, Number | Position):
             return replace(key, expr=bound[ordinal(expr, len(items), "ORDER BY")])
+        if isinstance(expr, Binary) and expr.op == "COLLATE":
+            whole = self._order(replace(key, expr=expr.left), items, bound, keys, after)
+            return replace(whole, expr=replace(expr, left=whole.expr))
+        if is_literal(expr):
+            raise orders_nothing(expr, len(items))
         name = expr.text if isinstance(expr, Quoted) and not expr.forced else None
         if isinstance(expr, Name) and len(expr.parts) == 1:
             name = expr.parts[0]
         if name is not None:
-            for index, item in enumerate(items):
-                if item.alias is not None and item.alias.lower() == name.lower():
-                    if isinstance(expr, Quoted):
-                        self.statement.read(expr.span, expr.text, "column", f"the name {item.alias} given in SELECT")
-                    return replace(key, expr=bound[index])
+            index, _ = self.binder.aliases.select.get(name.lower(), (None, None))
+            if index is not None:
+                if isinstance(expr, Quoted):
+                    alias = items[index].alias
+                    self.statement.read(expr.span, expr.text, "column", f"the name {alias} given in SELECT")
+                return replace(key, expr=bound[index])
         if isinstance(expr, Quoted):
             same = [b for i, b in zip(items, bound, strict=True) if _text_of(i.expr) == expr.text]
             same += [b for k, b in keys if _text_of(k.expr) == expr.text]
@@ -474,10 +483,16 @@ class _Block:
         return found
 
     def _value(self, text: Pending) -> Expr:
-        """The virtual column of a text. Where its value is used too, it is extracted: a label is one of those asked for, or none."""
-        value = Virtual(self.columns[text.index], span=text.span)
+        """The virtual column of a text, cast where its place needs another type.
+
+        Where its value is used too, it is extracted: a label is one of those asked for, or none.
+        """
+        column, want = self.columns[text.index], self.binder.uses[text.index].want
+        value = Virtual(column, span=text.span)
+        if want.type is not None and cast_in_place(want, column):
+            return Cast(value, type_name(want.type, text.span), lenient=True, span=text.span)
         test = self.tests.get(text.index)
-        if test is None or value.column.kind is not Kind.EXTRACT:
+        if test is None or not value.column.is_value:
             return value
         holds = rewrite(test, lambda node: value if isinstance(node, Pending) else node)
         other = When(condition=IsNull(operand=value, negated=True), value=String(NONE))
@@ -516,7 +531,23 @@ def _asked(column: VirtualColumn) -> str:
     labels = ", ".join(repr(label) for label in column.labels[:8]) + (", …" if len(column.labels) > 8 else "")
     seen = ", ".join(c.label for c in (*column.reads, *column.holes))
     of = f" of {labels}" if labels else " of a query's rows" if column.label_query is not None else ""
-    return f"{column.kind.value} {column.type}{of} reads {seen}"
+    return f"{column.operator.noun} {column.type}{of} reads {seen}"
+
+
+def output_fields(query: BoundQuery) -> tuple[Field, ...]:
+    """The columns that a sub-query gives, with unique names; texts stay texts, private columns stay private."""
+    taken: dict[str, int] = {}
+    found: list[Field] = []
+    sides = _selects(query)
+    for index, item in enumerate(query.items):
+        name, low = item.name, item.name.lower()
+        while low in taken:
+            taken[low] += 1
+            name = f"{item.name}_{taken[item.name.lower()]}"
+            low = name.lower()
+        taken[low] = 0
+        found.append(_field(name, item.type, [(s.items[index].expr, s.source) for s in sides]))
+    return tuple(found)
 
 
 def _label(expr: Expr) -> Expr:
@@ -538,17 +569,35 @@ def _text_of(expr: Expr) -> str | None:
     return expr.text if isinstance(expr, Quoted) else None
 
 
-def ordinal(number: Number | Position, count: int, clause: str) -> int:
+def ordinal(number: Number | Position | Unary, count: int, clause: str) -> int:
     """The index of the SELECT item that `1`, `2`, … means. Raises: BindError (UQL208)."""
-    if not number.text.isdigit() or not 1 <= int(number.text) <= count:
+    text = "-1" if isinstance(number, Unary) else number.text
+    if not text.isdigit() or not 1 <= int(text) <= count:
         raise BindError(
-            f"{clause} {number.text} is no SELECT item",
+            f"{clause} {text} is not a SELECT item",
             code="UQL208",
             start=number.span.start,
             end=number.span.end,
             help=f"there {'is' if count == 1 else 'are'} {count}: write 1{f' to {count}' if count > 1 else ''}",
         )
-    return int(number.text) - 1
+    return int(text) - 1
+
+
+def _output(items: tuple[BoundItem, ...], place: int, span: Span) -> Expr:
+    """A column of the output, by its name, or by its place where another one has the same name."""
+    name = items[place].name
+    if sum(item.name.lower() == name.lower() for item in items) == 1:
+        return Column("", name, span=span)
+    return Position(str(place + 1), span=span)
+
+
+def orders_nothing(expr: Expr, count: int) -> BindError:
+    """A constant in ORDER BY."""
+    help = f"write a column, or the place of an item: 1{f' to {count}' if count > 1 else ''}"
+    if isinstance(expr, String):
+        help += f'; a text for the model stands in double quotes: "{expr.value[:40]}"'
+    message = "ORDER BY a constant orders nothing"
+    return BindError(message, code="UQL208", start=expr.span.start, end=expr.span.end, help=help)
 
 
 def _selects(query: BoundQuery) -> list[BoundSelect]:
@@ -574,17 +623,18 @@ def _source_field(source: BoundSource | None, column: Column) -> Field | None:
 def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]]) -> Field:
     """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
     plain = [_source_field(source, expr) if isinstance(expr, Column) else None for expr, source in made_from]
+    asked = tuple(dict.fromkeys(text for expr, source in made_from for text in _texts_in(expr, source)))
     if plain and all(f is not None and f.type == type for f in plain):
         first = plain[0]
         assert first is not None
-        return replace(first, name=name, private=any(f is not None and f.private for f in plain))
+        return replace(first, name=name, private=any(f is not None and f.private for f in plain), asked=asked)
     read = [
         f
         for expr, source in made_from
         for node in walk(expr)
         if isinstance(node, Column) and (f := _source_field(source, node)) is not None
     ]
-    summary = any(isinstance(n, Virtual) and n.column.kind is Kind.SUMMARY for e, _ in made_from for n in walk(e))
+    summary = any(isinstance(n, Virtual) and n.column.of_group for e, _ in made_from for n in walk(e))
     texts = [f for f in read if f.modality is Modality.TEXT]
     long = type == "VARCHAR" and (bool(texts) or summary)
     return Field(
@@ -593,4 +643,20 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]
         Modality.TEXT if long else Modality.STRUCTURED,
         mean_chars=max((f.mean_chars for f in read), default=0.0),
         private=any(f.private for f in read),
+        asked=asked,
     )
+
+
+def _texts_in(expr: Expr, source: BoundSource | None) -> list[str]:
+    """The texts for the model that the value of an expression comes from, through names and sub-queries."""
+    found: list[str] = []
+    for node in walk(expr):
+        if isinstance(node, Virtual):
+            found.append(node.column.text)
+        elif isinstance(node, Column):
+            field = _source_field(source, node)
+            found += field.asked if field is not None else ()
+    for bound in in_expressions(expr):
+        for side in _selects(bound.query):
+            found += [text for item in side.items for text in _texts_in(item.expr, side.source)]
+    return found

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from uql.base.errors import BindError
 from uql.compiler.bind.functions import ORDERED_BY, PASSED_ON, asked_of, counted
-from uql.compiler.bind.reading import columns_read, misspelt, near_name
+from uql.compiler.bind.reading import close_name, columns_read, misspelt, near_name
 from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.stars import column_at
 from uql.compiler.bind.statement import Statement
@@ -35,6 +36,7 @@ from uql.compiler.syntax import (
     ListExpr,
     Name,
     Named,
+    Node,
     Null,
     Number,
     OrderKey,
@@ -51,16 +53,16 @@ from uql.compiler.syntax import (
     TypedLiteral,
     TypeName,
     Unary,
-    Virtual,
     When,
     Window,
 )
-from uql.compiler.virtual import Kind
+from uql.compiler.virtual import Virtual
 from uql.compiler.walk import rewrite, walk
-from uql.errors import BindError
+from uql.operators.statement_text import is_statement
 
 MODALITIES = ("IMAGE", "AUDIO", "DOCUMENT")
 FEW_WORDS = 3  # of a label; a longer text on the right of = was perhaps meant for the model
+_OF_NUMBERS = re.compile(r"\s*[-+.]?\d")  # a number, a date, a time
 BITS = ("&", "|", "<<", ">>")
 _HOLE = re.compile(r"(?<!\{)\{(\w+(?:\.\w+)*)\}(?!\})")
 BOOLEANS = frozenset(("true", "false", "t", "f", "yes", "no", "y", "n", "1", "0"))  # strings that DuckDB casts
@@ -104,12 +106,19 @@ class Expressions:
         self.aliases = Aliases()
         self.uses: list[Use] = []
         self._expanding: list[str] = []
+        self._named_at: list[Expr] = []  # where the names that are expanded stand
         self._items: list[str] = []  # names of the lambdas around, in lower case
         self.keys: list[tuple[Expr, Expr]] = []  # expressions of GROUP BY, as written and as bound
 
     # ------------------------------------------------------------------------------------------------------ dispatch
     def bind(self, expr: Expr, clause: Clause, want: Want = ANY) -> Expr:
         """The bound expression; texts that a model answers are `Pending` until the block is settled."""
+        bound = self._bound(expr, clause, want)
+        if want is CONDITION:
+            self._check_condition(bound, expr)
+        return bound
+
+    def _bound(self, expr: Expr, clause: Clause, want: Want) -> Expr:
         if clause.group:
             for written, key in self.keys:
                 if written == expr:
@@ -146,6 +155,7 @@ class Expressions:
                 return self._binary(expr, clause, certain)
             case Like():
                 escape = self.bind(expr.escape, clause, WORDS) if expr.escape is not None else None
+                self._check_pattern(expr)
                 pattern = self.bind(expr.pattern, clause, WORDS)
                 return replace(expr, operand=self.bind(expr.operand, clause, WORDS), pattern=pattern, escape=escape)
             case InList():
@@ -203,6 +213,57 @@ class Expressions:
                 raise self.error("* may stand as a SELECT item and in COUNT(*)", "UQL212", expr)
         raise self.error(f"{type(expr).__name__} cannot stand here", "UQL212", expr)
 
+    def _check_condition(self, bound: Expr, written: Expr) -> None:
+        """A value that a model made is a condition only where it is BOOLEAN. Raises: BindError (UQL206).
+
+        A text without a type under a name, as in a sub-query, becomes BOOLEAN: the statement is bound again.
+        """
+        type: str | None = None
+        asked: tuple[str, ...] = ()
+        match bound:
+            case Pending():
+                want = self.uses[bound.index].want
+                type = want.type if want.place is Place.CAST else None
+                if want.place is Place.CAST and want.labels:
+                    type = "ENUM"
+                asked = (self.uses[bound.index].text,)
+            case Column():
+                field = self.scope.field_of(bound)
+                type, asked = (field.type, field.asked) if field is not None else (None, ())
+            case ScalarQuery(query=Bound() as inner):
+                type = inner.query.items[0].type
+                asked = tuple(n.column.text for n in walk(inner.query.items[0].expr) if isinstance(n, Virtual))
+            case Call(name=name) if name in PASSED_ON or name == "if":
+                return  # each of its values was judged by itself
+            case Call() | Subscript() | Cast() | Binary(op="+" | "-" | "*" | "/" | "//" | "%" | "||" | "^"):
+                asked = tuple(text for node in walk(bound) for text in self._texts_of(node))
+                type = self.statement.types.of(self.blank(bound), self.scope) if asked else None
+        if not asked or type is None or type.strip('"') in ("BOOLEAN", "NULL"):
+            return
+        if isinstance(bound, Column | ScalarQuery) and set(asked) & self.statement.open - self.statement.conditions:
+            self.statement.needed |= set(asked)
+            return
+        written = self._named_at[0] if self._named_at else written
+        text, name = asked[0][:40], self._written(written)
+        raise self.error(
+            f'{name} comes from "{text}" and is {type.split("(")[0]}: a condition is BOOLEAN',
+            "UQL206",
+            written,
+            help=f'write "{text}"::BOOLEAN where it is asked, or compare it here, as in {name} = …',
+        )
+
+    def _texts_of(self, node: Node) -> tuple[str, ...]:
+        """The texts that the value of a name or a text comes from."""
+        if isinstance(node, Pending):
+            return (self.uses[node.index].text,)
+        field = self.scope.field_of(node) if isinstance(node, Column) else None
+        return field.asked if field is not None else ()
+
+    def _written(self, expr: Expr) -> str:
+        """An expression as the user wrote it, on one line."""
+        text = self.statement.text[expr.span.start : expr.span.end] if expr.span.start >= 0 else ""
+        return " ".join(text.split())[:40] or "this value"
+
     # --------------------------------------------------------------------------------------------- names and readings
     def quoted(self, quoted: Quoted, clause: Clause, want: Want) -> Expr:
         """The reading rule: a column or an alias in scope, a misspelt one (UQL101), else a text for the model."""
@@ -220,6 +281,12 @@ class Expressions:
                 near = near_name(quoted.text, [*self.scope.names(), *self.aliases.spelled])
                 if near is not None:
                     raise misspelt(quoted, near)
+                close = close_name(quoted.text, [*self.scope.names(), *self.aliases.spelled])
+                if close is not None:
+                    self.statement.warn(
+                        f'UQL102: "{quoted.text}" is a text for the model, and close to the column {close}; PROMPT "{quoted.text}" '
+                        "asks without this warning"
+                    )
         if not quoted.text.strip():
             raise self.error("an empty text asks nothing", "UQL212", quoted)
         return self._text(quoted, clause, want, attempt=False)
@@ -267,12 +334,16 @@ class Expressions:
         return self._expand(low, key.expr, clause, self.group_want(key), node) if key is not None else None
 
     def _expand(self, name: str, expr: Expr, clause: Clause, want: Want, node: Expr) -> Expr:
+        if self._expanding:
+            self.statement.copy(1, node.span)
         first = len(self.uses)
         self._expanding.append(name)
+        self._named_at.append(node)
         try:
             bound = self.bind(expr, clause, want)
         finally:
             self._expanding.pop()
+            self._named_at.pop()
         self.uses[first:] = [replace(use, at=node.span) for use in self.uses[first:]]
         return bound
 
@@ -345,7 +416,38 @@ class Expressions:
         want = self._against(right, ordering)
         if isinstance(right, String) and not ordering:
             want = Want(Place.COMPARE, "VARCHAR", (right.value,), certain=certain and expr.op == "=")
-        return replace(expr, left=self.bind(expr.left, clause, want), right=right)
+        left = self.bind(expr.left, clause, want)
+        self._check_compared(expr, left)
+        return replace(expr, left=left, right=right)
+
+    def _check_compared(self, expr: Binary, left: Expr) -> None:
+        """Two texts that a user meant to compare, and a statement compared with a number."""
+        if not isinstance(left, Pending):
+            return
+        text, right = self.uses[left.index].text[:40], expr.right
+        if isinstance(right, String) and right.double and expr.op in ORDERINGS and not _OF_NUMBERS.match(right.value):
+            raise self.error(
+                f'"{right.value[:40]}" is a string on the right of {expr.op}: the answers to "{text}" would be sorted among words',
+                "UQL206",
+                right,
+                help=f'to compare two answers write "{text}"::DOUBLE {expr.op} PROMPT "{right.value[:40]}"::DOUBLE',
+            )
+        if self._is_number(right) and is_statement(text):
+            self.statement.warn(
+                f'UQL102: "{text}" says what is true or false, and is asked for a number here; as a condition it stands alone, '
+                f'a number is asked for by its name, as in "how much …"::DOUBLE {expr.op} {self._written(right)}'
+            )
+
+    def _check_pattern(self, like: Like) -> None:
+        """A free text behind LIKE is a pattern, which only equal texts match."""
+        pattern = like.pattern
+        if not isinstance(pattern, String) or not pattern.double or len(pattern.value.split()) < FEW_WORDS:
+            return
+        if not any(c in pattern.value for c in "%_*?"):
+            self.statement.warn(
+                f'UQL102: "{pattern.value[:40]}" is a pattern behind {like.op} that only an equal text matches; '
+                f"WHERE \"{pattern.value[:40]}\" asks the model, '%word%' finds a word"
+            )
 
     def _bits(self, expr: Binary, clause: Clause) -> Expr:
         """& | << >>: a text in them is a whole number; where both sides are texts, AND or OR was meant."""
@@ -427,7 +529,7 @@ class Expressions:
         if not number or not isinstance(query, Select) or len(query.items) != 1 or not bound.query.items:
             return bound
         item, found = query.items[0], bound.query.items[0].expr
-        if not isinstance(item.expr, Quoted) or not isinstance(found, Virtual) or found.column.kind is not Kind.EXTRACT:
+        if not isinstance(item.expr, Quoted) or not isinstance(found, Virtual) or not found.column.is_value:
             return bound
         cast = replace(item, expr=Cast(item.expr, TypeName("DOUBLE"), span=item.expr.span))
         return self.sub(replace(query, items=(cast,)), self.scope)
@@ -471,6 +573,10 @@ class Expressions:
             operand = self.bind(operand, clause, asked)
         if want.type is None and any(map(self._is_number, (*(w.value for w in expr.whens), expr.default))):
             want = NUMBER
+        elif want.type is None:
+            want = self._with_booleans(
+                [*(w.value for w in expr.whens), *([expr.default] if expr.default else [])], want
+            )
         values = [self.bind(when.value, clause, want) for when in expr.whens]
         default = self.bind(expr.default, clause, want) if expr.default is not None else None
         whens = tuple(
@@ -525,7 +631,7 @@ class Expressions:
             if not all(part.isidentifier() for part in parts):
                 text, written = parts[0][:40], f'{name}("{parts[0][:40]}")'
                 raise self.error(
-                    f'"{text}" is no table or column', "UQL212", call, help=f"a text stands inside: {written}"
+                    f'"{text}" is not a table or column', "UQL212", call, help=f"a text stands inside: {written}"
                 )
             return call
         return replace(call, name=name, args=(Name(tuple(parts), span=call.span), *call.args))
@@ -544,12 +650,21 @@ class Expressions:
         first, rest = asked_of(call, aggregate, want)
         if name in PASSED_ON - ORDERED_BY and first.type is None and any(self._is_number(arg) for arg in args):
             first = rest = NUMBER
+        elif name in PASSED_ON - ORDERED_BY and first.type is None:
+            first = rest = self._with_booleans(args, first)
         bound: list[Expr] = []
         for index, arg in enumerate(args):
             if isinstance(arg, Star) and name == "count" and len(args) == 1:
                 bound.append(Star(span=arg.span))  # COUNT(t.*) counts rows, too
             else:
                 bound.append(self.bind(arg, inside, first if index == 0 else rest))
+        if name == "count" and not call.distinct and len(bound) == 1 and isinstance(bound[0], Pending):
+            text = self.uses[bound[0].index].text
+            if is_statement(text) or text in self.statement.conditions:
+                self.statement.warn(
+                    f'UQL102: COUNT("{text[:40]}") counts the rows that have an answer, yes or no; those for which it holds '
+                    f'are COUNT(*) FILTER (WHERE "{text[:40]}")'
+                )
         order = tuple(self.order_key(key, inside) for key in call.order_by)
         where = self.bind(call.filter, inside, CONDITION) if call.filter is not None else None
         over = call.over
@@ -568,6 +683,24 @@ class Expressions:
         found = self.scope.find(arg.parts, arg.span) if isinstance(arg, Name) else None
         type = self.statement.types.of(found[0], self.scope) if found is not None and not found[1] else None
         return type is not None and is_numeric(type)
+
+    def _with_booleans(self, values: list[Expr], want: Want) -> Want:
+        """What is asked of a text that is one of several values: a condition where another of them is BOOLEAN."""
+        types = [self._type_of(value) for value in values]
+        asked = any(self._is_asked(value) and type != "BOOLEAN" for value, type in zip(values, types, strict=True))
+        return CONDITION if asked and "BOOLEAN" in types else want
+
+    def _type_of(self, value: Expr) -> str | None:
+        found = self.scope.find(value.parts, value.span) if isinstance(value, Name) else None
+        if isinstance(value, Boolean) or (found is not None and not found[1]):
+            return self.statement.types.of(value if found is None else found[0], self.scope)
+        return None
+
+    def _is_asked(self, value: Expr) -> bool:
+        """Is it a text without a type, by itself or under a name?"""
+        found = self.scope.find(value.parts, value.span) if isinstance(value, Name) else None
+        field = self.scope.field_of(found[0]) if found is not None and isinstance(found[0], Column) else None
+        return isinstance(value, Quoted) or (field is not None and bool(field.asked))
 
     def order_key(self, key: OrderKey, clause: Clause) -> OrderKey:
         return replace(key, expr=self.bind(key.expr, clause, ORDER))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations, product
 
+from uql.base.errors import BindError
 from uql.compiler.syntax import (
     Binary,
     Call,
@@ -14,6 +15,7 @@ from uql.compiler.syntax import (
     Join,
     Name,
     Number,
+    OrderKey,
     Quoted,
     Select,
     SelectItem,
@@ -23,7 +25,6 @@ from uql.compiler.syntax import (
 )
 from uql.compiler.unparse import unparse
 from uql.compiler.walk import walk
-from uql.errors import BindError
 
 KINDS = ("rollup", "cube", "grouping_sets")
 MOST_SETS = 4096  # as DuckDB has it at most, for CUBE
@@ -88,7 +89,7 @@ def one_of_each(select: Select) -> Select:
     if not select.distinct_on:
         return select
     keys = tuple(_item(select, key) for key in select.distinct_on)
-    order = tuple(replace(key, expr=_item(select, key.expr)) for key in select.order_by)
+    order = tuple(one for key in select.order_by for one in _items(select, key))
     first = Call("row_number", over=Window(keys, order), span=select.distinct_on[0].span)
     condition: Expr = Binary("=", first, Number("1"), span=first.span)
     if select.qualify is not None:
@@ -96,10 +97,23 @@ def one_of_each(select: Select) -> Select:
     return replace(select, distinct_on=(), qualify=condition)
 
 
+def _items(select: Select, key: OrderKey) -> list[OrderKey]:
+    """A key of ORDER BY as keys over rows: ALL is every item."""
+    whole = isinstance(key.expr, Name) and [part.lower() for part in key.expr.parts] == ["all"]
+    if whole and not any(isinstance(item.expr, Star) for item in select.items):
+        return [replace(key, expr=item.expr) for item in select.items]
+    if isinstance(key.expr, Binary) and key.expr.op == "COLLATE":
+        return [replace(key, expr=replace(key.expr, left=_item(select, key.expr.left)))]
+    return [replace(key, expr=_item(select, key.expr))]
+
+
 def _item(select: Select, expr: Expr) -> Expr:
-    """What 1, 2 … in DISTINCT ON and ORDER BY stand for."""
+    """What 1, 2 … and the names given in SELECT stand for in DISTINCT ON and ORDER BY."""
     if isinstance(expr, Number) and expr.text.isdigit() and 1 <= int(expr.text) <= len(select.items):
         return select.items[int(expr.text) - 1].expr
+    if isinstance(expr, Name) and len(expr.parts) == 1:
+        named = [item.expr for item in select.items if (item.alias or "").lower() == expr.parts[0].lower()]
+        return named[-1] if named else expr
     return expr
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from uql.base.errors import BindError
+from uql.base.schema import Field
 from uql.compiler.bind.scope import Part, Scope
 from uql.compiler.bound import BoundDerived, BoundJoin, BoundSource, BoundTable
 from uql.compiler.syntax import (
@@ -31,8 +33,6 @@ from uql.compiler.syntax import (
     When,
 )
 from uql.compiler.walk import walk
-from uql.errors import BindError
-from uql.schema import Field
 
 SERIES = frozenset({"range", "generate_series"})  # outside FROM they give a list
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from uql.base.errors import BindError
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bound import BoundQuery
 from uql.compiler.sql import query_sql, render
@@ -25,7 +26,6 @@ from uql.compiler.syntax import (
     Union,
     Window,
 )
-from uql.errors import BindError
 
 ALIAS = "limited"
 

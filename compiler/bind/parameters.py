@@ -10,9 +10,11 @@ from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
 
+from uql.base.errors import BindError, UQLSyntaxError
 from uql.compiler.bind.scope import suggestion
 from uql.compiler.syntax import (
     Boolean,
+    Call,
     Cast,
     Expr,
     InList,
@@ -28,9 +30,11 @@ from uql.compiler.syntax import (
     TypedLiteral,
     TypeName,
     Unary,
+    Union,
 )
 from uql.compiler.virtual import SemText
-from uql.errors import BindError, UQLSyntaxError
+
+GROUPINGS = ("rollup", "cube", "grouping_sets", "row")
 
 
 def substitute(node: Any, values: Mapping[str, object]) -> Any:
@@ -60,6 +64,8 @@ def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:
             )
         used.add(node.name)
         return constant(values[node.name], node.name, node.span)
+    if isinstance(node, Select | Union):
+        _check_keys(node, values)
     changes: dict[str, Any] = {}
     for f in fields(node):
         value = getattr(node, f.name)
@@ -78,6 +84,24 @@ def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:
             if any(a is not b for a, b in zip(value, new, strict=False)) or len(value) != len(new):
                 changes[f.name] = new
     return replace(node, **changes) if changes else node
+
+
+def _check_keys(query: Select | Union, values: Mapping[str, object]) -> None:
+    """A parameter that is a key by itself would be a constant, or be taken for the place of an item. Raises: BindError (UQL210)."""
+    keys = [("ORDER BY", key.expr) for key in query.order_by]
+    if isinstance(query, Select):
+        keys += [("GROUP BY", key.expr) for key in query.group_by] + [("DISTINCT ON", key) for key in query.distinct_on]
+    for clause, key in keys:
+        if isinstance(key, Call) and key.name in GROUPINGS:
+            keys += [(clause, arg) for arg in key.args]
+        if isinstance(key, Parameter) and key.name in values and not isinstance(values[key.name], SemText):
+            raise BindError(
+                f"{clause} ${key.name}: the value of a parameter is a constant, and no column or place",
+                code="UQL210",
+                start=key.span.start,
+                end=key.span.end,
+                help='write the column, or its place; a text for the model is a value uql.sem("…")',
+            )
 
 
 def constant(value: object, name: str, span: Span) -> Expr:
@@ -147,7 +171,7 @@ def type_name(text: str, span: Span) -> TypeName:
 
 def _no_type(text: str, span: Span) -> BindError:
     help = "types are VARCHAR, DOUBLE, DATE, ENUM('a','b'), STRUCT(a VARCHAR), VARCHAR[] …"
-    return BindError(f"{text!r} is no type", code="UQL210", start=span.start, end=span.end, help=help)
+    return BindError(f"{text!r} is not a type", code="UQL210", start=span.start, end=span.end, help=help)
 
 
 def _signed(digits: str, negative: bool, span: Span) -> Expr:
@@ -157,7 +181,7 @@ def _signed(digits: str, negative: bool, span: Span) -> Expr:
 
 def _odd(value: object, name: str, span: Span) -> BindError:
     return BindError(
-        f"the parameter ${name} is a {type(value).__name__} ({value!r:.60}), which is no constant of UQL",
+        f"the parameter ${name} is a {type(value).__name__} ({value!r:.60}), which is not a constant of UQL",
         code="UQL210",
         start=span.start,
         end=span.end,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from uql.base.errors import BindError
 from uql.compiler.bind.scope import Scope, distance, suggestion
 from uql.compiler.bound import Reading
 from uql.compiler.syntax import Column, Quoted, Span
-from uql.errors import BindError
 
 _WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)
 _JOINERS = re.compile(r"[_\-\s]+")
@@ -37,9 +37,24 @@ def near_name(text: str, names: Iterable[str]) -> str | None:
     return min(near, key=lambda pair: pair[0])[1] if near else None
 
 
+def close_name(text: str, names: Iterable[str]) -> str | None:
+    """A visible name that a text may misspell, though it is too far from it to be sure.
+
+    >>> close_name("sign up dat", ["sign_up_date"]), close_name("the plot", ["plot"]), close_name("regon", ["region"])
+    ('sign_up_date', None, 'region')
+    """
+    bare = _JOINERS.sub("", text).lower()
+    if len(bare) < 5 or len(text.split()) > 3:
+        return None
+    limit = 2 if len(bare) >= 6 else 1
+    scored = [(distance(bare, _JOINERS.sub("", name).lower(), limit), name) for name in names]
+    near = [pair for pair in scored if pair[0] <= limit]
+    return min(near, key=lambda pair: pair[0])[1] if near else None
+
+
 def misspelt(quoted: Quoted, name: str) -> BindError:
     return BindError(
-        f'"{quoted.text}" is no column, and too near to {name} to be a text for the model',
+        f'"{quoted.text}" is not a column, and too close to {name} to be a text for the model',
         code="UQL101",
         start=quoted.span.start,
         end=quoted.span.end,
@@ -56,7 +71,7 @@ def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
         parts = tuple(part.strip().strip('"') for part in (match[1] or "").split("."))
         if match[1] is None or not all(parts):
             raise BindError(
-                f'"{quoted.text}" has a brace that is no hole',
+                f'"{quoted.text}" has a brace that is not a hole',
                 code="UQL205",
                 start=quoted.span.start,
                 end=quoted.span.end,

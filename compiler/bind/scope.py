@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol
 
+from uql.base.errors import BindError, UnknownColumnError
+from uql.base.schema import Field, Table
 from uql.compiler.bound import BoundSource
 from uql.compiler.syntax import NO_SPAN, Column, Expr, Span
-from uql.errors import BindError, UnknownColumnError
-from uql.schema import Field, Table
 
 
 class CatalogLike(Protocol):
-    """What the binder needs of a catalog; `uql.catalog.Catalog` is one."""
+    """What the binder needs of a catalog; `uql.sources.catalog.Catalog` is one."""
 
     @property
     def aggregates(self) -> frozenset[str]: ...

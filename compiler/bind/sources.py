@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from uql.base.errors import BindError, UnknownColumnError, UQLError
+from uql.base.schema import Field, Modality, Table
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
 from uql.compiler.bind.lateral import Held, alone, list_of, name_of, put, sub_query
 from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
@@ -29,18 +31,17 @@ from uql.compiler.syntax import (
     TableName,
 )
 from uql.compiler.walk import walk
-from uql.errors import BindError, UnknownColumnError, UQLError
-from uql.schema import Field, Modality, Table
 
 JOIN = Clause("ON", before=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """A common table: its query, bound once, and the fields it gives."""
+    """A common table: its query, bound once, the fields it gives, and how many common tables are copied into it, itself counted."""
 
     query: BoundQuery
     fields: tuple[Field, ...]
+    copies: int = 1
 
 
 class Sources:
@@ -101,6 +102,7 @@ class Sources:
         if len(source.parts) == 1 and not source.file:
             common = self.commons.get(source.parts[0].lower())
             if common is not None:
+                self.statement.copy(common.copies, source.span)
                 alias = source.alias or source.parts[0]
                 if source.sample:
                     raise BindError(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from uql.base.errors import BindError
+from uql.base.schema import Field
 from uql.compiler.bind.scope import Relation, Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.sql import expression, render
 from uql.compiler.syntax import Call, Column, Expr, Lambda, ListExpr, Position, SelectItem, Span, Star, String
 from uql.compiler.walk import rewrite, walk
-from uql.errors import BindError
-from uql.schema import Field
 
 
 def starred(star: Star, scope: Scope) -> list[SelectItem]:
@@ -43,7 +43,7 @@ def column_at(position: Position, scope: Scope) -> Expr:
     if not 1 <= int(position.text) <= len(found):
         help = f"the FROM clause has {len(found)} columns" if found else "this query has no FROM"
         place = position.span
-        message = f"there is no column #{position.text}"
+        message = f"column #{position.text} does not exist"
         raise BindError(message, code="UQL202", start=place.start, end=place.end, help=help)
     return found[int(position.text) - 1]
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from uql.base.errors import BindError
+from uql.base.schema import Table
+from uql.base.settings import Settings
 from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import Reading
 from uql.compiler.syntax import Span
-from uql.schema import Table
-from uql.settings import Settings
+
+MOST_COPIES = 2_000  # in one statement
 
 
 @dataclass(slots=True)
@@ -26,6 +29,24 @@ class Statement:
     warnings: list[str] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
     semantic: bool = False
+    conditions: frozenset[str] = frozenset()  # texts that are BOOLEAN wherever nothing else settles their type
+    widths: Mapping[str, str] = field(default_factory=dict)  # texts that need several types: the widest
+    typed: dict[str, set[str]] = field(default_factory=dict)  # the types of numbers and times that each text needs
+    needed: set[str] = field(default_factory=set)  # texts that stand as conditions, by themselves or under a name
+    open: set[str] = field(default_factory=set)  # texts whose type nothing settles in some block
+    copies: int = 0  # of what names stand for, made inside another copy
+
+    def copy(self, copies: int, span: Span) -> None:
+        """Counts copies of what a name stands for. Raises: BindError (UQL212) where names of names double too often."""
+        self.copies += copies
+        if self.copies > MOST_COPIES:
+            raise BindError(
+                f"names that stand for other names are copied more than {MOST_COPIES:,} times",
+                code="UQL212",
+                start=span.start,
+                end=span.end,
+                help="use each name once in the next one, or store the rows of a step in a table",
+            )
 
     @property
     def aggregates(self) -> frozenset[str]:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from uql.base.errors import BindError
+from uql.base.schema import Field, Table
 from uql.compiler.bind.scope import CatalogLike, Scope
 from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.sql import (
@@ -15,7 +17,7 @@ from uql.compiler.sql import (
     identifier,
     null_of,
     null_virtual,
-    ordered,
+    order_of_items,
     quote,
     render,
     set_clauses,
@@ -36,12 +38,9 @@ from uql.compiler.syntax import (
     String,
     TypedLiteral,
     Unary,
-    Virtual,
 )
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import children, walk
-from uql.errors import BindError
-from uql.schema import Field, Table
 
 
 class DuckTypes:
@@ -86,7 +85,7 @@ class DuckTypes:
         bare = replace(query, source=None, limit=None, offset=0)
 
         def virtual(v: VirtualColumn) -> Any:
-            return null_virtual(v) if v.kind is Kind.SUMMARY else identifier("__virtual", v.name)
+            return null_virtual(v) if v.of_group else identifier("__virtual", v.name)
 
         def of(expr: Expr) -> Any:
             return expression(expr, column, virtual, null_query)
@@ -95,7 +94,7 @@ class DuckTypes:
             expressions=[exp.alias_(of(item.expr), f"c{i}", quoted=True) for i, item in enumerate(bare.items)],
             distinct=exp.Distinct() if query.distinct else None,
         )
-        asked = [v for v in query.virtuals if v.kind is not Kind.SUMMARY]
+        asked = [v for v in query.virtuals if not v.of_group]
         if query.source is not None:
             head = source_sql(without_rows(query.source), null_virtual, query=null_query, column=column)
             joins = head.args.get("joins") or []
@@ -107,8 +106,9 @@ class DuckTypes:
         elif asked:
             tree = tree.from_(_virtual_table(asked))
         set_clauses(tree, query, of)
-        if query.order_by:
-            tree.set("order", exp.Order(expressions=ordered(query.order_by, of)))
+        keys = order_of_items(query.order_by, query.items, of)
+        if keys:
+            tree.set("order", exp.Order(expressions=keys))
         try:
             types = [type for _, type in self.catalog.describe(render(tree))]
         except self.error as error:
@@ -128,6 +128,16 @@ class DuckTypes:
             raise BindError(
                 f"the sides of UNION do not fit: {first_line(error)}", code="UQL211", start=span.start, end=span.end
             ) from error
+
+    def widest(self, one: str, other: str) -> str | None:
+        """The type to which DuckDB casts both, None where it has none."""
+        if one == other:
+            return one
+        both = f"SELECT {render(null_of(one))} AS x UNION ALL SELECT {render(null_of(other))}"
+        try:
+            return self.catalog.describe(both)[0][1]
+        except self.error:
+            return None
 
     def complaint(self, error: Exception, query: BoundSelect, scope: Scope) -> BindError:
         """DuckDB's error as ours, at the smallest part that DuckDB refuses by itself."""
@@ -183,7 +193,8 @@ class DuckTypes:
 
 
 _MODEL_FUNCTIONS = re.compile(
-    r"with name (?:(?:ai|sem|llm|nl|cortex)_?(filter|if|join|classify|extract|agg|summarize_agg|map|complete|topk|score)|prompt|nl) ",
+    r"with name (?:(?:ai|sem|semantic|llm|nl|cortex)_?(filter|if|join|classify|extract|agg|summarize_agg|map|complete|topk|score)"
+    r"|(?:semantic|llm|ai|gpt|ask)(?:_?(?:query|ask|llm|model|prompt|gpt|ai))?|prompt|nl) ",
     re.IGNORECASE,
 )
 MODEL_SCHEMAS = ("ai", "ml", "cortex", "snowflake")  # AI.IF, ML.GENERATE_TEXT: functions of other systems
@@ -227,6 +238,10 @@ def _instead(message: str, error: Exception) -> str | None:
         return f"write {_OTHERWISE[missing.group(1).lower()]}"
     if "explicit type casts" in message and "VARCHAR" in message:
         return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
+    if "Cannot mix values" in message:
+        return (
+            "the values of CASE have one type: cast those of another, as in CASE WHEN … THEN x::VARCHAR ELSE 'none' END"
+        )
     if "GROUP BY clause" in message:
         return "add the column to GROUP BY, or write any_value(…), min(…) or list(…) of it"
     if "cannot contain aggregates" in message:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from types import MappingProxyType
 
+from uql import operators
+from uql.base.errors import BindError
 from uql.compiler.syntax import NO_SPAN, Column, Expr, Query, Span
-from uql.compiler.virtual import Kind, VirtualColumn
-from uql.errors import BindError
+from uql.compiler.virtual import VirtualColumn
 
+Widest = Callable[[str, str], str | None]
 NONE = "none of these"  # the label of a Choice that says no label fits, as in uql.llm.questions
 
 
@@ -85,16 +89,32 @@ def is_numeric(type: str) -> bool:
     return type.startswith(("DECIMAL", "NUMERIC", *_NUMERIC)) and not type.endswith("]")
 
 
-def settle(uses: list[Use]) -> list[VirtualColumn]:
-    """The virtual column of each use, in the order of the uses. Raises: BindError (UQL206) on a text of two types."""
+def settle(
+    uses: list[Use],
+    widest: Widest,
+    conditions: frozenset[str] = frozenset(),
+    widths: Mapping[str, str] = MappingProxyType({}),
+) -> list[VirtualColumn]:
+    """The virtual column of each use, in the order of the uses. Raises: BindError (UQL206) on a text of two types.
+
+    Args:
+        uses: of one query block.
+        widest: the type to which two types are cast together, None where there is none.
+        conditions: texts that are conditions elsewhere in the statement: BOOLEAN, unless a place here settles another type.
+        widths: the widest type of texts that need several in the statement.
+    """
     grouped = {use.key for use in uses if use.is_key or use.want.place is Place.GROUP}
     families: dict[tuple[object, ...], list[int]] = {}
     for index, use in enumerate(uses):
         families.setdefault((use.key, use.group and use.key not in grouped), []).append(index)
     assigned: dict[int, VirtualColumn] = {}
     for members in families.values():
-        for chosen, indices in _by_cast(uses, members):
-            column = _column(uses, chosen, indices, grouped)
+        wants = [uses[index].want for index in members]
+        if _is_open(wants) and (uses[members[0]].text in conditions or any(w.place is Place.CONDITION for w in wants)):
+            for index in members:
+                uses[index] = replace(uses[index], want=CONDITION)
+        for chosen, want, indices in _by_cast(uses, members, widest, widths.get(uses[members[0]].text)):
+            column = _column(uses, chosen, want, indices, grouped)
             assigned.update(dict.fromkeys(indices, column))
     numbers: dict[VirtualColumn, int] = {}
     for index in sorted(assigned, key=lambda i: (uses[i].span.start, i)):
@@ -102,25 +122,110 @@ def settle(uses: list[Use]) -> list[VirtualColumn]:
     return [replace(assigned[index], id=numbers[assigned[index]]) for index in range(len(uses))]
 
 
-def _by_cast(uses: list[Use], members: list[int]) -> list[tuple[int, list[int]]]:
-    """One (deciding use, all uses) per type that a cast asks for; uses without a cast go with the first."""
+def open_texts(uses: list[Use]) -> set[str]:
+    """The texts to which no place here gives a type."""
+    return {use.text for use in uses if _is_open([use.want])}
+
+
+def _is_open(wants: list[Want]) -> bool:
+    """Does no place settle another type than BOOLEAN? What is selected, ordered by, counted or a plain group key may be any."""
+    places = (Place.SELECT, Place.ORDER, Place.PRESENCE, Place.CONDITION, Place.GROUP)
+    return all(want.place in places and want.into is None and not want.many for want in wants)
+
+
+def _by_cast(
+    uses: list[Use], members: list[int], widest: Widest, width: str | None
+) -> list[tuple[int, Want, list[int]]]:
+    """(deciding use, what is asked, all uses): one where the types can be cast to one another, else one per type.
+
+    A text that is cast to several types is asked once with the widest, and cast in each place. Labels, lists and structs are other
+    questions. Uses without a cast go with the first. Raises: BindError (UQL206) where a condition or BOOLEAN meets another type.
+    """
     casts: dict[tuple[str | None, tuple[str, ...]], list[int]] = {}
     for index in members:
         want = uses[index].want
         if want.place is Place.CAST:
             casts.setdefault((want.type, want.labels if want.closed else ()), []).append(index)
+    compared = [i for i in members if _is_typed(uses[i].want) and is_number_or_time(uses[i].want.type)]
+    if not casts and width is not None and compared and not any(_labelled(uses[i].want) for i in members):
+        return [(compared[0], Want(Place.CAST, width), members)]
     if not casts:
-        return [(min(members, key=lambda i: (uses[i].want.place, i)), members)]
+        chosen = min(members, key=lambda i: (uses[i].want.place, i))
+        return [(chosen, uses[chosen].want, members)]
     cast_uses = {index for indices in casts.values() for index in indices}
     loose = [index for index in members if index not in cast_uses]
-    found = [(indices[0], list(indices)) for indices in casts.values()]
-    found[0][1].extend(loose)
+    plain = [key for key in casts if not key[1] and _is_scalar(key[0])]
+    found: list[tuple[int, Want, list[int]]] = []
+    if plain:
+        typed = [index for index in loose if _is_typed(uses[index].want)]
+        types = {uses[i].want.type or "VARCHAR": i for key in plain for i in casts[key]}
+        types = {**{uses[i].want.type or "VARCHAR": i for i in typed}, **types}
+        if width is not None and all(map(is_number_or_time, types)):
+            types.setdefault(width, casts[plain[0]][0])
+        first = casts[plain[0]][0]
+        asked = uses[first].want if len(types) == 1 else Want(Place.CAST, _common(uses, types, widest))
+        found.append((first, asked, [i for key in plain for i in casts[key]]))
+    found += [(casts[key][0], uses[casts[key][0]].want, casts[key]) for key in casts if key not in plain]
+    found.sort(key=lambda one: one[0])
+    found[0][2].extend(loose)
     return found
 
 
-def _column(uses: list[Use], chosen: int, members: list[int], grouped: set[tuple[object, ...]]) -> VirtualColumn:
+def _common(uses: list[Use], types: dict[str, int], widest: Widest) -> str:
+    """The type that a text is asked with: BOOLEAN where one is, which is 1 and 0 as a number; else the widest."""
+    (one, first), *_ = types.items()
+    if "BOOLEAN" in types:
+        for type, index in types.items():
+            if type != "BOOLEAN" and (
+                uses[index].want.place is not Place.CAST or not (is_numeric(type) or type == "VARCHAR")
+            ):
+                raise _two_types(uses[types["BOOLEAN"]], "BOOLEAN", uses[index], type)
+        return "BOOLEAN"
+    for type, index in types.items():
+        both = widest(one, type)
+        if both is None:
+            raise _two_types(uses[first], one, uses[index], type)
+        one = both
+    return one
+
+
+def typed_texts(uses: list[Use]) -> dict[str, set[str]]:
+    """The types of numbers, dates and times that places need of each text."""
+    found: dict[str, set[str]] = {}
+    for use in uses:
+        cast = use.want.place is Place.CAST and not use.want.labels
+        if use.want.type is not None and (cast or _is_typed(use.want)) and is_number_or_time(use.want.type):
+            found.setdefault(use.text, set()).add(use.want.type)
+    return found
+
+
+def is_number_or_time(type: str | None) -> bool:
+    return type is not None and _is_scalar(type) and (is_numeric(type) or type.startswith(("DATE", "TIME")))
+
+
+def _is_scalar(type: str | None) -> bool:
+    return type is not None and not type.endswith("]") and not type.startswith(("STRUCT", "MAP", "UNION", "ENUM"))
+
+
+def _is_typed(want: Want) -> bool:
+    """Does a place without a cast need a type of its own?"""
+    return want.place in (Place.COMPARE, Place.CONDITION) and _is_scalar(want.type) and not _labelled(want)
+
+
+def cast_in_place(want: Want, column: VirtualColumn) -> bool:
+    """Is the value of a text another type than its place needs?"""
+    if want.type is None or want.type == column.type or column.is_label or not _is_scalar(column.type):
+        return False
+    if want.place is Place.CAST:
+        return not want.labels and _is_scalar(want.type)
+    return _is_typed(want) and not (is_numeric(want.type) and is_numeric(column.type))
+
+
+def _column(
+    uses: list[Use], chosen: int, want: Want, members: list[int], grouped: set[tuple[object, ...]]
+) -> VirtualColumn:
     use = uses[chosen]
-    want, is_key = use.want, use.key in grouped
+    is_key = use.key in grouped
     all_wants = [uses[index].want for index in members]
     type = want.type or ("DOUBLE" if want.place is Place.ORDER else "VARCHAR")
     if want.place is not Place.CAST:
@@ -150,30 +255,30 @@ def _column(uses: list[Use], chosen: int, members: list[int], grouped: set[tuple
                 query = other_want.label_query
     choice = bool(labels) or query is not None
     if use.group and not is_key:
-        kind = Kind.SUMMARY
+        meaning = operators.Place.OF_GROUP
     elif choice:
-        kind = Kind.CHOICE
+        meaning = operators.Place.LABELS
     elif type == "BOOLEAN":
-        kind = Kind.CONDITION
+        meaning = operators.Place.CONDITION
     elif want.place is Place.GROUP and not whole:
-        kind = Kind.GROUP
+        meaning = operators.Place.GROUP_BY
     elif want.place is Place.ORDER:
-        kind = Kind.SCORE
+        meaning = operators.Place.ORDER_BY
     else:
-        kind = Kind.EXTRACT
+        meaning = operators.Place.VALUE
     group_want = next((w for w in all_wants if w.place is Place.GROUP), None)
     return VirtualColumn(
         id=-1,
         text=use.text,
-        kind=kind,
+        operator=operators.AT[meaning],
         type=type,
         reads=use.reads,
         holes=use.holes,
         labels=tuple(labels),
         label_query=query,
         none_of_these=not want.closed or any(label.lower() == NONE for label in labels),
-        closed=want.closed and kind is Kind.CHOICE,
-        into=group_want.into if group_want and kind is Kind.GROUP else None,
+        closed=want.closed and choice,
+        into=group_want.into if group_want and meaning is operators.Place.GROUP_BY else None,
         many=group_want.many if group_want else False,
         attempt=use.attempt,
         span=use.span,

@@ -7,9 +7,6 @@ from dataclasses import replace
 
 from uql.compiler.physical import Block, Stage
 from uql.compiler.syntax import Column
-from uql.compiler.virtual import Kind
-
-KINDS = (Kind.CONDITION, Kind.CHOICE, Kind.GROUP, Kind.SCORE, Kind.EXTRACT)
 
 
 def rows_together(block: Block, rows: int, alone: Set[Column]) -> Iterator[Block]:
@@ -38,5 +35,5 @@ def rows_together(block: Block, rows: int, alone: Set[Column]) -> Iterator[Block
 
 def _may(stage: Stage, alone: Set[Column]) -> bool:
     asked = (*stage.columns, *stage.riders)
-    same = all(c.kind in KINDS and not c.holes and c.label_query is None for c in asked)
+    same = all(not c.of_group and not c.holes and c.label_query is None for c in asked)
     return same and bool(stage.reads) and not any(c in alone for c in stage.shown)

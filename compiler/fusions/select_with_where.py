@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from uql.compiler.fusions.riders import riding, with_rider
 from uql.compiler.physical import Block
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import VirtualColumn
 
 MOST_WAYS = 2  # of letting one value ride, beside which others are tried
 
@@ -25,4 +25,4 @@ def select_with_where(block: Block) -> Iterator[Block]:
 
 
 def _is_value(column: VirtualColumn) -> bool:
-    return column.kind is not Kind.GROUP and not column.attempt and column.label_query is None
+    return not column.names_groups and not column.attempt and column.label_query is None

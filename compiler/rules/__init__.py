@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from uql.base.errors import ConfigError
 from uql.compiler import fusions
 from uql.compiler.logical import LogicalPlan, OneInput, SemJoin, Union
 from uql.compiler.rules.asked_once import asked_once
@@ -23,7 +24,6 @@ from uql.compiler.rules.sql_before_model import sql_before_model
 from uql.compiler.rules.summaries_last import summaries_last
 from uql.compiler.rules.unused_columns import unused_columns
 from uql.compiler.valid import check
-from uql.errors import ConfigError
 
 Rule = Callable[[LogicalPlan], LogicalPlan]
 RULES: tuple[Rule, ...] = (

@@ -13,7 +13,7 @@ _COMPARED = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=
 
 
 def constants(plan: LogicalPlan) -> LogicalPlan:
-    """Filter(x, 1 = 1 AND c) → Filter(x, c); Filter(x, TRUE) → x; Filter(x, "t" AND FALSE) → SqlFilter(x, FALSE): nobody is asked "t".
+    """Filter(x, 1 = 1 AND c) → Filter(x, c); Filter(x, TRUE) → x; Filter(x, "t" AND FALSE) → SqlFilter(x, FALSE): "t" is never asked.
 
     Safe in three-valued logic: FALSE settles an AND and TRUE an OR whatever the other side is, NULL and failures included; TRUE in
     an AND and FALSE in an OR change nothing. NULL stays, since it is neither.

@@ -42,7 +42,7 @@ def is_plain(expr: Expr) -> bool:
 
 
 def with_condition(query: BoundQuery, alias: str, names: list[str], condition: Expr) -> BoundQuery | None:
-    """A query that gives only the rows for which a condition on its output columns is true; None where that is not to be had inside.
+    """A query that gives only the rows for which a condition on its output columns is true; None where that is not possible inside.
 
     Legal: no LIMIT or OFFSET chooses among the rows before; no window looks at the rows dropped; with GROUP BY, the condition
     is on concrete keys alone; the columns it names are concrete inside. A union takes it on both sides or not at all.

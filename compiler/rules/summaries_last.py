@@ -1,4 +1,4 @@
-"""Of groups that HAVING drops or LIMIT does not return, nobody writes a summary."""
+"""Groups that HAVING drops or LIMIT does not return get no summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from uql.compiler.formula import conjunction, conjuncts, implied
 from uql.compiler.logical import Aggregate, Distinct, Limit, LogicalPlan, OneInput, SemAgg, Sort
-from uql.compiler.virtual import Kind
 from uql.compiler.walk import is_semantic, virtuals
 
 
@@ -34,7 +33,7 @@ def _returned(limit: Limit, below: LogicalPlan) -> LogicalPlan:
         return limit
     having = asked.input.having if isinstance(asked.input, Aggregate) else None
     used = virtuals(having, *(key.expr for key in sort.keys) if sort is not None else ())
-    if any(column.kind is Kind.SUMMARY for column in used):
+    if any(column.of_group for column in used):
         return limit
     inner: OneInput = replace(asked, returned_only=True)
     return replace(limit, input=replace(sort, input=inner) if sort is not None else inner)

@@ -1,4 +1,4 @@
-"""What a sub-query of FROM would ask a model and nobody looks at is not asked."""
+"""Virtual columns of a sub-query of FROM that the query does not use are not asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from uql.compiler.logical import (
 )
 from uql.compiler.subqueries import expressions, in_expressions, join_conditions, outer_columns
 from uql.compiler.syntax import Column, Expr
-from uql.compiler.virtual import Kind
 from uql.compiler.walk import columns, is_semantic, virtuals
 
 
@@ -66,7 +65,7 @@ def _without(source: BoundDerived, used: set[Column]) -> BoundDerived:
     items = tuple(item for _, item in kept)
     inner = replace(query, items=items)
     asked = virtuals(*expressions(inner))
-    summarised = any(c.kind is Kind.SUMMARY for c in query.virtuals if c not in asked)
+    summarised = any(c.of_group for c in query.virtuals if c not in asked)
     if summarised and not query.aggregated:
         return source
     return replace(source, query=replace(inner, virtuals=asked), fields=tuple(field for field, _ in kept))

@@ -2,50 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.errors import BudgetError
 from uql.compiler.physical import Block
-from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Unary, Virtual
-from uql.compiler.virtual import VirtualColumn
+from uql.compiler.syntax import Binary, Call, Cast, Expr, Number, Unary
+from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import aggregate_calls, is_semantic, virtuals
-from uql.errors import BudgetError
-from uql.kernels.base import Context, Relation, Rids
-from uql.kernels.comparing import attribute
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
 from uql.kernels.duck import quote
-from uql.kernels.estimates import judged
-from uql.kernels.estimates.corrected import Correction, audited
+from uql.kernels.estimates import audit as judged
+from uql.kernels.estimates.by_group import Target
+from uql.kernels.estimates.derived_pairs import doubted
+from uql.kernels.estimates.error_correction import Correction, audited
+from uql.kernels.estimates.error_target import half_width, note_error
 from uql.kernels.estimates.exact import exactly
-from uql.kernels.estimates.inferred import doubted
+from uql.kernels.estimates.groups import Groups
+from uql.kernels.estimates.probability_counts import Soft, soft
 from uql.kernels.estimates.sample import Sampled, after_stages, draw, whole_cost
-from uql.kernels.estimates.seen import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
-from uql.kernels.estimates.soft import Soft, soft
-from uql.kernels.estimates.weights import Stored, argument
+from uql.kernels.estimates.sample_bounds import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
+from uql.kernels.estimates.stored_values import Stored, argument
+from uql.kernels.estimates.unseen import note_few, note_unseen
 from uql.kernels.memberships import each, many_of, memberships
+from uql.kernels.pair_conditions import attribute
+from uql.kernels.relation import Relation
 from uql.sampling.base import AggregateSampler, Estimate
-from uql.sampling.errors import Audit
+from uql.sampling.model_errors import Audit
 
 Floats = NDArray[np.float64]
 MOST_GROUPS = 2_000  # that are shown although no row of theirs was asked
-
-
-@dataclass(slots=True)
-class Groups:
-    """The groups of a block as a table in DuckDB: __g, the keys __k0 …, the aggregates __a0 …; and what is known of their numbers."""
-
-    table: str
-    keys: dict[Expr, str]  # expression → its column
-    calls: dict[Expr, str]
-    exact: bool
-    estimates: dict[Expr, list[Estimate]] = field(default_factory=dict)  # by group
-    ratios: dict[Expr, list[Estimate]] = field(default_factory=dict)  # of quotients of two aggregates
-    members: list[Rids] = field(default_factory=list)  # rows of each group, those asked
-    every: bool = True  # are these all groups, as far as is known?
-    seen: frozenset[Call] = frozenset()  # of these only the rows seen tell: they have no interval
 
 
 async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
@@ -59,28 +51,31 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx)
     columns = _columns(block)
 
-    def reached(so_far: Sampled) -> bool:
-        """Is every interval as narrow as the user's `error`?"""
+    watched = [c for c in calls if c.name in ESTIMATED and not c.distinct and c not in only_seen | whole]
+
+    def excess(so_far: Sampled) -> float:
+        """How many times as wide as the user's `error` allows is the widest interval?"""
         asked, _, group_codes = _asked(block, calls, columns, so_far, codes, relation, ctx)
-        wanted = ctx.settings.error or 0.0
+        wanted, confidence = ctx.settings.error or 0.0, ctx.settings.confidence
+        widths = [0.0] if group_codes else [math.inf]
         for code in group_codes:
-            measure = _Measure(
-                so_far, asked, stored, code, codes is not None, bool(block.keys), ctx.settings.confidence
-            )
-            sampled_calls = [c for c in calls if c.name in ESTIMATED and not c.distinct and c not in only_seen | whole]
-            if not all(narrow(measure.call(c), wanted) for c in sampled_calls):
-                return False
-        return bool(group_codes)
+            measure = _Measure(so_far, asked, stored, code, codes is not None, bool(block.keys), confidence)
+            widths += [half_width(measure.call(c)) / wanted for c in watched]
+        return max(widths)
 
     chances = await soft(block, calls, _quotients(block, calls), relation, ctx)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
-    sampled = await draw(block, relation, ctx, codes, stored.importance, reached)
+    known = {*only_seen, *whole, *stored.weights, *stored.scales}
+    target = Target.of(block, [c for c in calls if c not in known], _quotients(block, calls), codes)
+    sampled = await draw(block, relation, ctx, codes, stored.importance, excess, target)
+    if checked is None and chances is None:
+        await judged.note_errors(block, calls, relation, ctx)
     failed = _failed(columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact and checked is None and chances is None:
         groups = _exact(block, calls, columns, sampled, relation, ctx)
-        return doubted(groups, block, codes, relation, ctx) if relation.derived else groups
+        return doubted(groups, block, codes, relation, ctx) if relation.derives else groups
     ctx.exact = False
     if block.sets:
         unknown = int(sampled.truth.unknown.sum() + failed.any(axis=1).sum())
@@ -91,9 +86,11 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
                 replace(e, low=float("-inf"), high=float("inf"), exact=False, unknown=unknown) for e in found
             ]
         return groups
-    return _estimated(
+    groups = _estimated(
         block, calls, (only_seen, whole), columns, sampled, codes, stored, relation, ctx, checked, chances
     )
+    note_error([e for call in watched for e in groups.estimates[call]], sampled, relation, ctx)
+    return groups
 
 
 def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
@@ -116,8 +113,7 @@ def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) 
     """(rows, columns) where a value needed is unknown: it failed, or the budget did not reach it."""
     flags = np.zeros((len(rids), len(columns)), dtype=bool)
     for j, column in enumerate(columns):
-        relation.know(column)
-        flags[:, j] = relation.failed[column.id][rids] | ~relation.asked[column.id][rids]
+        flags[:, j] = relation[column].failed[rids] | ~relation[column].asked[rids]
     return flags
 
 
@@ -172,7 +168,8 @@ def _exact(
     parts = [f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()]
     parts += [f"{ctx.duck.expression(c)} AS {n}" for c, n in names.items()]
     parts.append("min(__pos) AS __first")
-    group_by = f" GROUP BY {_grouped(block, [ctx.duck.expression(e) for e in keys])}" if keys else ""
+    places = {expr: str(place) for place, expr in enumerate(keys, start=1)}  # a constant would be read as a place
+    group_by = f" GROUP BY {_grouped(block, [places[key.expr] for key in block.keys])}" if keys else ""
     if block.summaries or keys:
         parts.append("list(__rid ORDER BY __pos) AS __rows")
     inner = f"SELECT {', '.join(parts)} FROM {joined}{group_by}"
@@ -195,12 +192,6 @@ def _grouped(block: Block, keys: list[str]) -> str:
     if not block.sets:
         return ", ".join(keys)
     return f"GROUPING SETS ({', '.join('(' + ', '.join(keys[i] for i in one) + ')' for one in block.sets)})"
-
-
-def narrow(estimate: Estimate, error: float) -> bool:
-    """Is half the interval at most `error` times the value?"""
-    value, low, high = estimate.value, estimate.low, estimate.high
-    return value is not None and low is not None and high is not None and high - low <= 2 * error * abs(value)
 
 
 # ---------------------------------------------------------------------------------------------------------- estimated
@@ -280,6 +271,7 @@ def _estimated(
             groups.ratios[quotient].append(share)
         inside = asked.group[asked.at] == code if block.keys else np.ones(len(asked.at), bool)
         groups.members.append(passing[inside])
+    _note_open_ends(groups, measures, ctx)
     tables = []
     if seen:
         tables.append(of_parts(seen, groups.members, bool(block.keys), columns, relation, ctx))
@@ -299,8 +291,24 @@ def _estimated(
         extra[name] = np.array(values, dtype=np.float64)
     groups.table = _group_table(block, keys, estimated, representatives, columns, extra, relation, ctx, labels, tables)
     if block.keys and not sampled.every:
-        groups.every = _note_unseen(block, codes, group_codes, sampled, ctx)
+        open_groups = int(asked.open_group.sum())
+        groups.every = note_unseen(block, codes, group_codes, sampled, open_groups, relation, ctx)
+    if block.keys and any(not e.exact for found in groups.estimates.values() for e in found):
+        note_few(block, groups.members, codes, group_codes, sampled, ctx)
     return groups
+
+
+def _note_open_ends(groups: Groups, measures: list[_Measure], ctx: Context) -> None:
+    """Says why a number has no interval."""
+    for call, found in groups.estimates.items():
+        open_ = [g for g, e in enumerate(found) if not e.exact and e.low == -np.inf and e.high == np.inf]
+        if not open_ or not isinstance(call, Call):
+            continue
+        few = sum(measures[g].seen(call) < 2 for g in open_)
+        for n, why in ((few, "fewer than two rows with a value were seen"), (len(open_) - few, "too few rows count")):
+            if n:
+                where = "" if len(found) == 1 else f" of {n:,} group{'' if n == 1 else 's'}"
+                ctx.notes.append(f"{call.name.upper()}{where} has no interval: {why}; a larger budget gives one")
 
 
 def _note_audit(checked: Audit, grouped: bool, ctx: Context) -> None:
@@ -459,11 +467,30 @@ class _Measure:
             return self._mean(call)
         if call.name == "count":
             return self.counted(call)
-        found = self.sampler.total(self._sum(call), None, **self._keywords(call))
-        known = (self.inside == 1.0) & ~self.asked.missing[call] & ~np.isnan(self.asked.arguments[call])
-        if found.unknown and not known.any():  # of values that nobody has seen nothing can be said
+        y, keywords = self._sum(call), self._keywords(call)
+        read = self._is_read(call) and keywords.get("weights") is None
+        if not (read and np.isin(y[~np.isnan(y)], (0.0, 1.0)).all()):
+            found = self.sampler.total(y, None, **keywords)
+        else:  # numbers that happen to be 0 and 1 in the sample are no counts
+            twice = self.sampler.total(2 * y, None, **keywords)
+            value, low, high = (None if v is None else v / 2 for v in (twice.value, twice.low, twice.high))
+            found = replace(twice, value=value, low=low, high=high)
+        seen = self.seen(call)
+        if found.unknown and not seen:  # nothing is known of values that were not seen
             return replace(found, value=None, low=float("-inf"), high=float("inf"))
+        if read and seen < 2 and not found.exact:
+            return replace(found, low=float("-inf"), high=float("inf"))
         return found
+
+    def seen(self, call: Call) -> int:
+        """Rows of the group whose value for an aggregate is known, and not NULL."""
+        known = (self.inside == 1.0) & ~self.asked.missing[call] & ~np.isnan(self.asked.arguments[call])
+        return int(known.sum())
+
+    @staticmethod
+    def _is_read(call: Call) -> bool:
+        """Does a model read the numbers that are added up? Conditions are 0 and 1."""
+        return any(not column.is_condition for column in virtuals(call.args[0]))
 
     def counted(self, call: Call) -> Estimate:
         """The number of rows that count for an aggregate: those with a value."""
@@ -578,20 +605,3 @@ def _factor_of(expr: Expr) -> Call | None:
                 return expr
             case _:
                 return None
-
-
-def _note_unseen(
-    block: Block, codes: NDArray[np.int64] | None, found: list[int], sampled: Sampled, ctx: Context
-) -> bool:
-    """Says which groups may be missing; False where some may."""
-    asked = len(sampled.told)
-    if codes is not None:
-        unseen = len(np.unique(codes)) - len(found)
-        if unseen:
-            what = f"{unseen} group{'' if unseen == 1 else 's'} had no row that passed among the {asked} rows asked"
-            ctx.notes.append(f"{what} and {'is' if unseen == 1 else 'are'} not shown")
-        return not unseen
-    level = ctx.settings.confidence
-    share = 1 - (1 - level) ** (1 / max(1, asked))
-    ctx.notes.append(f"groups below {share:.1%} of the rows may be missing: {asked} rows were asked ({level:.0%})")
-    return False

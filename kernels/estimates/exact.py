@@ -8,7 +8,7 @@ from uql.sampling.base import Estimate
 
 
 def exactly(value: object, confidence: float, calls: int) -> Estimate:
-    """An exact number; a value that is no number has no bounds.
+    """An exact number; a value of another type has no bounds.
 
     >>> exactly(3, 0.95, 10).low, exactly("three", 0.95, 10).low
     (3.0, None)

@@ -5,31 +5,46 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.cost import ANSWER_TOKENS, CHARS_PER_TOKEN, request_tokens
+from uql.base.errors import BudgetError
+from uql.compiler.cost import CHARS_PER_TOKEN, request_tokens
 from uql.compiler.physical import Block, Stage
 from uql.compiler.virtual import VirtualColumn
-from uql.kernels import sem_filter, sem_group
-from uql.kernels.base import Context, Relation, Rids
+from uql.compiler.walk import virtuals
+from uql.kernels import asking, sem_filter, sem_group
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.calls_needed import MOST_RECALLED, open_calls
+from uql.kernels.distinct_rows import units_of
 from uql.kernels.duck import quote
-from uql.kernels.guide import FEWEST_ROWS, Guide, condition_of, guide
-from uql.kernels.open_calls import MOST_RECALLED, open_calls
+from uql.kernels.estimates.by_group import Target, Values
+from uql.kernels.relation import Relation
+from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
-from uql.kernels.units import units_of
 from uql.sampling.base import AggregateSampler
-from uql.sampling.units import Units, UnitSample
+from uql.sampling.distinct_rows import Units, UnitSample
+
+if TYPE_CHECKING:
+    from uql.sampling.groupby import GroupBySampler
 
 DEFAULT_METHOD = "asd"
 PILOT = 256  # rows classified first, on which a taxonomy is completed
 LEAST_CLASSES = 24  # calls; below, a sample of groups learns nothing
+REOPENED = 3  # calls that are kept for rows in no group: a name, a check that it is new, and a row to ask again
 FIRST_ROWS = (
     2 * sem_group.SHOWN
 )  # rows asked at once before their groups are named and ride along with the WHERE of the others
-FIRST_LOOK = 64  # rows before the first look of `error = x`
+PILOT_ROWS = (64, 128)  # of `error = x`, least and most: 1/x² of them, between these
+CAUTIOUS = (
+    0.6  # of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
+)
+GROWTH = 1.1  # times as many rows at least, from one look to the next
+SPARE = 1.5  # times the rows that the pilot foretells are allowed, where no budget is given
+LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with
 LEAST_PAID = 8  # rows from which on what they cost says what others will
 TOKEN_SLACK = 1.1  # of the cost of a row that is asked one thing after another: not all are asked all
 LONG = 0.99  # quantile of the rows' lengths that is looked out for
@@ -52,7 +67,7 @@ class Sampled:
 
 def method_of(ctx: Context) -> str:
     """The sampler's name: the user's, or the engine's choice. Raises ConfigError (UQL105) for one that does not exist."""
-    from uql.errors import ConfigError
+    from uql.base.errors import ConfigError
     from uql.sampling.methods import AGGREGATE, RETRIEVAL
 
     name = ctx.settings.method or DEFAULT_METHOD
@@ -81,15 +96,41 @@ async def draw(
     ctx: Context,
     groups: NDArray[np.int64] | None = None,
     size: NDArray[np.float64] | None = None,
-    reached: Callable[[Sampled], bool] | None = None,
+    excess: Callable[[Sampled], float] | None = None,
+    target: Target | None = None,
+) -> Sampled:
+    """As `_draw`, with what people answered since the draws that are taken up in the place of what the model had answered."""
+    with ctx.as_drawn():
+        sampled = await _draw(block, relation, ctx, groups, size, excess, target)
+    if not asking.overrule(relation, ctx) or block.formula is None:
+        return sampled
+    truth = await sem_filter.truth(block.formula, block.filter_stages, sampled.told, relation, ctx)
+    truth = replace(truth, unknown=truth.unknown | ~truth.complete)
+    rids = sampled.told[truth.yes]
+    await classify(after_stages(block), block, rids, relation, ctx, sampled=not sampled.every)
+    return replace(sampled, truth=truth)
+
+
+async def _draw(
+    block: Block,
+    relation: Relation,
+    ctx: Context,
+    groups: NDArray[np.int64] | None = None,
+    size: NDArray[np.float64] | None = None,
+    excess: Callable[[Sampled], float] | None = None,
+    target: Target | None = None,
 ) -> Sampled:
     """Asks rows until all are asked or the budget is spent, keeping back what the rows that pass will still need.
 
-    `groups` (N,) are the groups of all rows where DuckDB knows them, `size` (N,) what a SUM weighs each row with.
+    `groups` (N,) are the groups of all rows where DuckDB knows them, `size` (N,) what a SUM weighs each row with, `target` is the
+    aggregate by which rows are allotted to groups.
+
+    A run that goes on with the draws of one with fewer calls draws those first, and then more: `ctx.calls_now`.
 
     Every step is no larger than fits if each of its rows passes, so nothing is ever half asked: a sample has no holes that the
-    budget tore. With `error = x`, looks at B = 64, 128, … rows, each at its share of the level, stop the sampling as soon as
-    `reached` says that every interval is narrow enough.
+    budget tore. `excess` is how many times as wide as `error = x` allows the widest interval is. Then a pilot foretells how many
+    rows it takes, more than half of them foretell it better, and the sampling ends as soon as the intervals are narrow enough.
+    Raises BudgetError (UQL401) where no budget is given and the rows foretold cost more than `confirm_over`.
     """
     after = after_stages(block)
     taxonomies = len(block.groups)
@@ -97,37 +138,49 @@ async def draw(
     rides = any(column.id in block.riders for column in block.groups)  # once it is named
     left = ctx.calls_left
     n = relation.n
-    room = n if left is None else (left - taxonomies) // max(1, per_row + per_passing)
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
-    if relation.derived:  # conditions on pairs that are answered from their rows
+    if relation.derives:  # conditions on pairs that are answered from their rows
         everything += relation.calls(block.filter_stages) - n * per_row
-    units = None if left is None or everything <= left else units_of(block, relation, ctx)
+    by_group = method_of(ctx) == DEFAULT_METHOD and ctx.settings.error is None
+    if target is not None and not (by_group and target.has_few_rows(_room(left, n, taxonomies, per_row + per_passing))):
+        target = None
+    units = None if left is None or everything <= left or target is not None else units_of(block, relation, ctx)
     if units is not None:
         everything = relation.calls((*block.filter_stages, *block.left_over(after))) + taxonomies
         everything += min(len(units), FIRST_ROWS) if rides else 0
     each = _tokens_of_rows(block, after, relation, ctx)
     if each is not None or block.groups:
         units = None
-    elif not relation.derived:
+    elif not relation.derives:
         everything = min(everything, await whole_cost(block, relation, ctx))
     paid = None if each is None or ctx.settings.max_tokens is None else int(ctx.settings.max_tokens / each.mean())
     fits = (left is None or everything <= left) and (paid is None or n <= paid)
+    pilot = _pilot_rows(ctx)
+    watched = excess is not None and pilot is not None and n > pilot and not ctx.settings.exact
+    watched = watched and not block.groups and per_row + len(after) > 0
+    fits = fits and not watched
+    if watched and pilot is not None and left is not None and _free_to_grow(ctx):
+        ctx.gate.budget.allow(pilot * (per_row + per_passing) + ctx.held_now)
+    room = _room(ctx.calls_now, n, taxonomies, per_row + per_passing)
+    while not fits and room < LEAST_STEP and ctx.next_step():
+        room = _room(ctx.calls_now, n, taxonomies, per_row + per_passing)
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
-    guided = None if fits or room <= 0 else await _guided(block, relation, ctx)
+    guided = None if fits or room <= 0 or target is not None else await _guided(block, relation, ctx)
     if guided is not None:
-        left = ctx.calls_left  # the example rows cost a call
-        by_calls = 0 if left is None else (left - taxonomies) // max(1, per_row + per_passing)
+        by_calls = _room(ctx.calls_now, n, taxonomies, per_row + per_passing)  # the example rows cost a call
         room = min(room, by_calls)
     tokens = None if each is None or fits else _Tokens(ctx, each, per_row + per_passing > 1)
     alone = left == 0  # budget 0: the ledger alone
     known = None if fits or (after and not alone) else await known_rows(block, relation, ctx, every=alone)
-    classes: _Classes | _Shares | None = None if fits or alone else _classes(block, relation, max(0, room), ctx, groups)
+    classes: _Classes | _Shares | Values | None = None
+    if not fits and not alone:
+        classes = _values(target, relation, max(0, room), ctx, groups) or _classes(
+            block, relation, max(0, room), ctx, groups
+        )
     condition = condition_of(block) if guided is not None else None
-    looks = ctx.settings.error is not None and reached is not None and not fits and classes is None
-    looks = looks and (condition is not None or (not after and per_row > 0))
-    look, size_of_look = 1, min(FIRST_LOOK, max(0, room))
-    planned = size_of_look if looks else max(0, room)
+    size_of_look = min(pilot or 0, max(0, room))
+    planned = size_of_look if watched else max(0, room)
     if units is not None and known is not None:
         whole = units.whole(known[0])
         known = known[0][whole], known[1].of(whole)
@@ -140,23 +193,29 @@ async def draw(
         classes = _Shares(sampler, condition)
     if block.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
         for column in block.groups:
-            await sem_group.taxonomy(column, np.arange(n, dtype=np.int64), relation, ctx)
+            await sem_group.taxonomy(column, np.arange(n, dtype=np.int64), relation, ctx, sampled=not fits)
     drawn = _Drawn(sampler, n)
     pending: list[Rids] = []  # rows that pass, with their groups and values not yet asked
     if known is not None:
         drawn.rows.append(known[0])
         drawn.truths.append(known[1])
         pending.append(known[0][known[1].yes])
-    if looks:
-        sampler.more(size_of_look, look)
-    named = all(column.id in relation.labels for column in block.groups)
+    if watched:
+        sampler.more(size_of_look)
+    foretold = 0  # rows that the intervals take, by the pilot
+    named = all(relation[column].labels is not None for column in block.groups)
+    reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.groups)
     while True:
-        left = ctx.calls_left
+        left = ctx.calls_left if fits else ctx.calls_now
+        if isinstance(classes, _Classes) and left is not None and tokens is None and named:
+            classes.plan(max(0, left - reopened))
+        elif isinstance(classes, Values) and left is not None and tokens is None:
+            sampler.more(drawn.asked + left // max(1, per_passing))
         waiting = sum(len(rows) if units is None else units.count(rows) for rows in pending)
         step = CHUNK
         if left is not None and not fits:
             later = per_passing if named else len(after)
-            kept = (0 if named else taxonomies) + later * waiting
+            kept = (0 if named else taxonomies) + later * waiting + reopened
             step = min(step, (left - kept) // max(1, per_row + later))
             if not named:  # the taxonomy is completed on the first rows, so that the others are asked once
                 step = min(step, max(sem_group.SHOWN, room // 4))
@@ -166,17 +225,40 @@ async def draw(
             step = min(step, FIRST_ROWS)
         rids = sampler.propose(step) if step > 0 else np.zeros(0, dtype=np.int64)
         if not len(rids):
-            if tokens is not None and not (looks and size_of_look < room):
+            if tokens is not None and not (watched and size_of_look < room):
                 grown = min(by_calls, drawn.asked + tokens.rows(drawn.told))
                 if grown >= room + 2:
                     room = grown
-                    if not looks:
+                    if not watched:
                         sampler.more(room)
                         continue
-            if step <= 0 or not looks or reached is None or size_of_look >= room or reached(drawn.sampled()):
+            if watched and excess is not None and step > 0:
+                if pending and after:  # what the rows that pass hold, as far as it is not asked yet
+                    await classify(after, block, np.concatenate(pending), relation, ctx, sampled=True)
+                    pending = []
+                times = excess(drawn.sampled())
+                if times <= 1:
+                    break
+                needed = rows_foretold(times, drawn.asked, n)
+                if not foretold:
+                    foretold = needed
+                    if _free_to_grow(ctx):
+                        room = _granted(needed, drawn.asked, n, per_row + per_passing, ctx)
+                    needed = int(CAUTIOUS * needed)
+                size_of_look = min(max(needed, math.ceil(GROWTH * drawn.asked)), room)
+                if size_of_look >= drawn.asked + 2:
+                    sampler.more(size_of_look)
+                    continue
+            if fits or not ctx.next_step():
                 break
-            look, size_of_look = look + 1, min(2 * size_of_look, room)
-            sampler.more(size_of_look, look)
+            told = drawn.asked if units is None else units.count(drawn.told)
+            kept = (0 if named else taxonomies) + (per_passing if named else len(after)) * waiting
+            grown = _room(ctx.calls_now, n, kept, per_row + (per_passing if named else len(after)))
+            room = by_calls = told + max(0, grown)
+            if watched:
+                size_of_look = min(max(size_of_look, math.ceil(GROWTH * drawn.asked)), room)
+            if watched or guided is not None or classes is not None:  # a uniform sample ends with the calls
+                sampler.more(size_of_look if watched else room)
             continue
         if not fits:
             await ctx.drawn(f"sample of {relation.source}", rids)
@@ -186,8 +268,8 @@ async def draw(
             asked = int(np.argmin(truth.complete))
             rids, truth = rids[:asked], truth.first(asked)
         if classes is not None:  # the sampler learns from the groups: they are asked before it is told
-            await classify(after, block, rids[truth.yes], relation, ctx)
-            drawn.tell(rids, truth, classes.answers(rids, truth, relation))
+            await classify(after, block, rids[truth.yes], relation, ctx, sampled=not fits)
+            drawn.tell(rids, truth, classes.answers(rids, truth, relation, ctx))
             named = True
             if ended:
                 break
@@ -195,14 +277,61 @@ async def draw(
         drawn.tell(rids, truth)
         pending.append(rids[truth.yes])
         if after and waiting + len(pending[-1]) >= sem_group.SHOWN:
-            await classify(after, block, np.concatenate(pending), relation, ctx)
+            await classify(after, block, np.concatenate(pending), relation, ctx, sampled=not fits)
             pending, named = [], True
         _report(block, sampler, ctx)
         if ended:
             break
     if after and pending:
-        await classify(after, block, np.concatenate(pending), relation, ctx)
+        await classify(after, block, np.concatenate(pending), relation, ctx, sampled=not fits)
     return drawn.sampled()
+
+
+def _room(left: int | None, n: int, kept: int, each: int) -> int:
+    """The rows that calls pay for, at `each` calls a row, less those `kept` for something else."""
+    return n if left is None else (left - kept) // max(1, each)
+
+
+def _pilot_rows(ctx: Context) -> int | None:
+    """Rows of the pilot of `error = x`; None where no error is asked for."""
+    error, (least, most) = ctx.settings.error, PILOT_ROWS
+    return None if error is None else int(min(max(1 / error**2, least), most))
+
+
+def _free_to_grow(ctx: Context) -> bool:
+    """May `error = x` make the calls that it takes: is no budget given?"""
+    return ctx.settings.budget is None and ctx.settings.max_tokens is None
+
+
+def rows_foretold(times: float, asked: int, n: int) -> int:
+    """The rows of n that make an interval as narrow as asked for, where `asked` of them make it so many times as wide.
+
+    Its square goes with 1/rows − 1/n, as that of a mean of a sample without replacement. Without an interval: twice as many.
+    """
+    if not math.isfinite(times):
+        return min(2 * asked, n)
+    return math.ceil(1 / ((1 / asked - 1 / n) / times**2 + 1 / n)) if asked < n else n
+
+
+def _granted(needed: int, asked: int, n: int, calls_of_row: int, ctx: Context) -> int:
+    """The rows that may be asked where no budget is given: half more than the pilot foretells.
+
+    Raises: BudgetError (UQL401) with the need, where their price is above `confirm_over`.
+    """
+    rows = min(n, int(SPARE * needed))
+    calls, limit = (rows - asked) * calls_of_row, ctx.settings.confirm_over
+    usd, error = calls * ctx.gate.budget.usd_a_call, ctx.settings.error
+    if limit is not None and usd > limit:
+        about = (needed - asked) * calls_of_row
+        raise BudgetError(
+            f"error = {error:g} takes about {about:,} calls more, at most {calls:,}, up to ${usd:.2f}: more than "
+            f"confirm_over = ${limit:g}; the answers of the {asked:,} rows asked are kept",
+            help=f"WITH (error = {error:g}, budget = {calls}) allows them, or SET uql.confirm_over, or a larger error",
+        )
+    ctx.gate.budget.allow(calls + ctx.held_now)
+    if ctx.on_budget is not None:
+        ctx.on_budget(calls)
+    return rows
 
 
 class _Drawn:
@@ -275,18 +404,28 @@ class _Tokens:
 class _Classes:
     """A sampler that learns which group a row is in, and the number of each group."""
 
-    sampler: AggregateSampler
+    sampler: GroupBySampler
     column: VirtualColumn
     codes: dict[Any, int] = field(default_factory=dict)
+    before: tuple[int, int] | None = None  # rows told and calls left at the last look
 
-    def answers(self, rids: Rids, truth: Truth, relation: Relation) -> NDArray[np.float64]:
+    def plan(self, left: int) -> None:
+        """Fits the waves to come to the calls left. A row of theirs costs what one before it did, with the groups that were
+        named and the rows that were asked again since the last look."""
+        told = len(self.sampler.told)
+        if self.before is not None and told > self.before[0]:
+            spent = self.before[1] - left
+            self.sampler.replan(int(left * (told - self.before[0]) / spent) if spent > 0 else left)
+        self.before = told, left
+
+    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
         """(n,) the number of the row's group, −1 where it does not pass, NaN where that is unknown."""
         found = np.where(truth.no, -1.0, np.nan)
-        column = self.column.id
+        held = relation[self.column]
         for i in np.flatnonzero(truth.yes):
             rid = rids[i]
-            if relation.asked[column][rid] and not relation.failed[column][rid]:
-                found[i] = self.codes.setdefault(relation.values[column][rid], len(self.codes))
+            if held.asked[rid] and not held.failed[rid]:
+                found[i] = self.codes.setdefault(held.values[rid], len(self.codes))
         return found
 
 
@@ -297,11 +436,11 @@ class _Shares:
     sampler: AggregateSampler
     column: VirtualColumn
 
-    def answers(self, rids: Rids, truth: Truth, relation: Relation) -> NDArray[np.float64]:
+    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
         """(n,) whether the condition holds, NaN where that is unknown."""
-        column = self.column.id
-        known = relation.asked[column][rids] & ~relation.failed[column][rids]
-        values = relation.values[column][rids]
+        held = relation[self.column]
+        known = held.asked[rids] & ~held.failed[rids]
+        values = held.values[rids]
         return np.array([float(bool(v)) if k else np.nan for v, k in zip(values, known, strict=True)])
 
 
@@ -324,6 +463,28 @@ def _classes(
     return _Classes(sampler, block.groups[0])
 
 
+def _values(
+    target: Target | None, relation: Relation, room: int, ctx: Context, groups: NDArray[np.int64] | None
+) -> Values | None:
+    """The sampler of means and sums by groups that DuckDB knows."""
+    if target is None or groups is None:
+        return None
+    reads = tuple(dict.fromkeys(c for column in virtuals(target.call) for c in column.reads))
+    table = None if ctx.features is None or relation.n < FEWEST_ROWS else ctx.features.of(relation, reads)
+    from uql.sampling.by_group import ByGroupSampler
+
+    sampler = ByGroupSampler(
+        relation.n,
+        room,
+        rng=ctx.rng,
+        confidence=ctx.settings.confidence,
+        features=None if table is None else table.matrix,
+        groups=groups,
+        ranking=target.ranking,
+    )
+    return Values(sampler, target.call)
+
+
 def _tokens_of_rows(
     block: Block, after: tuple[Stage, ...], relation: Relation, ctx: Context
 ) -> NDArray[np.float64] | None:
@@ -335,7 +496,7 @@ def _tokens_of_rows(
         shown = " + ".join(f"coalesce(length(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
         table = ctx.duck.arrow(f"SELECT CAST({shown} AS DOUBLE) AS n FROM {quote(relation.name)} ORDER BY rowid")
         chars = np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
-        fixed = request_tokens(stage, 0.0) + sum(ANSWER_TOKENS[c.kind] for c in stage.columns)
+        fixed = request_tokens(stage, 0.0) + sum(c.operator.answer_tokens for c in stage.columns)
         each += fixed + chars / CHARS_PER_TOKEN
     return np.maximum(each, 1.0)
 
@@ -345,20 +506,23 @@ def after_stages(block: Block) -> tuple[Stage, ...]:
     return block.row_stages
 
 
-async def classify(after: tuple[Stage, ...], block: Block, rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Writes the taxonomies, then asks the groups and values of these rows."""
+async def classify(
+    after: tuple[Stage, ...], block: Block, rids: Rids, relation: Relation, ctx: Context, *, sampled: bool
+) -> None:
+    """Writes the taxonomies, then asks the groups and values of these rows, of which each stands for others where they are
+    `sampled`."""
     for column in block.groups:
-        await sem_group.taxonomy(column, rids, relation, ctx)
+        await sem_group.taxonomy(column, rids, relation, ctx, sampled=sampled)
     if block.groups and len(rids) > 2 * PILOT:  # rare groups are found on few rows, before all are asked
         pilot = np.sort(ctx.rng.choice(rids, PILOT, replace=False))
-        await classify(after, block, pilot, relation, ctx)
+        await classify(after, block, pilot, relation, ctx, sampled=sampled)
     for stage in after:
-        usable = tuple(c for c in stage.columns if c not in block.groups or relation.labels.get(c.id))
+        usable = tuple(c for c in stage.columns if c not in block.groups or relation[c].labels)
         if usable:
             for start in range(0, len(rids), CHUNK):
-                await relation.ask(replace(stage, columns=usable), rids[start : start + CHUNK], ctx)
+                await asking.ask(replace(stage, columns=usable), rids[start : start + CHUNK], relation, ctx)
     for column in block.groups:
-        await sem_group.reopen(column, rids, relation, ctx)
+        await sem_group.reopen(column, rids, relation, ctx, sampled=sampled)
 
 
 async def _truth(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Truth:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uql.base.errors import ConfigError
 from uql.benchmarks.runner.condition import parse
-from uql.errors import ConfigError
 
 A = {"f1": 0.9, "calls": 100.0, "usd": 0.0, "relative error": 0.1}
 

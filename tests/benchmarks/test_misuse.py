@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
+from uql.base.errors import ConfigError, DataError
 from uql.benchmarks.peers.server import Service
 from uql.benchmarks.runner import compare, lines, suites
 from uql.benchmarks.runner import run as runner
@@ -23,7 +24,6 @@ from uql.benchmarks.runner.suite import Choice, Suite, Task
 from uql.benchmarks.uqe.model import Model
 from uql.benchmarks.uqe.tasks import f1_of, relative_error
 from uql.command.bench import app
-from uql.errors import ConfigError, DataError
 from uql.llm.providers.oracle import Oracle
 
 RUN = Record("made", "t", "uql", "q1", "labels", 0, quality=0.9, measure="F1", calls=10)
@@ -170,7 +170,7 @@ def oracle(tmp_path):
         ("[answers]", {"price": "3"}, "is not a table"),
         ("[answers]", {"price": "{input = 1}"}, "price has input"),
         ("[answers]", {"price": "{input = 'a', output = 1}"}, "is not a number"),
-        ("[answers]", {"data": "3"}, "data = 3 is no text"),
+        ("[answers]", {"data": "3"}, "data = 3 is not a text"),
     ],
 )
 def test_an_oracle_file_of_the_wrong_kind_is_refused_in_words(oracle, answers, changed, message):

@@ -8,11 +8,11 @@ import pytest
 from uql.benchmarks.nl import metrics
 from uql.benchmarks.nl.references import Reference, equal
 from uql.benchmarks.nl.suites import same
-from uql.nl import measures
-from uql.nl.answer import Answer, PlanView
-from uql.nl.dag import Node, NodeKind, Operator, Plan
-from uql.nl.execution import Step
-from uql.plots import Plot
+from uql.nl.ask import answer_metrics as measures
+from uql.nl.ask.answer import Answer, PlanView
+from uql.nl.ask.outputs import Step
+from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
+from uql.show.plots import Plot
 
 TABLE = pa.table({"team": ["Heat", "Suns", "Heat"], "n": [3, 1, 2]})
 

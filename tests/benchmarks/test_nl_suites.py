@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from llm.scripted import Scripted
 
+from uql.base.errors import ConfigError
 from uql.benchmarks.nl import __main__ as command
 from uql.benchmarks.nl import bench, discovery, ehrxqa, fixed, report, routing, systems, traces
 from uql.benchmarks.nl.suites import SUITES, opened, spoken
 from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.suite import Choice
-from uql.errors import ConfigError
 from uql.llm.providers.base import Answer, Request
 from uql.llm.questions import Write
 from uql.nl.routers.traces import Trace

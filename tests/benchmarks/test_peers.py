@@ -12,11 +12,11 @@ import duckdb
 import httpx
 import pytest
 
+from uql.base.errors import ConfigError, DataError
 from uql.benchmarks.peers.environments import PEERS, fitting
 from uql.benchmarks.peers.reading import Prompts, plain
 from uql.benchmarks.peers.replies import form_of
 from uql.benchmarks.peers.server import Service, app, serve
-from uql.errors import ConfigError, DataError
 from uql.llm.providers.oracle import Oracle
 
 TEXTS = ['A joy,\nfrom "start" to end', "Dull", "Dull and long, and then some more of it all", "It's naïve\tfun"]

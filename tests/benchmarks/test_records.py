@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from uql.base.errors import DataError
 from uql.benchmarks.runner.records import Record, finite, hash_of, read, write
-from uql.errors import DataError
 
 RECORD = Record(
     "s", "t", "uql", "q1", "labels", 3, {"budget": 128}, {"uql": "1"}, "ab", 0.5, "F1", 7, numbers={"share": 0.25}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from uql.base.errors import AuthError, BackendError, ConfigError, DataError, QuotaError, UnknownModelError
 from uql.benchmarks.runner import compare, parallel, pictures, suites
 from uql.benchmarks.runner import run as runner
 from uql.benchmarks.runner.purse import PURSE, SpentError
@@ -14,7 +15,6 @@ from uql.benchmarks.runner.records import Measured, Record, read
 from uql.benchmarks.runner.report import made_with, markdown_table
 from uql.benchmarks.runner.suite import Choice, Suite, Task
 from uql.benchmarks.runner.summary import cells, table
-from uql.errors import AuthError, BackendError, ConfigError, DataError, QuotaError, UnknownModelError
 
 CHOICE = Choice(Path("/nowhere"), Path("/nowhere"))
 

@@ -157,8 +157,8 @@ def test_results_of_an_older_version_with_other_names_are_shown_and_break_nothin
 
 
 def test_without_word_vectors_the_suite_says_what_to_install(monkeypatch):
+    from uql.base.errors import ConfigError
     from uql.benchmarks.uqe import data
-    from uql.errors import ConfigError
 
     monkeypatch.setattr(data, "static_embedder", lambda: None)
     with pytest.raises(ConfigError, match="pip install") as error:

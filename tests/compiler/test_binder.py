@@ -11,17 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uql.catalog import Catalog
+from uql.base.errors import BindError, ConfigError, UQLError
+from uql.base.schema import Modality
+from uql.base.settings import Settings
 from uql.compiler.binder import bind
 from uql.compiler.bound import Bound, BoundJoin, BoundSelect, BoundStatement, BoundTable, BoundUnion
 from uql.compiler.parser import parse
 from uql.compiler.sql import query_sql, render
-from uql.compiler.syntax import Binary, Column, Exists, InList, Name, Number, Quoted, Select, String, Virtual
-from uql.compiler.virtual import Kind, SemText, VirtualColumn
+from uql.compiler.syntax import Binary, Column, Exists, InList, Name, Number, Quoted, Select, String
+from uql.compiler.virtual import SemText, Virtual, VirtualColumn
 from uql.compiler.walk import walk
-from uql.errors import BindError, ConfigError, UQLError
-from uql.schema import Modality
-from uql.settings import Settings
+from uql.operators import CONDITION, GROUP, LABEL, SUMMARY, VALUE
+from uql.sources.catalog import Catalog
 
 TABLES = """
 CREATE TABLE reviews AS SELECT i AS id, repeat('some words ', 10) AS text, i % 5 AS stars, 'Rome' AS city FROM range(20) r(i);
@@ -72,14 +73,20 @@ def test_the_same_text_is_one_virtual_column_however_often_it_stands(catalog: Ca
     assert query.order_by[0].expr == query.order_by[1].expr == query.items[0].expr
 
 
-def test_two_casts_of_one_text_are_two_virtual_columns(catalog: Catalog) -> None:
-    found = virtuals(catalog, 'SELECT "the price"::DOUBLE, "the price"::VARCHAR FROM reviews')
-    assert [v.type for v in found] == ["DOUBLE", "VARCHAR"]
+def test_two_casts_of_one_text_are_one_virtual_column_of_the_widest_type(catalog: Catalog) -> None:
+    for types, widest in (("DOUBLE VARCHAR", "VARCHAR"), ("INTEGER DOUBLE", "DOUBLE"), ("DATE TIMESTAMP", "TIMESTAMP")):
+        items = ", ".join(f'"the price"::{type}' for type in types.split())
+        assert [v.type for v in virtuals(catalog, f"SELECT {items} FROM reviews")] == [widest]
+
+
+def test_a_text_that_is_selected_and_a_condition_is_boolean(catalog: Catalog) -> None:
+    (column,) = virtuals(catalog, 'SELECT "is so" AS p FROM reviews WHERE p')
+    assert (column.operator, column.type) == (CONDITION, "BOOLEAN")
 
 
 def test_labels_of_a_text_are_united_over_the_query(catalog: Catalog) -> None:
     (column,) = virtuals(catalog, """SELECT id FROM reviews WHERE "the mood" IN ('a', 'b') OR "the mood" = 'c'""")
-    assert (column.kind, column.labels, column.none_of_these) == (Kind.CHOICE, ("a", "b", "c"), True)
+    assert (column.operator, column.labels, column.none_of_these) == (LABEL, ("a", "b", "c"), True)
 
 
 def test_an_enum_is_closed_unless_it_names_none_of_these(catalog: Catalog) -> None:
@@ -96,15 +103,15 @@ def test_a_list_is_the_label_as_a_whole_item_and_a_condition_in_where(catalog: C
 
 def test_labels_from_a_query_are_kept_as_a_bound_query(catalog: Catalog) -> None:
     (column,) = virtuals(catalog, 'SELECT id FROM reviews WHERE "the town" IN (SELECT city FROM reviews)')
-    assert column.kind is Kind.CHOICE and isinstance(column.label_query, Bound)
+    assert column.operator is LABEL and isinstance(column.label_query, Bound)
 
 
 def test_beside_aggregates_a_text_is_said_of_the_group_and_inside_them_of_the_row(catalog: Catalog) -> None:
     query = select(catalog, 'SELECT city, "the gist", AVG("the price") FROM reviews GROUP BY city HAVING "all are sad"')
-    assert [(v.kind, v.type) for v in query.virtuals] == [
-        (Kind.SUMMARY, "VARCHAR"),
-        (Kind.EXTRACT, "DOUBLE"),
-        (Kind.SUMMARY, "BOOLEAN"),
+    assert [(v.operator, v.type) for v in query.virtuals] == [
+        (SUMMARY, "VARCHAR"),
+        (VALUE, "DOUBLE"),
+        (SUMMARY, "BOOLEAN"),
     ]
 
 
@@ -114,7 +121,7 @@ def test_a_name_given_in_group_by_is_known_in_select_having_and_order(catalog: C
         "SELECT g, COUNT(*) AS n FROM reviews GROUP BY \"the topic\" INTO 4 MANY AS g HAVING g <> 'x' ORDER BY g",
     )
     (column,) = query.virtuals
-    assert (column.kind, column.into, column.many) == (Kind.GROUP, 4, True)
+    assert (column.operator, column.into, column.many) == (GROUP, 4, True)
     assert query.group_by[0].name == "g" and query.items[0].expr == query.order_by[0].expr
 
 
@@ -252,7 +259,7 @@ def test_missing_unused_and_odd_parameters_are_named(catalog: Catalog) -> None:
         ("SELECT 1 FROM reviews JOIN reviews ON true", "UQL204", "reviews"),
         ('SELECT "of {nope}" FROM reviews', "UQL205", '"of {nope}"'),
         ('SELECT id FROM reviews WHERE "a b" AND "a b" > 2', "UQL206", '"a b"'),
-        ('SELECT "is so" AS p FROM reviews WHERE p', "UQL206", "p"),
+        ('SELECT "is so"::VARCHAR AS p FROM reviews WHERE p', "UQL206", "p"),
         ('SELECT "is so"', "UQL207", '"is so"'),
         ("SELECT id FROM reviews LIMIT -1", "UQL208", "-1"),
         ("SELECT id FROM reviews LIMIT 1.5", "UQL208", "1.5"),

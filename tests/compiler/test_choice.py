@@ -16,7 +16,7 @@ from uql.benchmarks.optimizer.planning_time import connected as eight_columns
 from uql.benchmarks.optimizer.planning_time import planned_in_ms
 from uql.benchmarks.optimizer.planning_time import texts as eight_nodes
 from uql.compiler.binder import bind
-from uql.compiler.choice import Choice, Terms, choose, depends_on_rates, describe
+from uql.compiler.choice import Choice, Terms, choose, describe, ways_by_rates
 from uql.compiler.cost import Known, Pace, Range, Unit, block_quote, calls_of
 from uql.compiler.formula import FALSE, OPEN, TRUE, Formula
 from uql.compiler.fusions import FUSIONS, apart
@@ -24,9 +24,10 @@ from uql.compiler.orders import cost_of, learned
 from uql.compiler.parser import parse
 from uql.compiler.physical import Block, Goal
 from uql.compiler.planner import plan
-from uql.compiler.syntax import Binary, Column, Virtual
+from uql.compiler.syntax import Binary, Column
 from uql.compiler.valid import check_physical
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.operators import CONDITION
 
 TWO = 'SELECT id FROM t WHERE "one" USING (a) AND "two" USING (a)'
 SELECT = 'SELECT id, "the name" USING (a) AS n FROM t WHERE "one" USING (a)'
@@ -42,7 +43,7 @@ def con():
 
 
 def block_of(con, text: str) -> Block:
-    found = plan(bind(parse(text), con._catalog, text=text).query)
+    found = plan(bind(parse(text), con.session.catalog, text=text).query)
     assert isinstance(found, Block)
     return found
 
@@ -174,13 +175,13 @@ def test_no_other_way_that_the_fusions_offer_is_cheaper(con, rates, chars):
 
 def test_a_pilot_is_wanted_only_where_the_choice_depends_on_it(con):
     plain, value = block_of(con, 'SELECT id FROM t WHERE "one" USING (a)'), block_of(con, SELECT)
-    assert not depends_on_rates(plain, known_of(plain), Terms(Unit()))
-    assert depends_on_rates(value, known_of(value), Terms(Unit()))
-    assert not depends_on_rates(value, known_of(value, rates=(0.5,)), Terms(Unit()))
+    assert not ways_by_rates(plain, known_of(plain), Terms(Unit()))
+    assert ways_by_rates(value, known_of(value), Terms(Unit()))
+    assert not ways_by_rates(value, known_of(value, rates=(0.5,)), Terms(Unit()))
 
 
 def conjunction(k: int) -> Formula:
-    terms = [Virtual(VirtualColumn(i, f"t{i}", Kind.CONDITION, "BOOLEAN", (Column("t", f"c{i}"),))) for i in range(k)]
+    terms = [Virtual(VirtualColumn(i, f"t{i}", CONDITION, "BOOLEAN", (Column("t", f"c{i}"),))) for i in range(k)]
     whole = terms[0]
     for term in terms[1:]:
         whole = Binary("AND", whole, term)
@@ -227,8 +228,8 @@ def test_eight_semantic_nodes_are_planned_in_a_moment():
 
 
 def test_a_fusion_that_makes_an_invalid_block_is_named(con, monkeypatch: pytest.MonkeyPatch) -> None:
+    from uql.base.errors import PlanError
     from uql.compiler import choice
-    from uql.errors import PlanError
 
     def forgetful(block: Block):
         yield replace(block, filter_stages=block.filter_stages[:1])  # cheaper, and asks too little

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, decided, implied
-from uql.compiler.syntax import Binary, Boolean, Column, Expr, Unary, Virtual
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.syntax import Binary, Boolean, Column, Expr, Unary
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.operators import CONDITION
 
 CONCRETE = [Column("t", name) for name in "ab"]
-SEMANTIC = [Virtual(VirtualColumn(i, f"text {i}", Kind.CONDITION, "BOOLEAN", (Column("t", "text"),))) for i in range(3)]
+SEMANTIC = [Virtual(VirtualColumn(i, f"text {i}", CONDITION, "BOOLEAN", (Column("t", "text"),))) for i in range(3)]
 MASK = {True: TRUE, False: FALSE, None: NULL}
 
 formulas = st.recursive(

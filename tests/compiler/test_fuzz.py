@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from uql.base.errors import UQLSyntaxError
 from uql.compiler.lexer import SYMBOLS, WORDS, statements
 from uql.compiler.parser import parse, parse_script
 from uql.compiler.unparse import unparse
-from uql.errors import UQLSyntaxError
 
 VALID = (
     'SELECT "reason" AS reason, COUNT(*) AS count FROM reviews WHERE stars < 3 GROUP BY reason ORDER BY count DESC LIMIT 5',

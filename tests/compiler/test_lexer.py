@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
+from uql.base.errors import UQLSyntaxError
 from uql.compiler.lexer import statements, tokenize
-from uql.errors import UQLSyntaxError
 
 
 def kinds(text: str) -> list[str]:

@@ -13,10 +13,11 @@ from uql.compiler import orders
 from uql.compiler.formula import FALSE, TRUE, Formula, decided
 from uql.compiler.orders import asked_shares, best, cost_of, imagined, passes, rank
 from uql.compiler.physical import Stage
-from uql.compiler.syntax import Binary, Column, Expr, Unary, Virtual
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.syntax import Binary, Column, Expr, Unary
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.operators import CONDITION
 
-TERMS = [Virtual(VirtualColumn(i, f"text {i}", Kind.CONDITION, "BOOLEAN", (Column("t", f"c{i}"),))) for i in range(12)]
+TERMS = [Virtual(VirtualColumn(i, f"text {i}", CONDITION, "BOOLEAN", (Column("t", f"c{i}"),))) for i in range(12)]
 formulas = st.recursive(
     st.sampled_from(TERMS[:5]),
     lambda below: st.one_of(

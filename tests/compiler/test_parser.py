@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from uql.base.errors import UQLSyntaxError
 from uql.compiler import make_tables, syntax
 from uql.compiler.grammar import signature
 from uql.compiler.parser import MAX_DEPTH, parse, parse_script
 from uql.compiler.syntax import Binary, Name, Number, Quoted, Select, Span, String
-from uql.errors import UQLSyntaxError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "syntax_errors"
 

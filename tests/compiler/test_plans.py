@@ -40,7 +40,7 @@ CREATE TABLE photos AS SELECT i AS id, 'Rome' AS city, '\\x89PNG\\x0D\\x0A\\x1A\
 def con() -> uql.Connection:
     connection = uql.connect(model=HashModel(), ledger=":memory:")
     for statement in TABLES.strip().rstrip(";").split(";\n"):
-        connection._duck.execute(statement)
+        connection.session.duck.execute(statement)
     return connection
 
 
@@ -76,7 +76,7 @@ def test_the_plans_show_every_rule_order_and_fusion_and_many_are_not_as_written(
     def bound(query: str) -> BoundQuery:
         parsed = parse(query)
         assert isinstance(parsed, Query)
-        return bind(parsed, con._catalog, text=query).query
+        return bind(parsed, con.session.catalog, text=query).query
 
     def differs(query: str, name: str) -> bool:
         if name in {rule.__name__ for rule in RULES}:

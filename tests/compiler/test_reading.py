@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uql.catalog import Catalog
+from uql.base.errors import UQLError
 from uql.compiler.bind.reading import near_name
 from uql.compiler.bind.scope import distance
 from uql.compiler.binder import bind
 from uql.compiler.parser import parse
-from uql.errors import UQLError
+from uql.sources.catalog import Catalog
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "reading").glob("*.test"))
 TABLES = """

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import uql
+from uql.base.errors import ConfigError, PlanError
 from uql.compiler import logical as logical_nodes
 from uql.compiler.binder import bind
 from uql.compiler.bound import BoundSelect
@@ -35,7 +36,6 @@ from uql.compiler.planner import plan as physical_plan
 from uql.compiler.rules import CHOICES, NAMES, RULES, _everywhere, apply, known_names
 from uql.compiler.syntax import Column
 from uql.compiler.valid import LOGICAL, PHYSICAL, check_physical, problems
-from uql.errors import ConfigError, PlanError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "rules"
 TABLES = """
@@ -51,13 +51,13 @@ CREATE TABLE films AS SELECT * FROM (VALUES ('Alien', 1979, 'A crew meets a crea
 def con() -> Iterator[uql.Connection]:
     connection = uql.connect(model=HashModel({"rare": 0.1, "often": 0.9}), ledger=":memory:", budget="all")
     for statement in TABLES.strip().rstrip(";").split(";\n"):
-        connection._duck.execute(statement)
+        connection.session.duck.execute(statement)
     yield connection
     connection.close()
 
 
 def logical(con: uql.Connection, query: str) -> LogicalPlan:
-    return build(bind(parse(query), con._catalog, text=query).query)
+    return build(bind(parse(query), con.session.catalog, text=query).query)
 
 
 # ----------------------------------------------------------------------------------------------------------- before, after
@@ -331,7 +331,7 @@ def fused(block: Block) -> object:
 @pytest.mark.parametrize(("said", "change"), BROKEN_BLOCKS, ids=[said for said, _ in BROKEN_BLOCKS])
 def test_a_block_that_is_not_valid_is_refused(con: uql.Connection, said: str, change: Callable[[Block], Block]) -> None:
     query = 'SELECT id, "the name" AS n FROM reviews WHERE "one" USING (text) AND "two" USING (remark)'
-    bound = bind(parse(query), con._catalog, text=query).query
+    bound = bind(parse(query), con.session.catalog, text=query).query
     assert isinstance(bound, BoundSelect)
     block = physical_plan(bound)
     assert isinstance(block, Block)

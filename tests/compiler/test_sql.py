@@ -5,13 +5,14 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from uql.catalog import Catalog
+from uql.base.errors import PlanError
 from uql.compiler.binder import bind
 from uql.compiler.parser import parse
 from uql.compiler.sql import expression, flat_column, query_sql, quote, render, type_sql
-from uql.compiler.syntax import Binary, Column, Number, TypeName, Unary, Virtual
-from uql.compiler.virtual import Kind, VirtualColumn
-from uql.errors import PlanError
+from uql.compiler.syntax import Binary, Column, Number, TypeName, Unary
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.operators import CONDITION
+from uql.sources.catalog import Catalog
 
 TABLES = '''
 CREATE TABLE t AS SELECT i AS a, i % 3 AS b, CASE WHEN i % 4 = 0 THEN NULL ELSE 'name ' || i END AS s,
@@ -71,7 +72,7 @@ def test_a_column_above_a_materialised_relation_is_one_identifier() -> None:
 
 
 def test_a_virtual_column_has_no_sql_of_its_own() -> None:
-    column = VirtualColumn(0, "is so", Kind.CONDITION, "BOOLEAN", (Column("t", "s"),))
+    column = VirtualColumn(0, "is so", CONDITION, "BOOLEAN", (Column("t", "s"),))
     assert render(expression(Virtual(column))) == '"__v0"'
     catalog = Catalog(duckdb.connect())
     catalog.cursor.execute(TABLES)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from uql.base.settings import Settings
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request
-from uql.llm.questions import Predicate, Question
-from uql.settings import Settings
+from uql.llm.questions import Question
+from uql.operators.replies import YesNo
 
 
 class KeywordModel:
@@ -34,7 +35,7 @@ class KeywordModel:
         return Reply(tuple(self._one(question, row) for question in request.questions))
 
     def _one(self, question: Question, row: str) -> Answer:
-        if not isinstance(question, Predicate):
+        if not isinstance(question.reply(), YesNo):  # one of five shapes: YesNo, OneOf, Level, Value, Text
             return Answer(problem=Problem("refusal", "only conditions are answered"))
         words = re.findall(r"\w{4,}", question.text.lower())
         return Answer(any(word in row for word in words))

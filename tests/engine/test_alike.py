@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from uql.kernels.comparing.alike import likeness, steadied
-from uql.kernels.comparing.compared import _word_for_word, few, names
-from uql.kernels.comparing.values import Proposal
+from uql.kernels.pair_conditions.compare_texts import _word_for_word, few, names
+from uql.kernels.pair_conditions.similar_values import likeness, steadied
+from uql.kernels.pair_conditions.values import Proposal
 from uql.llm.questions import Cell, Row
 
 TRUTH = np.repeat(np.arange(4), 10)

@@ -6,7 +6,7 @@ import pytest
 from labels import Labels, both, plain
 
 import uql
-from uql.errors import BudgetError, UQLError
+from uql.base.errors import BudgetError, UQLError
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import uql
-from uql.errors import BudgetError, ConfigError
+from uql.base.errors import BudgetError, ConfigError
 from uql.sampling.base import Estimate
 
 

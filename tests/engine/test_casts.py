@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from uql.errors import UQLError
+from uql.base.errors import UQLError
 
 
 def test_a_cast_that_fails_is_null_with_an_error_row(con):

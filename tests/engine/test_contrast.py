@@ -10,7 +10,7 @@ import pytest
 from row_model import RowModel
 
 import uql
-from uql.kernels.comparing.contrast import block, centred, rank_agreement
+from uql.kernels.pair_conditions.log_odds_ranking import block, centred, rank_agreement
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import Choice, Predicate, Write
 

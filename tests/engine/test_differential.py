@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from labels import Labels, both, plain
 
-from uql.errors import UQLError
+from uql.base.errors import UQLError
 
 FOLDER = Path(__file__).parents[1] / "golden" / "differential"
 STATEMENTS = [
@@ -102,9 +102,9 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
         ("SELECT id FROM reviews WHERE <pos> INTERSECT SELECT id, film FROM reviews", "UQL211", None),
     ],
 )
-def test_what_cannot_be_asked_says_what_to_write_instead(con, statement, code, help):
+def test_what_cannot_be_asked_says_what_to_write_instead(labels, statement, code, help):
     with pytest.raises(UQLError) as error:
-        con.uql(both(statement)[0]).fetchall()
+        labels.uql(budget="all").uql(both(statement)[0]).fetchall()
     assert error.value.code == code
     assert help is None or help in (error.value.help or "")
 

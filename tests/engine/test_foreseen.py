@@ -11,8 +11,8 @@ from row_model import RowModel
 
 import uql
 from uql.compiler.formula import FALSE, OPEN, TRUE
-from uql.kernels import foreseen
-from uql.kernels.foreseen import Foreseen
+from uql.kernels import row_order as foreseen
+from uql.kernels.row_order import RowOrder
 from uql.llm.providers.base import Answer, Capabilities, Limits
 from uql.llm.questions import Predicate
 
@@ -88,7 +88,7 @@ def test_what_the_ledger_knows_decides_rows_whatever_the_order_now(tmp_path) -> 
 def test_weights_follow_the_tilt_and_what_is_known() -> None:
     combinations = np.array([[False, False], [True, False], [False, True], [True, True]])
     tilt = np.array([[2.0, 0.0], [0.0, 0.0]], dtype=np.float32)
-    made = Foreseen(10, tilt, combinations, np.full(4, 0.25))
+    made = RowOrder(10, tilt, combinations, np.full(4, 0.25))
     masks = np.array([[OPEN, TRUE], [OPEN, FALSE]], dtype=np.uint8)
     weights = foreseen._weights(made, np.array([0, 1]), masks)
     assert weights[0, 1] / weights[0, 0] == pytest.approx(np.exp(2.0))

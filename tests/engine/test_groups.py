@@ -129,8 +129,8 @@ class Judge(Namer):
         return super()._one(question, row)
 
 
-def notes(model, words, n=40):
-    con = uql.connect(model=model, ledger=":memory:", budget="all")
+def notes(model, words, n=40, budget="all"):
+    con = uql.connect(model=model, ledger=":memory:", budget=budget)
     con.sql(
         f"SELECT i AS id, {words}[i % {len(words)} + 1] || ' is what this text of some length is about, number ' || i AS text FROM range({n}) t(i)"
     ).create("notes")
@@ -227,3 +227,23 @@ def test_where_most_rows_fit_none_of_the_first_groups_more_are_named(tmp_path):
     assert result.cost.calls <= 128
     assert len(counts) > 16, counts
     assert counts.get(NONE, 0) < 0.3 * 3000, "8 groups hold less than half of the rows"
+
+
+def test_one_row_of_a_sample_that_is_in_no_group_has_one_named_for_it():
+    """One row in twenty is of a group that the first request did not name: of a sample of 100, about five."""
+    model = Judge(["alpha", "beta"], more=["gamma"])
+    words = ["alpha"] * 10 + ["gamma"] + ["beta"] * 9
+    with notes(model, words, n=2000, budget=100) as con:
+        found = dict(con.uql('SELECT g, COUNT(*) AS n FROM notes GROUP BY "the matter" AS g').fetchall())
+    assert set(found) == {"alpha", "beta", "gamma"}
+    assert 20 < found["gamma"] < 400
+
+
+def test_a_model_that_keeps_saying_none_is_not_asked_without_end():
+    model = Judge(["alpha", "beta"], more=["gamma", "delta"])
+    with notes(model, ["alpha", "beta", "neither"], n=2000, budget=128) as con:
+        result = con.uql('SELECT g, COUNT(*) AS n FROM notes GROUP BY "the matter" AS g')
+        found = dict(result.fetchall())
+    assert result.cost.calls <= 128
+    assert 0.2 * 2000 < found[NONE] < 0.5 * 2000
+    assert any("groups below" in note or "groups of any size" in note for note in result.notes)

@@ -6,7 +6,7 @@ import pytest
 from row_model import RowModel
 
 import uql
-from uql.errors import BudgetError
+from uql.base.errors import BudgetError
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem
 from uql.llm.questions import Write
 

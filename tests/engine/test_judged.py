@@ -2,7 +2,7 @@
 
 import pytest
 
-from uql.errors import BudgetError, DataError
+from uql.base.errors import BudgetError, DataError
 
 POSITIVE = '"the review is positive"'
 
@@ -33,13 +33,22 @@ def test_a_count_is_corrected_by_the_models_errors_on_judged_rows(large):
     assert any("judged rows" in note and "of" in note for note in result.run().notes)
 
 
-def test_judged_rows_count_in_the_budget_and_are_asked_before_the_sample(large):
-    con = with_judged(large, 0.0, n=40, budget=120, examples=False)
+@pytest.mark.parametrize("n, budget", [(40, 120), (200, 64), (40, 20)])
+def test_judged_rows_are_asked_beside_the_budget_and_leave_it_whole(large, n, budget):
+    con = with_judged(large, 0.0, n=n, budget=budget, examples=False)
     result = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (audit = 'judged')")
-    assert result.cost.calls <= 120 and result.estimates["n"].calls <= 80
-    small = with_judged(large, 0.0, n=40, budget=20, examples=False)
-    with pytest.raises(BudgetError, match="judged"):
-        small.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (audit = 'judged')").fetchall()
+    found = result.estimates["n"]
+    assert found.value is not None and budget - 2 <= found.calls <= budget and result.cost.calls == found.calls + n
+
+
+def test_the_budget_that_the_help_of_an_audit_names_gives_an_estimate(large):
+    con = with_judged(large, 0.0, n=40, budget=0, examples=False)
+    query = f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE}"
+    with pytest.raises(BudgetError, match="judged") as error:
+        con.uql(f"{query} WITH (audit = 'judged')").fetchall()
+    budget = int("".join(filter(str.isdigit, str(error.value.help))))
+    found = con.uql(f"{query} WITH (audit = 'judged', budget = {budget})").estimates["n"]
+    assert found.value is not None and found.low > 0 and found.high < len(large.rows)
 
 
 WHERE = f"WHERE {POSITIVE} AND text IS NOT NULL"
@@ -78,6 +87,26 @@ def test_a_share_of_a_condition_is_corrected(large, item):
     if not item.startswith("1 /"):
         estimate = result.estimates["s"]
         assert estimate.method == "rogan-gladen" and estimate.low <= truth <= estimate.high
+
+
+@pytest.mark.parametrize("budget", [100, "all"])
+@pytest.mark.parametrize(
+    "query, said",
+    [
+        (f"SELECT COUNT(*) AS n FROM reviews {WHERE}", 1),
+        (
+            f"SELECT COUNT(*) AS n, AVG(id) AS a FROM reviews {WHERE} UNION ALL SELECT COUNT(*), 1 FROM reviews {WHERE}",
+            1,
+        ),
+        (f"SELECT COUNT(*) FILTER (WHERE {POSITIVE}) AS n FROM reviews", 1),
+        (f"SELECT COUNT(*) AS n FROM reviews {WHERE} WITH (audit = 'judged')", 0),
+        ("SELECT COUNT(*) AS n, AVG(id) AS a FROM reviews", 0),
+    ],
+)
+def test_a_count_by_a_model_whose_errors_nobody_measured_says_so_once(large, query, said, budget):
+    con = with_judged(large, 0.1, n=40, budget=budget)
+    notes = con.uql(query).run().notes
+    assert sum("uql calibrate" in note for note in notes) == said
 
 
 @pytest.mark.parametrize(

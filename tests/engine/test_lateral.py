@@ -6,7 +6,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.errors import UQLError
+from uql.base.errors import UQLError
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import uql
-from uql import models
-from uql.errors import UQLError
+from uql.base.errors import UQLError
+from uql.llm import model_files as models
 
 DATA = Path(__file__).parents[2] / "benchmarks" / "datasets" / "banking77"
 INTENTS = ("lost_or_stolen_card", "exchange_rate", "apple_pay_or_google_pay", "top_up_failed")
@@ -47,11 +47,10 @@ def test_a_condition_is_answered_mostly_as_the_labels_say(con):
 
 
 def test_a_sample_under_a_budget_gives_a_count_with_an_interval(con):
-    result = con.uql(
-        'SELECT COUNT(*) AS n FROM questions WHERE "the customer\'s card was lost or stolen" WITH (budget = 8, seed = 3)'
-    )
+    # A condition of its own: whatever another test has asked of all sixteen rows is known, and counting it is exact.
+    result = con.uql('SELECT COUNT(*) AS n FROM questions WHERE "the customer asks about an exchange rate" WITH (budget = 8, seed = 3)')
     estimate = result.estimates["n"]
-    assert result.cost.calls <= 8
+    assert 0 < result.cost.calls <= 8
     assert not estimate.exact
     assert 0 <= estimate.low <= estimate.value <= estimate.high <= 16
 

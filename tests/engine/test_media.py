@@ -12,12 +12,12 @@ from PIL import Image
 from row_model import RowModel
 
 import uql
-from uql.errors import PlanError
+from uql.base.errors import PlanError
+from uql.base.media_types import Unreadable
+from uql.base.schema import Modality
 from uql.llm.pictures import MOST_PIXELS, fitted
 from uql.llm.providers.base import Answer, Capabilities
 from uql.llm.questions import Predicate
-from uql.media_types import Unreadable
-from uql.schema import Modality
 from uql.sources import web
 from uql.sources.documents import texts
 from uql.sources.media import Media
@@ -195,9 +195,9 @@ def test_one_document_that_ends_its_reader_does_not_take_the_others_with_it(monk
 
     real, calls = documents._process, []
 
-    def dies_on_first(part):
+    def dies_on_first(part, deadline):
         calls.append(len(part))
-        return ([], "ended with -9") if len(calls) == 1 else real(part)
+        return ([], "ended with -9") if len(calls) == 1 else real(part, deadline)
 
     monkeypatch.setattr(documents, "_process", dies_on_first)
     lost, kept = texts([pdf("lost"), pdf("kept page")])
@@ -228,7 +228,28 @@ REFUSED = {
     "https://[::1]/a.png": "private network",
     "https://[::ffff:10.0.0.1]/a.png": "private network",
     "https://10.1.2.3:8443/a.png": "private network",
+    "https://[::127.0.0.1]/a.png": "private network",
+    "https://[::ffff:0:127.0.0.1]/a.png": "private network",
+    "https://[64:ff9b::127.0.0.1]/a.png": "private network",
+    "https://[64:ff9b::a00:1]/a.png": "private network",
+    "https://[64:ff9b:1::127.0.0.1]/a.png": "private network",
+    "https://[2002:7f00:1::]/a.png": "private network",
+    "https://[2002:c0a8:101::1]/a.png": "private network",
+    "https://[2001:0:4136:e378:8000:63bf:80ff:fffe]/a.png": "private network",
+    "https://[2600::5efe:10.0.0.1]/a.png": "private network",
+    "https://[2600::200:5efe:127.0.0.1]/a.png": "private network",
+    "https://[fec0::1]/a.png": "private network",
+    "https://[fe80::1]/a.png": "private network",
+    "https://[ff02::1]/a.png": "private network",
+    "https://[4000::1]/a.png": "private network",
+    "https://0.0.0.0/a.png": "private network",
+    "https://100.64.0.1/a.png": "private network",
 }
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822", "2002:5db8:d822::1"])
+def test_an_address_of_a_public_network_is_not_refused(address):
+    assert web.addresses(address, 443) == [address]
 
 
 @pytest.mark.parametrize(("url", "why"), REFUSED.items())
@@ -304,8 +325,8 @@ def test_an_address_is_fetched_when_allowed_and_redirects_are_checked_again(monk
 
 
 def test_a_project_file_neither_opens_addresses_nor_names_the_folder(tmp_path, monkeypatch):
-    from uql import config
-    from uql.errors import ConfigError
+    from uql.base import config
+    from uql.base.errors import ConfigError
 
     monkeypatch.chdir(tmp_path)
     for line in ("urls = true", 'folder = "/"'):

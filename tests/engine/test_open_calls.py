@@ -8,7 +8,7 @@ from hash_model import HashModel
 from labels import Labels, both
 
 import uql
-from uql.errors import BudgetError
+from uql.base.errors import BudgetError
 
 STATEMENTS = [
     "SELECT median(stars) FROM reviews WHERE <pos>",

@@ -20,7 +20,7 @@ QUERY = 'SELECT id FROM reviews WHERE "the music is praised" USING (text) AND "i
 
 def filled(model, ledger=":memory:", rows=300, **settings) -> uql.Connection:
     con = uql.connect(model=model, ledger=str(ledger), budget="all", **settings)
-    con._duck.execute(
+    con.session.duck.execute(
         "CREATE TABLE reviews AS SELECT i AS id, 1 + i % 5 AS stars, "
         "'Number ' || i || ': a film that I shall not forget so soon' AS text, "
         f"'Seen in row ' || i || ', with some noise from behind us' AS remark FROM range({rows}) t(i)"
@@ -78,7 +78,7 @@ def test_what_was_learned_is_kept_in_the_ledger_and_orders_the_next_session(tmp_
         result = con.uql(QUERY)
         predicted = result.quote().calls
         result.fetchall()
-        made = result.cost.calls + result.cost.cached
+        made = result.cost.calls
         assert predicted.low <= made <= predicted.high
         assert abs(predicted.expected - made) < 0.25 * made
 
@@ -101,7 +101,7 @@ def test_a_run_keeps_only_what_its_statement_can_use() -> None:
     with filled(HashModel()) as con:
         con.uql(QUERY).fetchall()
         con.uql('SELECT id FROM reviews WHERE "it is short" USING (text)').fetchall()
-        (memory,) = con._foresight._memories.values()
+        (memory,) = con.session.foresight._memories.values()
         kept = memory.about('SELECT id FROM reviews WHERE "it is short" USING (text)')
         assert any("it is short" in name for name in kept)
         assert not any("noisy" in name for name in kept)
@@ -110,7 +110,7 @@ def test_a_run_keeps_only_what_its_statement_can_use() -> None:
 def test_correlated_terms_are_remembered_together() -> None:
     with filled(HashModel({"the music is praised": 0.5, "it was noisy": 0.5})) as con:
         con.uql(QUERY).fetchall()
-        (memory,) = con._foresight._memories.values()
+        (memory,) = con.session.foresight._memories.values()
         (rows,) = memory.together.values()
         assert set("".join(rows)) <= set("tfn?")
         assert sum(rows.values()) >= 300

@@ -10,7 +10,7 @@ from hash_model import HashModel
 from row_model import RowModel
 
 import uql
-from uql.errors import BudgetError
+from uql.base.errors import BudgetError
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import Compare, Score
 

@@ -84,12 +84,12 @@ def both(rows):
     """A connection over the rows, and DuckDB over the rows with their labels."""
     table = pa.Table.from_pylist([{"id": i, "stars": s, "text": t} for i, (s, t) in enumerate(rows)], schema=SCHEMA)
     con = uql.connect(model=Reader(), ledger=":memory:", budget="all")
-    con._duck.execute("CREATE TABLE notes (id BIGINT, stars BIGINT, text VARCHAR)")
-    con._duck.execute("COMMENT ON COLUMN notes.text IS 'text'")
+    con.session.duck.execute("CREATE TABLE notes (id BIGINT, stars BIGINT, text VARCHAR)")
+    con.session.duck.execute("COMMENT ON COLUMN notes.text IS 'text'")
     plain = duckdb.connect()
     plain.register("rows_", table)
-    con._duck.register("rows_", table)
-    con._duck.execute("INSERT INTO notes SELECT * FROM rows_")
+    con.session.duck.register("rows_", table)
+    con.session.duck.execute("INSERT INTO notes SELECT * FROM rows_")
     plain.execute(
         "CREATE TABLE r AS SELECT *, split_part(text, ' ', 1) = 'good' AS good, split_part(text, ' ', 2) AS topic, "
         "CAST(split_part(text, ' ', 3) AS INTEGER) AS number FROM rows_"

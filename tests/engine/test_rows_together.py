@@ -64,7 +64,7 @@ def test_where_the_engine_chooses_short_rows_share_requests_and_long_ones_do_not
 def test_the_setting_can_be_switched_off_as_a_rule_and_is_checked() -> None:
     with connected(rows_per_request=8, disabled_rules="rows_together") as con:
         assert "rows a request" not in con.uql(QUERY).explain()
-        with pytest.raises(uql.errors.ConfigError, match="whole number from 1"):
+        with pytest.raises(uql.base.errors.ConfigError, match="whole number from 1"):
             con.uql(f"{QUERY} WITH (rows_per_request = 0)")
 
 

@@ -1,8 +1,11 @@
 """How a query uses samples: shares without WHERE, rows that the ledger knows, tokens as budget, small groups."""
 
 import pytest
+from hash_model import HashModel
 
 import uql
+from uql.base.errors import BudgetError
+from uql.llm.providers.base import Price
 
 POSITIVE = '"the review is positive"'
 
@@ -155,3 +158,112 @@ def test_a_search_learns_the_formula_with_the_leaves_that_are_known(large, where
         assert len(result.fetchall()) == 20
         calls.append(result.cost.calls)
     assert sum(calls) / len(calls) <= most_calls
+
+
+def test_a_search_spends_every_call_on_rows_while_it_finds_some(large):
+    query = f"SELECT id FROM reviews WHERE {POSITIVE} WITH (budget = 256{{}})"
+    plain = large.connect(seed=1).uql(query.format(""))
+    told = large.connect(seed=1).uql(query.format(", total = 0.125"))
+    assert len(plain.fetchall()) > len(told.fetchall())
+    assert any("of about" in note for note in told.notes)
+    assert any("total = 0.125" in note for note in plain.notes)
+    assert plain.cost.calls <= 256 and told.cost.calls <= 256
+
+
+def test_a_search_that_finds_nothing_more_says_how_many_there_may_be(large):
+    query = 'SELECT id FROM reviews WHERE "the review is positive" AND "the topic" = \'sport\' WITH (budget = 256{})'
+    assert any("of about" in note for note in large.connect().uql(query.format("")).notes)
+    assert not any("of about" in note for note in large.connect().uql(query.format(", total = 0")).notes)
+
+
+COUNTED = f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (error = {{}})"
+
+
+def half_width(found):
+    return (found.high - found.low) / 2 / found.value
+
+
+@pytest.mark.parametrize("budget", [None, "all", 1500])
+def test_an_error_is_reached_by_as_many_calls_as_it_takes(large, budget):
+    result = large.connect(budget=budget).uql(COUNTED.format(0.08))
+    found = result.estimates["n"]
+    assert half_width(found) <= 0.08 and not result.partial
+    assert 64 <= result.cost.calls <= 600
+
+
+def guessed(price=None, **settings):
+    """A table of texts that tell nothing of the answers."""
+    con = uql.connect(model=HashModel(price=price), ledger=":memory:", **settings)
+    con.sql(
+        "SELECT i AS id, 'note ' || i || ' of a customer, which says nothing' AS text FROM range(3000) r(i)"
+    ).create("notes")
+    return con
+
+
+GUESSED = 'SELECT COUNT(*) AS n FROM notes WHERE "the note is kind" WITH (error = 0.1)'
+
+
+def test_the_calls_of_an_error_are_told_before_they_are_made():
+    con, heard = guessed(), []
+    con.on_event(heard.append)
+    result = con.uql(GUESSED)
+    calls = result.cost.calls
+    (at,) = [i for i, event in enumerate(heard) if event.kind == "foretold"]
+    before = sum(event.kind == "call" for event in heard[:at])
+    assert before < calls <= before + heard[at].calls
+    assert half_width(result.estimates["n"]) <= 0.1 and not result.partial
+    assert 128 < calls < 600  # a uniform sample takes 340
+
+
+def test_an_error_that_is_dear_is_refused_with_what_it_takes():
+    dear = Price(2000.0, 0.0)
+    con = guessed(dear)
+    with pytest.raises(BudgetError) as refused:
+        con.uql(GUESSED).fetchall()
+    assert refused.value.code == "UQL401" and "confirm_over" in str(refused.value)
+    assert "budget = " in refused.value.help
+    assert half_width(con.uql(GUESSED.replace("0.1", "0.1, budget = 600")).estimates["n"]) <= 0.1
+    assert half_width(guessed(dear, confirm_over=100.0).uql(GUESSED).estimates["n"]) <= 0.1
+
+
+def test_an_error_that_was_not_reached_is_said(large):
+    result = large.connect(budget=80).uql(COUNTED.format(0.02))
+    assert half_width(result.estimates["n"]) > 0.02
+    assert result.partial and result.cost.calls <= 80
+    assert any("was not reached" in note for note in result.notes)
+
+
+def test_an_error_of_an_average_that_a_model_reads_is_watched_too(large):
+    query = 'SELECT AVG("the number of stars"::INTEGER) AS a FROM reviews WHERE text IS NOT NULL WITH (error = 0.1)'
+    result = large.connect().uql(query)
+    assert half_width(result.estimates["a"]) <= 0.1 and not result.partial
+
+
+@pytest.mark.parametrize("budget", [1, 2, 4, 9])
+@pytest.mark.parametrize("condition", [POSITIVE, '"the review is a joke"'])
+def test_what_is_not_exact_has_a_width_or_is_open_with_a_reason(world, budget, condition):
+    stars = '"the number of stars"::INTEGER'
+    items = {
+        "n": "COUNT(*)",
+        "total": f"SUM({stars})",
+        "mean": f"AVG({stars})",
+        "product": f"SUM(id * {stars})",
+        "stored": "AVG(id)",
+        "per": f"SUM({stars}) * 1.0 / COUNT(*)",
+        "twice": f"2 * AVG({stars})",
+        "same": f"AVG(7 * ({stars}))",
+        "least": "MIN(id)",
+    }
+    listed = ", ".join(f"{item} AS {name}" for name, item in items.items())
+    for tail in ("", " GROUP BY film"):
+        for where in (f" WHERE {condition}", ""):
+            con = world.connect(budget=budget, seed=budget)
+            result = con.uql(f"SELECT {listed} FROM reviews{where}{tail}")
+            notes = " ".join(result.run().notes)
+            for name, found in result.estimates.items():
+                for e in found if isinstance(found, list) else [found]:
+                    if e.exact or e.low is None:
+                        continue
+                    assert e.high > e.low, (name, where, tail, e)
+                    if name == "mean" and e.low == float("-inf"):
+                        assert "no interval" in notes

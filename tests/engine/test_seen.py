@@ -8,7 +8,7 @@ import statistics
 import pytest
 from labels import Labels, both
 
-from uql.errors import BudgetError, ModelReplyError
+from uql.base.errors import BudgetError, ModelReplyError
 
 FAILING = "<name>::INTEGER"  # a text whose answers are none of its type: every row is unknown
 
@@ -154,7 +154,9 @@ def test_a_median_over_a_join_fits_where_the_texts_that_are_unlike_do(many):
     assert found.fetchall() == sql.execute(both(statement)[1]).fetchall()
     assert found.exact
     with pytest.raises(BudgetError) as error:
-        run(con, statement + " WITH (budget = 5)").fetchall()
+        anew = many.uql()
+        anew.execute(facts)
+        run(anew, statement + " WITH (budget = 5)").fetchall()
     assert "3,000" not in str(error.value)
 
 

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 import uql
-from uql.errors import BindError, BudgetError, ConfigError, DataError, UQLError
+from uql.base.errors import BindError, BudgetError, ConfigError, DataError, UQLError
 
 POSITIVE = '"the review is positive"'
 MADE = f'CREATE SEMANTIC TABLE liked AS SELECT id, stars, "the main topic" AS topic FROM live WHERE {POSITIVE} KEY (id)'
@@ -34,7 +34,7 @@ def opened(world, shop, ledger="ledger.sqlite", error=0.0, **settings):
 
 
 def change(con, sql):
-    con._duck.execute(sql)
+    con.session.duck.execute(sql)
 
 
 def one(con, sql):
@@ -330,7 +330,7 @@ def test_dropping_forgets_all_of_it_and_the_name_is_free_again(world, shop):
     con.uql("DROP SEMANTIC TABLE liked")
     con.uql("DROP SEMANTIC TABLE IF EXISTS liked")
     left = sorted(con.sql("SELECT table_name FROM duckdb_tables()").fetchall())
-    assert left == sorted([*tables, ("uql_semantic_tables",)])
+    assert left == tables
     assert con.uql("FROM uql_tables()").fetchall() == []
     con.uql(MADE)
     change(con, "DROP TABLE liked")
@@ -384,10 +384,10 @@ def test_the_plan_of_a_refresh_says_how_many_rows_it_would_look_at_and_asks_nobo
     result = con.refresh("liked")
     assert result.explain().startswith("REFRESH liked: 0 rows new, changed or without an answer; 0 gone")
     from uql.compiler.parser import parse
-    from uql.semantic_tables import plan
+    from uql.session.semantic_tables import plan
 
     change(con, "INSERT INTO live FROM reviews WHERE id = 0")
-    assert plan(con, parse("REFRESH liked")).startswith(
+    assert plan(con.session, parse("REFRESH liked")).startswith(
         "REFRESH liked: 1 rows new, changed or without an answer; 0 gone"
     )
 

@@ -77,3 +77,17 @@ def test_an_mmqa_query_gives_the_answer_that_is_published_or_stands_in_the_text(
             rows = result.fetchall()
             assert set(rows) == set(query.truth), query.name
             assert judge(query, rows) == 1.0
+
+
+@pytest.mark.parametrize(("budget", "least"), [(128, 0.5), (500, 0.8)])
+def test_films_are_ranked_by_few_of_their_reviews(movies, budget, least):
+    """105 films, 2,000 reviews: the mean of three seeds."""
+    query = movies.queries[9]
+    qualities = []
+    for seed in range(3):
+        result, con = ask(movies, query, budget=budget, seed=seed)
+        with con:
+            qualities.append(judge(query, result.fetchall()))
+            assert result.cost.calls <= budget
+            assert any("fewer than 5 rows asked" in note for note in result.notes)
+    assert sum(qualities) / 3 >= least

@@ -17,17 +17,18 @@ from uql.compiler.binder import bind
 from uql.compiler.parser import parse
 from uql.compiler.physical import Block, PhysicalPlan, UnionPlan
 from uql.compiler.planner import plan
-from uql.compiler.virtual import Kind, VirtualColumn
+from uql.compiler.virtual import VirtualColumn
+from uql.operators import CONDITION, GROUP, LABEL, SCORE, SUMMARY, VALUE
 
 FOLDER = Path(__file__).parents[1] / "golden" / "sembench"
 FIXTURES = sorted(FOLDER.glob("*/*.uql"))
 COUNTS = {"animals": 10, "cars": 10, "ecomm": 14, "mmqa": 11, "movie": 10}
 KERNELS = {
-    Kind.EXTRACT: "sem_map",
-    Kind.CHOICE: "sem_classify",
-    Kind.GROUP: "sem_group",
-    Kind.SCORE: "sem_order",
-    Kind.SUMMARY: "sem_agg",
+    VALUE: "sem_map",
+    LABEL: "sem_classify",
+    GROUP: "sem_group",
+    SCORE: "sem_order",
+    SUMMARY: "sem_agg",
 }
 
 
@@ -58,14 +59,14 @@ def asked(physical: PhysicalPlan) -> Iterator[VirtualColumn]:
 
 
 def kernel(column: VirtualColumn) -> str:
-    if column.kind is Kind.CONDITION:
+    if column.operator is CONDITION:
         return "sem_join" if len({c.table for c in (*column.reads, *column.holes)}) > 1 else "sem_filter"
-    return KERNELS[column.kind]
+    return KERNELS[column.operator]
 
 
 def columns_of(path, connections):
     con, text = connections[path.parent.name], path.read_text()
-    bound = bind(parse(text), con._catalog, text=text, settings=con._settings)
+    bound = bind(parse(text), con.session.catalog, text=text, settings=con.session.settings)
     return list(asked(plan(bound.query)))
 
 

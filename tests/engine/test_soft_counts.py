@@ -10,8 +10,8 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.errors import DataError
-from uql.judging import calibrate
+from uql.api.calibrate import calibrate
+from uql.base.errors import DataError
 from uql.llm.providers.base import Answer
 
 EVEN = '"it is heavy"'
@@ -60,7 +60,7 @@ def true(con: uql.Connection, where: str = "label") -> int:
 def test_a_soft_count_is_refused_until_the_probabilities_were_checked_and_is_near_the_truth_then(tmp_path):
     with connect(tmp_path, Doubting()) as con:
         query = f"SELECT COUNT(*) AS n FROM t WHERE {EVEN} WITH (soft)"
-        with pytest.raises(DataError, match="nobody has checked") as error:
+        with pytest.raises(DataError, match="not checked against labels") as error:
             con.uql(query).fetchall()
         assert error.value.code == "UQL519" and "uql calibrate" in str(error.value.help)
         calibrate(con, "it is heavy", "SELECT text, answer AS label FROM judged LIMIT 290")
@@ -84,7 +84,7 @@ def test_judged_rows_of_the_query_check_the_probabilities_and_groups_are_counted
 def test_probabilities_that_are_no_chances_are_refused_with_what_was_found(tmp_path):
     model = Doubting()
     model.sure = True
-    with connect(tmp_path, model, budget=800) as con, pytest.raises(DataError, match="are no chances") as error:
+    with connect(tmp_path, model, budget=800) as con, pytest.raises(DataError, match="are not calibrated") as error:
         con.uql(f"SELECT COUNT(*) AS n FROM t WHERE {EVEN} WITH (soft, audit = 'judged')").fetchall()
     assert error.value.code == "UQL519" and "on average" in error.value.message
 

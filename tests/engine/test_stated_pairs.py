@@ -8,7 +8,7 @@ import pytest
 from row_model import RowModel
 
 import uql
-from uql.compiler.stated import stated
+from uql.compiler.pair_attribute import stated
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import NONE, Choice, Extract, Write
 

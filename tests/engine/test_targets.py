@@ -7,7 +7,7 @@ from hash_model import HashModel
 from labels import Labels
 
 import uql
-from uql.errors import UQLError
+from uql.base.errors import UQLError
 
 POS = '"the review is positive"'
 

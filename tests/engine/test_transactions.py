@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 from labels import Labels, both, plain
 
-from uql.errors import DataError, UnknownTableError
+import uql
+from uql.base.errors import DataError, UnknownTableError
 
 
 @pytest.fixture(scope="module")
@@ -55,17 +57,22 @@ def test_a_transaction_sees_what_it_has_changed_and_a_rollback_undoes_it(con):
     assert run(con, "SELECT count(*) FROM reviews WHERE <pos>").fetchone()[0] == before
 
 
-def test_a_transaction_of_the_users_own_connection_is_said_not_to_be_seen(con):
-    con.execute("BEGIN")
-    con.execute("CREATE TABLE fresh AS FROM reviews")
-    found = run(con, "SELECT count(*) FROM reviews WHERE <pos>")
-    found.run()
-    with pytest.raises(UnknownTableError) as error:
-        run(con, "SELECT count(*) FROM fresh WHERE <pos>")
-    con.execute("COMMIT")
-    assert any("transaction" in warning for warning in found.warnings)
-    assert "con.uql" in error.value.help
-    assert not run(con, "SELECT count(*) FROM fresh WHERE <pos>").warnings
+def test_a_transaction_of_a_connection_that_was_attached_is_said_not_to_be_seen(labels):
+    with duckdb.connect() as mine:
+        con = labels.uql(budget="all")
+        mine.register("source", con.sql("FROM reviews").to_arrow_table())
+        mine.execute("CREATE TABLE reviews AS FROM source")
+        attached = uql.attach(mine, model=con.configured.model, ledger=":memory:", budget="all")
+        mine.execute("BEGIN")
+        mine.execute("CREATE TABLE fresh AS FROM reviews")
+        found = run(attached, "SELECT count(*) FROM reviews WHERE <pos>")
+        found.run()
+        with pytest.raises(UnknownTableError) as error:
+            run(attached, "SELECT count(*) FROM fresh WHERE <pos>")
+        mine.execute("COMMIT")
+        assert any("transaction" in warning for warning in found.warnings)
+        assert "con.uql" in error.value.help
+        assert not run(attached, "SELECT count(*) FROM fresh WHERE <pos>").warnings
 
 
 def test_after_an_error_in_a_transaction_it_is_said_how_to_end_it(con):

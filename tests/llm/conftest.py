@@ -28,4 +28,4 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
 @pytest.fixture(autouse=True)
 def nothing_remembered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What servers can do is tried by each test."""
-    monkeypatch.setattr("uql.llm.providers.remembered.file", lambda: tmp_path / "servers.json")
+    monkeypatch.setattr("uql.llm.providers.server_abilities.file", lambda: tmp_path / "servers.json")

@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 from uql.llm.providers.base import Capabilities, Price
+from uql.llm.providers.chat_reply import Said
 from uql.llm.providers.compatible import Compatible
-from uql.llm.providers.said import Said
 
 ORDER = "HIJACK"  # every poison holds it
 _FENCED = re.compile(r"<data-(\w{8})( row=\d+)?>\n(.*?)\n</data-\1>", re.DOTALL)

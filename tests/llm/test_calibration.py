@@ -9,9 +9,9 @@ import pytest
 from hash_model import HashModel, digest
 
 import uql
+from uql.api.calibrate import calibrate
+from uql.base.errors import DataError
 from uql.cli import main
-from uql.errors import DataError
-from uql.judging import calibrate
 from uql.llm import calibration
 from uql.llm.providers.base import Answer
 

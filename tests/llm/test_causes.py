@@ -15,7 +15,8 @@ from loopback import Server, chat, chat_reply, decisions, messages, response_rep
 from scripted import Scripted, row
 from starlette.responses import Response, StreamingResponse
 
-from uql.errors import AuthError, BackendError, ModelError, QuotaError, UnknownModelError
+from uql.base.errors import AuthError, BackendError, ModelError, QuotaError, UnknownModelError
+from uql.base.settings import Settings
 from uql.llm.failures import FAILURES, Then
 from uql.llm.gate import Gate
 from uql.llm.providers import compatible
@@ -24,7 +25,6 @@ from uql.llm.providers.base import CallError, Provider
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Extract, Predicate
-from uql.settings import Settings
 
 SO = Predicate("it is so")
 Handler = Callable[[dict[str, Any], dict[str, str]], Any]

@@ -7,11 +7,11 @@ import asyncio
 import pytest
 from row_model import RowModel
 
+from uql.base.settings import Settings
 from uql.llm.chunks import MOST_PIECES, merged, pieces, requests, room, size, split
 from uql.llm.gate import Gate
 from uql.llm.providers.base import Answer, CallError, Capabilities, Problem, Request
 from uql.llm.questions import NONE, Cell, Choice, Compare, Extract, Predicate, Row, Score
-from uql.settings import Settings
 
 
 class Reader(RowModel):

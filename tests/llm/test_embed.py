@@ -12,12 +12,12 @@ from loopback import serve
 from scripted import Scripted, row
 
 import uql
-from uql.errors import AuthError, BackendError, ConfigError, ModelError
+from uql.base.errors import AuthError, BackendError, ConfigError, ModelError
+from uql.base.settings import Settings
 from uql.llm import limiter
 from uql.llm.embed import TOKENS_AT_ONCE, OpenAIEmbedder, Voyage, batches, open_embedder, tokens_at_most
 from uql.llm.gate import Gate, Run
 from uql.llm.questions import Predicate
-from uql.settings import Settings
 
 
 def vectors(texts: list[str], reverse: bool = False) -> dict:

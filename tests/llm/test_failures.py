@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from scripted import Scripted, row
 
-from uql.errors import AuthError, BackendError, ModelError, QuotaError, UnknownModelError
+from uql.base.errors import AuthError, BackendError, ModelError, QuotaError, UnknownModelError
+from uql.base.settings import Settings
 from uql.llm.failures import FAILURES, Cause, Then, table
 from uql.llm.gate import Gate
 from uql.llm.providers.base import Answer, CallError, Problem
 from uql.llm.questions import Predicate
-from uql.settings import Settings
 
 SO = Predicate("it is so")
 ROWS = [row(str(n)) for n in range(3)]

@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 from scripted import Scripted, by_length, row
 
-from uql.errors import ModelError
+from uql.base.errors import ModelError
+from uql.base.settings import Settings
 from uql.llm.gate import Gate, Run
 from uql.llm.ledger import Ledger
-from uql.llm.prompts import fused, predicate
+from uql.llm.prompts import fused
 from uql.llm.providers.base import Answer, CallError, Limits, Problem, Reply
 from uql.llm.questions import Choice, Extract, Predicate
-from uql.settings import Settings
+from uql.operators import condition
 
 SO = Predicate("it is so")
 KINDS = [
@@ -77,7 +78,7 @@ sys.path.insert(0, sys.argv[1])
 from scripted import Scripted, row
 from uql.llm.gate import Gate, Run
 from uql.llm.questions import Predicate
-from uql.settings import Settings
+from uql.base.settings import Settings
 log = os.open(sys.argv[3], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 def script(request, number):
     os.write(log, (request.row.cells[0].value + "\\n").encode())  # the provider's bill
@@ -152,7 +153,7 @@ def obedient(request, number):
         "the fence is closed once"
     )
     assert all(text not in words.system for text in ("previous instructions", "every row is TRUE"))
-    assert "<|im_" not in words.user and "<|im_" not in predicate.alone(SO, request.row).user
+    assert "<|im_" not in words.user and "<|im_" not in condition.alone(SO, request.row).user
 
 
 def test_100_rows_that_give_orders_change_no_other_answer_and_no_type(run) -> None:

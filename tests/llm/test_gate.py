@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scripted import Scripted, row
 
-from uql.errors import (
+from uql.base.errors import (
     AuthError,
     BackendError,
     ConfigError,
@@ -21,11 +21,11 @@ from uql.errors import (
     UnknownModelError,
     UQLError,
 )
+from uql.base.settings import Settings
 from uql.llm.gate import Gate, Run
 from uql.llm.ledger import Ledger
 from uql.llm.providers.base import Answer, CallError, Problem
 from uql.llm.questions import Choice, Extract, Predicate, Row, Score, Write
-from uql.settings import Settings
 
 SETTINGS = Settings(ledger=":memory:")
 SO = Predicate("it is so")

@@ -11,11 +11,11 @@ from scripted import row
 from test_local import gate, marked, rare
 from test_poison import POISONS
 
-from uql.llm.prompts import choice
-from uql.llm.prompts.rows import SHORT
 from uql.llm.providers.local import menu_grammar
 from uql.llm.questions import NONE, Choice
-from uql.llm.values import literal
+from uql.operators import label as operator
+from uql.operators.texts import SHORT
+from uql.operators.types import literal
 
 ODD = [
     "", " ", "\n", "\t\r\n", '"', '\\"', "\\", '"a" | "b"', "root ::= \"x\"", "a\nb", "a b", "a b ", " A  B", "{", "}}", "{row}", "[^a]",
@@ -46,13 +46,13 @@ def unescaped(literal: str) -> str:
 @given(LABELS, st.booleans())
 def test_every_label_is_one_printable_line_of_its_own_in_quotes(labels: list[str], none: bool) -> None:
     asked = question(labels, none=none)
-    shown = choice.shown(asked)
-    assert list(shown) == choice.options(asked)
+    shown = asked.reply().shown
+    assert list(shown) == asked.reply().options
     assert len({line.casefold() for line in shown.values()}) == len(shown)
     for label, line in shown.items():
         assert line and line.isprintable() and len(line) <= SHORT + 4 and '"' not in line and line == line.strip()
-        assert choice.find(line, asked) == label
-    for form in (choice.alone, choice.menu_first):
+        assert asked.reply().find(line) == label
+    for form in (operator.alone, operator.menu_first):
         words = form(asked, row("a text"))
         menu = [text for text in words.user.splitlines() if text.startswith("- ")]
         assert menu == [f'- "{line}"' for line in shown.values()], "each label is one item, and nothing else is"
@@ -62,7 +62,7 @@ def test_every_label_is_one_printable_line_of_its_own_in_quotes(labels: list[str
 @given(LABELS)
 def test_the_grammar_of_a_menu_is_one_rule_of_literals_that_say_the_labels(labels: list[str]) -> None:
     asked = question(labels)
-    lines = list(choice.shown(asked).values())
+    lines = list(asked.reply().shown.values())
     rule = menu_grammar(lines)
     assert rule.isprintable() and "\n" not in rule
     assert [unescaped(found) for found in _LITERAL.findall(rule)] == lines
@@ -80,12 +80,12 @@ def test_a_reply_has_room_for_the_longest_label_in_tokens(label: str) -> None:
     """A token holds at least one byte, and a character of UTF-8 has up to four."""
     from uql.llm.providers.local import tokens_of
 
-    assert tokens_of([choice.shown(question([label]))[label]]) >= len(choice.shown(question([label]))[label].encode())
+    assert tokens_of([question([label]).reply().shown[label]]) >= len(question([label]).reply().shown[label].encode())
 
 
 @marked
 def test_the_parser_of_llama_cpp_takes_the_grammar_of_any_labels(run) -> None:
-    from uql import models
+    from uql.llm import model_files as models
     from uql.llm.providers.llama import engine
 
     async def go() -> None:
@@ -95,7 +95,7 @@ def test_the_parser_of_llama_cpp_takes_the_grammar_of_any_labels(run) -> None:
         @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
         @given(LABELS)
         def accepted(labels: list[str]) -> None:
-            lines = list(choice.shown(question(labels)).values())
+            lines = list(question(labels).reply().shown.values())
             for rule in (menu_grammar(lines), "root ::= " + " | ".join(literal(label) for label in labels if label)):
                 if rule.endswith("= "):
                     continue
@@ -128,4 +128,4 @@ def test_hostile_labels_are_answers_like_others_and_change_no_answer_of_rows_tha
 
 
 def test_a_label_that_is_there_twice_is_one_option(run) -> None:
-    assert choice.options(Choice("kind", ("a", NONE, "a"))) == ["a", NONE]
+    assert Choice("kind", ("a", NONE, "a")).reply().options == ["a", NONE]

@@ -11,8 +11,8 @@ import pytest
 from loopback import Server, chat, serve
 
 import uql
+from uql.base.errors import AuthError, ConfigError
 from uql.cli import main
-from uql.errors import AuthError, ConfigError
 from uql.llm.providers import compatible, wire
 from uql.llm.providers.openai_api import OpenAI
 

@@ -23,8 +23,8 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 import uql
 from hash_model import HashModel
-from uql.errors import UQLError
-from uql.llm import lease
+from uql.base.errors import UQLError
+from uql.llm import run_lease as lease
 from uql.llm.providers.base import Limits
 folder, what, latency, lease.BEAT_S, lease.DEAD_S = Path(sys.argv[2]), sys.argv[3], *map(float, sys.argv[4:])
 
@@ -89,7 +89,7 @@ def test_a_run_under_way_is_refused_to_a_second_process_and_goes_on_there_after_
     assert all(line.startswith(f"{first.pid} ") for line in bill(tmp_path)), "the second paid for nothing"
     first.kill()
     first.wait()
-    assert said(sitting(tmp_path, "third", 0.0))["estimate"] == [n.value, n.low, n.high]
+    assert said(sitting(tmp_path, "third", 0.0))["estimate"] == pytest.approx([n.value, n.low, n.high])
     rows = [line.split(" ", 1)[1] for line in bill(tmp_path)]
     assert len(set(rows)) == model.calls and len(rows) - len(set(rows)) <= 4
 

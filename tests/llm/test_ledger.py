@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import stat
 import subprocess
@@ -14,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from uql.errors import ConfigError, DataError
+from uql.base.errors import ConfigError, DataError
 from uql.llm import codec
 from uql.llm.ledger import Ledger
+from uql.llm.ledger_rows import Entry
 from uql.llm.providers.base import Answer
-from uql.llm.stored import Entry
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,51 @@ def test_the_file_is_private_and_holds_no_row_text(tmp_path: Path) -> None:
     assert b"very secret" not in held
     with Ledger(tmp_path / "other.sqlite") as other:
         assert other.key(b"question", b"a very secret text of a row") != key, "keys are made with a secret of the file"
+
+
+FILES = ("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm")
+
+
+def modes(folder: Path) -> list[int]:
+    return [stat.S_IMODE(path.stat().st_mode) for path in (folder, *(folder / name for name in FILES))]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_folder_and_files_of_the_ledger_are_private_whatever_the_umask_says(
+    tmp_path: Path, umask: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UQL_HOME", str(tmp_path / "home"))
+    before = os.umask(umask)
+    try:
+        with Ledger() as ledger:
+            asyncio.run(ledger.put([Entry(ledger.key(b"question", b"row"), Answer("short"), "m", "t")]))
+            assert modes(tmp_path / "home") == [0o700, 0o600, 0o600, 0o600]
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_they_are_made_private_where_they_are_there_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("UQL_HOME", str(home))
+    with Ledger() as first:
+        asyncio.run(first.put([Entry(first.key(b"question", b"row"), Answer("short"), "m", "t")]))
+        home.chmod(0o777)
+        for name in FILES:
+            (home / name).chmod(0o666)
+        with Ledger():
+            assert modes(home) == [0o700, 0o600, 0o600, 0o600]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
+def test_a_folder_of_the_users_choice_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o775)
+    with Ledger(folder / "ledger.sqlite") as ledger:
+        asyncio.run(ledger.put([Entry(ledger.key(b"question", b"row"), Answer("short"), "m", "t")]))
+        assert modes(folder) == [0o775, 0o600, 0o600, 0o600]
 
 
 def test_a_question_is_new_until_it_is_noted_and_never_in_a_file_with_answers_from_before(tmp_path: Path) -> None:
@@ -117,7 +163,7 @@ def test_runs_are_listed_with_their_state(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, sys
 from uql.llm.ledger import Ledger
-from uql.llm.stored import Entry
+from uql.llm.ledger_rows import Entry
 from uql.llm.providers.base import Answer
 async def main():
     with Ledger(sys.argv[1]) as ledger:
@@ -166,3 +212,35 @@ def test_threads_that_write_statistics_do_not_disturb_each_other(tmp_path: Path)
 
         list(threads.map(keep, range(8)))
         assert [ledger.statistics(f"scope {number}") for number in range(8)] == [{"n": 299}] * 8
+
+
+def test_a_second_ledger_of_one_process_leaves_the_locks_of_the_first(tmp_path):
+    path = tmp_path / "l.sqlite"
+    look = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('SELECT count(*) FROM runs').fetchone()[0])"
+    with Ledger(path) as one:
+        for n in range(3):
+            Ledger(path).close()
+            one.start_run(str(n), statement="", model="m", seed=0)
+            seen = subprocess.run([sys.executable, "-c", look, str(path)], capture_output=True, text=True, timeout=60)
+            assert seen.stdout == f"{n + 1}\n", "another process that closes the file last would take its log away"
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"\xff{", b"{", b"[]", b'{"v":{"$date":1}}', b'{"v":1,"p":"x"}', b"[" * 100_000, b'{"v":1,"c":[1]}']
+)
+def test_a_damaged_answer_is_set_aside_counted_and_asked_again(tmp_path: Path, damage: bytes) -> None:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+        asyncio.run(ledger.put([Entry(b"a", Answer("kept"), "m"), Entry(b"b", Answer("lost"), "m")]))
+        ledger.work(lambda db: db.execute("UPDATE answers SET answer = CAST(? AS TEXT) WHERE key = ?", (damage, b"b")))
+        assert ledger.answers([b"a", b"b"]).keys() == {b"a"} and ledger.damaged == {b"b"}
+        asyncio.run(ledger.put([Entry(b"b", Answer("again"), "m")]))
+        assert ledger.answers([b"b"])[b"b"].value == "again"
+
+
+def test_every_flip_of_a_bit_of_an_answer_is_an_answer_or_a_value_error() -> None:
+    whole = codec.dumps(Answer([date(2026, 1, 2), Decimal("1.5"), b"x", {"a": None}], 0.25, (0.75, 0.25))).encode()
+    for at in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[at // 8] ^= 1 << at % 8
+        found, damaged = codec.readable([(b"k", bytes(flipped))])
+        assert len(found) + len(damaged) == 1

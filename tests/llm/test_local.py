@@ -9,14 +9,14 @@ from scripted import row
 from test_faults import injected
 from test_poison import POISONS
 
-from uql import models
-from uql.errors import UnknownModelError
+from uql.base.errors import UnknownModelError
+from uql.base.settings import Settings
+from uql.llm import model_files as models
 from uql.llm.gate import Gate
-from uql.llm.prompts.rows import neutral
 from uql.llm.providers.labels import label_masses, yes_no
 from uql.llm.providers.local import _shortened
-from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
-from uql.settings import Settings
+from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Summary, Write
+from uql.operators.texts import neutral
 
 LOST = row("I lost my bank card yesterday in Rome, please block it.")
 RATE = row("What is the exchange rate of the dollar?")
@@ -90,7 +90,7 @@ def test_a_pair_and_a_group_are_judged_by_yes_and_no(run) -> None:
     def of(*texts: str) -> Write:
         shown, typed = tuple(row(text) for text in texts), (("stage", "summary"), ("type", "BOOLEAN"))
         said = "the writers have lost a bank card"
-        return Write(said, task="summary", schema=json.dumps({"type": "boolean"}), shown=shown, parameters=typed)
+        return Summary(said, schema=json.dumps({"type": "boolean"}), shown=shown, parameters=typed)
 
     async def go() -> None:
         async with gate() as g:

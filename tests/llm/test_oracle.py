@@ -9,10 +9,10 @@ import duckdb
 import pytest
 from scripted import row
 
-from uql.errors import ConfigError, DataError, UQLError
+from uql.base.errors import ConfigError, DataError, UQLError
+from uql.base.settings import Settings
 from uql.llm.gate import Gate
-from uql.llm.questions import NONE, Cell, Choice, Compare, Extract, Predicate, Row, Score, Write
-from uql.settings import Settings
+from uql.llm.questions import NONE, Cell, Choice, Compare, Extract, Predicate, Row, Score, Summary, Write
 
 TOML = """
 data = "data.parquet"
@@ -120,7 +120,7 @@ def test_a_taxonomy_holds_the_values_of_the_rows_shown_in_the_shape_wanted(run, 
             }
             said = await g.ask(Write("the review is positive", task="examples", schema=json.dumps(examples)), [Row()])
             assert said.values == [{"yes": ["lovely"], "no": ["awful", "dull"]}]
-            summary = Write("the mood", task="summary", shown=shown)
+            summary = Summary("the mood", shown=shown)
             assert (await g.ask(summary, [Row()])).values == (await g.ask(summary, [Row()])).values
             assert g.cost.calls == 4
 

@@ -7,11 +7,11 @@ from importlib.metadata import EntryPoint
 import pytest
 from scripted import Scripted, row
 
-from uql.errors import ConfigError
+from uql.base.errors import ConfigError
+from uql.base.settings import Settings
 from uql.llm import providers
 from uql.llm.gate import Gate
 from uql.llm.questions import Predicate
-from uql.settings import Settings
 
 
 def opened(rest: str, settings: Settings) -> Scripted:

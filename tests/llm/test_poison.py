@@ -15,13 +15,15 @@ from gullible import ORDER, Gullible, outside
 from scripted import row
 
 import uql
-from uql.kernels.labels import one_line
+from uql.base.settings import Settings
+from uql.kernels.group_names import one_line
 from uql.llm.gate import Gate
-from uql.llm.prompts import choice, fused, write
-from uql.llm.prompts.rows import fenced, neutral, quoted
+from uql.llm.prompts import fused
 from uql.llm.providers import openai_api
-from uql.llm.questions import Choice, Predicate, Row, Write
-from uql.settings import Settings
+from uql.llm.questions import Choice, Predicate, Row, Summary, Write
+from uql.operators import summary, write
+from uql.operators.rows import fenced
+from uql.operators.texts import neutral, quoted
 
 HARMLESS = "quince"
 POISONS = [
@@ -66,7 +68,9 @@ def run(statement: str, tables: dict[str, str], held: str, **settings: Any) -> t
     with uql.connect(model=model, ledger=":memory:", budget="all", **settings) as con:
         con.on_event(lambda event: None)
         for name, query in tables.items():
-            con._catalog.cursor.execute(f"CREATE TABLE {name} AS {query}", {"held": held} if "$held" in query else None)
+            con.session.catalog.cursor.execute(
+                f"CREATE TABLE {name} AS {query}", {"held": held} if "$held" in query else None
+            )
         return con.uql(statement).fetchall(), model
 
 
@@ -190,8 +194,8 @@ PLACES = {
         Write("the kind", task="same", parameters=(("1", f"plum / {held}"), ("2", "pear / pears"))), Row(), 0
     ),
     "rows of a taxonomy": lambda held: write.prompt(Write("the kind", task="taxonomy", shown=(row("a"), row(held))), Row(), 0),
-    "parts of a summary": lambda held: write.prompt(
-        Write("it", task="summary", shown=(row("1 good"), row(held)), parameters=(("stage", "reduce"),)), Row(), 0
+    "parts of a summary": lambda held: summary.prompt(
+        Summary("it", shown=(row("1 good"), row(held)), parameters=(("stage", "reduce"),)), Row(), 0
     ),
     "rows of an attribute": lambda held: write.prompt(Write("same {a.x}", task="attribute", shown=(row(held),)), Row(), 0),
     "a label and its description": lambda held: fused.prompt(
@@ -217,10 +221,10 @@ def test_every_place_of_a_prompt(place: str, poison: str) -> None:
 
 def test_labels_in_schemas_and_decisions_are_short_lines_and_are_found_again(poison: str) -> None:
     twins = Choice("kind", ("plum", poison, poison + " ", "x" * 90 + "1", "x" * 90 + "2"))
-    shown = choice.shown(twins)
+    shown = twins.reply().shown
     assert len(set(shown.values())) == len(twins.labels) + 1
     for label, line in shown.items():
-        assert len(line) <= 82 and line.isprintable() and choice.read(line, twins).value == label
+        assert len(line) <= 82 and line.isprintable() and twins.reply().read(line).value == label
     asked = openai_api._asked(0, Choice("kind", ("plum", poison), ("", poison)), row("x"))
     for item in asked["choices"]:
         assert len(item["value"]) <= 82 and item["value"].isprintable() and item.get("description", " ").isprintable()
@@ -238,8 +242,8 @@ def shop() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def test_comments_captions_and_values_in_the_words_about_tables(poison: str, shop: duckdb.DuckDBPyConnection) -> None:
-    from uql.nl.discover import discover, schema_text
-    from uql.nl.operators import captions
+    from uql.nl.papers.operators import captions
+    from uql.nl.schema.discover import discover, schema_text
 
     def told(held: str) -> list[str]:
         literal = "'" + held.replace("'", "''") + "'"

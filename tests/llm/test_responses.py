@@ -11,14 +11,14 @@ from loopback import Server, chat, chat_reply, messages, response_reply, respons
 from PIL import Image
 from scripted import row
 
-from uql.errors import ConfigError, UnknownModelError
+from uql.base.errors import ConfigError, UnknownModelError
+from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.providers import open_provider, openai_api
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Price
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Cell, Choice, Extract, Predicate, Row, Score, Write
-from uql.settings import Settings
 
 SO = Predicate("it is so")
 ONLY = (404, {"error": {"message": "This model is only supported in v1/responses and not in v1/chat/completions."}})

@@ -10,13 +10,13 @@ import pytest
 from loopback import chat, chat_reply, messages, serve
 from scripted import Scripted, by_length, row
 
+from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.prompts import several
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Answer, CallError, Capabilities, RowsReply, RowsRequest
 from uql.llm.providers.compatible import Compatible
 from uql.llm.questions import Choice, Compare, Extract, Predicate, Row
-from uql.settings import Settings
 
 LONG = Predicate("it is long")
 ROWS = [row(f"row {'x' * n}") for n in range(20)]

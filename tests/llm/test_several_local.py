@@ -10,11 +10,11 @@ from scripted import row
 from test_faults import injected
 
 import uql
+from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.providers import local as provider
 from uql.llm.providers.local import Local
 from uql.llm.questions import Choice, Extract, Predicate
-from uql.settings import Settings
 
 PLAIN = [f"Bill number {n} was paid twice." for n in range(10)]
 QUESTIONS = [

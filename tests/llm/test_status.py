@@ -66,9 +66,9 @@ def test_values_that_the_budget_of_calls_did_not_reach_are_said(tmp_path: Path) 
 def test_a_run_that_fails_says_so(tmp_path: Path) -> None:
     class Refuses(HashModel):
         async def answer(self, request: Request) -> Reply:
-            raise uql.errors.AuthError("no key")
+            raise uql.base.errors.AuthError("no key")
 
-    with pytest.raises(uql.errors.AuthError):
+    with pytest.raises(uql.base.errors.AuthError):
         run(tmp_path, 'SELECT id, "the name" AS n FROM t LIMIT 5', Refuses())
     with uql.connect(model=HashModel(), ledger=str(tmp_path / "l.sqlite")) as con:
         assert con.uql("SELECT status FROM uql_runs()").fetchall() == [("failed",)]

@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from uql.errors import BindError
-from uql.llm.providers.numbers import not_in_row
+from uql.base.errors import BindError
+from uql.llm.providers.stated_numbers import not_in_row
 from uql.llm.questions import Cell, Row
-from uql.llm.values import grammar, json_schema, parse_type, read
+from uql.operators.types import grammar, json_schema, parse_type, read
 
 READ = [
     ("VARCHAR", "Rome", "Rome"), ("VARCHAR", "null", None), ("VARCHAR", "N/A", None), ("VARCHAR", 3, "3"), ("BIGINT", "1,200", 1200),

@@ -14,15 +14,16 @@ from PIL import Image
 from scripted import row
 from starlette.responses import JSONResponse, Response
 
-from uql.errors import AuthError, BackendError, ConfigError, ModelError, QuotaError, UnknownModelError
+from uql.base.errors import AuthError, BackendError, ConfigError, ModelError, QuotaError, UnknownModelError
+from uql.base.settings import Settings
 from uql.llm.gate import Gate
-from uql.llm.providers import compatible, remembered
+from uql.llm.providers import compatible
+from uql.llm.providers import server_abilities as remembered
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import Provider
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
-from uql.settings import Settings
 
 ALL: tuple[Question, ...] = (
     Predicate("it is so"), Choice("kind", ("a", "b")), Score("much", 6), Extract("n", "BIGINT"),

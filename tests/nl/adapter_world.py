@@ -9,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 from llm.scripted import Scripted
 
+from uql.base.schema import Field, Modality
+from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.providers.base import Answer, Capabilities, Request
 from uql.llm.questions import Write
-from uql.nl.context import AskContext, Source
-from uql.nl.workspace import Workspace
-from uql.schema import Field, Modality
-from uql.settings import Settings
+from uql.nl.ask.context import AskContext
+from uql.nl.guard.workspace import Workspace
+from uql.nl.schema.scope import Source
 
 PIXEL = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"

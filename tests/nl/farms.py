@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import duckdb
 
-from uql.catalog import Catalog
-from uql.nl.discover import Scope, discover
+from uql.nl.schema.discover import discover
+from uql.nl.schema.scope import Scope
+from uql.sources.catalog import Catalog
 
 
 def database() -> duckdb.DuckDBPyConnection:

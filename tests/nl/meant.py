@@ -8,19 +8,20 @@ from typing import Any
 
 import pytest
 
+from uql.base.settings import Settings
 from uql.benchmarks.nl.derive import pattern
-from uql.catalog import Catalog
 from uql.features.embedder import Embedder
-from uql.nl import forms
-from uql.nl.checks import check_plan
-from uql.nl.discover import Scope, discover
-from uql.nl.lines.grammar import grammar
-from uql.nl.lines.reading import nodes_of
-from uql.nl.meaning.narrow import Narrow
-from uql.nl.meaning.narrowing import narrowed
-from uql.nl.paths import paths
-from uql.nl.planner import wants_plot
-from uql.settings import Settings
+from uql.nl.ask.plan_checks import check_plan
+from uql.nl.ask.planner import wants_plot
+from uql.nl.plan import read_plan as forms
+from uql.nl.schema.discover import discover
+from uql.nl.schema.join_paths import paths
+from uql.nl.schema.scope import Scope
+from uql.nl.small.lines.grammar import grammar
+from uql.nl.small.lines.reading import nodes_of
+from uql.nl.small.meaning.narrow import Narrow
+from uql.nl.small.meaning.narrowing import narrowed
+from uql.sources.catalog import Catalog
 
 
 def cases(text: str) -> list[tuple[str, ...]]:

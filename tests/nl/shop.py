@@ -9,7 +9,7 @@ import duckdb
 from llm.scripted import Scripted as Reader
 
 import uql
-from uql.connection import Connection
+from uql.api.connection import Connection
 from uql.llm.providers.base import Answer, Request
 from uql.llm.providers.scripted import Scripted, ScriptedModel
 from uql.llm.questions import Choice, Extract, Predicate, Score

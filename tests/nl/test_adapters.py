@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from nl.adapter_world import SOURCES, run_of, scripted
 
-from uql.errors import BudgetError, ConfigError
+from uql.base.errors import BudgetError, ConfigError
 from uql.nl.adapters import available, open_adapter, open_adapters
 from uql.nl.adapters.base import evidence, fitting, images, tokens_of
 from uql.nl.adapters.structgpt import OTHER, REPLY
-from uql.nl.dag import Operator, SubAnswer
+from uql.nl.plan.dag import Operator, SubAnswer
 
 
 def asked(name: str, query: str, model: Any, *sources: str, calls: int | None = None) -> SubAnswer:

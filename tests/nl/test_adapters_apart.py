@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from nl.adapter_world import PIXEL, run_of, scripted
 
-from uql.errors import ConfigError, DataError, QuestionError
+from uql.base.errors import ConfigError, DataError, QuestionError
 from uql.llm.questions import Write
 from uql.llm.serve import endpoint
 from uql.nl.adapters import environments
 from uql.nl.adapters.process import ProcessAdapter, environment
-from uql.nl.dag import Operator, SubAnswer
+from uql.nl.plan.dag import Operator, SubAnswer
 
 WORKER = Path(__file__).parent / "fake_worker.py"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from nl.shop import PLAN, Connected, plan, uql_node
 
-from uql.errors import ConfigError, DataError, QuestionError
+from uql.base.errors import ConfigError, DataError, QuestionError
 from uql.llm.providers.scripted import Scripted
-from uql.nl.context import NodeEvent
-from uql.nl.dag import Node, NodeKind, Plan
+from uql.nl.ask.context import NodeEvent
+from uql.nl.plan.dag import Node, NodeKind, Plan
 
 COUNT = "SELECT count(*) AS n FROM letters WHERE ask('the letter complains')"
 BY_SHOP = (

@@ -11,11 +11,11 @@ from llm.scripted import Scripted as Reader
 from nl.shop import PLAN, Connected, plan, read, uql_node
 
 import uql
-from uql.connection import Connection
+from uql.api.connection import Connection
 from uql.llm.providers.base import Answer as Said
 from uql.llm.providers.base import Problem, Request
 from uql.llm.providers.scripted import Scripted, ScriptedModel
-from uql.nl.answer import Answer
+from uql.nl.ask.answer import Answer
 
 YORK = {"cannot": "", "nodes": [uql_node("a", "SELECT city FROM shops WHERE id = 2")]}
 

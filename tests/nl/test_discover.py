@@ -7,10 +7,16 @@ import pytest
 from nl.shop import Connected, database
 
 import uql
-from uql.errors import QuestionError
+from uql.base.errors import QuestionError
+from uql.base.schema import Modality
 from uql.llm.providers.scripted import Scripted
-from uql.nl.discover import CHARS_A_TOKEN, Scope, discover, schema_text, shortlist
-from uql.schema import Modality
+from uql.nl.schema.discover import (
+    CHARS_A_TOKEN,
+    discover,
+    schema_text,
+    shortlist,
+)
+from uql.nl.schema.scope import Scope
 
 TOPICS = [
     "patient",

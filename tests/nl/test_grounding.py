@@ -7,12 +7,12 @@ import pytest
 from nl.farms import database, near, scope_of
 
 from uql.benchmarks.nl.derive import pattern
-from uql.catalog import Catalog
-from uql.nl.discover import discover
-from uql.nl.lines.grammar import grammar
-from uql.nl.meaning.grounding import absent, unheard, unknown_words, vague
-from uql.nl.meaning.narrowing import narrowed
-from uql.nl.meaning.required import flags, required_values
+from uql.nl.schema.discover import discover
+from uql.nl.small.lines.grammar import grammar
+from uql.nl.small.meaning.grounding import absent, unheard, unknown_words, vague
+from uql.nl.small.meaning.narrowing import narrowed
+from uql.nl.small.meaning.required import flags, required_values
+from uql.sources.catalog import Catalog
 
 
 def test_a_word_near_to_no_name_is_to_be_read() -> None:

@@ -7,9 +7,9 @@ import time
 import pyarrow as pa
 import pytest
 
+from uql.base.errors import GuardError
 from uql.compiler.parser import parse
-from uql.errors import GuardError
-from uql.nl.guard import check_sql, check_uql, run_sql
+from uql.nl.guard.guard import check_sql, check_uql, run_sql
 
 TABLES = ["reviews", "films"]
 

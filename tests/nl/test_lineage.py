@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from nl.shop import Connected, plan, uql_node
 
+from uql.base.schema import Field
 from uql.llm.providers.scripted import Scripted
-from uql.nl.dag import Node, NodeKind
-from uql.nl.lineage import marked
-from uql.schema import Field
+from uql.nl.plan.dag import Node, NodeKind
+from uql.nl.plan.private_lineage import marked
 
 READ = (Field("name", "VARCHAR"), Field("owner_phone", "VARCHAR", private=True))
 

@@ -10,22 +10,23 @@ import duckdb
 import pytest
 from nl.farms import database, near, scope_of
 
+from uql.base.errors import QuestionError
+from uql.base.settings import Settings
 from uql.benchmarks.nl.derive import drawn, pattern
-from uql.catalog import Catalog
-from uql.errors import QuestionError
-from uql.nl import forms
-from uql.nl.checks import Checked, check_plan
-from uql.nl.discover import Scope, discover
-from uql.nl.lines.grammar import grammar, said_spans
-from uql.nl.lines.parts import read
-from uql.nl.lines.reading import nodes_of
-from uql.nl.meaning.grounding import unknown_words
-from uql.nl.meaning.likeness import left_out, nearest
-from uql.nl.meaning.naming import named_in, people, requests_in
-from uql.nl.meaning.narrowing import Narrow, narrowed, numbers_behind, numbers_of
-from uql.nl.paths import paths
+from uql.nl.ask.plan_checks import Checked, check_plan
+from uql.nl.plan import read_plan as forms
 from uql.nl.prompts.queries import EXAMPLES, hinted
-from uql.settings import Settings
+from uql.nl.schema.discover import discover
+from uql.nl.schema.join_paths import paths
+from uql.nl.schema.scope import Scope
+from uql.nl.small.lines.grammar import grammar, said_spans
+from uql.nl.small.lines.parts import read
+from uql.nl.small.lines.reading import nodes_of
+from uql.nl.small.meaning.grounding import unknown_words
+from uql.nl.small.meaning.likeness import left_out, nearest
+from uql.nl.small.meaning.naming import named_in, people, requests_in
+from uql.nl.small.meaning.narrowing import Narrow, narrowed, numbers_behind, numbers_of
+from uql.sources.catalog import Catalog
 
 
 def joined(scope: Scope) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import duckdb
 from nl.meant import holding
 
-from uql.catalog import Catalog
-from uql.nl.discover import discover
-from uql.nl.links import links_between
+from uql.nl.schema.discover import discover
+from uql.nl.schema.foreign_keys import links_between
+from uql.sources.catalog import Catalog
 
 
 def records() -> duckdb.DuckDBPyConnection:

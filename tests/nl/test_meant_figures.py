@@ -6,11 +6,11 @@ import duckdb
 import pytest
 from nl.meant import asked, holding, not_holding, whole
 
-from uql.catalog import Catalog
 from uql.features.embedder import Embedder
-from uql.nl.discover import discover
-from uql.nl.lines.reading import nodes_of
-from uql.nl.spelling import well_spelt
+from uql.nl.schema.discover import discover
+from uql.nl.schema.spelling import well_spelt
+from uql.nl.small.lines.reading import nodes_of
+from uql.sources.catalog import Catalog
 
 
 def charter() -> duckdb.DuckDBPyConnection:

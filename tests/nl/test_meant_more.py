@@ -6,11 +6,11 @@ import duckdb
 import pytest
 from nl.meant import asked, holding, not_holding
 
-from uql.catalog import Catalog
 from uql.features.embedder import Embedder
-from uql.nl.discover import discover
-from uql.nl.meaning.synonyms import in_its_words
-from uql.nl.paths import joins
+from uql.nl.schema.discover import discover
+from uql.nl.schema.join_paths import joins
+from uql.nl.small.meaning.synonyms import in_its_words
+from uql.sources.catalog import Catalog
 
 
 def trade() -> duckdb.DuckDBPyConnection:

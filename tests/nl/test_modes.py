@@ -8,8 +8,9 @@ from typing import Any
 from nl.shop import Connected, uql_node
 
 from uql.llm.providers.scripted import Scripted
-from uql.nl.context import AskContext, Source
-from uql.nl.dag import Operator, SubAnswer
+from uql.nl.ask.context import AskContext
+from uql.nl.plan.dag import Operator, SubAnswer
+from uql.nl.schema.scope import Source
 
 
 class Fixed:

@@ -6,10 +6,10 @@ import duckdb
 import pytest
 from nl.meant import asked, holding, not_holding
 
-from uql.catalog import Catalog
 from uql.features.embedder import Embedder
-from uql.nl.discover import discover
-from uql.nl.lines.reading import nodes_of
+from uql.nl.schema.discover import discover
+from uql.nl.small.lines.reading import nodes_of
+from uql.sources.catalog import Catalog
 
 
 def hotels() -> duckdb.DuckDBPyConnection:

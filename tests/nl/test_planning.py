@@ -8,19 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uql.errors import QuestionError
-from uql.nl import clauses, forms
-from uql.nl.aggregator import Finding, citations, speaks
-from uql.nl.checks import check_plan
-from uql.nl.context import Source
-from uql.nl.dag import NodeKind
-from uql.nl.examples import examples_text, texts
-from uql.nl.execution import Output
-from uql.nl.operators import fallback, ranked
+from uql.base.errors import QuestionError
+from uql.base.schema import Field, Modality
+from uql.base.settings import Settings
+from uql.nl.ask.aggregator import Finding, citations, speaks
+from uql.nl.ask.outputs import Output
+from uql.nl.ask.plan_checks import check_plan
+from uql.nl.papers.operators import fallback, ranked
+from uql.nl.plan import clauses
+from uql.nl.plan import read_plan as forms
+from uql.nl.plan.dag import NodeKind
+from uql.nl.plan.few_shot import examples_text, texts
 from uql.nl.prompts.planner import clauses_form
 from uql.nl.prompts.plans import EXAMPLES, Example
-from uql.schema import Field, Modality
-from uql.settings import Settings
+from uql.nl.schema.scope import Source
 
 FIELDS = {
     "shops": (
@@ -164,8 +165,8 @@ def test_what_the_grammar_allows_is_harmless_and_nearly_always_parses(
     select: list[dict[str, str]], where: list[dict[str, str]], ask: list[str], limit: int
 ) -> None:
     """Whatever text stands in the values, the statement that comes of it is one query over the tables given, or it is refused."""
-    from uql.errors import GuardError
-    from uql.nl.guard import check_uql
+    from uql.base.errors import GuardError
+    from uql.nl.guard.guard import check_uql
 
     joins = [{"table": t, "left": "shops.id", "right": f"{t}.shop_id"} for t in ("letters", "photos")]
     text = clauses.statement(query(select=select, where=where, ask=ask, join=joins, limit=limit), FIELDS)
@@ -287,7 +288,7 @@ def test_the_grammar_of_clauses_holds_every_name_to_those_in_scope() -> None:
 
 
 def test_confidences_lie_in_the_range_of_their_fit() -> None:
-    from uql.nl.dag import Operator
+    from uql.nl.plan.dag import Operator
 
     possible = {Operator.TABLE: ["shops"], Operator.TEXT: ["letters"]}
     said = {

@@ -13,9 +13,9 @@ from uql.benchmarks.nl import handwritten, plans, worlds
 from uql.benchmarks.nl.references import references
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Node, Number, String
-from uql.nl.dag import NodeKind
-from uql.nl.guard import below, check_uql
-from uql.nl.plot_node import check_plot
+from uql.nl.guard.guard import below, check_uql
+from uql.nl.plan.dag import NodeKind
+from uql.nl.plan.nodes.plot import check_plot
 
 SHARED = Path(os.environ.get("UQL_DATA", "../shared/data")).resolve()
 needs_data = pytest.mark.skipif(not (SHARED / "rotowire").is_dir(), reason="no data: set UQL_DATA")

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from uql.errors import ConfigError, DataError, GuardError
-from uql.nl.plot_node import check_plot, make_plots
-from uql.plots import Plot, render
+from uql.base.errors import ConfigError, DataError, GuardError
+from uql.nl.plan.nodes.plot import check_plot, make_plots
+from uql.show.plots import Plot, render
 
 pytest.importorskip("vl_convert")
 pytest.importorskip("altair")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from nl.shop import database
 
-from uql.catalog import Catalog
+from uql.base.settings import Settings
 from uql.llm.providers.base import Price
-from uql.nl.dag import Node, NodeKind, Operator, Plan
-from uql.nl.discover import discover
-from uql.nl.pricing import PlanPrice, price_of, rows_at_most
+from uql.nl.ask.pricing import PlanPrice, price_of, rows_at_most
+from uql.nl.guard.workspace import Workspace
+from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
 from uql.nl.routers.stat import StatRouter
 from uql.nl.routers.traces import Trace
-from uql.nl.workspace import Workspace
-from uql.settings import Settings
+from uql.nl.schema.discover import discover
+from uql.sources.catalog import Catalog
 
 
 def priced(*nodes: Node, router: StatRouter | None = None, left: int | None = None) -> PlanPrice:

@@ -8,8 +8,8 @@ import time
 import pyarrow as pa
 import pytest
 
-from uql.errors import GuardError
-from uql.nl.python_node import check_python, run_python
+from uql.base.errors import GuardError
+from uql.nl.plan.nodes.python import check_python, run_python
 
 GAMES = pa.table({"team": ["Heat", "Suns", "Heat"], "points": [101, 99, 88], "logo": [b"\x89PNG", b"", None]})
 DAYS = pa.table({"day": [datetime.date(2026, 1, 2), None]})

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from uql.errors import ConfigError, DataError
-from uql.nl.dag import Operator
+from uql.base.errors import ConfigError, DataError
+from uql.nl.plan.dag import Operator
 from uql.nl.routers import load_router
 from uql.nl.routers.ml import MLRouter, cross_entropy, labels, weight
 from uql.nl.routers.stat import StatRouter
@@ -161,7 +161,7 @@ def test_a_file_that_is_no_router_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         load_router(path)
     path.write_text("[]")
-    with pytest.raises(DataError, match="is no router"):
+    with pytest.raises(DataError, match="is not a router"):
         load_router(path)
     path.write_text(json.dumps({"kind": "ml", "embedder": "other", "layers": 1, "adapters": ["a"]}))
     with pytest.raises(ConfigError, match="trained with the embedder other"):

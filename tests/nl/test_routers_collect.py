@@ -12,10 +12,10 @@ from nl.adapter_world import run_of, scripted
 from typer.testing import CliRunner
 
 import uql
-from uql.errors import DataError
+from uql.base.errors import DataError
 from uql.nl.adapters import open_adapters
-from uql.nl.dag import Operator
-from uql.nl.measures import semantic_hit
+from uql.nl.ask.answer_metrics import semantic_hit
+from uql.nl.plan.dag import Operator
 from uql.nl.routers import load_router
 from uql.nl.routers.collect import Training, collect, read_training
 from uql.nl.routers.traces import Trace, read_traces, write_traces
@@ -39,7 +39,7 @@ def test_every_capable_adapter_runs_on_every_sub_query() -> None:
             Training("How many teams do the pictures show?", "three", Operator.IMAGE, "image"),
         ]
         told: list[Trace] = []
-        traces = collect(con, training, open_adapters(), tell=told.append)
+        traces = collect(con.session, training, open_adapters(), tell=told.append)
     assert told == traces
     assert [(t.operator, t.adapter, t.answer) for t in traces] == [
         ("TableAnalytics", "uql", "3"),

@@ -8,7 +8,7 @@ import pytest
 from nl.shop import Connected, plan, uql_node
 
 from uql.llm.providers.scripted import Scripted
-from uql.nl.dag import Operator
+from uql.nl.plan.dag import Operator
 from uql.nl.prompts import (
     BOOLEAN,
     Wording,

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from uql.sampling import intervals
 from uql.sampling.base import Estimate
-from uql.sampling.errors import Audit, corrected, corrected_mean
+from uql.sampling.model_errors import Audit, corrected, corrected_mean
 from uql.sampling.uniform import UniformSampler
 
 
@@ -66,3 +67,25 @@ def test_a_mean_without_more_yes_than_false_alarms_is_open():
     audit = Audit(50, 45, 200, 20)
     found = corrected_mean(Estimate(3.0, 2.0, 4.0), Estimate(90.0, 60.0, 120.0), 2.0, 1000, audit, (0.0, 9.0), 1.0)
     assert found.value is None and (found.low, found.high) == (0.0, 9.0)
+
+
+def test_the_interval_of_an_impossible_middle_keeps_its_width():
+    found = corrected(Estimate(50.0, 30.0, 70.0), 1000, Audit(yes=100, hits=90, no=400, false_alarms=80))
+    assert found.low == 0 <= found.value < found.high
+
+
+@pytest.mark.parametrize("share", [0.02, 0.05, 0.1, 0.2, 0.3])
+def test_an_audited_count_errs_less_where_false_alarms_and_misses_do_not_cancel(share):
+    rng = np.random.default_rng(0)
+    n, said, fixed = 5000, [], []
+    for _ in range(200):
+        truth = rng.random(n) < share
+        answers = np.where(rng.random(n) < 0.1, ~truth, truth)
+        seen = answers[rng.permutation(n)[:128]].sum()
+        low, high = intervals.count(int(seen), 128, n, 0.95)
+        found = Estimate(float(seen) * n / 128, low, high)
+        of = [answers[rng.choice(np.flatnonzero(part), 100)] for part in (truth, ~truth)]
+        better = corrected(found, n, Audit(100, int(of[0].sum()), 100, int(of[1].sum())))
+        said.append(found.value / truth.sum() - 1)
+        fixed.append(better.value / truth.sum() - 1)
+    assert np.mean(np.square(fixed)) < np.mean(np.square(said))

@@ -1,9 +1,11 @@
 """Counts by class, rows for the taxonomy, rare classes."""
 
 import numpy as np
+import pytest
 
 from uql.sampling.checks import ask_all, holds
 from uql.sampling.groupby import GroupBySampler, class_probabilities, farthest_first
+from uql.sampling.intervals import unseen_share
 
 
 def table(seed=0, n=2000, shares=(0.5, 0.3, 0.18, 0.02), d=8):
@@ -87,3 +89,44 @@ def test_many_classes_are_told_apart_by_one_ridge_model():
     p = class_probabilities(features[:300], classes[:300], 15, np.ones(300), features)
     assert np.allclose(p.sum(axis=1), 1, atol=1e-4)
     assert (p.argmax(axis=1) == classes).mean() > 0.5
+
+
+@pytest.mark.parametrize("shares", [(1 / 24,) * 24, (0.5, 0.3, 0.14, 0.06), (0.7, *(0.05,) * 6)])
+def test_a_group_above_the_limit_is_hardly_ever_missing(shares):
+    features, classes = table(n=2400, shares=shares)
+    missing, limits = [], []
+    for seed in range(60):
+        sampler = GroupBySampler(2400, 120, rng=np.random.default_rng(seed), features=features)
+        ask_all(sampler, classes.astype(float))
+        seen = np.unique(classes[sampler.told])
+        limits.append(unseen_share(sampler.expected_draws(), 0, len(seen), 0.95))
+        gone = np.setdiff1d(np.arange(len(shares)), seen)
+        missing.append(any(shares[g] >= limits[-1] for g in gone))
+    assert np.mean(missing) <= 0.05
+    assert max(limits) < 0.08
+
+
+@pytest.mark.parametrize("hits", [0, 2])
+def test_the_limit_holds_for_all_groups_of_a_uniform_sample_at_once(hits):
+    """Groups just above the limit: at least one of them has no more than `hits` rows in at most 5 % of samples."""
+    n, size = 100, 2000
+    limit = unseen_share(np.full(size, n / size), hits, 20, 0.95)
+    groups = int(1 / limit)
+    marked = np.arange(size) // int(np.ceil(limit * size))
+    rng = np.random.default_rng(0)
+    fewest = [
+        np.bincount(marked[rng.choice(size, n, replace=False)], minlength=groups)[:groups].min() for _ in range(2000)
+    ]
+    assert np.mean(np.array(fewest) <= hits) <= 0.05
+
+
+def test_waves_are_fitted_to_the_calls_that_are_left():
+    features, classes = table()
+    sampler = GroupBySampler(2000, 120, rng=np.random.default_rng(0), features=features)
+    first = sampler.propose(1000)
+    sampler.replan(10)  # a wave that has begun stays as it is
+    sampler.tell(first, classes[first].astype(float))
+    sampler.replan(20)
+    asked = ask_all(sampler, classes.astype(float))
+    assert len(asked) == 20
+    assert sum(count.value for count in sampler.counts(4)) == pytest.approx(2000, rel=0.2)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from uql.sampling import intervals
 from uql.sampling.checks import World, ask_all
-from uql.sampling.recall import RecallSearch, check_size
+from uql.sampling.recall import RecallSearch
 from uql.sampling.unverified import BettingTest, UnverifiedSearch
 
 
@@ -123,7 +122,32 @@ def test_unknown_answers_count_against_recall():
     assert search.guaranteed == pytest.approx(found / (found + 60)) and not search.met
 
 
-def test_a_check_is_the_smallest_that_proves():
-    n = check_size(2, 50, 5000, 0.05)
-    assert intervals.hypergeometric_cdf(2, n, 51, 5000) <= 0.05 < intervals.hypergeometric_cdf(2, n - 1, 51, 5000)
-    assert check_size(5, 3, 100, 0.05) is None
+def test_a_recall_costs_a_third_of_a_table_whose_matches_are_easily_found():
+    misses, runs, cost = 0, 20, []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        truth = (rng.random(1150) < 0.15).astype(float)
+        features = 0.3 * rng.normal(size=(1150, 8))
+        features[:, 0] = truth + 0.25 * rng.normal(size=1150)
+        prior = features[:, 0].copy()
+        search = RecallSearch(1150, 1150, rng=rng, features=features.astype(np.float32), prior=prior, has_examples=True)
+        ask_all(search, truth, 8)
+        assert search.met
+        misses += len(search.found()) < 0.9 * truth.sum()
+        cost.append(search.calls / 1150)
+    assert misses <= 3
+    assert np.mean(cost) <= 0.36
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.8])
+def test_a_recall_holds_whatever_the_features_say(confidence):
+    runs, misses, delta = 200, 0, 1 - confidence
+    rng = np.random.default_rng(0)
+    for _ in range(runs):
+        truth = (rng.random(400) < 0.3).astype(float)
+        misled = np.stack([1 - truth + 0.1 * rng.normal(size=400), rng.normal(size=400)], axis=1).astype(np.float32)
+        features = misled if rng.random() < 0.5 else rng.normal(size=(400, 2)).astype(np.float32)
+        search = RecallSearch(400, 400, rng=rng, features=features, recall=0.8, confidence=confidence)
+        ask_all(search, truth, 8)
+        misses += len(search.found()) < 0.8 * truth.sum()
+    assert misses <= runs * delta + 2.33 * np.sqrt(runs * delta * confidence)

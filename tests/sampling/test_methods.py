@@ -6,12 +6,12 @@ import pytest
 from uql.sampling.asd import AsdSampler
 from uql.sampling.cells import balanced_tree, runs_of_equal_mass
 from uql.sampling.checks import World, ask_all, errors, holds
+from uql.sampling.clusters import best_clusters, separation
 from uql.sampling.importance import ImportanceSampler, inclusion
 from uql.sampling.methods import AGGREGATE
 from uql.sampling.retrieval import LearnedSearch, Search
 from uql.sampling.stratified import allocate
 from uql.sampling.surrogate import Span, fit_logistic, fit_ridge, moved, number, probability
-from uql.sampling.uqe import best_clusters, separation
 
 
 def told(sampler, truth):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from uql.sampling.asd import AsdSampler
+from uql.sampling.calibration import Calibration, calibration, soft_mean, soft_total
 from uql.sampling.checks import ask_all
-from uql.sampling.soft import Calibration, calibration, soft_mean, soft_total
 
 
 def world(seed=0, n=4000):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from uql.sampling.checks import World, holds
+from uql.sampling.distinct_rows import Units, UnitSample, UnitSearch
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
-from uql.sampling.units import Units, UnitSample, UnitSearch
 
 WORLD = World.of(400, 0.3)
 OF = np.random.default_rng(3).permutation(

@@ -11,7 +11,7 @@ from PIL import Image
 from row_model import RowModel
 
 import uql
-from uql.errors import DataError
+from uql.base.errors import DataError
 from uql.llm.providers.base import Answer
 
 
@@ -136,7 +136,7 @@ def test_what_is_no_source_is_said(con, tmp_path, name, type, code):
 
 
 def test_without_the_reader_of_a_document_the_extra_is_named(con, tmp_path, monkeypatch):
-    from uql.errors import ConfigError
+    from uql.base.errors import ConfigError
     from uql.sources import documents
 
     (tmp_path / "x.html").write_text("<!doctype html><p>beta page</p>")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +16,11 @@ from hash_model import HashModel
 from starlette.testclient import TestClient
 
 import uql
-from uql.ui.app import COOKIE, app
-from uql.ui.session import Session
+from uql.ui.app import LONGEST_BODY, app, cookie
+from uql.ui.session import MAX_WAITING, Session
 
 TOKEN = "a-token"
+COOKIE = cookie(8000)
 COUNT = 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good" WITH (budget = 40)'
 
 
@@ -78,6 +81,79 @@ def test_another_name_of_this_machine_is_refused(session: Session) -> None:
 def test_a_form_of_another_site_starts_nothing(page: TestClient, model: HashModel) -> None:
     assert page.post("/api/runs", json={"text": COUNT}).status_code == 403
     assert page.get("/api/runs").json() == [] and model.calls == 0
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:9000", "https://127.0.0.1:8000"])
+def test_a_page_of_another_origin_is_refused(page: TestClient, origin: str) -> None:
+    for request in (page.get("/api/schema", headers={"Origin": origin}), page.get("/", headers={"Origin": origin})):
+        assert request.status_code == 403
+    headers = {"X-UQL": "1", "Origin": origin}
+    assert page.post("/api/runs", json={"text": "SELECT 1"}, headers=headers).status_code == 403
+    own = {"X-UQL": "1", "Origin": "http://127.0.0.1:8000"}
+    assert page.post("/api/check", json={"text": "SELECT 1"}, headers=own).status_code == 200
+
+
+def test_two_pages_on_one_machine_keep_their_own_cookies(session: Session) -> None:
+    with TestClient(app(session, TOKEN), base_url="http://127.0.0.1:8001", cookies={COOKIE: TOKEN}) as other:
+        assert other.get("/api/schema").status_code == 403  # the cookie is that of port 8000
+        other.get(f"/?token={TOKEN}")
+        assert other.cookies[cookie(8001)] == TOKEN and other.get("/api/schema").status_code == 200
+
+
+def test_a_body_that_is_too_long_is_refused_before_it_ends(session: Session) -> None:
+    sent: list[dict[str, Any]] = []
+    parts = 0
+
+    async def receive() -> dict[str, Any]:
+        nonlocal parts
+        parts += 1
+        assert parts < 100, "the body was read on"
+        return {"type": "http.request", "body": b"x" * 65_536, "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1:8000"), (b"x-uql", b"1"), (b"cookie", f"{COOKIE}={TOKEN}".encode())]
+    scope: dict[str, Any] = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/check",
+        "raw_path": b"/api/check",
+        "query_string": b"",
+    }
+    scope |= {"headers": headers, "scheme": "http", "server": ("127.0.0.1", 8000)}
+    asyncio.run(app(session, TOKEN)(scope, receive, send))
+    assert sent[0]["status"] == 413 and parts <= LONGEST_BODY // 65_536 + 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"text": "SELECT \\ud800"}',
+        b'{"text": ' + b"[" * 100_000,
+        b'{"a":' * 50_000,
+        json.dumps({"text": "SELECT " + "(" * 3_000}).encode(),
+        json.dumps({"text": "SELECT " + "(" * 3_000 + "1" + ")" * 3_000}).encode(),
+        json.dumps({"text": "SELECT " + "[" * 3_000}).encode(),
+        json.dumps({"text": "SELECT 1 -- " + "x" * 100_000}).encode(),
+    ],
+)
+def test_a_body_that_no_parser_can_bear_is_refused_within_a_second(page: TestClient, body: bytes) -> None:
+    for path in ("/api/check", "/api/runs", "/api/runs?kind=ask"):
+        begun = time.monotonic()
+        assert page.post(path, content=body, headers={"X-UQL": "1"}).status_code in (400, 413)
+        assert time.monotonic() - begun < 1.0
+    assert page.get("/api/runs").json() == []
+
+
+def test_the_queue_has_an_end(session: Session, page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = threading.Event()
+    monkeypatch.setattr(Session, "_query", lambda self, work: held.wait(60))
+    found = [post(page, "/api/runs", "SELECT 1 AS a") for _ in range(300)]
+    held.set()
+    refused = [reply for reply in found if reply.status_code == 429]
+    assert 300 - MAX_WAITING - 1 <= len(refused) <= 300 - MAX_WAITING
+    assert str(MAX_WAITING) in refused[0].json()["error"]["message"]
 
 
 def test_scripts_come_from_this_page_alone(page: TestClient) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import uql
+from uql.base.errors import ConfigError, UQLError
 from uql.cli import main
-from uql.errors import ConfigError, UQLError
 
 ORACLE = ("--model", "oracle:oracle.toml", "--ledger", ":memory:")
 POSITIVE = '''SELECT id FROM reviews WHERE "the review is positive"'''
@@ -94,7 +94,7 @@ SETTINGS = [
         "a project that sends rows elsewhere",
         query("SELECT 1"),
         2,
-        ("may not set an endpoint",),
+        ("uql config trust",),
         {"uql.toml": "model = 'https://example.org/v1#m'"},
     ),
     Cli(

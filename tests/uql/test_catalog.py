@@ -8,10 +8,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from uql.catalog import ESTIMATED, Catalog
-from uql.errors import DataError, UnknownTableError
-from uql.media_types import media_type, modality
-from uql.schema import Modality
+from uql.base.errors import DataError, UnknownTableError
+from uql.base.media_types import media_type, modality
+from uql.base.schema import Modality
+from uql.sources.catalog import ESTIMATED, Catalog
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.errors import DataError
+from uql.base.errors import DataError
 
 pytest.importorskip("vl_convert", reason="the plot extra is not installed")
 
@@ -31,7 +31,7 @@ def con() -> Iterator[uql.Connection]:
         yield made
 
 
-def marks(plot: uql.plots.Plot) -> list[str]:
+def marks(plot: uql.show.plots.Plot) -> list[str]:
     layers = plot.spec.get("layer", [plot.spec])
     return [layer["mark"]["type"] if isinstance(layer["mark"], dict) else layer["mark"] for layer in layers]
 

@@ -133,6 +133,8 @@ def test_the_environment_and_a_project_file_are_read(
     own_world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("uql.toml").write_text('model = "oracle:oracle.toml"\nledger = ":memory:"\n')
+    assert main(["config", "trust", "--yes"]) == 0
+    capsys.readouterr()
     monkeypatch.setenv("UQL_BUDGET", "4")
     assert main(["shop.duckdb", "-f", "query.uql", "--csv"]) == 0
     assert capsys.readouterr().out.startswith("n,n_low,n_high\n")
@@ -163,7 +165,7 @@ def test_what_was_answered_is_not_asked_again(own_world: Path, capsys: pytest.Ca
     second = capsys.readouterr()
     assert first.out == second.out
     assert "6 calls" in first.err
-    assert "0 calls, 6 from the ledger" in second.err
+    assert "0 new calls, 6 from the ledger" in second.err
 
 
 def test_interrupting_gives_130(

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import uql
+from uql.base.config import load, misspelt_variables, user_file
+from uql.base.errors import ConfigError
+from uql.base.settings import NAMES, Settings
 from uql.cli import main
-from uql.config import load, misspelt_variables, user_file
-from uql.errors import ConfigError
 from uql.llm.prices import price_of
-from uql.settings import NAMES, Settings
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def test_without_anything_every_value_is_the_default() -> None:
 
 
 def test_each_layer_wins_over_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    user = write_user_file("budget = 1\nseed = 1\nconfidence = 0.5\nmax_seconds = 10\nrecall = 0.6")
+    user = write_user_file("budget = 1\nseed = 1\nconfidence = 0.5\nmax_seconds = 30\nrecall = 0.6")
     Path("pyproject.toml").write_text("[tool.uql]\nbudget = 2\nseed = 2\nconfidence = 0.6\nmax_seconds = 20\n")
     Path("uql.toml").write_text("budget = 3\nseed = 3\nconfidence = 0.7\n")
     monkeypatch.setenv("UQL_BUDGET", "4")
@@ -84,8 +84,8 @@ def test_a_pyproject_of_something_else_is_not_read() -> None:
         ("budget = ", "cannot be read"),
         ("seed = [1]", "whole number"),
         ("[endpoints.x]\nkey_env = 'A'", "may not set endpoints"),
-        ("model = 'https://example.org/v1#m'", "may not set an endpoint"),
-        ("embedder = 'http://example.org/v1#m'", "may not set an endpoint"),
+        ("model = 'https://example.org/v1#m'", "may not set model"),
+        ("embedder = 'http://example.org/v1#m'", "may not set embedder"),
     ],
 )
 def test_a_bad_project_file_is_named_with_what_is_wrong(text: str, words: str) -> None:
@@ -151,7 +151,7 @@ def test_the_user_names_servers_their_keys_prices_and_plug_ins() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[endpoints.x]\nkey_env = 'A'", "no http"),
+        ("[endpoints.x]\nkey_env = 'A'", "not an http"),
         ("[endpoints.'https://h']\nkey = 'sk-secret-1'", "there is no 'key'"),
         ("[endpoints.'https://h']\nkey_env = 'sk-secret-1'", "never holds the key"),
         ("[endpoints.'https://h']\nconcurrency = 0", "above 0"),

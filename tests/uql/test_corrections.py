@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import uql
-from uql.errors import DataError
+from uql.base.errors import DataError
+from uql.llm.corrections import People
 from uql.llm.ledger import Ledger
-from uql.llm.people import People
 from uql.llm.providers.base import Answer
 from uql.llm.questions import Cell, Choice, Extract, Predicate, Row
 
@@ -106,7 +106,7 @@ def test_forgetting_a_table_forgets_its_corrections_and_nothing_of_a_row_is_in_t
         (QUERY, (0, True, "colour"), DataError, "no quoted text is called colour"),
         (QUERY, (9, True), IndexError, "no row 9"),
         (QUERY, (-1, True), IndexError, "no row -1"),
-        ("SELECT id FROM reviews", (0, True), DataError, "no model was asked"),
+        ("SELECT id FROM reviews", (0, True), DataError, "no answer of a model"),
         (f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE}", (0, True), DataError, "stands for several rows"),
     ],
 )
@@ -116,10 +116,12 @@ def test_what_cannot_be_corrected_is_said(con, query, arguments, error, said):
     assert con.uql("SELECT count(*) AS n FROM uql_corrections()").fetchall() == [(0,)]
 
 
-def test_a_ledger_that_keeps_nothing_keeps_no_correction(own_world):
-    con = uql.connect("shop.duckdb", model="oracle:oracle.toml", ledger=":memory:")
-    with pytest.raises(DataError, match="keeps nothing"):
-        con.uql(QUERY).correct(0, False, "the review is positive")
+def test_a_ledger_in_memory_keeps_corrections_as_long_as_its_connection_lives(own_world):
+    with uql.connect("shop.duckdb", model="oracle:oracle.toml", ledger=":memory:") as con:
+        correction = con.uql(QUERY).correct(0, False, "the review is positive")
+        assert [row[0] for row in con.uql(QUERY).fetchall()] == [3, 5]
+        correction.undo()
+        assert [row[0] for row in con.uql(QUERY).fetchall()] == [1, 3, 5]
 
 
 def test_an_answer_belongs_to_the_question_and_the_row_with_the_values_in_its_own_holes():

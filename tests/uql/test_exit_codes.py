@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from uql.base.config import load
+from uql.base.settings import IN_PROJECTS, NAMES, Settings
 from uql.cli import COMMANDS, main
-from uql.config import FORBIDDEN_IN_PROJECTS, load
-from uql.settings import NAMES, Settings
 
 POSITIVE = 'SELECT id, stars FROM reviews WHERE "the review is positive" ORDER BY id'
 ORACLE = ["--model", "oracle:oracle.toml", "--ledger", ":memory:"]
@@ -87,6 +87,24 @@ def test_a_limit_while_running_gives_4_and_what_was_finished(
     out, err = capsys.readouterr()
     assert out.startswith("id,stars\n1,5\n")
     assert "partial" in err
+
+
+def test_an_error_that_was_not_reached_gives_4(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import duckdb
+
+    with duckdb.connect("many.duckdb") as con:
+        con.sql("CREATE TABLE t AS SELECT 'a text about things with the number ' || range AS text FROM range(900)")
+    Path("many.toml").write_text(
+        'data = "many.parquet"\nlabels = "labels_of_many.parquet"\nkey = "text"\n[answers]\n"it is so" = "so"\n'
+    )
+    with duckdb.connect("many.duckdb") as con:
+        con.sql("COPY t TO 'many.parquet'")
+        con.sql("COPY (SELECT text, hash(text) % 3 = 0 AS so FROM t) TO 'labels_of_many.parquet'")
+    count = 'SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (error = {}, budget = 100)'
+    words = ["--model", "oracle:many.toml", "--ledger", ":memory:"]
+    assert main(["many.duckdb", "-c", count.format(0.01), *words]) == 4
+    assert "was not reached" in capsys.readouterr().err
+    assert main(["many.duckdb", "-c", count.format(0.9), *words]) == 0
 
 
 def test_ctrl_c_gives_130_and_keeps_the_answers(own_world: Path) -> None:
@@ -172,7 +190,7 @@ def test_init_writes_a_file_that_changes_nothing_until_it_is_edited(
 ) -> None:
     assert main(["init"]) == 0
     text = Path("uql.toml").read_text()
-    assert all((f"# {name} = " in text) is (name not in FORBIDDEN_IN_PROJECTS) for name in NAMES)
+    assert all((f"# {name} = " in text) is IN_PROJECTS[name].takes_any for name in NAMES)
     settings, origins = load()
     assert settings == Settings()
     assert set(origins.values()) == {"default"}

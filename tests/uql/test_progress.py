@@ -11,9 +11,9 @@ import pytest
 from hash_model import HashModel
 
 import uql
-from uql.cells import JupyterBlock
-from uql.progress import Counts, Progress, watching
 from uql.sampling.base import Estimate
+from uql.show.notebook_cells import JupyterBlock
+from uql.show.progress import Counts, Progress, watching
 
 
 @dataclass
@@ -122,7 +122,7 @@ def test_a_notebook_gets_one_place_that_is_written_anew_and_is_empty_at_the_end(
         return handles[-1]
 
     monkeypatch.setattr("IPython.display.display", display)
-    monkeypatch.setattr("uql.progress.block_here", JupyterBlock)
+    monkeypatch.setattr("uql.show.progress.block_here", JupyterBlock)
     run(Progress(clock=Clock(0.1)))
     (handle,) = handles
     assert len(handle.shown) > 3 and handle.shown[-1] == ""
@@ -166,21 +166,21 @@ def test_rows_that_leave_the_machine_are_said_once_by_the_progress_else_by_the_l
 
     with uql.connect(model=Far(), ledger=":memory:") as con:
         con.sql("CREATE TABLE t AS SELECT 'a text of some length, number ' || range AS text FROM range(3)")
-        query = 'SELECT COUNT(*) AS n FROM t WHERE "it is so"'
-        for _ in range(2):
-            con.uql(query).fetchall()
+        query = 'SELECT COUNT(*) AS n FROM t WHERE "it is {}"'
+        for said in ("so", "long"):
+            con.uql(query.format(said)).fetchall()
         said = "far:model is sent text of at most 128 rows"
         assert [record.getMessage() for record in caplog.records] == [said]
         stream = io.StringIO()
         with Progress(enabled=False, stream=stream) as progress:
             stop = con.on_event(progress)
-            con.uql(query).fetchall()
+            con.uql(query.format("short")).fetchall()
             stop()
         assert stream.getvalue() == f"note: {said}\n" and len(caplog.records) == 1
 
 
 def test_rows_that_get_their_vectors_are_counted_until_all_have_one():
-    from uql.running import EmbeddedEvent
+    from uql.session.events import EmbeddedEvent
 
     counts = Counts()
     counts.add(EmbeddedEvent(8192, 400_000))

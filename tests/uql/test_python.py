@@ -14,8 +14,8 @@ import duckdb
 import pytest
 
 import uql
-from uql.errors import BindError, DataError
-from uql.semantic import duckdb_type
+from uql.api.sem import duckdb_type
+from uql.base.errors import BindError, DataError
 
 POSITIVE = """SELECT id, "the mood" AS mood FROM reviews WHERE "the review is positive" ORDER BY id"""
 

@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from uql.render import (
+from uql.engine.outcome import with_bounds
+from uql.sampling.base import Estimate
+from uql.show.render import (
     cell_width,
     cost_line,
     footer,
@@ -25,13 +27,11 @@ from uql.render import (
     printable,
     table,
     text,
-    with_bounds,
     write_csv,
     write_json,
     write_markdown,
     write_parquet,
 )
-from uql.sampling.base import Estimate
 
 GROUPS = pa.table({"reason": ["late", "rude", None], "n": [120, 33, 5]})
 ESTIMATES = {
@@ -69,7 +69,7 @@ class Shown:
     notes: list[str] = field(default_factory=list)
     partial: bool = False
 
-    def arrow(self) -> pa.Table:
+    def arrow(self, *, intervals: bool = True) -> pa.Table:
         return self.data
 
 

@@ -124,7 +124,7 @@ def test_offline_answers_from_the_ledger_and_names_what_it_lacks(
     capsys.readouterr()
     assert main(query(COUNT, "--offline", "--json")) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out) == [{"n": 3}] and "0 calls, 6 from the ledger" in err
+    assert json.loads(out) == [{"n": 3}] and "0 new calls, 6 from the ledger" in err
 
 
 def test_offline_needs_no_key_of_a_vendor(own_world: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from pygments.token import Name, String
 import uql
 from uql.cli import main
 from uql.llm.providers.base import Price
-from uql.llm.run import Cost
+from uql.llm.run_record import Cost
 from uql.shell.app import Shell, history_file
 from uql.shell.lexer import SEMANTIC, UQLLexer, highlighted
 
@@ -108,7 +108,7 @@ def test_modes_and_files(typed: Typed) -> None:
         ".once rows.xlsx",
         "SELECT 3 AS a;",
     )
-    assert "rows.xlsx is of no format that can be written" in out
+    assert "rows.xlsx has a format that cannot be written" in out
     assert "a,b\n1,x\n" in out
     assert "1 row written to rows.json" in out
     assert Path("rows.json").read_text() == '[\n{"a":2}\n]\n'
@@ -136,7 +136,7 @@ def test_several_statements_each_show_their_rows(typed: Typed) -> None:
 
 
 def test_help_lists_every_command(typed: Typed) -> None:
-    from uql.shell.commands import COMMANDS
+    from uql.shell.app import COMMANDS
 
     out = typed(".help")
     assert all(f"{name} " in out for name in (*COMMANDS, "? question"))

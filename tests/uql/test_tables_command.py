@@ -25,7 +25,7 @@ def test_statements_run_and_the_list_tells_of_them(own_world: Path, capsys: pyte
     assert main(["shop.duckdb", *model, "--csv", "-c", "REFRESH liked"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "liked,3,0,0,0,0"
     assert main(["shop.duckdb", *model, "--read-only", "-c", "REFRESH liked"]) == 1
-    assert "UQL523" in capsys.readouterr().err
+    assert "UQL511" in capsys.readouterr().err
     assert main(["tables", "shop.duckdb"]) == 0
     shown = capsys.readouterr().out
     assert (

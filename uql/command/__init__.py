@@ -1,0 +1,22 @@
+"""The sub-commands of `uql`, a file each."""
+
+from __future__ import annotations
+
+COMMANDS = {  # name → the module that holds its typer app, and one line of help
+    "shell": ("uql.command.shell", "statements one after another, with completion, prices and reasons"),
+    "ask": ("uql.command.ask", "answer a question in words, by UQL that is shown"),
+    "models": ("uql.command.models", "fetch, list and test models"),
+    "bench": ("uql.command.bench", "run suites of benchmarks, print their tables, compare two runs"),
+    "oracle": ("uql.command.oracle", "serve a table of labels as a model of OpenAI's protocol"),
+    "tables": ("uql.command.tables", "the tables of a database; of semantic ones their query, key and cost"),
+    "runs": ("uql.command.runs", "list the runs of the ledger, show one"),
+    "resume": ("uql.command.resume", "continue a run that was killed, interrupted, or stopped at a limit"),
+    "cache": ("uql.command.cache", "what the ledger holds; forget a table, a model, the oldest, all"),
+    "init": ("uql.command.init", "write a commented uql.toml"),
+    "completion": ("uql.command.completion", "completion of commands and options for bash, zsh and fish"),
+    "calibrate": ("uql.command.calibrate", "fit a model's probabilities of a condition to labelled rows"),
+    "config": ("uql.command.config", "show every setting and where its value comes from"),
+    "adapters": ("uql.command.adapters", "ways to answer a part of a question: list, install, remove"),
+    "router": ("uql.command.router", "collect traces of adapters, train the router on them"),
+    "ui": ("uql.command.ui", "the web page: editor, plans, rows, reasons, charts"),
+}

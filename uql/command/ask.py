@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from uql.base.printable import printable
 from uql.command import outcome
 from uql.command.outcome import Code, UsageError, narrate
 
 if TYPE_CHECKING:
-    from uql.nl.answer import Answer, PlanView
-    from uql.nl.pricing import PlanPrice
+    from uql.nl.ask.answer import Answer, PlanView
+    from uql.nl.ask.pricing import PlanPrice
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _ROWS = 40
@@ -123,7 +124,7 @@ def _run(
     words: list[str], tables: list[str], settings: dict[str, Any], options: dict[str, Any], progress: bool
 ) -> Answer:
     from uql.command.query import Request, connect
-    from uql.progress import Progress
+    from uql.show.progress import Progress
 
     database, question = (None, words[0]) if len(words) == 1 else (words[0], words[1])
     if database is None and Path(question).is_file():
@@ -175,7 +176,7 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
         for path in answer.save(output):
             narrate(f"wrote {path}")
     if as_json:
-        from uql.nl.answer import as_json as plainly
+        from uql.nl.ask.answer import as_json as plainly
 
         print(json.dumps(answer.to_json(), default=plainly, ensure_ascii=False, indent=2))
     elif answer.answered:
@@ -200,13 +201,13 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
 
 def _print(answer: Answer, output: str | None) -> None:
     """The words, and the rows where they are more than that."""
-    from uql import render
-    from uql.nl.aggregator import speaks
+    from uql.nl.ask.aggregator import speaks
+    from uql.show import render
 
-    print(render.printable(answer.text))
+    print(printable(answer.text))
     for key in ("details", "inference"):
         if answer.json.get(key):
-            print(render.printable(str(answer.json[key])))
+            print(printable(str(answer.json[key])))
     told = len(answer.tables) == 1 and isinstance(answer.value, dict) and not answer.plots
     if isinstance(answer.value, list | dict) and not (told and speaks(answer.value) == answer.text):
         for name, table in answer.tables.items():
@@ -225,14 +226,13 @@ def _print(answer: Answer, output: str | None) -> None:
 
 def _print_why(answer: Answer) -> None:
     """Each figure with its cell, and the first rows behind it."""
-    from uql import render
 
     for citation in answer.citations:
         said = f"{citation.text}: {citation.column} of row {citation.row + 1} of {citation.node}"
         rows = answer.rows(citation)
-        print("\n" + render.printable(said))
+        print("\n" + printable(said))
         for row in rows[:_WHY_ROWS]:
-            print("  " + render.printable(_row(row))[:_WHY_CHARS])
+            print("  " + printable(_row(row))[:_WHY_CHARS])
         if len(rows) > _WHY_ROWS:
             print(f"  … {len(rows) - _WHY_ROWS} more in --json")
 

@@ -90,7 +90,7 @@ def run_(
             seeds,
         )
         if path.exists() and not path.is_file():
-            raise UsageError(f"{path} is no file", help="-o names the file of the results")
+            raise UsageError(f"{path} is not a file", help="-o names the file of the results")
         done = read(path)
         if dry_run:
             with tempfile.TemporaryDirectory() as nowhere:  # some suites write label tables to know their tasks
@@ -221,14 +221,14 @@ def peers_install(
     """Make the environments anew, with pinned versions. Some gigabytes; `peers remove` deletes them."""
 
     def run() -> int:
+        from uql.base.errors import ConfigError
         from uql.benchmarks.peers import environments
-        from uql.errors import ConfigError
 
         failed = 0
         for peer in environments.find(tuple(names or ())):
             try:
                 environments.install(peer, python, narrate)
-            except ConfigError as error:  # the others may still be had
+            except ConfigError as error:  # the others may still work
                 narrate(str(error), "error")
                 failed += 1
         return Code.BACKEND if failed else Code.OK

@@ -97,7 +97,7 @@ def clear(ledger: Path_ = None, yes: Annotated[bool, typer.Option("--yes", help=
 
 
 def _open(path: str | None) -> Ledger:
-    from uql import config
+    from uql.base import config
     from uql.llm.ledger import Ledger
 
     settings, _ = config.load(ledger=path)
@@ -112,7 +112,7 @@ def _bytes(text: str) -> int:
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*", text, re.IGNORECASE)
     if not found:
-        raise UsageError(f"--size {text!r} is no size", help="as 500M, 2G, 1.5GiB")
+        raise UsageError(f"--size {text!r} is not a size", help="as 500M, 2G, 1.5GiB")
     return int(float(found[1]) * _UNITS[(found[2] or "").lower()])
 
 
@@ -124,5 +124,5 @@ def _seconds(text: str) -> float:
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", text, re.IGNORECASE)
     if not found:
-        raise UsageError(f"--older-than {text!r} is no age", help="as 30d, 12h, 45m")
+        raise UsageError(f"--older-than {text!r} is not an age", help="as 30d, 12h, 45m")
     return float(found[1]) * _SECONDS[found[2].lower()]

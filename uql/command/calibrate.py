@@ -31,7 +31,7 @@ def calibrate(
     def run() -> int:
         from pathlib import Path
 
-        from uql.judging import calibrate as fit
+        from uql.api.calibrate import calibrate as fit
 
         given = {"model": model, "budget": budget, "ledger": ledger}
         settings = {name: value for name, value in given.items() if value is not None}

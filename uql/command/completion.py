@@ -41,7 +41,7 @@ def completion(shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")] 
     """Print a script of completions: uql completion bash > ~/.local/share/bash-completion/completions/uql"""
 
     def run() -> int:
-        from uql.cli import COMMANDS
+        from uql.command import COMMANDS
 
         if shell not in ("bash", "zsh", "fish"):
             raise UsageError(f"there is no completion for {shell!r}", help="choices: bash, zsh, fish")
@@ -53,7 +53,7 @@ def completion(shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")] 
 
 def script(shell: str, commands: Mapping[str, tuple[str, str]]) -> str:
     """The script for a shell. The options are read from the commands themselves."""
-    from uql.settings import NAMES
+    from uql.base.settings import NAMES
 
     main, below = _words(commands)
     if shell == "fish":

@@ -37,7 +37,7 @@ def path() -> None:
     """Print where the user's own file is looked for."""
 
     def run() -> int:
-        from uql.config import user_file
+        from uql.base.config import user_file
 
         print(user_file())
         return Code.OK
@@ -51,11 +51,11 @@ def trust(
     remove: Annotated[bool, typer.Option("--remove", help="Trust its files no longer.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Let a project's uql.toml or pyproject.toml set endpoints, prices and plug-ins, as it is now. After a change it asks again."""
+    """Let a project's uql.toml or pyproject.toml set everything, as it is now: models, ledger, … After a change it asks again."""
 
     def run() -> int:
-        from uql import config
-        from uql.render import printable
+        from uql.base import config
+        from uql.base.printable import printable
 
         found = config.project_files(Path(folder).absolute())
         if not found:
@@ -68,7 +68,11 @@ def trust(
             narrate(f"--- {path}")
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
                 narrate(printable(line))
-        question = "it may decide where your rows and keys go, and what is loaded. Trust it as it is?"
+        allowed = config.would_allow(Path(folder).absolute())
+        narrate("trusted, it may:" if allowed else "it sets nothing that needs trust")
+        for line in allowed:
+            narrate(f"  {line}")
+        question = "it may then decide where your rows go, and which files are read and written. Trust it as it is?"
         if not yes and not typer.confirm(question, err=True):
             return Code.OK
         config.trust(found)
@@ -79,7 +83,7 @@ def trust(
 
 
 def _show(given: list[str], as_json: bool) -> int:
-    from uql.config import load, misspelt_variables
+    from uql.base.config import load, misspelt_variables
 
     arguments: dict[str, Any] = {}
     for pair in given:

@@ -16,7 +16,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _EXAMPLES = {
     "model": '"local"', "embedder": '"openai:text-embedding-3-small"', "budget": "256", "error": "0.1", "recall": "0.9",
     "precision": "0.9", "max_cost": "1.0", "max_seconds": "300", "max_tokens": "1000000", "method": '"uniform"',
-    "strata": '"auto"', "explore": "0.1", "audit": '"judged_rows"', "folder": '"."',
+    "strata": '"auto"', "explore": "0.1", "total": "0.125", "proxy": '"stars"', "audit": '"judged_rows"', "folder": '"."',
     "concurrency": "8", "ledger": '"ledger.sqlite"', "progress": "true",
 }  # fmt: skip
 _TABLES = ("endpoints", "prices")
@@ -31,7 +31,7 @@ def init(
     """Write a commented uql.toml into this folder: remove the # before what you want to change."""
 
     def run() -> int:
-        from uql.config import FILE, user_file
+        from uql.base.config import FILE, user_file
 
         text = commented(project=not user)
         if show:
@@ -52,20 +52,20 @@ def init(
 
 def commented(*, project: bool) -> str:
     """The text of the file: every setting behind a #, with its meaning."""
-    from uql.config import FORBIDDEN_IN_PROJECTS
-    from uql.settings import Settings, meanings
+    from uql.base.settings import IN_PROJECTS, Settings, meanings
 
     where = (
-        "for this folder; it may be somebody else's, so it sets no endpoint and no key"
-        if project
-        else "for all folders"
+        "for this folder; it may come from a stranger, so some need: uql config trust" if project else "for all folders"
     )
     lines = [f"# Settings of UQL, {where}.", "# uql config show prints what holds and where it comes from.", ""]
     said = meanings()
     for field in fields(Settings):
-        if project and field.name in FORBIDDEN_IN_PROJECTS:
+        rule = IN_PROJECTS[field.name]
+        if project and not rule.takes_any:
             continue
         lines.append(f"# {said[field.name]}")
+        if project and rule.asks:
+            lines.append(f"# without trust: {rule.words()}")
         if field.name in _TABLES:
             lines += [f"# {field.name}: tables of their own, described in docs/models.md", ""]
             continue

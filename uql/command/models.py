@@ -16,7 +16,7 @@ from uql.command import outcome
 from uql.command.outcome import Code, narrate
 
 if TYPE_CHECKING:
-    from uql.models import ModelFile, ModelReport
+    from uql.llm.model_files import ModelFile, ModelReport
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
 _LINE_S = 10.0  # between two lines in a log
@@ -38,13 +38,13 @@ def pull(
     """Fetch a model, unless it is there. What was fetched before a break is used. Prints the path of the file."""
 
     def run() -> int:
-        from uql import models
-        from uql.errors import DataError, UQLError
+        from uql.base.errors import DataError, UQLError
+        from uql.llm import model_files as models
 
         told = Download(sys.stderr)
         try:
             path = models.pull(name or models.DEFAULT, progress=None if quiet else told)
-        except DataError as error:  # no source, a full disk, a wrong digest: the model cannot be had
+        except DataError as error:  # no source, a full disk, a wrong digest: the model is not available
             told.clear()
             return _not_had(error)
         except UQLError:
@@ -62,7 +62,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Write a JSON arr
     """The models that can be fetched, and those that are there."""
 
     def run() -> int:
-        from uql import models
+        from uql.llm import model_files as models
 
         found = models.list_models()
         if as_json:
@@ -87,7 +87,8 @@ def test(
     """Ask a model one question of each kind and say what it can do."""
 
     def run() -> int:
-        from uql import config, models
+        from uql.base import config
+        from uql.llm import model_files as models
 
         settings, _ = config.load()
         report = models.test_model(model, settings)

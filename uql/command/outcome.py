@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import IO, TYPE_CHECKING, Any
 
-from uql.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
+from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
 
 if TYPE_CHECKING:
     import typer

@@ -16,7 +16,7 @@ from uql.command.outcome import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from uql.render import ResultLike
+    from uql.show.render import ResultLike
 
 Format = Literal["table", "csv", "json", "jsonl", "markdown", "parquet"]
 SUFFIXES: dict[str, Format] = {
@@ -35,7 +35,7 @@ def format_of_file(path: Path, otherwise: Format) -> Format:
     if suffix in ("", ".txt") or (path.exists() and not path.is_file()):
         return otherwise
     if suffix not in SUFFIXES:
-        raise UsageError(f"{path.name} is of no format that can be written", help=f"formats: {', '.join(SUFFIXES)}")
+        raise UsageError(f"{path.name} has a format that cannot be written", help=f"formats: {', '.join(SUFFIXES)}")
     return SUFFIXES[suffix]
 
 
@@ -87,7 +87,7 @@ class Output:
 
     def rows(self, data: pa.Table, result: ResultLike) -> None:
         """Write the rows in the format; nothing for a statement that gives none."""
-        from uql import render
+        from uql.show import render
 
         if not data.num_columns:
             return

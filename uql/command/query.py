@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from uql.base.printable import printable
 from uql.command import outcome
 from uql.command.outcome import Code, UsageError, narrate
 from uql.command.output import Format, Output, format_of_file
 
 if TYPE_CHECKING:
-    from uql.connection import Connection
-    from uql.result import Result
+    from uql.api.connection import Connection
+    from uql.api.result import Result
 
 _DATA_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 _SHOWN_ERRORS = 10
@@ -99,7 +100,7 @@ def _query(
     max_seconds: Annotated[str | None, typer.Option(help="Seconds at most.")] = None,
     seed: Annotated[str | None, typer.Option(help="Of everything random.")] = None,
     ledger: Annotated[
-        str | None, typer.Option(help="File of the answers already paid for; ':memory:' keeps none.")
+        str | None, typer.Option(help="File of the answers already paid for; ':memory:' keeps none of them.")
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; see uql config show.")
@@ -110,9 +111,11 @@ def _query(
     offline: Annotated[
         bool, typer.Option("--offline", help="Answers of the ledger alone; a row that it does not have is an error.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its price; ask nobody.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and its price; make no calls.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 5 when a row has no answer.")] = False,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Open the database for reading only.")] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Refuse every statement that changes something, a file too.")
+    ] = False,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="Say nothing while running.")] = False,
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
@@ -123,9 +126,10 @@ def _query(
 
     def run() -> int:
         if version:
-            from uql.cli import main
+            from uql import __version__
 
-            return main(["--version"])
+            print(f"uql {__version__}")
+            return 0
         named: dict[str, Any] = {"model": model, "budget": budget, "confidence": confidence, "max_cost": max_cost}
         named |= {"max_seconds": max_seconds, "seed": seed, "ledger": ledger, "offline": offline or None}
         request = Request(
@@ -218,7 +222,7 @@ def execute(request: Request) -> int:
     Of several statements all run, in order. As a table or as Markdown the rows of each are written; the other formats hold
     one table, that of the last.
     """
-    from uql import config
+    from uql.base import config
     from uql.command.script import pieces, plan
 
     for name, meant in config.misspelt_variables().items():
@@ -247,14 +251,14 @@ def run(con: Connection, make: Callable[[], Result], output: Output | None, requ
     """Run one statement with its progress on stderr, and write its rows where there is an output for them."""
     import duckdb
 
-    from uql.progress import Progress
+    from uql.show.progress import Progress
 
     try:
         with Progress(enabled=request.progress) as progress:
             stop = con.on_event(progress)
             try:
                 result = make()
-                data = result.arrow()
+                data = result.arrow(intervals=False)
             finally:
                 stop()
     except KeyboardInterrupt:
@@ -281,13 +285,13 @@ def _continued(con: Connection) -> str:
 
 def _say(result: Result, strict: bool) -> Code:
     """Tell what stands beside the rows; how the statement ended."""
-    from uql import render
+    from uql.show import render
 
     for line in render.footer(result):
-        narrate(render.printable(line))
+        narrate(printable(line))
     if strict and result.errors:
         for error in result.errors[:_SHOWN_ERRORS]:
-            narrate(render.printable(f"row {error.row}: {error.kind}: {error.message}"), "failed")
+            narrate(printable(f"row {error.row}: {error.kind}: {error.message}"), "failed")
     if result.partial:
         return Code.BUDGET
     return Code.FAILED_ROWS if strict and result.errors else Code.OK
@@ -299,7 +303,7 @@ def connect(request: Request) -> Iterator[Connection]:
     import duckdb
 
     import uql
-    from uql.errors import DataError
+    from uql.base.errors import DataError
 
     database = request.database
     if database is not None and database != ":memory:":
@@ -316,7 +320,7 @@ def connect(request: Request) -> Iterator[Connection]:
             narrate(f"{database} was not there: a new database", "note")
     with ExitStack() as opened:
         try:
-            if request.read_only and database is not None:
+            if request.read_only and database not in (None, ":memory:"):
                 read_only = opened.enter_context(duckdb.connect(database, read_only=True))
                 con = uql.attach(read_only, **request.settings)
             else:
@@ -325,4 +329,6 @@ def connect(request: Request) -> Iterator[Connection]:
             raise UsageError(f"the database {database} cannot be opened: {str(error).splitlines()[0]}") from None
         except DataError as error:
             raise UsageError(error.message, help=error.help) from None
+        if request.read_only:
+            con.only_read()
         yield opened.enter_context(con)

@@ -60,11 +60,13 @@ def resume(
 
 
 def _resume(token: str, request: query.Request, changes: dict[str, Any]) -> int:
-    from uql import config
-    from uql.runs import find
+    from uql.base import config
+    from uql.llm.ledger import Ledger
+    from uql.session.resume import find
 
     own, _ = config.load(**request.settings)
-    before = find(token, own.ledger)
+    with Ledger(own.ledger) as ledger:
+        before = find(token, ledger)
     if not Path(before.folder).is_dir():
         raise UsageError(f"the run began in the folder {before.folder}, which is not there any more")
     if before.folder != os.getcwd():

@@ -46,7 +46,7 @@ def collect(
             narrate(f"{trace.quality:.2f} {trace.adapter}: {trace.subquery[:80]}")
 
         with uql.connect(database, model=model) as con:
-            traces = collected(con, training, chosen, tell=tell)
+            traces = collected(con.session, training, chosen, tell=tell)
         write_traces(output, traces)
         print(output)
         return Code.OK

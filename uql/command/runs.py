@@ -28,7 +28,7 @@ def runs(
     """List the runs of the ledger, or show one. In UQL: FROM uql_runs(), uql_calls(), uql_errors()."""
 
     def work() -> int:
-        from uql import config
+        from uql.base import config
         from uql.llm.ledger import Ledger
 
         settings, _ = config.load(ledger=ledger)
@@ -78,7 +78,7 @@ def _list(found: list[dict[str, Any]], as_json: bool) -> None:
 
 
 def _one(told: dict[str, Any], errors: list[dict[str, Any]], as_json: bool) -> None:
-    from uql.render import printable
+    from uql.base.printable import printable
 
     if as_json:
         print(json.dumps({**told, "errors": errors}, indent=2, ensure_ascii=False))
@@ -99,7 +99,7 @@ def _one(told: dict[str, Any], errors: list[dict[str, Any]], as_json: bool) -> N
         print(printable(f"failed     {error['text']}: {error['error']}: {error['message']}"))
     if len(errors) > _SHOWN_ERRORS:
         print(f"           … and {len(errors) - _SHOWN_ERRORS:,} more: SELECT * FROM uql_errors()")
-    if told["status"] in ("running", "interrupted", "partial", "unfinished"):
+    if told["status"] in ("running", "killed", "interrupted", "partial", "unfinished"):
         print(f"continue   uql resume {told['run']}")
     print(f"statement\n{told['statement'].strip()}")
 
@@ -122,7 +122,7 @@ def _usd(usd: float | None) -> str:
 
 
 def _short(statement: str) -> str:
-    from uql.render import printable
+    from uql.base.printable import printable
 
     line = printable(" ".join(statement.split()))
     return line if len(line) <= _STATEMENT else line[: _STATEMENT - 1] + "…"

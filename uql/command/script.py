@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from uql.api.connection import Connection
     from uql.compiler.syntax import Statement
-    from uql.connection import Connection
 
 
 def pieces(text: str) -> list[tuple[Statement | str, str]]:
@@ -54,9 +54,9 @@ def plan(con: Connection, statement: Statement | str, source: str, parameters: M
         case CreateTable() | Insert() | CopyQuery():
             return con.uql(f"EXPLAIN {unparse(statement.query)}", **parameters).explain()
         case CreateSemanticTable() | Refresh() | DropSemanticTable():
-            from uql.semantic_tables import plan as changes
+            from uql.session.semantic_tables import plan as changes
 
-            return changes(con, statement)
+            return changes(con.session, statement)
         case Explain():
             return con.uql(source, **parameters).explain()
     return con.uql(f"EXPLAIN {source}", **parameters).explain()

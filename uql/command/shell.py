@@ -23,7 +23,9 @@ def shell(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; see uql config show.")
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Open the database for reading only.")] = False,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Refuse every statement that changes something, a file too.")
+    ] = False,
 ) -> None:
     """Ask, look, ask again. A statement ends with ; and .help lists what else there is."""
 

@@ -25,7 +25,7 @@ def tables(
     """
 
     def work() -> int:
-        from uql.opening import connect
+        from uql.api.opening import connect
 
         if not database.is_file():
             raise UsageError(f"there is no database {database}")
@@ -60,6 +60,6 @@ def _print(found: list[dict[str, Any]], as_json: bool) -> None:
         if told["definition"] is not None:
             when = told["refreshed"].strftime("%Y-%m-%d %H:%M UTC")
             print(
-                f"{'':<{width}}  KEY ({told['key']}), refreshed {when}, {told['calls']:,} calls to {told['model'] or 'nobody'}"
+                f"{'':<{width}}  KEY ({told['key']}), refreshed {when}, {told['calls']:,} calls to {told['model'] or 'no model'}"
             )
             print(f"{'':<{width}}  {told['definition']}")

@@ -38,7 +38,7 @@ def ui(
             from uql.ui.session import Session
         except ImportError as error:
             raise UsageError(f"the page needs the package {error.name}", help="pip install 'uql-engine[ui]'") from None
-        with connect(Request("", database, settings=named, read_only=not write and database is not None)) as con:
+        with connect(Request("", database, settings=named, read_only=not write)) as con:
             return _serve(Session(con, write=write), port, not no_browser)
 
     raise typer.Exit(outcome.run(run))
@@ -56,7 +56,7 @@ def _serve(session: Session, port: int, browser: bool) -> int:
     try:
         listening.bind(("127.0.0.1", port))
     except OSError as error:
-        raise UsageError(f"port {port} cannot be had: {error.strerror}", help="another --port, or none") from None
+        raise UsageError(f"port {port} is not available: {error.strerror}", help="another --port, or none") from None
     token = secrets.token_urlsafe(24)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/?token={token}"
     print(address, flush=True)

@@ -81,11 +81,11 @@ class VectorCache:
             embedder: whose `name` the cache was opened for.
             progress: called with (texts done, texts to embed).
         """
-        at, known = self._find(hashes)
+        at, known = self.find(hashes)
         new = np.flatnonzero(~known)
         if len(new):
             self.append(hashes[new], self._embedded(texts, new, embedder, progress))
-            at, known = self._find(hashes)
+            at, known = self.find(hashes)
         if len(self._vectors) == 1 and len(at) == len(self._vectors[0]) and bool((at == np.arange(len(at))).all()):
             return self._vectors[0]
         out = np.empty((len(texts), self._vectors[0].shape[1] if self._vectors else 0), np.float16)
@@ -108,7 +108,7 @@ class VectorCache:
         if progress is not None:
             progress(len(new), len(new))
 
-    def _find(self, hashes: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def find(self, hashes: NDArray[np.void]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Where each hash is, and whether it is known."""
         if not len(self):
             return np.zeros(len(hashes), np.int64), np.zeros(len(hashes), bool)
@@ -216,11 +216,10 @@ def save_parts(path: Path, n: int, parts: Iterable[Half]) -> None:
 def forget_pages(array: NDArray[Any]) -> None:
     """Let the pages of a file go that reading a memory-mapped array brought in; they are read again when needed."""
     held: Any = array
-    while held is not None and getattr(held, "_mmap", None) is None:
+    while held is not None and not isinstance(held, mmap.mmap):
         held = getattr(held, "base", None)
-    pages = None if held is None else held._mmap
-    if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
-        pages.madvise(mmap.MADV_DONTNEED)
+    if held is not None and hasattr(mmap, "MADV_DONTNEED"):
+        held.madvise(mmap.MADV_DONTNEED)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from uql.features.cache import Progress
 from uql.features.embedder import Embedder, Matrix
 from uql.features.images import image_features
 from uql.features.similarity import with_similarity
+from uql.features.static import static_embedder
 from uql.features.table import TableFeatures, kept, table_features
 
 
@@ -30,6 +32,11 @@ class FeatureStore:
         self.cache_dir, self.embedder, self.progress = cache_dir, embedder, progress
         self._made: dict[str, tuple[Sequence[str | None], TableFeatures]] = {}
         self._seen: dict[str, dict[bytes, TableFeatures]] = {}
+
+    @cached_property
+    def words(self) -> Embedder | None:
+        """The embedder of texts; None where there is none."""
+        return self.embedder or static_embedder()
 
     def table(self, texts: Sequence[str | None], key: str) -> TableFeatures:
         """The features of these texts; `key` names the table and the columns they come from."""

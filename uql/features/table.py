@@ -192,7 +192,7 @@ def _lsa(
         kept = load_lsa(folder / "lsa")
         if kept is not None:
             cache = VectorCache(folder / "lsa" / "vectors", kept.name)
-            _, known = cache._find(hashes)
+            _, known = cache.find(hashes)
             if float((~known).mean()) <= REFIT_SHARE:
                 return kept, cache.vectors(texts, hashes, kept, progress)
     lsa, made = Lsa.fit_embed(texts)

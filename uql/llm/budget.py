@@ -19,6 +19,9 @@ class Reservation:
 class Budget:
     """Caps of a run; None is no cap.
 
+    A run that goes on with the draws of earlier ones has `steps`: what those had in all. It spends up to the first of them as they did,
+    then up to the next, and last up to `calls`. Each part of a statement begins at the first step.
+
     Calls are spent by sending. Tokens and USD are reserved at their upper bound and settled at what was paid; where a
     reservation does not fit, it waits for those in flight to settle, and is refused when none is.
     """
@@ -30,8 +33,14 @@ class Budget:
         tokens: int | None = None,
         usd: float | None = None,
         seconds: float | None = None,
+        steps: tuple[int, ...] = (),
+        new: int | None = None,
     ) -> None:
         self.calls, self.tokens, self.usd = calls, tokens, usd
+        self.new = new  # of the calls, those that may be made now; the others were paid by earlier runs
+        self.steps, self.step = steps, 0
+        self._by_step = [0] * (len(steps) + 1)
+        self._sent = 0
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.spent_calls = 0
         self.spent_tokens = 0
@@ -45,6 +54,24 @@ class Budget:
     @property
     def calls_left(self) -> int | None:
         return None if self.calls is None else max(0, self.calls - self.spent_calls)
+
+    def extend(self, calls: int) -> None:
+        """Raise the limit of calls by so many, of each step too, or lower it where they are below 0."""
+        if self.calls is not None:
+            self.calls += calls
+        if self.new is not None:
+            self.new += calls
+        self.steps = tuple(step + calls for step in self.steps)
+
+    def left_at(self, step: int) -> int | None:
+        """Calls that a step leaves, after those spent in it and before; None: without limit."""
+        if step >= len(self.steps):
+            return self.calls_left
+        return max(0, self.steps[step] - sum(self._by_step[: step + 1]))
+
+    def _spend(self, calls: int) -> None:
+        self.spent_calls += calls
+        self._by_step[self.step] += calls
 
     @property
     def tokens_left(self) -> int | None:
@@ -61,6 +88,8 @@ class Budget:
         """The cap that `wanted` would break, beside what is spent and reserved."""
         if self.calls is not None and self.spent_calls + wanted.calls > self.calls:
             return "calls"
+        if self.new is not None and self._sent + wanted.calls > self.new:
+            return "calls"
         left = self.seconds_left
         if left is not None and left <= 0:
             return "seconds"
@@ -74,16 +103,31 @@ class Budget:
                 return "usd"
         return None
 
-    def replay(self, calls: int) -> None:
-        """Count calls that an earlier sitting of the run has paid for, so that as many are left as there were then."""
-        self.spent_calls += calls
+    def allow(self, calls: int) -> None:
+        """Let as many calls be left, where there are fewer."""
+        if self.calls is not None:
+            self.calls = max(self.calls, self.spent_calls + calls)
+        if self.new is not None:
+            self.new = max(self.new, self._sent + calls)
+
+    @property
+    def usd_a_call(self) -> float:
+        """USD that a call cost on average; 0 where none was paid or the price is not known."""
+        return self.spent_usd / self.spent_calls if self.spent_calls else 0.0
+
+    def replay(self, calls: int, tokens: int = 0, usd: float = 0.0) -> None:
+        """Count what an earlier sitting of the run has paid, so that as much is left as there was then."""
+        self._spend(calls)
+        self.spent_tokens += tokens
+        self.spent_usd += usd
 
     async def reserve(self, wanted: Reservation) -> int | None:
         """Take the calls of one request of at most this cost: a ticket for `settle`, or None when it does not fit."""
         while True:
             misfit = self._misfit(wanted)
             if misfit is None:
-                self.spent_calls += wanted.calls
+                self._spend(wanted.calls)
+                self._sent += wanted.calls
                 self.largest_tokens = max(self.largest_tokens, wanted.tokens)
                 self._next += 1
                 self._open[self._next] = wanted
@@ -106,7 +150,8 @@ class Budget:
 
     def release(self, ticket: int) -> None:
         """Give a reservation back: nothing was sent for it."""
-        self.spent_calls -= self._open[ticket].calls
+        self._spend(-self._open[ticket].calls)
+        self._sent -= self._open[ticket].calls
         self.settle(ticket, tokens=0, usd=0.0)
 
     def settle(self, ticket: int, *, tokens: int, usd: float) -> None:
@@ -117,3 +162,59 @@ class Budget:
         if self._settled is not None:
             self._settled.set()
             self._settled = None
+
+
+class Share(Budget):
+    """At most `calls` calls of a whole budget; every reservation is one of the whole's too.
+
+    Args:
+        whole: the budget of the run.
+        calls: of this part; None: as many as the whole has left.
+    """
+
+    def __init__(self, whole: Budget, calls: int | None) -> None:
+        super().__init__(calls=calls, tokens=whole.tokens, usd=whole.usd)
+        self.whole = whole
+
+    def extend(self, calls: int) -> None:
+        """As in `Budget`, of the whole too."""
+        super().extend(calls)
+        self.whole.extend(calls)
+
+    @property
+    def calls_left(self) -> int | None:
+        left = [n for n in (super().calls_left, self.whole.calls_left) if n is not None]
+        return min(left) if left else None
+
+    @property
+    def tokens_left(self) -> int | None:
+        return self.whole.tokens_left
+
+    @property
+    def seconds_left(self) -> float | None:
+        return self.whole.seconds_left
+
+    def allow(self, calls: int) -> None:
+        super().allow(calls)
+        self.whole.allow(calls)
+
+    async def reserve(self, wanted: Reservation) -> int | None:
+        if self.calls is not None and self.spent_calls + wanted.calls > self.calls:
+            self.exhausted = "calls"
+            return None
+        self.spent_calls += wanted.calls
+        ticket = await self.whole.reserve(wanted)
+        self.largest_tokens = max(self.largest_tokens, wanted.tokens)
+        if ticket is None:
+            self.spent_calls -= wanted.calls
+            self.exhausted = self.whole.exhausted
+        return ticket
+
+    def release(self, ticket: int) -> None:
+        self.spent_calls -= self.whole.calls_of(ticket)
+        self.whole.release(ticket)
+
+    def settle(self, ticket: int, *, tokens: int, usd: float) -> None:
+        self.spent_tokens += tokens
+        self.spent_usd += usd
+        self.whole.settle(ticket, tokens=tokens, usd=usd)

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.errors import DataError
+from uql.base.errors import DataError
 from uql.llm.ledger import Ledger
-from uql.llm.questions import Answers, Predicate, Question
+from uql.llm.questions import Answers, Question
+from uql.operators.replies import YesNo
 
 Floats = NDArray[np.float64]
 LEAST_ROWS = 32  # labelled rows; with fewer, thresholds got worse (LOCAL_MODEL.md §2)
@@ -152,7 +153,7 @@ def kept(ledger: Ledger, model: str) -> dict[str, Calibration]:
 
 def applied(calibrations: Mapping[str, Calibration], question: Question, answers: Answers) -> Answers:
     """The answers, calibrated where the question is a condition that has a calibration."""
-    found = calibrations.get(question.text) if isinstance(question, Predicate) else None
+    found = calibrations.get(question.text) if isinstance(question.reply(), YesNo) else None
     return answers if found is None else apply(found, answers)
 
 
@@ -166,5 +167,5 @@ def keep_audit(ledger: Ledger, model: str, condition: str, audit: Mapping[str, f
 
 
 def kept_audits(ledger: Ledger, model: str) -> dict[str, dict[str, float]]:
-    """Of a model, by condition: `rows`, `bias`, `error`, `z` of `uql.sampling.soft.Calibration`."""
+    """Of a model, by condition: `rows`, `bias`, `error`, `z` of `uql.sampling.calibration.Calibration`."""
     return {condition: dict(values) for condition, values in ledger.statistics(_audited(model)).items() if values}

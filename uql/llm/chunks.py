@@ -13,7 +13,8 @@ from itertools import product
 from typing import Any
 
 from uql.llm.providers.base import Answer, CallError, Provider, Reply, Request
-from uql.llm.questions import NONE, Cell, Choice, Compare, Predicate, Question, Row, Score, Write
+from uql.llm.questions import NONE, Cell, Question, Row
+from uql.operators.replies import Level, OneOf, Text, YesNo
 
 LONGEST = 400_000  # bytes of a row that are sent at most where the model's context is not known
 BYTES_A_TOKEN = 3  # a careful lower bound
@@ -94,7 +95,7 @@ def requests(provider: Provider, request: Request) -> list[Request]:
     """The requests that a row takes: one, or one for each of its pieces."""
     context = provider.capabilities.context
     chars = sum(len(c.value) for c in request.row.cells if isinstance(c.value, str))
-    if chars <= LEAST // 4 or all(isinstance(q, Write) for q in request.questions):
+    if chars <= LEAST // 4 or all(isinstance(q.reply(), Text) for q in request.questions):
         return [request]
     reserved = 0 if context is None else provider.tokens_at_most(replace(request, row=Row()))[1]
     most = room(context, reserved)
@@ -107,8 +108,12 @@ async def answered(provider: Provider, asked: Sequence[Request]) -> Reply:
         return await provider.answer(asked[0])
     replies: list[Reply] = []
     for request in asked:
-        replies.append(await provider.answer(request))
-        if all(isinstance(q, Predicate) for q in request.questions) and all(
+        try:
+            replies.append(await provider.answer(request))
+        except CallError as error:
+            error.sent = error.sent or bool(replies)
+            raise
+        if all(isinstance(q.reply(), YesNo) for q in request.questions) and all(
             a.value is True for a in replies[-1].answers
         ):
             break
@@ -135,7 +140,8 @@ def merged(question: Question, answers: Sequence[Answer], weights: Sequence[floa
         warnings: gets a line where pieces give different values.
     """
     yes = [a for a in answers if a.problem is None and a.value is True]
-    if isinstance(question, Predicate) and yes:
+    reply = question.reply()
+    if isinstance(reply, YesNo) and yes:
         return max(yes, key=lambda a: a.probability if a.probability == a.probability else 0.0)
     failed = next((a for a in answers if a.problem is not None), None)
     if failed is not None:
@@ -143,19 +149,17 @@ def merged(question: Question, answers: Sequence[Answer], weights: Sequence[floa
     known = [(a, w) for a, w in zip(answers, weights, strict=True) if a.value is not None]
     if not known:
         return answers[0]
-    match question:
-        case Predicate():
+    match reply:
+        case YesNo():
             return max((a for a, _ in known), key=lambda a: a.probability if a.probability == a.probability else 0.0)
-        case Choice(many=True, labels=labels):
+        case OneOf(many=True, labels=labels):
             held = {label for a, _ in known for label in a.value}
             return Answer([label for label in labels if label in held])
-        case Choice():
+        case OneOf():
             return _label([(a, w) for a, w in known if a.value != NONE] or known)
-        case Score():
+        case Level():
             whole = sum(w for _, w in known)
             return Answer(sum(float(a.value) * w for a, w in known) / whole)
-        case Compare():
-            return _label(known)
     return _value(question, [a.value for a, _ in known], warnings)
 
 

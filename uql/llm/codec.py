@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -79,12 +80,28 @@ def dumps(answer: Answer) -> str:
     return json.dumps(held, ensure_ascii=False, separators=(",", ":"))
 
 
-def loads(text: str) -> Answer:
-    held = json.loads(text)
-    distribution, paid = held.get("d"), held.get("c")
-    return Answer(
-        value=_unpack(held["v"]),
-        probability=held.get("p", float("nan")),
-        distribution=None if distribution is None else tuple(distribution),
-        paid=None if paid is None else (paid[0], paid[1], paid[2]),
-    )
+def loads(text: str | bytes) -> Answer:
+    """The answer in a row of the ledger. Raises ValueError where the row is damaged."""
+    try:
+        held = json.loads(text if isinstance(text, str) else bytes(text).decode())
+        distribution, paid = held.get("d"), held.get("c")
+        return Answer(
+            value=_unpack(held["v"]),
+            probability=float(held.get("p", "nan")),
+            distribution=None if distribution is None else tuple(map(float, distribution)),
+            paid=None if paid is None else (paid[0], paid[1], paid[2]),
+        )
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(f"the answer cannot be read: {type(error).__name__}") from error
+
+
+def readable(rows: Iterable[tuple[bytes, bytes]]) -> tuple[dict[bytes, Answer], list[bytes]]:
+    """Answers by key, and the keys of the rows that are damaged."""
+    found: dict[bytes, Answer] = {}
+    damaged: list[bytes] = []
+    for key, text in rows:
+        try:
+            found[key] = loads(text)
+        except ValueError:
+            damaged.append(key)
+    return found, damaged

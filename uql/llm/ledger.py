@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import os
 import secrets
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,11 +25,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from uql.errors import ConfigError, DataError
+from uql.base.errors import ConfigError, DataError
 from uql.llm import codec
 from uql.llm.events import Event
-from uql.llm.providers.base import Answer
-from uql.llm.stored import (
+from uql.llm.ledger_rows import (
     CALL_COLUMNS,
     CORRECTION_COLUMNS,
     ERROR_COLUMNS,
@@ -37,12 +38,15 @@ from uql.llm.stored import (
     RUNS,
     SCHEMA,
     Entry,
+    Failed,
     Origin,
     Stats,
     StoredRun,
 )
+from uql.llm.providers.base import Answer
 
 T = TypeVar("T")
+log = logging.getLogger("uql")
 BUSY_MS = 60_000  # how long another process may hold the file
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
 
@@ -78,6 +82,13 @@ def default_path() -> Path:
     return user_data_path("uql", appauthor=False) / "ledger.sqlite"
 
 
+def _make_private(path: Path, mode: int) -> None:
+    """Give a file or folder its mode, whatever umask says; one that is not there, or is another user's, stays as it is."""
+    with suppress(FileNotFoundError, PermissionError):
+        if stat.S_IMODE(path.stat().st_mode) != mode:
+            path.chmod(mode)
+
+
 def keyed(secret: bytes, *parts: bytes) -> bytes:
     """The key of what `parts` describe: 20 bytes, keyed with a ledger's secret."""
     digest = hashlib.blake2b(key=secret, digest_size=20)
@@ -104,6 +115,7 @@ class Ledger:
         self._using = threading.RLock()  # of the connection
         self._waiting: list[_Write] = []
         self._closed = False
+        self.damaged: set[bytes] = set()  # keys of answers that could not be read
         with ExitStack() as undo:
             undo.callback(self._pool.shutdown)
             self._db, self.secret = self._pool.submit(self._open).result()
@@ -114,8 +126,15 @@ class Ledger:
         try:
             if self.path != ":memory:":
                 file = Path(self.path)
+                own = file == default_path() or not file.parent.exists()
                 file.parent.mkdir(parents=True, exist_ok=True)
-                os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))  # private before anything is in it
+                if own:  # a folder of the user's choice may be shared with others
+                    _make_private(file.parent, 0o700)
+                if not file.exists():  # closing one that SQLite has open in this process would drop its locks
+                    with suppress(FileExistsError):  # private before anything is in it
+                        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+                for suffix in ("", "-wal", "-shm"):  # SQLite makes the others with the mode of the first
+                    _make_private(Path(f"{file}{suffix}"), 0o600)
             db = sqlite3.connect(self.path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
@@ -176,6 +195,47 @@ class Ledger:
         """Use the connection in the ledger's thread, alone; each statement commits unless `use` opens a transaction and ends it."""
         return self._call(lambda: use(self._db))
 
+    async def read(self, use: Callable[[sqlite3.Connection], T]) -> T:
+        """As `work`, for those who run in a loop."""
+        return await asyncio.wrap_future(self._pool.submit(self._alone, lambda: use(self._db)))
+
+    async def transact(self, use: Callable[[sqlite3.Connection], T]) -> T:
+        """Use the connection in one transaction: in the loop's own thread, as `_flush_here`, where the file is free."""
+
+        def begun() -> T:
+            try:
+                return use(self._db)
+            finally:
+                self._db.execute("COMMIT")
+
+        if self._using.acquire(blocking=False):
+            try:
+                if self._begins_here():
+                    return begun()
+            finally:
+                self._using.release()
+
+        def work() -> T:
+            self._db.execute("BEGIN IMMEDIATE")
+            return begun()
+
+        return await asyncio.wrap_future(self._pool.submit(self._alone, work))
+
+    def _begins_here(self) -> bool:
+        """Begin a transaction; False, at once, where another process has the file."""
+        self._db.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        return True
+
+    def soon(self, use: Callable[[sqlite3.Connection], object]) -> None:
+        """As `work`, without waiting for it."""
+        self._pool.submit(self._alone, lambda: use(self._db))
+
     def _alone(self, work: Callable[[], T]) -> T:
         with self._using:
             return work()
@@ -205,8 +265,16 @@ class Ledger:
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
             marks = ",".join("?" * len(part))
-            for key, text in self._db.execute(f"SELECT key, answer FROM answers WHERE key IN ({marks})", part):
-                found[key] = codec.loads(text)
+            rows = self._db.execute(f"SELECT key, CAST(answer AS BLOB) FROM answers WHERE key IN ({marks})", part)
+            found |= self.readable(rows)
+        return found
+
+    def readable(self, rows: Iterable[tuple[bytes, bytes]]) -> dict[bytes, Answer]:
+        """The answers in rows of `key, answer`. A damaged one is set aside and counted: its question is asked again."""
+        found, damaged = codec.readable(rows)
+        if not self.damaged.issuperset(damaged):
+            self.damaged.update(damaged)
+            log.warning("%d answers of the ledger %s are damaged; they are asked again", len(self.damaged), self.path)
         return found
 
     async def note(self, heads: Sequence[bytes]) -> None:
@@ -250,6 +318,21 @@ class Ledger:
 
         return await asyncio.wrap_future(self._pool.submit(self._alone, work))
 
+    def fail(self, failed: Sequence[Failed]) -> None:
+        """Keep, soon, that the model gave no answer for these rows."""
+        rows = [(f.root, f.key, f.kind, f.message, f.raw, f.calls) for f in failed]
+        self.soon(lambda db: db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?)", rows))
+
+    async def failures(self, root: str, keys: Sequence[bytes]) -> dict[bytes, Failed]:
+        """The rows among `keys` for which a run got no answer."""
+
+        def work(db: sqlite3.Connection) -> dict[bytes, Failed]:
+            found = [Failed(*row) for row in db.execute("SELECT * FROM failures WHERE root = ?", (root,))]
+            wanted = set(keys)
+            return {f.key: f for f in found if f.key in wanted}
+
+        return await self.read(work) if keys else {}
+
     async def put(self, entries: Sequence[Entry], events: Sequence[Event] = ()) -> None:
         """Keep answers and events. Returns once they are in the file: use an answer only after that."""
         if not entries and not events:
@@ -268,15 +351,9 @@ class Ledger:
         another process, or this one's thread is at work, leave it to that thread."""
         if self._using.acquire(blocking=False):
             try:
-                self._db.execute("PRAGMA busy_timeout = 0")
-                try:
-                    self._db.execute("BEGIN IMMEDIATE")
-                except sqlite3.OperationalError:
-                    locked = True
-                else:
-                    locked = False
+                locked = not self._begins_here()
+                if not locked:
                     self._write()
-                self._db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             finally:
                 self._using.release()
             if not locked:
@@ -310,6 +387,9 @@ class Ledger:
                     for write in writes
                     for e in write.entries
                 ],
+            )
+            self._db.executemany(
+                "DELETE FROM claims WHERE key = ?", [(e.key,) for write in writes for e in write.entries]
             )
             self._db.executemany(
                 f"INSERT INTO calls VALUES ({','.join('?' * len(CALL_COLUMNS))})",
@@ -379,15 +459,25 @@ class Ledger:
 
     def runs(self, limit: int = 50) -> list[dict[str, Any]]:
         """The latest runs, newest first, each with what it paid."""
-        return [
-            dict(zip(RUN_COLUMNS, row, strict=True))
-            for row in self._call(lambda: self._db.execute(f"{RUNS} LIMIT ?", (limit,)).fetchall())
-        ]
+        rows = self._runs(f"{RUNS} LIMIT ?", (limit,))
+        return [dict(zip(RUN_COLUMNS, row, strict=True)) for row in rows]
 
     def run(self, run: str) -> dict[str, Any]:
         """The run of an id, as `runs` lists it."""
         sql = RUNS.replace("GROUP BY", "WHERE r.run = ? GROUP BY")
-        return dict(zip(RUN_COLUMNS, self._call(lambda: self._db.execute(sql, (run,)).fetchone()), strict=True))
+        return dict(zip(RUN_COLUMNS, self._runs(sql, (run,))[0], strict=True))
+
+    def _runs(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        """Rows of RUN_COLUMNS; the status of a run whose process has ended without a word is "killed"."""
+        from uql.llm.run_owner import killed
+
+        at, of = RUN_COLUMNS.index("status"), RUN_COLUMNS.index("run")
+
+        def work() -> list[tuple[Any, ...]]:
+            rows, dead = self._db.execute(sql, values).fetchall(), killed(self._db)
+            return [(*row[:at], "killed", *row[at + 1 :]) if row[of] in dead else row for row in rows]
+
+        return self._call(work)
 
     def stored(self, run: str) -> StoredRun | None:
         """The run of an id, or of what only one run's id begins with; None where there is none."""
@@ -432,7 +522,7 @@ class Ledger:
 
         def batches() -> Iterator[list[tuple[Any, ...]]]:
             if not key:
-                yield self._call(lambda: self._db.execute(sql).fetchall())
+                yield self._runs(sql) if name == "runs" else self._call(lambda: self._db.execute(sql).fetchall())
                 return
             found = self._call(lambda: self._db.execute(sql, (0,)).fetchall())
             while found:
@@ -514,6 +604,7 @@ class Ledger:
                 values.append(time.time() - older_than_s)
             if where:
                 which = " AND ".join(where)
+                self._forget_runs(which, values)
                 gone += self._db.execute(f"DELETE FROM answers WHERE {which}", values).rowcount
                 self._db.execute(f"UPDATE calls SET message = '' WHERE message <> '' AND {which}", values)
                 if source is not None and len(where) == 1:
@@ -526,12 +617,23 @@ class Ledger:
 
         return self._call(work)
 
+    def _forget_runs(self, which: str, values: Sequence[Any]) -> None:
+        """Runs that paid for these answers, or read the same tables with the same model, are not drawn again."""
+        paid = f"SELECT root FROM sittings WHERE run IN (SELECT run FROM answers WHERE {which})"
+        read = (
+            "SELECT d.run FROM draws d JOIN runs r ON r.run = d.run "
+            f"JOIN (SELECT DISTINCT model, source FROM answers WHERE {which}) a ON r.model = a.model AND d.step = 'rows of ' || a.source"
+        )
+        roots = list(self._db.execute(f"SELECT DISTINCT * FROM ({paid} UNION {read})", [*values, *values]))
+        for table in ("failures", "sittings"):
+            self._db.executemany(f"DELETE FROM {table} WHERE root = ?", roots)
+
     def clear(self) -> int:
         """Forget everything: answers, runs, calls, draws. Returns how many answers went."""
 
         def work() -> int:
             gone = self._db.execute("DELETE FROM answers").rowcount
-            for table in ("questions", "runs", "calls", "draws", "corrections"):
+            for table in ("questions", "runs", "calls", "draws", "corrections", "sittings", "grown", "failures"):
                 self._db.execute(f"DELETE FROM {table}")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._db.execute("VACUUM")
@@ -556,3 +658,5 @@ class Ledger:
             gone += self._db.execute("DELETE FROM answers WHERE at <= ?", last).rowcount
             self._db.execute("DELETE FROM draws WHERE run IN (SELECT run FROM runs WHERE started <= ?)", last)
             self._db.execute("DELETE FROM calls WHERE at <= ?", last)
+            self._db.execute("DELETE FROM sittings WHERE root IN (SELECT root FROM sittings WHERE at <= ?)", last)
+            self._db.execute("DELETE FROM failures WHERE root NOT IN (SELECT root FROM sittings)")

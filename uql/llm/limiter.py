@@ -14,7 +14,7 @@ from uql.llm.providers.base import Limits
 
 LONGEST_PAUSE_S = 60.0
 FIRST_PAUSE_S = 0.5
-LONGEST_WAIT_S = 600.0  # that a provider is believed when it wants to be left alone
+LONGEST_WAIT_S = 120.0  # that a provider is believed when it wants to be left alone
 LEAST_SEEN = 20  # replies before one can be told to be late
 USED = 0.96  # of an allowed rate: the vendor's clock and windows are not ours
 

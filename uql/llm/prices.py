@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
+from uql.base.settings import Settings
 from uql.llm.providers.base import Price
-from uql.settings import Settings
 
 
 def price_of(vendor: str, model: str, settings: Settings | None = None) -> Price | None:
-    """USD per million tokens of a model ("openai", "anthropic"), None where nobody here knows it."""
+    """USD per million tokens of a model ("openai", "anthropic"), None where it is unknown."""
     return own_price(f"{vendor}:{model}", settings) or _listed(vendor, model)
 
 

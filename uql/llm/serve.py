@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from uql.errors import ConfigError, UQLError
+from uql.base.errors import ConfigError, UQLError
 from uql.llm.gate import Gate
 from uql.llm.questions import Cell, Row, Write
 
@@ -119,7 +119,7 @@ def application(gate: Gate, token: str, model: Any = None, embed: Embed | None =
             held = json.loads(raw) if raw else {}
         except ValueError:
             return refused(400, "the request is not JSON", "bad_request")
-        return held if isinstance(held, dict) else refused(400, "the request is no object", "bad_request")
+        return held if isinstance(held, dict) else refused(400, "the request is not an object", "bad_request")
 
     async def chat(request: Request) -> Response:
         body = await body_of(request)

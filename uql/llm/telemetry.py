@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from uql.errors import ConfigError
+from uql.base.errors import ConfigError
 from uql.llm.events import Event
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from uql.base.settings import NAMES
 from uql.compiler.lexer import WORDS
-from uql.settings import NAMES
 
 _WORD = re.compile(r"[.\w]*\Z")
 _OPEN_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)\Z')

@@ -9,51 +9,95 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
+from queue import Empty, Queue
+from threading import Thread
 from typing import Any, BinaryIO
 
-from uql.errors import ConfigError
-from uql.media_types import DOCX, Unreadable, media_type
+from uql.base.errors import ConfigError
+from uql.base.media_types import DOCX, Unreadable, media_type
 
 MOST_CHARS = 2_000_000  # of one document's text
 MEMORY_BYTES = 2_000_000_000
 SECONDS = 30.0  # of one document
 AT_ONCE = 64  # documents in one process
+COMMAND = ("-I", "-m", "uql.sources.documents")  # of Python
 READERS = {"application/pdf": "pypdf", DOCX: "docx", "text/html": "lxml"}
 
 
-def texts(documents: Sequence[bytes]) -> list[str | Unreadable]:
-    """(n,) the text of each document. Raises ConfigError where the readers are not installed."""
+def texts(documents: Sequence[bytes], seconds: float = math.inf) -> list[str | Unreadable]:
+    """(n,) the text of each document. Raises ConfigError where the readers are not installed.
+
+    A document that takes longer than `SECONDS`, or than is left of `seconds`, is given up; the others are read.
+    """
+    deadline = time.monotonic() + seconds
     found: list[str | Unreadable] = []
     while len(found) < len(documents):
+        if time.monotonic() >= deadline:
+            found += [Unreadable("the document is not read: no time is left")] * (len(documents) - len(found))
+            break
         part = documents[len(found) : len(found) + AT_ONCE]
         missing = [r for r in {READERS.get(media_type(d), "lxml") for d in part} if find_spec(r) is None]
         if missing:
             raise ConfigError(f"documents are read by {', '.join(missing)}", help="pip install 'uql-engine[documents]'")
-        read, ended = _process(part)
+        read, ended = _process(part, deadline)
         found += read
         if len(read) < len(part):  # the process ended within a document: that one is lost, the others go on
             found.append(Unreadable(f"the document cannot be read: its reader {ended}"))
     return found
 
 
-def _process(part: Sequence[bytes]) -> tuple[list[str | Unreadable], str]:
+def _process(part: Sequence[bytes], deadline: float) -> tuple[list[str | Unreadable], str]:
     """What one process read before it ended, and how it ended."""
-    sent = b"".join(len(d).to_bytes(8, "big") + d for d in part)
-    command = [sys.executable, "-I", "-m", "uql.sources.documents"]
-    try:
-        done = subprocess.run(
-            command, input=sent, capture_output=True, timeout=SECONDS * len(part), env={}, check=False
-        )
-        output, ended = done.stdout, f"ended with {done.returncode}"
-    except subprocess.TimeoutExpired as error:
-        output, ended = error.stdout or b"", f"took longer than {SECONDS:g} s a document"
-    lines = output.decode("utf-8", "replace").split("\n")
-    replies = [json.loads(line) for line in lines[:-1]]
-    return [reply["text"] if "text" in reply else Unreadable(reply["error"]) for reply in replies], ended
+    read: list[str | Unreadable] = []
+    lines: Queue[bytes] = Queue()
+    command = [sys.executable, *COMMAND]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}
+    ) as process:
+        threads = [Thread(target=_send, args=(process, part)), Thread(target=_receive, args=(process, lines))]
+        for thread in threads:
+            thread.start()
+        ended = ""
+        while len(read) < len(part):
+            limit = min(SECONDS, max(0.0, deadline - time.monotonic()))
+            try:
+                line = lines.get(timeout=limit)
+            except Empty:
+                ended = f"took longer than {limit:.3g} s"
+                break
+            if not line.endswith(b"\n"):  # the end of its output
+                break
+            reply = json.loads(line)
+            read.append(reply["text"] if "text" in reply else Unreadable(reply["error"]))
+        if len(read) < len(part):
+            process.kill()
+        for thread in threads:
+            thread.join()
+    return read, ended or f"ended with {process.returncode}"
+
+
+def _send(process: subprocess.Popen[bytes], part: Sequence[bytes]) -> None:
+    assert process.stdin is not None
+    with suppress(OSError):  # the process has ended
+        for data in part:
+            process.stdin.write(len(data).to_bytes(8, "big") + data)
+    with suppress(OSError):
+        process.stdin.close()
+
+
+def _receive(process: subprocess.Popen[bytes], lines: Queue[bytes]) -> None:
+    """The lines of its output, then what is left behind the last of them."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line)
+    lines.put(b"")
 
 
 # ------------------------------------------------------------------------------------------------------ in the process

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 from pathlib import Path
 
-from uql.errors import DataError
+from uql.base.errors import DataError
 
 READERS = {
     ".csv": "read_csv",
@@ -38,7 +38,7 @@ def file_sql(path: str) -> str:
     function = reader(path)
     if function is None:
         known = ", ".join(sorted(READERS))
-        raise DataError(f"{path} is of no format that can be read", code="UQL503", help=f"formats: {known}")
+        raise DataError(f"{path} has a format that cannot be read", code="UQL503", help=f"formats: {known}")
     if "://" not in path:
         found = glob.glob(path, recursive=True) if glob.has_magic(path) and not Path(path).exists() else [path]
         files = [Path(name) for name in found if Path(name).is_file()]

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from uql.errors import DataError
+from uql.base.errors import DataError
 from uql.sources.files import READERS, file_sql, reader
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ BATCH = 10_000  # rows of SQLite that are held at once
 
 
 def register(
-    connections: Sequence[duckdb.DuckDBPyConnection], name: str, source: object, type: str | None = None
+    connection: duckdb.DuckDBPyConnection, name: str, source: object, type: str | None = None
 ) -> tuple[str, ...]:
     """Makes files or a data frame a table of the session, as `Connection.register` says."""
     import duckdb
@@ -42,34 +42,32 @@ def register(
 
     try:
         if isinstance(source, str | Path):
-            return register_files(connections, name, source, type)
+            return register_files(connection, name, source, type)
         table = as_table(name, source)
-        for connection in connections:
-            connection.register(name, table)
+        connection.register(name, table)
     except duckdb.Error as error:
         raise DataError(f"{name}: {str(error).strip().splitlines()[0]}", code="UQL503") from error
     return (name,)
 
 
-def unregister(connections: Sequence[duckdb.DuckDBPyConnection], name: str) -> None:
+def unregister(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Takes back what `register` made under this name; tables and views of the database are left."""
-    for connection in connections:
-        connection.unregister(name)
-        made = connection.execute(
-            "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'temp' AND table_name = ?", [name]
-        ).fetchall()
-        for (kind,) in made:
-            what = "VIEW" if kind == "VIEW" else "TABLE"
-            connection.execute(f"DROP {what} IF EXISTS temp.{_quoted(name)}")
+    connection.unregister(name)
+    made = connection.execute(
+        "SELECT table_type FROM information_schema.tables WHERE table_catalog = 'temp' AND table_name = ?", [name]
+    ).fetchall()
+    for (kind,) in made:
+        what = "VIEW" if kind == "VIEW" else "TABLE"
+        connection.execute(f"DROP {what} IF EXISTS temp.{_quoted(name)}")
 
 
 def register_files(
-    connections: Sequence[duckdb.DuckDBPyConnection], name: str, path: str | Path, type: str | None = None
+    connection: duckdb.DuckDBPyConnection, name: str, path: str | Path, type: str | None = None
 ) -> tuple[str, ...]:
     """Makes a folder, a file or a glob a table of the session.
 
     Args:
-        connections: those that shall see it; the first is the user's own.
+        connection: the session that shall see it.
         name: of the table. A SQLite database of several tables gives `name_table` for each.
         type: image, audio, document, text, sqlite, table (CSV, JSON, Parquet by their endings), or csv, json, jsonl, parquet whatever the
             files are called; None: what the endings say.
@@ -87,20 +85,20 @@ def register_files(
         raise DataError(f"{path}: there is no such file, and no folder with files", code="UQL501")
     if type in FORMATS:
         listed = ", ".join(_literal(str(file)) for file in files)
-        _view(connections, name, f"SELECT * FROM {FORMATS[type].format(listed)}", None, "")
+        _view(connection, name, f"SELECT * FROM {FORMATS[type].format(listed)}", None, "")
         return (name,)
     kind = type or kind_of(files)
     if kind is None:
         told = "; ".join(f"{what}: {' '.join(endings)}" for what, endings in ENDINGS.items())
         raise DataError(f"{path}: no file of a known type", code="UQL503", help=f"give type = …, or endings: {told}")
     if kind == "sqlite":
-        return tuple(made for file in files for made in _sqlite(connections[0], name, file))
+        return tuple(made for file in files for made in _sqlite(connection, name, file))
     if kind == "table":
         chosen = [file for file in files if reader(str(file))]
         if not chosen:
             raise DataError(f"{path}: no CSV, JSON or Parquet file", code="UQL503")
         body = " UNION ALL BY NAME ".join(f"SELECT * FROM {file_sql(str(file))}" for file in chosen)
-        _view(connections, name, body, None, "")
+        _view(connection, name, body, None, "")
         return (name,)
     chosen = [file for file in files if file.suffix.lower() in ENDINGS[kind]] if type is None else files
     folder = Path(path) if Path(path).is_dir() else None
@@ -112,7 +110,7 @@ def register_files(
         value = (
             "TRY(decode(content)) AS text, CASE WHEN TRY(decode(content)) IS NULL THEN 'it is not UTF-8' END AS error"
         )
-    _view(connections, name, f"SELECT {shown}, {value} FROM read_blob([{paths}]) ORDER BY filename", kind, kind)
+    _view(connection, name, f"SELECT {shown}, {value} FROM read_blob([{paths}]) ORDER BY filename", kind, kind)
     return (name,)
 
 
@@ -139,13 +137,10 @@ def kind_of(files: Sequence[Path]) -> str | None:
     return max(ENDINGS, key=kinds.count) if kinds else None
 
 
-def _view(
-    connections: Sequence[duckdb.DuckDBPyConnection], name: str, body: str, column: str | None, comment: str
-) -> None:
-    for connection in connections:
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {_quoted(name)} AS {body}")
-        if column is not None:
-            connection.execute(f"COMMENT ON COLUMN {_quoted(name)}.{_quoted(column)} IS {_literal(comment)}")
+def _view(connection: duckdb.DuckDBPyConnection, name: str, body: str, column: str | None, comment: str) -> None:
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {_quoted(name)} AS {body}")
+    if column is not None:
+        connection.execute(f"COMMENT ON COLUMN {_quoted(name)}.{_quoted(column)} IS {_literal(comment)}")
 
 
 def _sqlite(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from uql.errors import DataError
+from uql.base.errors import DataError
 
 
 class Frames:
@@ -80,8 +80,8 @@ def as_table(name: str, frame: Any) -> Any:
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         return _with_texts(frame)
-    if hasattr(frame, "stored"):  # a result of UQL's
-        return frame.stored()
+    if hasattr(frame, "estimates"):  # a result of UQL's
+        return frame.arrow()
     arrow = sys.modules.get("pyarrow")
     if arrow is not None and isinstance(frame, arrow.RecordBatch):
         return arrow.Table.from_batches([frame])
@@ -115,7 +115,7 @@ def _kinds() -> tuple[type, ...]:
         ("pandas", ("DataFrame",)),
         ("polars", ("DataFrame", "LazyFrame")),
         ("pyarrow", ("Table", "RecordBatch")),
-        ("uql.result", ("Result",)),
+        ("uql.api.result", ("Result",)),
     ):
         loaded = sys.modules.get(module)
         if loaded is not None:

@@ -1,17 +1,19 @@
 """Images, sounds and documents that values name: files under one folder, and addresses where the user allows them.
 
-A value that cannot be had is `Unreadable` with the reason, never an error of the whole query.
+A value that cannot be read is `Unreadable` with the reason, never an error of the whole query.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from uql.media_types import Unreadable, media_type, modality
-from uql.schema import Modality
+from uql.base.media_types import Unreadable, media_type, modality
+from uql.base.schema import Modality
 from uql.sources.documents import texts
 from uql.sources.web import fetch
 
@@ -29,10 +31,12 @@ class Media:
     Args:
         folder: paths in data are read below it; one that leads out of it is refused.
         urls: may https addresses be fetched?
+        seconds: that the run has; None: without limit.
     """
 
-    def __init__(self, folder: Path, *, urls: bool = False) -> None:
+    def __init__(self, folder: Path, *, urls: bool = False, seconds: float | None = None) -> None:
         self.folder, self.urls = folder.resolve(), urls
+        self._deadline = math.inf if seconds is None else time.monotonic() + seconds
         self._kept: OrderedDict[tuple[str | bytes, Modality], Loaded] = OrderedDict()
         self._size = 0
 
@@ -52,11 +56,15 @@ class Media:
         found: dict[str | bytes, Loaded] = dict(zip(missing, read, strict=True))
         if kind is Modality.DOCUMENT:
             held = {v: d for v, d in found.items() if isinstance(d, bytes)}
-            found |= dict(zip(held, texts(list(held.values())), strict=True))
+            found |= dict(zip(held, texts(list(held.values()), self._left()), strict=True))
         result = [None if v is None else found[v] if v in found else self._kept[v, kind] for v in values]
         for value, loaded in found.items():
             self._keep((value, kind), loaded)
         return result
+
+    def _left(self) -> float:
+        """Seconds that the run has left."""
+        return self._deadline - time.monotonic()
 
     def _keep(self, key: tuple[str | bytes, Modality], loaded: Loaded) -> None:
         self._kept[key] = loaded
@@ -74,7 +82,7 @@ class Media:
                 return Unreadable(
                     f"{_short(name)} is an address, and addresses are not fetched: SET uql.urls = true allows it"
                 )
-            data = fetch(name, most)
+            data = fetch(name, most, self._left())
         else:
             data = self._file(name, most)
         if isinstance(data, bytes) and kind is not Modality.DOCUMENT and modality(media_type(data)) is not kind:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from uql.nl.answer import Answer
-    from uql.nl.execution import Step
+    from uql.nl.ask.answer import Answer
+    from uql.nl.ask.outputs import Step
 
 LONGEST = 4_000  # characters of one step
 

@@ -1,7 +1,8 @@
 """The HTTP side of `uql ui`: pages and JSON over one Session. Every request needs the token, and a Host of this machine.
 
 The token comes once in the address, then lives in a cookie that no script and no other site can use; a changing request must also carry
-the header X-UQL, which no form of another site can send. A page of another origin can so neither read nor start anything.
+the header X-UQL, which no form of another site can send, and an Origin, where there is one, must be the page's own. A page of
+another origin can so neither read nor start anything.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from uql.errors import UQLError
-from uql.ui.session import Session, Work, told
+from uql.base.errors import UQLError, UQLSyntaxError
+from uql.compiler.parser import check_brackets
+from uql.ui.session import MAX_WAITING, Session, Work, told
 
 if TYPE_CHECKING:
     from starlette.middleware.base import RequestResponseEndpoint
 
-COOKIE = "uql_token"
 TICK_S = 0.1  # between two looks at a running statement
 LONGEST = 100_000  # characters of a statement
+LONGEST_BODY = 4 * LONGEST  # bytes
 ASSETS = {
     "app.css": "text/css",
     "app.js": "text/javascript",
@@ -39,6 +41,11 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+
+
+def cookie(port: int | None) -> str:
+    """The name of the cookie: another `uql ui`, on another port of this machine, has its own."""
+    return f"uql_token_{port or 80}"
 
 
 def app(session: Session, token: str) -> Starlette:
@@ -80,7 +87,10 @@ def _refused(request: Request, token: str) -> Response | None:
     """Why a request may not pass, or None."""
     if request.url.hostname not in ("127.0.0.1", "localhost"):  # another name for this machine: DNS rebinding
         return PlainTextResponse("this page answers to 127.0.0.1 only", 403)
-    given = request.cookies.get(COOKIE) or ""
+    origin = request.headers.get("origin")
+    if origin is not None and origin != f"{request.url.scheme}://{request.url.netloc}":
+        return PlainTextResponse("a page of another origin may not ask", 403)
+    given = request.cookies.get(cookie(request.url.port)) or ""
     if request.url.path == "/" and "token" in request.query_params:
         given = request.query_params["token"]
     if not hmac.compare_digest(given.encode(), token.encode()):
@@ -100,7 +110,7 @@ class Handlers:
     async def page(self, request: Request) -> Response:
         if "token" in request.query_params:
             response: Response = RedirectResponse("/", 303)
-            response.set_cookie(COOKIE, self.token, httponly=True, samesite="strict")
+            response.set_cookie(cookie(request.url.port), self.token, httponly=True, samesite="strict")
             return response
         return Response(_asset("index.html"), media_type="text/html")
 
@@ -117,15 +127,19 @@ class Handlers:
 
     async def check(self, request: Request) -> Response:
         text = await _text(request)
-        if text is None:
-            return _bad('send {"text": …}')
+        if isinstance(text, Response):
+            return text
         return JSONResponse(await run_in_threadpool(self.session.check, text))
 
     # -------------------------------------------------------------------------------------------------------- running
     async def start(self, request: Request) -> Response:
         text = await _text(request)
-        if text is None or not text.strip():
+        if isinstance(text, Response):
+            return text
+        if not text.strip():
             return _bad("there is no statement")
+        if self.session.waiting >= MAX_WAITING:
+            return _bad(f"{MAX_WAITING} statements wait: end some of them, or wait", 429)
         begin = self.session.ask if request.query_params.get("kind") == "ask" else self.session.start
         return JSONResponse(begin(text).snapshot(), 201)
 
@@ -202,17 +216,28 @@ def _asset(name: str) -> bytes:
     return files("uql.ui").joinpath("static", name).read_bytes()
 
 
-async def _text(request: Request) -> str | None:
-    """The text of the body's JSON; None where there is none or it is too long."""
-    body = await request.body()
-    if len(body) > 4 * LONGEST:
-        return None
+async def _text(request: Request) -> str | Response:
+    """The text of the body's JSON, or why it is refused. A body that is too long is not read to its end."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > LONGEST_BODY:
+            return _bad(f"a body has at most {LONGEST_BODY:,} bytes", 413)
     try:
         given = json.loads(body)
-    except ValueError:
-        return None
+    except (ValueError, RecursionError):
+        return _bad('send {"text": …}')
     text = given.get("text") if isinstance(given, dict) else None
-    return text if isinstance(text, str) and len(text) <= LONGEST else None
+    if not isinstance(text, str):
+        return _bad('send {"text": …}')
+    if len(text) > LONGEST:
+        return _bad(f"a statement has at most {LONGEST:,} characters", 413)
+    try:
+        text.encode()  # a surrogate without its partner is no character
+        check_brackets(text)
+    except (UnicodeEncodeError, UQLSyntaxError) as error:
+        return _bad(error.message if isinstance(error, UQLSyntaxError) else "the text is not Unicode: a lone surrogate")
+    return text
 
 
 async def _answered(text: str, work: Callable[[], Any]) -> Response:
@@ -230,8 +255,8 @@ def _number(request: Request, name: str, default: int | None) -> int | None:
     return int(value) if value.isascii() and value.isdigit() and len(value) < 12 else None
 
 
-def _bad(message: str) -> Response:
-    return JSONResponse({"error": {"message": message}}, 400)
+def _bad(message: str, status: int = 400) -> Response:
+    return JSONResponse({"error": {"message": message}}, status)
 
 
 def _missing() -> Response:

@@ -11,16 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from uql.errors import DataError, UQLError, UQLSyntaxError
-from uql.progress import Counts
+from uql.base.errors import DataError, UQLError, UQLSyntaxError
+from uql.session.read_only import check_reads
+from uql.show.progress import Counts
 
 if TYPE_CHECKING:
-    from uql.connection import Connection
-    from uql.result import Result
+    from uql.api.connection import Connection
+    from uql.api.result import Result
 
 Status = Literal["waiting", "running", "done", "failed", "interrupted"]
 EXPLAIN = "EXPLAIN (FORMAT JSON) "
 MAX_RUNS = 50  # whose rows are kept
+MAX_WAITING = 100  # statements in the queue
 MAX_PAGE = 1_000  # rows in one reply
 MAX_DIFF = 200  # rows of each side of a difference
 
@@ -55,7 +57,7 @@ class Work:
 
     def snapshot(self) -> dict[str, Any]:
         """What the page shows while it runs and after."""
-        from uql.render import format_estimate
+        from uql.show.render import format_estimate
 
         counts = self.counts
         return {
@@ -65,6 +67,7 @@ class Work:
             "status": self.status,
             "line": counts.line(),
             "calls": counts.calls,
+            "cached": counts.cached,
             "cap": counts.cap,
             "asked": dict(self.asked),
             "nodes": dict(self.nodes),
@@ -86,10 +89,11 @@ class Work:
         }
 
     def _about(self) -> dict[str, Any]:
-        from uql.render import footer, printable
+        from uql.base.printable import printable
+        from uql.show.render import footer
 
         assert self.result is not None
-        data = self.result.arrow()
+        data = self.result.arrow(intervals=False)
         return {
             "columns": data.column_names,
             "types": list(self.result.types),
@@ -110,6 +114,8 @@ class Session:
     """
 
     def __init__(self, connection: Connection, *, write: bool = False) -> None:
+        if not write:
+            connection.only_read()
         self._runs, self._checks = connection, connection.cursor()
         self.write = write
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="uql-ui-run")
@@ -133,7 +139,7 @@ class Session:
 
         with self._checking:
             try:
-                self._allowed(text)
+                check_reads(self._checks.catalog, text)
                 if not _is_query(text):
                     return {"ok": True, "plan": None}
                 shown = self._checks.uql(f"{EXPLAIN}{text}").fetchall()
@@ -149,28 +155,6 @@ class Session:
                 " FROM duckdb_columns() WHERE NOT internal GROUP BY ALL ORDER BY 1"
             ).fetchall()
         return [{"table": t, "columns": c, "types": k} for t, c, k in rows]
-
-    def _allowed(self, text: str) -> None:
-        """Raises DataError (UQL511) where the page is read-only and the statement would change something."""
-        from uql.compiler.parser import parse_script
-        from uql.compiler.syntax import Explain, Select, SetOption, Union
-
-        if self.write:
-            return
-        refused = DataError(
-            "this page only reads: a query, EXPLAIN or SET",
-            code="UQL511",
-            help="start it with `uql ui DATABASE --write` to change the database",
-        )
-        for piece, _ in parse_script(text):
-            if isinstance(piece, str):
-                if not _reads(piece):
-                    raise refused
-                continue
-            query = piece.statement if isinstance(piece, Explain) else piece
-            reads = isinstance(query, Select | Union) and query.to is None
-            if not reads and not isinstance(query, SetOption):
-                raise refused
 
     # --------------------------------------------------------------------------------------------------------- running
     def start(self, text: str) -> Work:
@@ -209,7 +193,6 @@ class Session:
             work.version += 1
 
     def _query(self, work: Work) -> None:
-        self._allowed(work.text)
         result = self._runs.uql(work.text)
         result.run()
         work.result = result
@@ -231,17 +214,22 @@ class Session:
         """Newest first."""
         return reversed(list(self._works.values()))
 
+    @property
+    def waiting(self) -> int:
+        """How many statements wait."""
+        return sum(work.status == "waiting" for work in list(self._works.values()))
+
     def work(self, id: str) -> Work | None:
         return self._works.get(id)
 
     def rows(self, work: Work, offset: int, limit: int) -> list[list[str | None]]:
         """Rows offset … as texts, None for NULL, an estimate with its interval."""
-        from uql.render import page
+        from uql.show.render import page
 
         return page(done(work), max(0, offset), max(0, min(limit, MAX_PAGE)))
 
     def errors(self, work: Work) -> list[dict[str, Any]]:
-        """Every answer that could not be had."""
+        """Every missing answer."""
         return [{"row": str(e.row), "kind": e.kind, "message": e.message} for e in done(work).errors[:MAX_PAGE]]
 
     def why(self, work: Work, row: int) -> str:
@@ -259,9 +247,9 @@ class Session:
         """
         import duckdb
 
-        from uql.render import texts_of
+        from uql.show.render import texts_of
 
-        a, b = done(one).arrow(), done(other).arrow()
+        a, b = done(one).arrow(intervals=False), done(other).arrow(intervals=False)
         if a.column_names != b.column_names:
             raise DataError(
                 f"the results have other columns: {', '.join(a.column_names)} and {', '.join(b.column_names)}",
@@ -288,18 +276,6 @@ def told(error: UQLError, text: str) -> dict[str, Any]:
     start = error.start - before if error.text in (text, EXPLAIN + text) else -1
     end = max(start + 1, error.end - before)
     return {"code": error.code, "message": error.message, "help": error.help, "start": max(-1, start), "end": end}
-
-
-def _reads(text: str) -> bool:
-    """Is a statement that is not UQL a query of DuckDB's own? What DuckDB cannot read either will say so when it runs."""
-    import duckdb
-
-    try:
-        found = duckdb.extract_statements(text)
-    except duckdb.Error:
-        return True
-    reading = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-    return all(statement.type in reading for statement in found)
 
 
 def _is_query(text: str) -> bool:

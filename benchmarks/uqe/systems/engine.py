@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 import uql
+from uql.api.result import Result
+from uql.base.errors import ConfigError, DataError
 from uql.benchmarks.runner.purse import PURSE
 from uql.benchmarks.runner.suite import Choice
 from uql.benchmarks.uqe.data import World, world
 from uql.benchmarks.uqe.model import provider
-from uql.errors import ConfigError, DataError
-from uql.result import Result
 
 
 @lru_cache(maxsize=32)

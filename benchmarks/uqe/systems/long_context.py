@@ -11,11 +11,11 @@ import re
 
 import numpy as np
 
+from uql.base.errors import ModelReplyError
 from uql.benchmarks.runner.suite import is_simulated
 from uql.benchmarks.uqe.data import Condition, Grouping
 from uql.benchmarks.uqe.model import Model
 from uql.benchmarks.uqe.systems.uniform import TAXONOMY_ROWS, named
-from uql.errors import ModelReplyError
 
 CONTEXT_TOKENS = 120_000  # of the models that the paper puts rows into
 LOCAL_TOKENS = 3_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from uql.base.errors import ModelReplyError
 from uql.benchmarks.uqe.data import Condition, Grouping
 from uql.benchmarks.uqe.model import Model
-from uql.errors import ModelReplyError
 
 TAXONOMY_ROWS = 16  # rows that name the groups, as in the paper's appendix C.2
 

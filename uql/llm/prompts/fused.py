@@ -10,20 +10,17 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from uql.llm.prompts import choice, compare, extract, predicate, score, write
-from uql.llm.prompts.rows import Prompt, fenced, lines, short, with_examples
-from uql.llm.providers.base import Answer, Problem
-from uql.llm.questions import Choice, Compare, Extract, Predicate, Question, Row, Score, Write
+from uql.operators.record import Prompt, Question, Row
+from uql.operators.replies import Answer, Problem, parsed
+from uql.operators.rows import fenced, lines, with_examples
+from uql.operators.texts import short
 
 VERSION = "fused-2"
-MODULES: dict[type[Question], Any] = {
-    Predicate: predicate, Choice: choice, Score: score, Extract: extract, Compare: compare, Write: write,
-}  # fmt: skip
 
 
 def version(question: Question) -> str:
     """The versions of all words that a question travels with."""
-    return f"{MODULES[type(question)].VERSION}/{VERSION}"
+    return f"{question.version}/{VERSION}"
 
 
 def key(n: int) -> str:
@@ -32,12 +29,14 @@ def key(n: int) -> str:
 
 def instruction(question: Question, row: Row) -> str:
     """What is asked, with the examples that a person wants shown."""
-    return with_examples(MODULES[type(question)].instruction(question, row), question)
+    said = question.operator.words.instruction
+    assert said is not None, "a text is asked for alone"
+    return with_examples(said(question, row), question)
 
 
 def alone(question: Question, row: Row) -> Prompt:
     """The prompt of one question a request, for small models."""
-    return taught(MODULES[type(question)].alone(question, row), question)
+    return taught(question.operator.words.alone(question, row), question)
 
 
 def taught(prompt: Prompt, question: Question) -> Prompt:
@@ -64,13 +63,13 @@ def prompt(questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[s
 @lru_cache(maxsize=64)
 def schema(questions: tuple[Question, ...]) -> dict[str, Any]:
     """The JSON schema of the reply: one required property a question. Not to be changed by the caller."""
-    properties = {key(n): MODULES[type(q)].schema(q) for n, q in enumerate(questions)}
+    properties = {key(n): q.reply().json_schema() for n, q in enumerate(questions)}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def read(reply: str, questions: tuple[Question, ...], row: Row) -> tuple[Answer, ...]:
     """The answers of a reply, each read by its own question's rules: one that is wrong does not spoil the others."""
-    held = write.parsed(reply)
+    held = parsed(reply)
     if held is None:
         kind = "empty" if not reply.strip() else "truncated" if reply.lstrip().startswith("{") else "wrong_type"
         return (Answer(problem=Problem(kind, "a JSON object was wanted", reply)),) * len(questions)
@@ -85,10 +84,7 @@ def read_object(held: dict[str, Any], questions: tuple[Question, ...], row: Row,
 def _one(held: dict[str, Any], n: int, question: Question, row: Row, reply: str) -> Answer:
     if key(n) not in held:
         return Answer(problem=Problem("wrong_type", f"the reply has no key {key(n)}", reply))
-    if isinstance(question, Compare):
-        return compare.read(held[key(n)], question, row)
-    answer: Answer = MODULES[type(question)].read(held[key(n)], question)
-    return answer
+    return question.reply(row).read(held[key(n)])
 
 
 def value_offsets(reply: str, questions: tuple[Question, ...]) -> list[int | None]:

@@ -10,13 +10,12 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from uql.llm.prompts import fused, write
-from uql.llm.prompts.rows import Prompt, fence, lines, media
-from uql.llm.providers.base import Answer, Problem
-from uql.llm.questions import Choice, Extract, Predicate, Question, Row, Score
+from uql.llm.prompts import fused
+from uql.operators.record import Prompt, Question, Row, Subject
+from uql.operators.replies import Answer, Problem, parsed
+from uql.operators.rows import fence, lines, media
 
 VERSION = "several-1"
-KINDS = (Predicate, Choice, Score, Extract)  # that may be asked of several rows at once
 LONGEST = 4_000  # characters of a row that shares a request
 
 
@@ -27,7 +26,7 @@ def version(provider_version: str) -> str:
 
 def takes(questions: tuple[Question, ...]) -> bool:
     """May these questions be asked of several rows at once?"""
-    return all(isinstance(q, KINDS) for q in questions)
+    return all(q.operator.subject is Subject.ROW for q in questions)
 
 
 def fits(row: Row) -> bool:
@@ -61,7 +60,7 @@ def schema(questions: tuple[Question, ...], rows: int, *, counted: bool = False)
     `counted`: it states how many rows the list has; not every vendor takes a schema that does.
     """
     properties = {"row": {"type": "integer", "enum": list(range(1, rows + 1))}}
-    properties |= {fused.key(n): fused.MODULES[type(q)].schema(q) for n, q in enumerate(questions)}
+    properties |= {fused.key(n): q.reply().json_schema() for n, q in enumerate(questions)}
     one = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     listed: dict[str, Any] = {"type": "array", "items": one}
     if counted:
@@ -104,7 +103,7 @@ def answers(
 
 def _items(reply: str) -> list[dict[str, Any]]:
     """The objects of the list; of a reply that was cut, those that are whole."""
-    held = write.parsed(reply)
+    held = parsed(reply)
     listed = held.get("rows") if held is not None else None
     if isinstance(listed, list):
         return [item for item in listed if isinstance(item, dict)]
@@ -117,7 +116,7 @@ def _items(reply: str) -> list[dict[str, Any]]:
             break
         try:
             item, start = decoder.raw_decode(reply, start)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             break
         if not isinstance(item, dict):
             break

@@ -8,9 +8,9 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from uql.errors import ConfigError
+from uql.base.errors import ConfigError
+from uql.base.settings import Settings
 from uql.llm.providers.base import Provider
-from uql.settings import Settings
 
 BUILT_IN = {
     "local": "uql.llm.providers.local",

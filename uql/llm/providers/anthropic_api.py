@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from uql.errors import ConfigError
+from uql.base.errors import ConfigError
+from uql.base.settings import Settings
 from uql.llm.prices import price_of
-from uql.llm.prompts import fused, several, write
-from uql.llm.prompts.rows import Prompt, media
+from uql.llm.prompts import fused, several
 from uql.llm.providers import strict
 from uql.llm.providers.base import (
     ROWS_AT_ONCE,
@@ -26,11 +26,13 @@ from uql.llm.providers.base import (
     Usage,
 )
 from uql.llm.providers.chat import cut, picture, rows_output_at_most, tokens_at_most
+from uql.llm.providers.chat_reply import Said, counts, formed
 from uql.llm.providers.openai_client import ambient_headers, http_client, learnt, vendor_key
-from uql.llm.providers.said import Said, formed
 from uql.llm.providers.wire import keep_out, posted
-from uql.llm.questions import Question, Row, Write
-from uql.settings import Settings
+from uql.llm.questions import Question, Row
+from uql.operators.record import Prompt
+from uql.operators.replies import Text
+from uql.operators.rows import media
 
 VENDOR_URL = "https://api.anthropic.com"
 
@@ -80,7 +82,8 @@ class Anthropic:
 
     async def answer(self, request: Request) -> Reply:
         usage = Usage()
-        places = [n for n, q in enumerate(request.questions) if not isinstance(q, Write)]
+        replies = [question.reply() for question in request.questions]
+        places = [n for n, reply in enumerate(replies) if not isinstance(reply, Text)]
         answers: dict[int, Answer] = {}
         if places:
             together = tuple(request.questions[n] for n in places)
@@ -88,9 +91,9 @@ class Anthropic:
             answers.update(
                 zip(places, await self._together(together, request.row, request.seed, errors, usage), strict=True)
             )
-        for n, question in enumerate(request.questions):
-            if isinstance(question, Write):
-                answers[n] = await self._write(question, request, usage)
+        for n, reply in enumerate(replies):
+            if isinstance(reply, Text):
+                answers[n] = await self._write(request.questions[n], reply, request, usage)
         ordered = tuple(answers[n] for n in range(len(request.questions)))
         return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
 
@@ -118,14 +121,13 @@ class Anthropic:
             return (Answer(problem=said),) * len(questions)
         return fused.read(said, questions, row)
 
-    async def _write(self, question: Write, request: Request, usage: Usage) -> Answer:
-        schema = None if question.schema is None else strict.schema(question.schema)
-        said = await self._message(
-            write.prompt(question, request.row, request.seed), request.row, question.max_tokens, schema, usage
-        )
+    async def _write(self, question: Question, reply: Text, request: Request, usage: Usage) -> Answer:
+        schema = None if reply.schema is None else strict.schema(reply.schema)
+        words = question.operator.words.alone(question, request.row, request.seed)
+        said = await self._message(words, request.row, reply.max_tokens, schema, usage)
         if isinstance(said, Problem):
             return Answer(problem=said)
-        return write.read(said, question) if schema is None else strict.read(said, question)
+        return reply.read(said) if schema is None else strict.read(said, reply)
 
     async def _message(
         self, words: Prompt, row: Row, most: int, schema: dict[str, Any] | None, usage: Usage
@@ -152,13 +154,14 @@ class Anthropic:
 
 def message(reply: dict[str, Any]) -> Said:
     """A reply of Messages, read."""
-    used = reply["usage"]
-    cached = (used.get("cache_creation_input_tokens") or 0) + (used.get("cache_read_input_tokens") or 0)
+    *read, written = counts(
+        reply, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"
+    )
     text = "".join(block["text"] for block in reply["content"] if block["type"] == "text")
     stop = reply.get("stop_reason")
     finish = {"max_tokens": "length", "model_context_window_exceeded": "too_long"}.get(str(stop), "stop")
     declined = (text or stop) if stop == "refusal" else None
-    return Said(text, finish, [], declined, used["input_tokens"] + cached, used["output_tokens"])
+    return Said(text, finish, [], declined, sum(read), written)
 
 
 def _image(cell: Any) -> dict[str, Any]:

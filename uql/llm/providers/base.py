@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from uql.llm.questions import Question, Row
+from uql.operators.replies import Answer as Answer
+from uql.operators.replies import Problem as Problem
 
 ROWS_AT_ONCE = 8  # of a request to a vendor's model, where the engine chooses
 
@@ -34,32 +36,6 @@ class RowsRequest:
     def alone(self) -> list[Request]:
         """The requests that would ask each row for itself."""
         return [Request(self.questions, row, self.seed, timeout_s=self.timeout_s) for row in self.rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Why a question has no answer, in the words of `Failure.kind`."""
-
-    kind: str
-    message: str
-    raw: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to one question about one row.
-
-    `value` is None where the row does not say. `probability` is P(yes) of a Predicate, else that of the value; NaN where unknown.
-    `distribution` is over the labels of a Choice (and "none of these", last) or the levels of a Score.
-    """
-
-    value: Any = None
-    probability: float = float("nan")
-    distribution: tuple[float, ...] | None = None
-    problem: Problem | None = None
-    paid: tuple[int, int, float | None] | None = field(
-        default=None, compare=False
-    )  # input, output tokens, USD of its call
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +67,7 @@ class CallError(Exception):
         kind: timeout, rate_limit, server, connection, truncated, empty, refusal, content_filter, too_long, bad_request.
         retry_after_s: how long the provider wants to be left alone, where it said so.
         parameter: of a bad request, the one that was refused, where the provider said so.
+        sent: False where nothing reached the provider: it is no call, and costs no tokens.
     """
 
     def __init__(
@@ -103,9 +80,10 @@ class CallError(Exception):
         input_tokens: int = 0,
         output_tokens: int = 0,
         parameter: str = "",
+        sent: bool = True,
     ) -> None:
         super().__init__(message)
-        self.parameter = parameter
+        self.parameter, self.sent = parameter, sent
         self.kind, self.message, self.raw, self.retry_after_s = kind, message, raw, retry_after_s
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
 

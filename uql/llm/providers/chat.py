@@ -9,13 +9,15 @@ from typing import Any
 
 from uql.llm.chunks import LONGEST, room
 from uql.llm.pictures import fitted
-from uql.llm.prompts import choice, compare, fused
-from uql.llm.prompts.rows import media
+from uql.llm.prompts import fused
 from uql.llm.providers.base import Answer, CallError, Problem, Request, RowsRequest
 from uql.llm.providers.labels import label_masses
-from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
+from uql.llm.questions import Cell, Question, Row
+from uql.operators.replies import Level, OneOf, YesNo
+from uql.operators.rows import media
 
 SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"}  # as OpenAI's protocol calls them
+BRACES = 32  # tokens of a reply beside its values
 ROW_TOKENS = 16  # of a row's number and braces in a list of answers
 SOUND_BYTES_A_TOKEN = 100  # fewer than any vendor's: an upper bound of what a sound costs
 
@@ -30,20 +32,7 @@ class Token:
 
 def output_at_most(questions: Sequence[Question]) -> int:
     """Tokens that the reply to these questions may have."""
-    most = 32
-    for question in questions:
-        match question:
-            case Write():
-                most += question.max_tokens
-            case Extract():
-                most += 400
-            case Choice(many=True):
-                most += 20 + sum(len(label) // 2 + 4 for label in question.labels)
-            case Choice():
-                most += 20 + max((len(label) // 2 for label in choice.options(question)), default=8)
-            case _:
-                most += 24
-    return most
+    return BRACES + sum(question.reply().tokens for question in questions)
 
 
 def rows_output_at_most(request: RowsRequest) -> int:
@@ -54,7 +43,7 @@ def rows_output_at_most(request: RowsRequest) -> int:
 def tokens_at_most(request: Request, *, image_tokens: int = 3200) -> tuple[int, int]:
     """Upper bounds: a token is at least one byte of the text."""
     size = 2000
-    shown = [request.row, *(row for q in request.questions if isinstance(q, Write) for row in q.shown)]
+    shown = [request.row, *(row for q in request.questions for row in q.shown)]
     for row in shown:
         for cell in row.cells:
             if isinstance(cell.value, bytes):
@@ -63,11 +52,7 @@ def tokens_at_most(request: Request, *, image_tokens: int = 3200) -> tuple[int, 
                 size += min(LONGEST, len(cell.value.encode("utf-8", "surrogatepass"))) + len(cell.name) + 40
         size += sum(len(value) + 20 for _, value in row.holes)
     for question in request.questions:
-        size += 600 + 2 * len(question.text.encode("utf-8", "surrogatepass"))
-        if isinstance(question, Choice):
-            size += sum(4 * len(text.encode()) + 12 for text in (*question.labels, *question.descriptions))
-        if isinstance(question, Write):
-            size += sum(len(value.encode()) for _, value in question.parameters) + len(question.schema or "")
+        size += 600 + 2 * len(question.text.encode("utf-8", "surrogatepass")) + question.bytes_at_most
     return size, output_at_most(request.questions)
 
 
@@ -147,26 +132,22 @@ def _weighed(answer: Answer, question: Question, row: Row, tokens: Sequence[Toke
             decoded.append(token.text[cut_at:])
         return label_masses(steps, words, decoded)
 
-    match question:
-        case Predicate():
+    reply = question.reply(row)
+    match reply:
+        case YesNo():
             yes, no = tops(["true", "false"])
             return replace(answer, probability=yes / (yes + no)) if yes + no > 0 else answer
-        case Compare():
-            shares = tops(["A", "B"])
-            if sum(shares) <= 0:
-                return answer
-            side = list(compare.sides(row)).index(answer.value)
-            return replace(answer, probability=shares[side] / sum(shares))
-        case Choice(many=False):
-            options = choice.options(question)
-            masses = tops([choice.shown(question)[option] for option in options])
+        case OneOf(many=False):
+            options = list(reply.shown)
+            masses = tops(list(reply.shown.values()))
             total = sum(masses)
             if total <= 0:
                 return answer
             spread = tuple(mass / total for mass in masses)
-            return replace(answer, probability=spread[options.index(answer.value)], distribution=spread)
-        case Score() if question.levels <= 10:
-            masses = tops([str(level) for level in range(question.levels)])
+            known = replace(answer, probability=spread[options.index(answer.value)])
+            return known if reply.letters else replace(known, distribution=spread)
+        case Level(levels) if levels <= 10:
+            masses = tops([str(level) for level in range(levels)])
             total = sum(masses)
             if total <= 0:
                 return answer

@@ -15,11 +15,13 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from uql.errors import ConfigError, ModelError
+from uql.base.endpoints import origin
+from uql.base.errors import ConfigError, ModelError
+from uql.base.settings import Settings
 from uql.llm.prices import own_price
-from uql.llm.prompts import fused, several, write
-from uql.llm.prompts.rows import Prompt, media, short
-from uql.llm.providers import direct, remembered, strict
+from uql.llm.prompts import fused, several
+from uql.llm.providers import direct, strict
+from uql.llm.providers import server_abilities as remembered
 from uql.llm.providers.base import (
     Answer,
     CallError,
@@ -33,12 +35,14 @@ from uql.llm.providers.base import (
     Usage,
 )
 from uql.llm.providers.chat import cut, output_at_most, parts, rows_output_at_most, tokens_at_most, with_probabilities
+from uql.llm.providers.chat_reply import Said, completion, formed
 from uql.llm.providers.openai_client import client, learnt
-from uql.llm.providers.said import Said, completion, formed
 from uql.llm.providers.wire import call, posted
-from uql.llm.questions import Choice, Question, Row, Write
-from uql.origins import origin
-from uql.settings import Settings
+from uql.llm.questions import Question, Row
+from uql.operators.record import Prompt
+from uql.operators.replies import OneOf, Text, parsed
+from uql.operators.rows import media
+from uql.operators.texts import short
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _probed: dict[tuple[str, str], Capabilities] = {}
@@ -132,20 +136,21 @@ class Compatible:
             can, usage
         ):
             raise CallError("bad_request", f"{self.name} takes no images")
-        together = tuple(q for q in request.questions if not isinstance(q, Write))
+        replies = [question.reply() for question in request.questions]
+        places = [n for n, reply in enumerate(replies) if not isinstance(reply, Text)]
+        together = tuple(request.questions[n] for n in places)
         answers: dict[int, Answer] = {}
         if together:
-            places = [n for n, q in enumerate(request.questions) if not isinstance(q, Write)]
             errors = tuple(request.errors[n] for n in places) if request.errors else ()
-            several_labels = any(isinstance(q, Choice) and q.many for q in together)
+            several_labels = any(isinstance(reply, OneOf) and reply.many for reply in replies)
             if self.is_local and can.schema and can.probabilities and not several_labels:
                 said = await self._one_by_one(together, request.row, errors, can, usage)
             else:
                 said = await self._together(together, request.row, request.seed, errors, can, usage)
             answers.update(zip(places, said, strict=True))
-        for n, question in enumerate(request.questions):
-            if isinstance(question, Write):
-                answers[n] = await self._write(question, request, can, usage)
+        for n, reply in enumerate(replies):
+            if isinstance(reply, Text):
+                answers[n] = await self._write(request.questions[n], reply, request, can, usage)
         ordered = tuple(answers[n] for n in range(len(request.questions)))
         return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
 
@@ -217,26 +222,28 @@ class Compatible:
         answers = fused.read(said.text, questions, row)
         return with_probabilities(answers, questions, row, said.text, said.tokens) if said.tokens else answers
 
-    async def _write(self, question: Write, request: Request, can: Capabilities, usage: Usage) -> Answer:
-        words = write.prompt(question, request.row, request.seed)
-        body: dict[str, Any] = {"max_tokens": self._with_room(question.max_tokens)}
-        if question.schema is not None and can.schema:  # a server of this machine keeps to bounds too
-            wanted = json.loads(question.schema) if self.is_local else strict.schema(question.schema)
+    async def _write(
+        self, question: Question, reply: Text, request: Request, can: Capabilities, usage: Usage
+    ) -> Answer:
+        words = question.operator.words.alone(question, request.row, request.seed)
+        body: dict[str, Any] = {"max_tokens": self._with_room(reply.max_tokens)}
+        if reply.temperature:
+            body |= {"temperature": reply.temperature, "seed": reply.seed}
+        if reply.schema is not None and can.schema:  # a server of this machine keeps to bounds too
+            wanted = json.loads(reply.schema) if self.is_local else strict.schema(reply.schema)
             body["response_format"] = {
                 "type": "json_schema",
                 "json_schema": {"name": "reply", "schema": wanted, "strict": True},
             }
-        elif question.schema is not None:
-            words = replace(words, user=f"{words.user}\n\nAnswer with JSON of this schema: {question.schema}")
+        elif reply.schema is not None:
+            words = replace(words, user=f"{words.user}\n\nAnswer with JSON of this schema: {reply.schema}")
         said = await self._chat(words, parts(request.row), body, usage)
         problem = said.problem()
         if problem is not None:
             return Answer(problem=problem)
-        if question.schema is not None and not can.schema:
-            return write.read(said.text, question)
-        if question.schema is not None and not self.is_local:
-            return strict.read(said.text, question)
-        return write.read(said.text, question)
+        if reply.schema is not None and can.schema and not self.is_local:
+            return strict.read(said.text, reply)
+        return reply.read(said.text)
 
     # ------------------------------------------------------------------------------------------------------------- wire
     async def _chat(self, words: Prompt, shown: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> Said:
@@ -284,6 +291,7 @@ class Compatible:
             try:
                 return await posted(self._client, path, whole(dict(sent)), sdk=openai, name=self.name, model=self.model)
             except CallError as error:
+                error.sent = error.sent or usage.requests > 1
                 said = (error.parameter or error.message).replace("reasoning.effort", "reasoning_effort")
                 named = next((name for name in OPTIONAL if error.kind == "bad_request" and name in said), None)
                 if named is None or named not in sent:
@@ -363,7 +371,7 @@ class Compatible:
                 if error.kind == "bad_request":
                     continue
                 raise
-            held = write.parsed(said.text)
+            held = parsed(said.text)
             offered["schema"] = "schema" in names and isinstance((held or {}).get("ok"), bool)
             offered["probabilities"] = "probabilities" in names and bool(said.tokens)
             break

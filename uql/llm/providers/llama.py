@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from uql.errors import BackendError, ConfigError
+from uql.base.errors import BackendError, ConfigError
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
     local                          the default model of the store
     local:NAME  local:/path.gguf   another one;  ?n_ctx=8192&threads=1 behind it
 
-Predicate, Score and Compare are read from the log-probabilities of one token, Choice is decoded under a grammar of its
-labels, Extract under one of the bare value, Write under a JSON schema. Each question about a row is a prompt of its own
+A yes or no, a level and a letter are read from the log-probabilities of one token; a label is decoded under a grammar of the
+labels, a value under one of the bare value, a text under a JSON schema. Each question about a row is a prompt of its own
 with the row first, so that the next question finds the row evaluated. The row is not fenced: the measured form has none, one
 prompt holds one row, and what may be answered is fixed by the reading; control tokens of the chat template are made harmless.
 Rows never share a prompt, whatever `rows_per_request` says, so that none can change another's answer; sharing one would save little, as
@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from uql import models
-from uql.errors import ConfigError
-from uql.llm.prompts import choice, compare, extract, fused, predicate, score, write
-from uql.llm.prompts.rows import VERSION as ROWS
-from uql.llm.prompts.rows import Prompt
+from uql.base.errors import ConfigError
+from uql.base.settings import Settings
+from uql.llm import model_files as models
+from uql.llm.prompts import fused
 from uql.llm.providers.base import (
     Answer,
     CallError,
@@ -38,22 +37,21 @@ from uql.llm.providers.base import (
     Request,
     Usage,
 )
-from uql.llm.providers.direct import scored
-from uql.llm.providers.labels import label_masses, yes_no
+from uql.llm.providers.direct import by_token
+from uql.llm.providers.labels import label_masses
 from uql.llm.providers.llama import Engine, engine
-from uql.llm.providers.numbers import not_in_row
-from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
-from uql.llm.values import grammar, literal, parse_type
-from uql.settings import Settings
+from uql.llm.providers.stated_numbers import not_in_row
+from uql.llm.questions import Cell, Question, Row
+from uql.operators.record import Prompt
+from uql.operators.replies import Level, OneOf, Text, Value, YesNo
+from uql.operators.rows import VERSION as ROWS
+from uql.operators.types import grammar, literal, parse_type
 
-BOOLEAN = json.dumps({"type": "boolean"})  # the schema of a condition on a group
 LONG_MENU = 6  # options; a longer menu stands before the row where it can be shared: it costs more than it tells
 
 _OPTIONS = {"n_ctx": 4096, "threads": 0}
-_MODULES: dict[type[Question], Any] = {
-    Predicate: predicate, Choice: choice, Score: score, Extract: extract, Compare: compare, Write: write,
-}  # fmt: skip
 SURE_FROM = 0.73  # log-odds of 1
+VALUE_TOKENS = 320  # of a value that is JSON
 MARGIN = 64  # tokens kept free beside prompt and reply
 
 
@@ -92,13 +90,14 @@ class Local:
         )
 
     def version(self, question: Question) -> str:
-        return f"{_MODULES[type(question)].VERSION}/{ROWS}/local-1/ctx{self.n_ctx}"
+        return f"{question.version}/{ROWS}/local-1/ctx{self.n_ctx}"
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        output = sum(
-            q.max_tokens if isinstance(q, Write) else 320 if isinstance(q, Extract) else 40 for q in request.questions
-        )
-        prompts = sum(len(q.labels) if isinstance(q, Choice) and q.many else 1 for q in request.questions)
+        output = prompts = 0
+        for question in request.questions:
+            reply = question.reply()
+            output += reply.max_tokens if isinstance(reply, Text) else VALUE_TOKENS if isinstance(reply, Value) else 40
+            prompts += len(reply.labels) if isinstance(reply, OneOf) and reply.many else 1
         return self.n_ctx * prompts, output + prompts
 
     async def aclose(self) -> None:
@@ -127,109 +126,86 @@ class Local:
         def ask(make: Callable[[Row], Prompt], **body: Any) -> dict[str, Any]:
             return self._fitted(loaded, lambda r: fused.taught(make(r), question), row, error, usage, body)
 
-        match question:
-            case Predicate():
-                return self._yes_no(ask, lambda r: predicate.alone(question, r))
-            case Choice():
-                return self._choice(ask, question, alone=alone)
-            case Score():
-                return self._score(ask, question)
-            case Compare():
-                reply = ask(lambda r: compare.alone(question, r), max_tokens=1, logprobs=True, top_logprobs=40)
-                first, second = label_masses([_top(reply)[0]], ["A", "B"], [])
-                if first == second == 0.0:
-                    return Answer(
-                        problem=Problem("wrong_type", "neither A nor B was among the likely words", _text(reply))
-                    )
-                sides = list(compare.sides(row))
-                share = first / (first + second)
-                return Answer(sides[0] if share >= 0.5 else sides[1], max(share, 1 - share))
-            case Extract():
-                return self._extract(ask, question, row)
-            case Write():
-                return self._write(ask, question)
-        raise ConfigError(f"local models do not answer a {type(question).__name__}", code="UQL402")
+        words, reply = question.operator.words, question.reply(row)
+        match reply:
+            case OneOf(letters=()):
+                return self._choice(ask, question, reply, alone=alone)
+            case YesNo() | OneOf() | Level():
+                return self._by_token(ask, lambda r: words.alone(question, r), reply)
+            case Value():
+                return self._value(ask, question, reply, row)
+            case Text():
+                return self._write(ask, question, reply)
 
-    def _choice(self, ask: Callable[..., dict[str, Any]], question: Choice, *, alone: bool) -> Answer:
-        options = choice.options(question)
-        form = choice.menu_first if alone and len(options) > LONG_MENU else choice.alone
-        make = lambda r: form(question, r)  # noqa: E731
-        if question.many:  # each label is a condition of its own; the row is evaluated once
+    def _by_token(
+        self, ask: Callable[..., dict[str, Any]], make: Callable[[Row], Prompt], reply: YesNo | OneOf | Level
+    ) -> Answer:
+        """From the log-probabilities of the one token that is decoded."""
+        said = ask(make, max_tokens=1, logprobs=True, top_logprobs=40)
+        return by_token(reply, _top(said)[0], _text(said))
+
+    def _choice(self, ask: Callable[..., dict[str, Any]], question: Question, reply: OneOf, *, alone: bool) -> Answer:
+        words, options = question.operator.words, reply.options
+        if reply.many:  # each label is a condition of its own; the row is evaluated once
+            assert words.whether is not None
             found = []
-            for label in question.labels:
-                answer = self._yes_no(ask, partial(choice.one_of_many, question, label))
+            for label in reply.labels:
+                answer = self._by_token(ask, partial(words.whether, question, label=label), YesNo())
                 if answer.problem is not None:
                     return answer
                 if answer.value:
                     found.append(label)
             return Answer(found)
-        shown = [choice.shown(question)[option] for option in options]
+        make = partial(
+            words.menu_first if words.menu_first and alone and len(options) > LONG_MENU else words.alone, question
+        )
+        shown = list(reply.shown.values())
         one = {"grammar": menu_grammar(shown), "logprobs": True, "top_logprobs": 40}
-        reply = ask(make, max_tokens=1, **one)
-        begun = _text(reply)
+        said = ask(make, max_tokens=1, **one)
+        begun = _text(said)
         fitting = [n for n, line in enumerate(shown) if begun and line.startswith(begun)]
         if len(fitting) != 1:
-            reply = ask(make, max_tokens=tokens_of(shown), **one)
-            fitting = [n for n, line in enumerate(shown) if line == _text(reply).strip()]
+            said = ask(make, max_tokens=tokens_of(shown), **one)
+            fitting = [n for n, line in enumerate(shown) if line == _text(said).strip()]
         if not fitting:
-            return Answer(problem=Problem("wrong_type", "the reply is none of the labels", _text(reply)))
-        masses = label_masses(_top(reply), shown, _tokens(reply))
+            return Answer(problem=Problem("wrong_type", "the reply is none of the labels", _text(said)))
+        masses = label_masses(_top(said), shown, _tokens(said))
         total = sum(masses)
         shares = tuple(mass / total for mass in masses) if total > 0 else None
         return Answer(options[fitting[0]], shares[fitting[0]] if shares else math.nan, shares)
 
-    def _score(self, ask: Callable[..., dict[str, Any]], question: Score) -> Answer:
-        reply = ask(lambda r: score.alone(question, r), max_tokens=1, logprobs=True, top_logprobs=40)
-        return scored(question, _top(reply)[0], _text(reply))
-
-    def _extract(self, ask: Callable[..., dict[str, Any]], question: Extract, row: Row) -> Answer:
-        kind = parse_type(question.type)
-        rule = grammar(kind)
+    def _value(self, ask: Callable[..., dict[str, Any]], question: Question, reply: Value, row: Row) -> Answer:
+        make = partial(question.operator.words.alone, question)
+        rule = grammar(parse_type(reply.type))
         if rule is not None:
-            reply = ask(lambda r: extract.alone(question, r), max_tokens=96, grammar=rule)
-            answer = extract.read(_text(reply).strip(), question)
+            said = ask(make, max_tokens=96, grammar=rule)
+            answer = reply.read(_text(said).strip())
         else:
-            schema = {"name": "value", "schema": extract.schema(question)}
-            reply = ask(
-                lambda r: extract.alone(question, r),
-                max_tokens=320,
-                response_format={"type": "json_schema", "json_schema": schema},
-            )
+            schema = {"name": "value", "schema": reply.json_schema()}
+            form = {"type": "json_schema", "json_schema": schema}
+            said = ask(make, max_tokens=VALUE_TOKENS, response_format=form)
             try:
-                answer = extract.read(json.loads(_text(reply)), question)
-            except json.JSONDecodeError as error:
-                return Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", _text(reply)))
+                answer = reply.read(json.loads(_text(said)))
+            except (ValueError, RecursionError) as error:
+                return Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", _text(said)))
         if answer.problem is None and not_in_row(answer.value, question.text, row):
             return Answer(None)  # a number that the row does not hold is another one's, or made up
         return answer
 
-    def _yes_no(self, ask: Callable[..., dict[str, Any]], make: Callable[[Row], Prompt]) -> Answer:
-        """A condition, from the log-probabilities of Yes and No."""
-        reply = ask(make, max_tokens=1, logprobs=True, top_logprobs=40)
-        yes, no = yes_no(_top(reply)[0])
-        if yes == no == 0.0:
-            return Answer(problem=Problem("wrong_type", "neither Yes nor No was among the likely words", _text(reply)))
-        return Answer(yes > no, yes / (yes + no))
-
-    def _write(self, ask: Callable[..., dict[str, Any]], question: Write) -> Answer:
-        if question.task == "summary" and question.schema == BOOLEAN:
-            return self._yes_no(ask, lambda row: write.judged(question, row))
-        body: dict[str, Any] = {"max_tokens": question.max_tokens}
-        if rule := dict(question.parameters).get("grammar"):
-            body["grammar"] = rule
-        if question.schema is not None:
-            schema = {"name": "reply", "schema": json.loads(question.schema)}
+    def _write(self, ask: Callable[..., dict[str, Any]], question: Question, reply: Text) -> Answer:
+        words = question.operator.words
+        if words.whether is not None and reply.schema == Text.BOOLEAN:
+            return self._by_token(ask, partial(words.whether, question), YesNo())
+        body: dict[str, Any] = {"max_tokens": reply.max_tokens, "temperature": reply.temperature, "seed": reply.seed}
+        if reply.grammar:
+            body["grammar"] = reply.grammar
+        if reply.schema is not None:
+            schema = {"name": "reply", "schema": json.loads(reply.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-
-        def make(row: Row) -> Prompt:
-            return write.prompt(question, row)
-
-        reply = ask(make, **body)
-        if reply["choices"][0]["finish_reason"] == "length" and question.schema is not None:
-            return Answer(
-                problem=Problem("truncated", f"the reply was cut at {question.max_tokens} tokens", _text(reply))
-            )
-        return write.read(_text(reply), question)
+        said = ask(partial(words.alone, question), **body)
+        if said["choices"][0]["finish_reason"] == "length" and reply.schema is not None:
+            return Answer(problem=Problem("truncated", f"the reply was cut at {reply.max_tokens} tokens", _text(said)))
+        return reply.read(_text(said))
 
     def _fitted(
         self, loaded: Engine, make: Callable[[Row], Prompt], row: Row, error: str, usage: Usage, body: dict[str, Any]

@@ -1,27 +1,30 @@
 """openai:MODEL, at the vendor's own host.
 
-Predicate, Choice and Score go to the Decisions endpoint where the model has it: up to 400 questions a request, with probabilities and a
-refusal for each question. Everything else is a chat completion with a strict JSON schema, a seed and log-probabilities, or a response
-where the model is not served as a chat: tried once and remembered, or said, as in openai:MODEL?api=responses.
+Yes or no, one of some labels, and levels go to the Decisions endpoint where the model has it: up to 400 questions a request, with
+probabilities and a refusal for each question. Everything else is a chat completion with a strict JSON schema, a seed and
+log-probabilities, or a response where the model is not served as a chat: tried once and remembered, or said, as in
+openai:MODEL?api=responses.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from uql.errors import ConfigError, UnknownModelError
+from uql.base.errors import ConfigError, UnknownModelError
+from uql.base.settings import Settings
 from uql.llm.prices import price_of
-from uql.llm.prompts import choice, predicate
-from uql.llm.prompts.rows import fenced, filled, lines, short, with_examples
-from uql.llm.providers import remembered, responses
+from uql.llm.providers import responses
+from uql.llm.providers import server_abilities as remembered
 from uql.llm.providers.base import ROWS_AT_ONCE, Answer, CallError, Capabilities, Limits, Price, Problem, Request, Usage
 from uql.llm.providers.chat import cut, data_urls, tokens_at_most
+from uql.llm.providers.chat_reply import Said, counts, formed, response
 from uql.llm.providers.compatible import OPTIONAL, Compatible
 from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
-from uql.llm.providers.said import Said, formed, response
 from uql.llm.providers.wire import posted
-from uql.llm.questions import NONE, Choice, Predicate, Question, Row, Score
-from uql.settings import Settings
+from uql.llm.questions import NONE, Question, Row
+from uql.operators.replies import Level, OneOf, YesNo
+from uql.operators.rows import fenced, lines, with_examples
+from uql.operators.texts import short
 
 DECIDES = ("gpt-6-luna",)  # models that the Decisions endpoint serves
 AT_ONCE = 400  # questions of one request
@@ -99,9 +102,11 @@ class OpenAI(Compatible):
     def _decides(self, question: Question) -> bool:
         if not self.model.startswith(DECIDES):
             return False
-        if isinstance(question, Choice):
-            return not question.many and CHOICES[0] <= len(choice.options(question)) <= CHOICES[1]
-        return isinstance(question, Predicate | Score)
+        reply = question.reply()
+        if isinstance(reply, OneOf):
+            fits = CHOICES[0] <= len(reply.options) <= CHOICES[1]
+            return fits and not reply.many and not reply.letters
+        return isinstance(reply, YesNo | Level)
 
     async def _together(
         self,
@@ -174,8 +179,9 @@ class OpenAI(Compatible):
         body = {"model": self.model, "input": content, "questions": asked}
         reply = await posted(self._client, "/decisions", body, sdk=openai, name=self.name, model=self.model)
         try:
-            usage.input_tokens += int(reply["usage"]["input_tokens"])
-            usage.output_tokens += int(reply["usage"]["output_tokens"])
+            read, written = counts(reply, "input_tokens", "output_tokens")
+            usage.input_tokens += read
+            usage.output_tokens += written
             said = {answer["name"]: answer for answer in reply["answers"]}
         except (KeyError, TypeError, ValueError) as error:
             raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
@@ -190,45 +196,37 @@ def _wants_responses(error: Exception) -> bool:
 
 def _asked(n: int, question: Question, row: Row) -> dict[str, Any]:
     """A question in the endpoint's words."""
-    name = f"q{n + 1}"
-    if isinstance(question, Choice):
-        told = dict(zip(question.labels, question.descriptions, strict=False))
-        choices = [
-            {"value": line, **({"description": short(told[label])} if told.get(label) else {})}
-            for label, line in choice.shown(question).items()
-        ]
-        return {
-            "type": "choice",
-            "name": name,
-            "instructions": with_examples(choice.asked(question, row), question),
-            "choices": choices,
-        }
-    if isinstance(question, Score):
-        said = f"From 0 (not at all) to {question.levels - 1} (very much): {filled(question, row)}"
-        return {
-            "type": "score",
-            "name": name,
-            "instructions": with_examples(said, question),
-            "levels": [{"label": str(v)} for v in range(question.levels)],
-        }
-    assert isinstance(question, Predicate)
-    return {"type": "predicate", "name": name, "instructions": with_examples(predicate.asked(question, row), question)}
+    bare = question.operator.words.bare
+    assert bare is not None
+    made = {"name": f"q{n + 1}", "instructions": with_examples(bare(question, row), question)}
+    match question.reply():
+        case OneOf() as reply:
+            told = question.operator.words.descriptions(question)
+            choices = [
+                {"value": line, **({"description": short(told[label])} if told.get(label) else {})}
+                for label, line in reply.shown.items()
+            ]
+            return {"type": "choice", **made, "choices": choices}
+        case Level(levels):
+            return {"type": "score", **made, "levels": [{"label": str(level)} for level in range(levels)]}
+    return {"type": "predicate", **made}
 
 
 def _read(question: Question, said: Any) -> Answer:
     """An answer of the endpoint; a problem where it is a refusal, of another kind than was asked, or missing."""
     kind = said.get("type") if isinstance(said, dict) else None
+    reply = question.reply()
     try:
         if kind == "refusal":
             return Answer(problem=Problem("refusal", "the model declined to answer"))
-        if isinstance(question, Predicate) and kind == "predicate" and 0 <= said["probability"] <= 1:
+        if isinstance(reply, YesNo) and kind == "predicate" and 0 <= said["probability"] <= 1:
             return Answer(said["probability"] > 0.5, float(said["probability"]))
-        if isinstance(question, Choice) and kind == "choice":
-            return _chosen(question, said)
-        if isinstance(question, Score) and kind == "score":
-            weights = [0.0] * question.levels
+        if isinstance(reply, OneOf) and kind == "choice":
+            return _chosen(reply, said)
+        if isinstance(reply, Level) and kind == "score":
+            weights = [0.0] * reply.levels
             for item in said["probabilities"]:
-                if str(item["label"]).isdigit() and int(item["label"]) < question.levels:
+                if str(item["label"]).isdigit() and int(item["label"]) < reply.levels:
                     weights[int(item["label"])] = float(item["probability"])
             total = sum(weights)
             if total > 0:
@@ -241,14 +239,14 @@ def _read(question: Question, said: Any) -> Answer:
     )
 
 
-def _chosen(question: Choice, said: dict[str, Any]) -> Answer:
-    options = choice.options(question)
-    label = choice.find(said["choice"], question)
+def _chosen(reply: OneOf, said: dict[str, Any]) -> Answer:
+    options = reply.options
+    label = reply.find(said["choice"])
     if label is None:
         message = f"{said['choice']!r} is none of the labels (with {NONE!r} where it is allowed)"
         return Answer(problem=Problem("wrong_type", message))
     shares = {str(item["value"]): float(item["probability"]) for item in said["probabilities"]}
-    spread = tuple(shares.get(choice.shown(question)[option], 0.0) for option in options)
+    spread = tuple(shares.get(reply.shown[option], 0.0) for option in options)
     whole = sum(spread)
     even = tuple(share / whole for share in spread) if whole > 0 else None
     return Answer(label, even[options.index(label)] if even else float(said["confidence"]), even)

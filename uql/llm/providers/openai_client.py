@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from uql.errors import AuthError, ConfigError
+from uql.base.errors import AuthError, ConfigError
 from uql.llm.providers.base import Limits
 from uql.llm.providers.wire import keep_out
 
@@ -74,7 +74,9 @@ def http_client(timeout_s: float, *, strip: set[str], authorization: str | None,
     if strip or authorization:
         hooks["request"] = [clean]
     return httpx2.AsyncClient(
-        timeout=httpx2.Timeout(timeout_s, connect=min(10.0, timeout_s)),
+        timeout=httpx2.Timeout(
+            timeout_s, connect=min(10.0, timeout_s / 2)
+        ),  # ends before the request's time: nothing is paid
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=256),
         follow_redirects=False,
         event_hooks=hooks,

@@ -24,12 +24,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from uql.errors import ConfigError, DataError
+from uql.base.errors import ConfigError, DataError
+from uql.base.settings import Settings
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Problem, Reply, Request, RowsReply, RowsRequest
 from uql.llm.providers.oracle_rows import Rows, quoted
 from uql.llm.providers.oracle_write import written
-from uql.llm.questions import NONE, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
-from uql.settings import Settings
+from uql.llm.questions import NONE, Question, Row, Write
+from uql.operators.record import Subject
+from uql.operators.replies import Level, OneOf, Text, Value, YesNo
 
 SHOWN = 8  # texts that an error lists, the nearest ones
 _KEYS = {"data", "labels", "key", "error", "latency_s", "price", "seed", "answers", "examples", "joins", "concurrency"}
@@ -89,7 +91,7 @@ class Oracle:
         missing = [name for name in ("data", "labels", "key", "answers") if name not in held]
         for name in ("data", "labels", "key"):
             if not isinstance(held.get(name, ""), str):
-                raise ConfigError(f"{self.path}: {name} = {held[name]!r} is no text", code="UQL402")
+                raise ConfigError(f"{self.path}: {name} = {held[name]!r} is not a text", code="UQL402")
         unknown = sorted(set(held) - _KEYS)
         if missing or unknown:
             what = f"lacks {', '.join(missing)}" if missing else f"has unknown keys {', '.join(unknown)}"
@@ -126,7 +128,9 @@ class Oracle:
         return "oracle-1"
 
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
-        return _tokens(request), max(64, sum(q.max_tokens for q in request.questions if isinstance(q, Write)))
+        return _tokens(request), max(
+            64, sum(r.max_tokens for q in request.questions if isinstance(r := q.reply(), Text))
+        )
 
     async def aclose(self) -> None:
         return None
@@ -156,51 +160,52 @@ class Oracle:
 
     # --------------------------------------------------------------------------------------------------------- answering
     def _answer(self, question: Question, row: Row) -> Answer:
-        if isinstance(question, Write):
-            return Answer(written(question, self))
+        reply = question.reply(row)
+        if isinstance(reply, Text):
+            assert isinstance(question, Write)
+            return Answer(written(question, self.labels_of, self.examples, self.attribute_of))
         wrong = self._is_wrong(question, row)
-        if isinstance(question, Compare):
+        if question.operator.subject is Subject.PAIR:
             return self._more(question, row, wrong)
         truth, sql = self.truth(question.text, row)
-        match question:
-            case Predicate():
+        match reply:
+            case YesNo():
                 if truth is None:
                     return Answer(problem=Problem("wrong_type", "the label of this row is NULL"))
                 said = bool(truth) != wrong
                 return Answer(said, float(said))
-            case Choice():
-                return self._choice(question, truth, sql, row, wrong)
-            case Score():
-                value = self._level(truth, sql, question.levels)
+            case OneOf():
+                return self._choice(question.text, reply, truth, row, wrong)
+            case Level(levels):
+                value = self._level(truth, sql, levels)
                 if value is None:
                     return Answer(problem=Problem("wrong_type", "the label of this row is NULL"))
-                return Answer(question.levels - 1 - value if wrong else value)
-            case Extract():
+                return Answer(levels - 1 - value if wrong else value)
+            case Value():
                 return Answer(self._other(truth, sql, row) if wrong else truth, 1.0)
-        raise ConfigError(f"an oracle cannot answer a {type(question).__name__}", code="UQL402")
 
-    def _choice(self, question: Choice, truth: Any, sql: str, row: Row, wrong: bool) -> Answer:
-        options = [*question.labels, *([NONE] if question.none_of_these else [])]
-        by_name = {label.casefold(): label for label in question.labels}
+    def _choice(self, text: str, reply: OneOf, truth: Any, row: Row, wrong: bool) -> Answer:
+        options = [*reply.labels, *([NONE] if reply.none_of_these else [])]
+        by_name = {label.casefold(): label for label in reply.labels}
         held = truth if isinstance(truth, list | tuple) else [truth]
         right = [by_name[str(item).casefold()] for item in held if item is not None and str(item).casefold() in by_name]
         if isinstance(truth, bool) and not right:
             right = [by_name[word] for word in (("yes", "true") if truth else ("no", "false")) if word in by_name]
-        if question.many:
+        if reply.many:
             if wrong and options:
-                right = [label for label in question.labels if label not in right][:1]
+                right = [label for label in reply.labels if label not in right][:1]
             return Answer(right, 1.0)
-        said = right[0] if right else NONE if question.none_of_these else None
+        said = right[0] if right else NONE if reply.none_of_these else None
         if said is None:
             return Answer(
-                problem=Problem("wrong_type", f"the label {truth!r} of this row is none of {list(question.labels)}")
+                problem=Problem("wrong_type", f"the label {truth!r} of this row is none of {list(reply.labels)}")
             )
         if wrong and len(options) > 1:
             others = [option for option in options if option != said]
-            said = others[self._hash(question.text, row, "which") % len(others)]
+            said = others[self._hash(text, row, "which") % len(others)]
         return Answer(said, 1.0, tuple(float(option == said) for option in options))
 
-    def _more(self, question: Compare, row: Row, wrong: bool) -> Answer:
+    def _more(self, question: Question, row: Row, wrong: bool) -> Answer:
         """Which of the two rows has the greater label; the first shown where they are equal."""
         sides = self._sides(row)
         if len(sides) != 2:
@@ -219,7 +224,7 @@ class Oracle:
             known = [float(v) for v in self._column(sql) if v is not None]
         except (TypeError, ValueError) as error:
             raise ConfigError(
-                f"{self.path}: the answer {sql!r} is asked for as a score, and is no number",
+                f"{self.path}: the answer {sql!r} is asked for as a score, and is not a number",
                 code="UQL402",
                 help='ORDER BY "…" asks how much; to sort by a text that is extracted, select it: "…" AS x … ORDER BY x',
             ) from error
@@ -274,7 +279,7 @@ class Oracle:
         """Note the pairs of this request and let the others in flight note theirs: one statement evaluates them all."""
         for question in request.questions:
             sql = self.answers.get(question.text)
-            if sql is not None and not isinstance(question, Write | Compare):
+            if sql is not None and question.operator.subject is Subject.ROW:
                 left, right = (self._rows.find(side) for side in self._ordered(request.row))
                 self._wanted.setdefault(sql, {}).update(dict.fromkeys((i, j) for i in left for j in right))
         await asyncio.sleep(0)
@@ -349,12 +354,15 @@ class Oracle:
 
 def _tokens(request: Request) -> int:
     """Four characters a token, of what a model would have been shown."""
-    shown = [request.row, *(row for q in request.questions if isinstance(q, Write) for row in q.shown)]
+    shown = [request.row, *(row for q in request.questions for row in q.shown)]
     chars = sum(
         len(c.value) if isinstance(c.value, str) else 4 * 256 for row in shown for c in row.cells if c.value is not None
     )
     chars += sum(len(value) for row in shown for _, value in row.holes)
-    chars += sum(len(q.text) + (sum(map(len, q.labels)) if isinstance(q, Choice) else 0) for q in request.questions)
+    chars += sum(len(q.text) for q in request.questions)
+    chars += sum(
+        sum(map(len, r.labels)) for q in request.questions if isinstance(r := q.reply(), OneOf) and not r.letters
+    )
     return 8 + chars // 4
 
 

@@ -6,7 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from uql.errors import ConfigError, DataError
+from uql.base.errors import ConfigError, DataError
+from uql.base.locked_duckdb import lock
 from uql.llm.questions import Row
 
 
@@ -30,6 +31,8 @@ class Rows:
         for name, path in (("data", data), ("labels", labels)):
             found = Path(path).expanduser()
             found = found if found.is_absolute() else file.parent / found
+            if set(path) & set("*?["):
+                raise ConfigError(f"{file}: {name} = {path!r} is a pattern", code="UQL402", help="it names one file")
             if not found.exists():
                 raise ConfigError(f"{file}: {name} = {path!r}: there is no file {found}", code="UQL402")
             try:
@@ -54,6 +57,7 @@ class Rows:
             raise DataError(
                 f"{file}: the labels have more than one row of {key} {twice[0] if twice else ''}", code="UQL501"
             )
+        lock(self._db)  # what follows is SQL of the file
         self.columns = [name for name in self._columns("rows") if name != "__i"]
         self._index: dict[str, dict[bytes, list[int]]] = {}
 
@@ -132,7 +136,13 @@ class Rows:
         import duckdb
 
         try:
-            return self._db.cursor().execute(statement).fetchall()
+            statements = duckdb.extract_statements(statement)
+            if [s.type for s in statements] != [duckdb.StatementType.SELECT]:
+                raise ConfigError(
+                    f"{self.file}: the answer {sql!r} is not SQL over the labels: it is more than one expression",
+                    code="UQL402",
+                )
+            return self._db.cursor().execute(statements[0]).fetchall()
         except duckdb.Error as error:
             raise ConfigError(
                 f"{self.file}: the answer {sql!r} is not SQL over the labels: {error}", code="UQL402"

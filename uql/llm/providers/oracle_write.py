@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from uql.llm.questions import Row, Write
-
-if TYPE_CHECKING:
-    from uql.llm.providers.oracle import Oracle
 
 ROW = "row"  # the cell that holds a row's number, where a summary is to cite it
 _LABEL_TASKS = {"taxonomy"}
 
 
-def written(question: Write, oracle: Oracle) -> Any:
-    """The reply to a Write, in the shape of its schema; a text where it has none."""
+def written(
+    question: Write,
+    labels_of: Callable[[str, Sequence[Row]], list[str]],
+    examples: Mapping[str, Mapping[str, Any]],
+    attribute_of: Callable[[str], Any],
+) -> Any:
+    """The reply to a Write, in the shape of its schema; a text where it has none.
+
+    Args:
+        labels_of: the labels of rows for a question's text.
+        examples: example rows by text, those that meet it under "yes", the others under "no".
+        attribute_of: the attribute by which the rows of a pair are compared, for a question's text.
+    """
     schema = None if question.schema is None else json.loads(question.schema)
     if question.task in _LABEL_TASKS:
-        labels = oracle.labels_of(question.text, question.shown)
+        labels = labels_of(question.text, question.shown)
         return "\n".join(labels) if schema is None else shaped(schema, {"": labels})
     if question.task == "examples":
-        held = oracle.examples.get(question.text, {})
+        held = examples.get(question.text, {})
         named = {side: [str(text) for text in held.get(side, ())] for side in ("yes", "no")}
         return json.dumps(named) if schema is None else shaped(schema, named)
     if question.task == "same":  # no two labels of the truth are one
         return [False] * len(question.parameters)
     if question.task == "attribute":
-        return oracle.attribute_of(question.text)
+        return attribute_of(question.text)
     text = _summary(question)
     return text if schema is None else shaped(schema, {"": [text]})
 

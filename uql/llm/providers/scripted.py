@@ -1,6 +1,6 @@
 """scripted:FILE.toml: listed replies to requests for texts and plans, for tests and for measuring what follows from a plan.
 
-    readers = "oracle:labels.toml"    # who answers questions about rows; none: nobody does
+    readers = "oracle:labels.toml"    # what answers questions about rows, or "local"; none: they fail
     latency_s = 0.0                   # of each reply
 
     [[reply]]
@@ -22,11 +22,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from uql.errors import ConfigError
+from uql.base.errors import ConfigError
+from uql.base.settings import Settings
 from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Problem, Provider, Reply, Request
 from uql.llm.questions import Question, Row, Write
-from uql.settings import Settings
+from uql.operators.replies import Text
 
+READERS = ("oracle", "local")  # kinds of models that a script may name: none on another machine
 TOKENS = 4  # characters of a token, for the usage that is counted
 
 
@@ -54,9 +56,13 @@ def open_provider(rest: str, settings: Settings) -> ScriptedModel:
         from uql.llm.providers import open_provider as opened
 
         kind, _, file = str(held["readers"]).partition(":")
-        readers = opened(
-            f"{kind}:{path.parent / file}" if kind in ("oracle", "scripted") else held["readers"], settings
-        )
+        if kind not in READERS:
+            raise ConfigError(
+                f"{path}: readers = {held['readers']!r} is not possible",
+                code="UQL402",
+                help="readers = 'oracle:FILE.toml' or 'local': a script sends no row to another machine",
+            )
+        readers = opened(f"oracle:{path.parent / file}" if kind == "oracle" else "local", settings)
     return ScriptedModel(
         replies, readers=readers, latency_s=float(held.get("latency_s", 0.0)), name=f"scripted:{path.stem}"
     )
@@ -91,7 +97,7 @@ class ScriptedModel:
         self.asked: list[tuple[str, str]] = []
 
     def version(self, question: Question) -> str:
-        if isinstance(question, Write) or self._readers is None:
+        if isinstance(question.reply(), Text) or self._readers is None:
             return f"scripted-{len(self.asked)}"  # a script is not to be answered by the ledger
         return self._readers.version(question)
 
@@ -100,7 +106,7 @@ class ScriptedModel:
         if reading.questions and self._readers is not None:
             return self._readers.tokens_at_most(reading)
         size = sum(len(q.text) for q in request.questions)
-        return size // TOKENS + 1, sum(q.max_tokens for q in request.questions if isinstance(q, Write))
+        return size // TOKENS + 1, sum(r.max_tokens for q in request.questions if isinstance(r := q.reply(), Text))
 
     async def aclose(self) -> None:
         if self._readers is not None:
@@ -114,7 +120,7 @@ class ScriptedModel:
         answers = []
         written = 0
         for question in request.questions:
-            if isinstance(question, Write):
+            if isinstance(question.reply(), Text):
                 answers.append(self._written(question, request.row))
                 written += len(str(answers[-1].value)) // TOKENS + 1
             else:
@@ -123,10 +129,9 @@ class ScriptedModel:
                 )
         return Reply(tuple(answers), self.tokens_at_most(request)[0], written)
 
-    def _written(self, question: Write, row: Row) -> Answer:
-        from uql.llm.prompts import write
-
-        prompt = write.prompt(question, row).user
+    def _written(self, question: Question, row: Row) -> Answer:
+        assert isinstance(question, Write)
+        prompt = question.operator.words.alone(question, row).user
         self.asked.append((question.task, prompt))
         for i, item in enumerate(self.left):
             if item.task == question.task and item.when in prompt:
@@ -134,13 +139,13 @@ class ScriptedModel:
                     del self.left[i]
                 if item.fail:
                     raise CallError(item.fail, f"the script says {item.fail}")
-                return write.read(item.reply, question) if isinstance(item.reply, str) else Answer(item.reply)
+                return question.reply().read(item.reply) if isinstance(item.reply, str) else Answer(item.reply)
         tasks = ", ".join(dict.fromkeys(item.task for item in self.left)) or "none"
         return Answer(problem=Problem("refusal", f"the script has no reply to {question.task}; left: {tasks}"))
 
 
 def _reading(request: Request) -> Request:
     """The questions about rows of a request."""
-    kept = [n for n, q in enumerate(request.questions) if not isinstance(q, Write)]
+    kept = [n for n, q in enumerate(request.questions) if not isinstance(q.reply(), Text)]
     errors = tuple(request.errors[n] for n in kept) if request.errors else ()
     return replace(request, questions=tuple(request.questions[n] for n in kept), errors=errors)

@@ -10,9 +10,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from uql.llm.prompts import write
-from uql.llm.providers.base import Answer, Problem
-from uql.llm.questions import Write
+from uql.operators.replies import Answer, Problem, Text, parsed
 
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "uniqueItems")
 BOUNDS = frozenset((*COUNTS, "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
@@ -50,12 +48,12 @@ def _plain(held: Any) -> Any:
     return made
 
 
-def read(reply: str, question: Write) -> Answer:
-    """The answer in a reply to `schema(question.schema)`."""
-    assert question.schema is not None
-    if json.loads(question.schema).get("type") == "object":
-        return write.read(reply, question)
-    held = write.parsed(reply)
+def read(reply: str, wanted: Text) -> Answer:
+    """The answer in a reply to `schema(wanted.schema)`."""
+    assert wanted.schema is not None
+    if json.loads(wanted.schema).get("type") == "object":
+        return wanted.read(reply)
+    held = parsed(reply)
     if held is None or VALUE not in held:
         return Answer(problem=Problem("truncated", f"a JSON object with the key {VALUE} was wanted", reply))
     return Answer(held[VALUE])

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from uql.errors import AuthError, BackendError, QuotaError, UnknownModelError
+from uql.base.errors import AuthError, BackendError, QuotaError, UnknownModelError
 from uql.llm.providers.base import CallError
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ async def posted(client: Any, path: str, body: dict[str, Any], *, sdk: Any, name
     reply = await call(partial(client.post, path, body=body, cast_to=httpx2.Response), sdk=sdk, name=name, model=model)
     try:
         held = json.loads(reply.content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
     if not isinstance(held, dict):
         raise CallError("wrong_type", "the reply is no JSON object")
@@ -59,9 +59,12 @@ async def call(send: Callable[[], Awaitable[T]], *, sdk: Any, name: str, model: 
     try:
         return await send()
     except sdk.APITimeoutError as error:
+        if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
+            raise CallError("connection", "no connection in time", sent=False) from error
         raise CallError("timeout", without_keys(str(error))) from error
     except sdk.APIConnectionError as error:
-        raise CallError("connection", without_keys(f"{error} {error.__cause__ or ''}".strip())) from error
+        sent = not isinstance(error.__cause__, httpx2.ConnectError)
+        raise CallError("connection", without_keys(f"{error} {error.__cause__ or ''}".strip()), sent=sent) from error
     except sdk.APIStatusError as error:
         raise status_error(error, name=name, model=model) from error
     except sdk.APIResponseValidationError as error:

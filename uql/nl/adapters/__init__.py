@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from uql.errors import ConfigError
+from uql.base.errors import ConfigError
 
 if TYPE_CHECKING:
     from uql.nl.adapters.base import Adapter

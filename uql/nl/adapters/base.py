@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from uql.llm.prompts.rows import neutral, quoted
+from uql.base.schema import Modality
 from uql.llm.questions import Cell
-from uql.nl.context import AskContext, Source
-from uql.nl.dag import Operator, SubAnswer
+from uql.nl.ask.context import AskContext
+from uql.nl.plan.dag import Operator, SubAnswer
 from uql.nl.prompts import BOOLEAN, Schema, array, obj, one_of, text
-from uql.schema import Modality
+from uql.nl.schema.scope import Source
+from uql.operators.texts import neutral, quoted
 
 ALL = tuple(Operator)
 ROWS_READ = 2_000  # of a source, among which evidence is chosen

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from uql.errors import ConfigError, DataError
-from uql.models import home
+from uql.base.errors import ConfigError, DataError
+from uql.llm.model_files import home
 from uql.nl.adapters.process import ProcessAdapter
-from uql.nl.dag import Operator
+from uql.nl.plan.dag import Operator
 
 WORKERS = Path(__file__).parent / "workers"
 READY = "installed.json"  # in the folder of an environment that is whole

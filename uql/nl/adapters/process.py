@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from uql.errors import QuestionError
+from uql.base.errors import QuestionError
+from uql.base.schema import Modality
 from uql.llm.serve import Endpoint, endpoint
-from uql.nl.context import AskContext, Source
-from uql.nl.dag import Operator, SubAnswer
-from uql.schema import Modality
+from uql.nl.ask.context import AskContext
+from uql.nl.plan.dag import Operator, SubAnswer
+from uql.nl.schema.scope import Source
 
 TIMEOUT_S = 180.0
 ROWS = 200  # of a source that are sent

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from uql.llm.prompts.rows import fenced
 from uql.llm.questions import Row
 from uql.nl.adapters.base import CONTEXT, answer_schema, evidence, images, sub_answer, tokens_of
-from uql.nl.context import AskContext, Source
-from uql.nl.dag import Operator, SubAnswer
+from uql.nl.ask.context import AskContext
+from uql.nl.plan.dag import Operator, SubAnswer
+from uql.nl.schema.scope import Source
+from uql.operators.rows import fenced
 
 NAME = "single_model"
 REPLY = 400  # tokens

@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uql.errors import GuardError
-from uql.llm.prompts.rows import fenced
+from uql.base.errors import GuardError
+from uql.base.schema import Field, Modality
 from uql.nl.adapters.base import CONTEXT, answer_schema, fitting, sub_answer, tokens_of, written
-from uql.nl.context import AskContext, Source
-from uql.nl.dag import Operator, SubAnswer
+from uql.nl.ask.context import AskContext
+from uql.nl.plan.dag import Operator, SubAnswer
 from uql.nl.prompts import array, obj, one_of, text
-from uql.schema import Field, Modality
+from uql.nl.schema.scope import Source
+from uql.operators.rows import fenced
 
 NAME = "structgpt"
 ROWS = 40  # shown to the model at last, fewer where its context does not hold them

@@ -10,22 +10,23 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from uql.errors import BindError, DataError, GuardError, QuestionError, UQLSyntaxError
-from uql.nl import clauses
-from uql.nl.aggregator import speaks
-from uql.nl.checks import said
-from uql.nl.context import AskContext, Source
-from uql.nl.dag import Node, NodeKind, Operator, SubAnswer
-from uql.nl.discover import Scope, schema_text
-from uql.nl.execution import caveats, fields_of
-from uql.nl.forms import SELECTS, statement_of, tables_named
-from uql.nl.holes import completed
-from uql.nl.lineage import marked, without_values
-from uql.nl.meaning.naming import named_in
-from uql.nl.planner import Planner, columns_of, takes_lines
+from uql.base.errors import BindError, DataError, GuardError, QuestionError, UQLSyntaxError
+from uql.nl.ask.aggregator import speaks
+from uql.nl.ask.context import AskContext
+from uql.nl.ask.outputs import caveats
+from uql.nl.ask.plan_checks import said
+from uql.nl.ask.planner import Planner, columns_of, takes_lines
+from uql.nl.plan import clauses
+from uql.nl.plan.dag import Node, NodeKind, Operator, SubAnswer
+from uql.nl.plan.fill_holes import completed
+from uql.nl.plan.private_lineage import marked, without_values
+from uql.nl.plan.read_plan import SELECTS, statement_of, tables_named
+from uql.nl.plan.result_schema import Shapes, fields_of
 from uql.nl.prompts import obj, text
 from uql.nl.prompts.planner import SQL
-from uql.nl.shapes import Shapes
+from uql.nl.schema.discover import schema_text
+from uql.nl.schema.scope import Scope, Source
+from uql.nl.small.meaning.naming import named_in
 
 if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
@@ -59,8 +60,8 @@ class Uql:
             statement = ""
             try:
                 statement = await self._written(subquery, schema, sources, fault, local and attempt > 1, ctx)
-                with Shapes(sources) as shapes:
-                    shapes.of_uql(statement, ctx.settings)
+                shapes = Shapes(sources)
+                shapes.of_uql(statement, ctx.settings)
                 outcome = await ctx.uql(statement, tables=list(sources))
             except _MENDED as error:
                 read = [f for source in sources.values() for f in source.fields]
@@ -135,7 +136,7 @@ class Uql:
 
 
 def _tables(statement: str, allowed: Sequence[str]) -> list[str]:
-    from uql.nl.workspace import tables_of
+    from uql.nl.guard.workspace import tables_of
 
     return tables_of(statement, allowed)
 

@@ -11,7 +11,10 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One request: the words, the JSON schema of the reply, the tokens it may have, a grammar of llama.cpp instead of a schema."""
+    """One request: the words, the JSON schema of the reply, the tokens it may have, a grammar of llama.cpp instead of a schema.
+
+    A `temperature` above 0 draws the reply by chance, by `seed`, from models that take one.
+    """
 
     task: str
     version: str
@@ -20,6 +23,8 @@ class Wording:
     schema: Schema | None = None
     max_tokens: int = 512
     grammar: str = ""
+    temperature: float = 0.0
+    seed: int = 0
 
 
 def obj(properties: Mapping[str, Schema], *, required: Sequence[str] | None = None) -> Schema:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from uql.nl import clauses
+from uql.nl.plan import clauses
 from uql.nl.prompts import Schema, Wording, array, obj, one_of, rules_text, text
 from uql.nl.prompts.planner import SQL, plot_form, text_form
 

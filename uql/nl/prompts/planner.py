@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from uql.nl import clauses
-from uql.nl.dag import MAX_NODES
+from uql.nl.plan import clauses
+from uql.nl.plan.dag import MAX_NODES
 from uql.nl.prompts import Schema, Wording, array, obj, one_of, rules_text, text
 
 VERSION = "planner-2"

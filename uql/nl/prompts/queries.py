@@ -1,4 +1,4 @@
-"""One query in lines (`uql.nl.lines.grammar`): the words that ask for it, and examples over made-up databases. None is of a benchmark."""
+"""One query in lines: the words that ask for it, and examples over made-up databases. None is of a benchmark."""
 
 from __future__ import annotations
 

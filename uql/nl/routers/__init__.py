@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uql.errors import ConfigError, DataError
+from uql.base.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from uql.features.embedder import Embedder
@@ -53,4 +53,4 @@ def load_router(path: str | Path, embedder: Embedder | None = None) -> StatRoute
         from uql.nl.routers.ml import MLRouter
 
         return MLRouter.load(place, held, embedder or embedder_of(None))
-    raise DataError(f"{place} is no router", code="UQL514", help="uql router train")
+    raise DataError(f"{place} is not a router", code="UQL514", help="uql router train")

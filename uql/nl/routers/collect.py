@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from uql.errors import DataError
-from uql.nl.dag import Node, NodeKind, Operator, Plan
-from uql.nl.measures import coverage, hit, token_f1
+from uql.base.errors import DataError
+from uql.nl.ask.answer_metrics import coverage, hit, token_f1
+from uql.nl.ask.session import QuestionSession
+from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
 from uql.nl.routers.traces import MODALITIES, Trace, modality_of
+from uql.session.events import finished
 
 if TYPE_CHECKING:
-    from uql.connection import Connection
     from uql.llm.providers.base import Provider
     from uql.nl.adapters.base import Adapter
+    from uql.session.session import Session
 
 NODE = "part1"
 
@@ -68,7 +70,7 @@ def read_training(path: str | Path) -> list[Training]:
 
 
 def collect(
-    con: Connection,
+    session: Session,
     training: Sequence[Training],
     adapters: Mapping[str, Adapter],
     *,
@@ -78,27 +80,27 @@ def collect(
     """Runs the adapters on the sub-queries, one after another; what fails has an empty answer and quality 0.
 
     Args:
-        con: the database, its model and its ledger: what was paid for before is not paid again.
+        session: the database, its model and its ledger: what was paid for before is not paid again.
         planner: the model that plans and writes; None: that of the connection, which reads rows.
         tell: is told each trace as it is made.
     """
     made = []
     for one in training:
-        for trace in _traces(con, one, adapters, planner):
+        for trace in _traces(session, one, adapters, planner):
             tell(trace)
             made.append(trace)
     return made
 
 
 def _traces(
-    con: Connection, one: Training, adapters: Mapping[str, Adapter], planner: Provider | str | None
+    session: Session, one: Training, adapters: Mapping[str, Adapter], planner: Provider | str | None
 ) -> Iterator[Trace]:
     for name, adapter in adapters.items():
         if not adapter.capable(one.operator):
             continue
-        sources = one.sources or tuple(con.catalog.names())
+        sources = one.sources or tuple(session.catalog.names())
         node = Node(NODE, NodeKind.ADAPTER, one.subquery, operator=one.operator, sources=sources, adapters=(name,))
-        answer = con.ask(
+        answer = QuestionSession(session).answer(
             one.subquery, plan=Plan((node,)), adapters={name: adapter}, tables=list(sources), planner=planner
         )
         output = answer.results.get(NODE)
@@ -111,19 +113,15 @@ def _traces(
             token_f1(said, one.answer) if said else 0.0,
             hit(said, one.answer) if said else 0.0,
             coverage(said, one.answer) if said else 0.0,
-            semantic(con, one.subquery, said, one.answer),
+            semantic(session, one.subquery, said, one.answer),
             answer.cost.calls,
             answer.seconds,
             said,
         )
 
 
-def semantic(con: Connection, question: str, said: str, reference: str) -> float:
+def semantic(session: Session, question: str, said: str, reference: str) -> float:
     """Semantic Hit; the connection's model is the judge, where the words do not settle it."""
-    from uql.nl.session import Session
-    from uql.running import finished
-
     if not said:
         return 0.0
-    session = Session(con, con._settings, con._model, con._emit)
-    return finished(session.judge(question, said, reference))
+    return finished(QuestionSession(session).judge(question, said, reference))

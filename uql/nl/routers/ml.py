@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.errors import ConfigError, DataError
+from uql.base.errors import ConfigError, DataError
 from uql.features.embedder import Embedder
-from uql.nl.dag import Operator
+from uql.nl.plan.dag import Operator
 from uql.nl.routers.traces import MODALITIES, Judged, Trace, judged, modality_of
 
 Matrix = NDArray[np.float64]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from uql.errors import DataError
-from uql.nl.dag import Operator
+from uql.base.errors import DataError
+from uql.nl.plan.dag import Operator
 from uql.nl.routers.traces import Trace
 
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from uql.errors import DataError
-from uql.nl.dag import Operator
+from uql.base.errors import DataError
+from uql.nl.plan.dag import Operator
 
 WEIGHTS = {"f1": 0.35, "semantic_hit": 0.35, "hit": 0.15, "coverage": 0.15}
 MODALITIES = ("table", "text", "image")
@@ -116,7 +116,7 @@ def _trace(row: dict[str, Any], path: str | Path) -> Trace:
 
 
 def modality_of(operator: str) -> str:
-    """What an operator reads, where nobody says more."""
+    """What an operator reads, where nothing more is given."""
     return {Operator.TEXT.value: "text", Operator.IMAGE.value: "image"}.get(operator, "table")
 
 

@@ -40,6 +40,7 @@ async function check() {
 }
 function price(found) {
   const p = found.price;
+  if (found.answered_from) return `0 new calls: ${found.answered_from}`;
   if (!p.calls.high) return "no model is asked";
   const parts = [`${range(p.calls, whole)} calls`];
   if (found.budget_calls !== null) parts.push(`at most ${whole(found.budget_calls)}`);
@@ -80,7 +81,7 @@ function busy(yes) {
 }
 function progress() {
   $("live").hidden = false;
-  const line = current.calls || running() ? current.line : "no model was asked";
+  const line = current.calls || current.cached || running() ? current.line : "no calls";
   $("line").textContent = `${current.status}: ${line}${current.seconds ? `, ${current.seconds.toFixed(1)} s` : ""}`;
   $("estimates").replaceChildren(...current.estimates.map((e) => make("figure", {}, narrowing(e), make("figcaption", { textContent: `${e.name || "estimate"} = ${e.text}` }))));
   if (current.kind === "uql") drawPlan();

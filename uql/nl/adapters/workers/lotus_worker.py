@@ -30,7 +30,7 @@ def answered(order: dict[str, Any]) -> dict[str, Any]:
         ]
         frame = pd.DataFrame({"row": texts})
         asked = f"Given each {{row}} of {source['name']}, answer as shortly as it can be said: {order['subquery']}"
-        said = str(frame.sem_agg(asked)._output[0]).strip()
+        said = str(frame.sem_agg(asked)["_output"][0]).strip()
         if said:
             found.append(said)
             named.append(source["name"])

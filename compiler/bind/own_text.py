@@ -1,0 +1,81 @@
+"""A statement with nothing semantic in it as DuckDB's own: its text as the user wrote it.
+
+Only tokens change whose meaning is UQL's: a double-quoted text that stands for a string becomes one, a parameter its value. What
+DuckDB reads otherwise (clauses in another order, TO, a data frame) has no such text; SQL is then written from the bound query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from uql.compiler.bind.parameters import constant
+from uql.compiler.bind.types import DuckTypes
+from uql.compiler.bound import BoundItem
+from uql.compiler.lexer import Token, tokenize
+from uql.compiler.sql import expression, literal, quote, render
+from uql.compiler.syntax import NO_SPAN, Cast, Column, ListExpr, Node, Query, Quoted, Select, String, Union
+
+
+def checked_text(
+    query: Query, text: str, parameters: Mapping[str, object], items: tuple[BoundItem, ...], types: DuckTypes
+) -> str | None:
+    """The text of a bound query for DuckDB, None where DuckDB does not read it alike: as these columns of these types."""
+    sql = duckdb_text(query, text, parameters)
+    if sql is None:
+        return None
+    try:
+        found = types.catalog.describe(sql)
+    except types.error:
+        return None
+    return sql if len(found) == len(items) and all(map(_alike, found, items)) else None
+
+
+def duckdb_text(query: Query, text: str, parameters: Mapping[str, object]) -> str | None:
+    """The text of a query without texts for a model, for DuckDB; None where it holds what DuckDB has not: TO, WITH (…), lists."""
+    if not isinstance(query, Select | Union) or query.to is not None or query.options:
+        return None
+    start, end = query.span.start, query.span.end
+    if not 0 <= start < end <= len(text):
+        return None
+    strings = {node.span.start for node in _nodes(query) if isinstance(node, String) and node.double}
+    pieces = []
+    for token in tokenize(text, start, end):
+        if token.type not in ("QUOTED", "PARAMETER"):
+            continue
+        written = _written(token, strings, parameters)
+        if written is None:
+            return None
+        pieces += [text[start : token.lexpos], written]
+        start = token.endlexpos
+    return "".join([*pieces, text[start:end]])
+
+
+def _written(token: Token, strings: set[int], parameters: Mapping[str, object]) -> str | None:
+    """A double-quoted text or a parameter as DuckDB has it; None: a list, which may stand for several values, or a text for a model."""
+    if token.type == "QUOTED":
+        return literal(token.value) if token.lexpos in strings else quote(token.value)
+    if token.value not in parameters:
+        return None
+    value = constant(parameters[token.value], token.value, NO_SPAN)
+    return None if isinstance(value, ListExpr | Quoted | Cast) else f"({render(expression(value))})"
+
+
+def _alike(found: tuple[str, str], item: BoundItem) -> bool:
+    """Is it this column? Its name is compared where it is a column's, since stars give their columns in an order."""
+    name, type = found
+    named = not isinstance(item.expr, Column) or name.lower().startswith(item.name.lower())
+    return named and type == item.type
+
+
+def _nodes(node: Any) -> Iterator[Node]:
+    """Every node of a tree, sub-queries included; no recursion, so depth is no limit."""
+    stack: list[Any] = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, tuple):
+            stack.extend(top)
+        elif isinstance(top, Node):
+            yield top
+            stack.extend(getattr(top, f.name) for f in fields(top) if f.name != "span")

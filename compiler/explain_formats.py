@@ -1,0 +1,189 @@
+"""What EXPLAIN, EXPLAIN ANALYZE and EXPLAIN SAMPLE print: text, JSON and Mermaid of one explanation."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from uql.compiler.choice import Alternative
+from uql.compiler.cost import Quote, Range
+from uql.compiler.explain import Asked, Explained, Step, q_error, text, with_measured
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a run cost, beside what was predicted."""
+
+    calls: int
+    cached: int  # rows that the ledger answered
+    input_tokens: int
+    output_tokens: int
+    usd: float | None
+    seconds: float
+    rows: int
+    notes: tuple[str, ...] = ()
+    asked: Asked = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What EXPLAIN SAMPLE paid for and saw."""
+
+    rows: int
+    passed: int
+    low: float  # share of rows that pass, at `confidence`
+    high: float
+    confidence: float
+    calls: int
+    cached: int
+    search: bool = False  # the first rows of a search under LIMIT, not random ones
+
+
+def written(found: Explained, format: str, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
+    """An explanation in one of the formats text, json and mermaid."""
+    if measured is not None and measured.asked:
+        quote = found.quote
+        within = min(1.0, quote.calls.expected / quote.every.expected) if quote.every.expected else 1.0
+        found = replace(found, step=with_measured(found.step, measured.asked, within))
+    if format == "json":
+        return json.dumps(as_json(found, measured, sampled), ensure_ascii=False, indent=2)
+    if format == "mermaid":
+        return mermaid(found, measured, sampled)
+    parts = [text(found)]
+    if sampled is not None:
+        parts += ["", *_sampled_lines(sampled)]
+    if measured is not None:
+        parts += ["", *_measured_lines(found.quote, measured)]
+    return "\n".join(parts)
+
+
+def _sampled_lines(sampled: Sampled) -> list[str]:
+    if sampled.search:
+        said = f"the first {sampled.rows:,} rows of the search were asked, {sampled.passed:,} pass"
+    else:
+        between = f"{sampled.low:.1%}–{sampled.high:.1%} at {sampled.confidence:.0%}"
+        said = f"{sampled.rows:,} random rows were asked, {sampled.passed:,} pass ({between})"
+    return [
+        f"Sample: {said}; {sampled.calls:,} calls, {sampled.cached:,} rows from the ledger; the answers are kept, "
+        "and the price counts them"
+    ]
+
+
+def _compared(quote: Quote, measured: Measured) -> list[tuple[str, Range, float]]:
+    return [
+        ("calls", quote.calls, measured.calls + measured.cached),
+        ("input tokens", quote.input_tokens, measured.input_tokens),
+        ("output tokens", quote.output_tokens, measured.output_tokens),
+    ]
+
+
+def _measured_lines(quote: Quote, measured: Measured) -> list[str]:
+    lines = ["Measured beside predicted (q-error: how many times too high or too low):"]
+    for name, predicted, real in _compared(quote, measured):
+        cached = f", {measured.cached:,} of them from the ledger" if name == "calls" and measured.cached else ""
+        error = f"q-error {q_error(predicted.expected, real):.2f}"
+        if name != "calls" and measured.cached:
+            error = "no q-error: what the ledger answers has no tokens"
+        lines.append(f"  {name}: {real:,.0f}{cached}; predicted {predicted.expected:,.0f}; {error}")
+    usd = "unknown" if measured.usd is None else f"{measured.usd:,.4f}"
+    lines.append(f"  USD: {usd}; seconds: {measured.seconds:.1f}; rows: {measured.rows:,}")
+    return lines + [f"Note: {note}" for note in measured.notes]
+
+
+# ----------------------------------------------------------------------------------------------------------------- JSON
+def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled | None = None) -> dict[str, Any]:
+    """An explanation as plain values, for programs."""
+    quote = found.quote
+    result: dict[str, Any] = {
+        "plan": _step(found.step),
+        "readings": list(found.readings),
+        "price": {
+            "calls": _range(quote.calls),
+            **({"requests": _range(quote.requests)} if quote.shared.high else {}),
+            "calls_for_every_row": _range(quote.every),
+            "input_tokens": _range(quote.input_tokens),
+            "output_tokens": _range(quote.output_tokens),
+            "usd": _range(quote.usd) if quote.usd is not None else None,
+            "seconds": _range(quote.seconds) if quote.seconds is not None else None,
+        },
+        **({"answered_from": found.answered_from} if found.answered_from else {}),
+        "budget_calls": found.budget,
+        "warnings": list(found.warnings),
+        "alternatives": [_alternative(a) for a in found.alternatives],
+    }
+    if sampled is not None:
+        result["sample"] = asdict(sampled)
+    if measured is not None:
+        result["measured"] = asdict(measured) | {
+            "asked": [{"text": text, "source": source, "rows": rows} for (text, source), rows in measured.asked.items()]
+        }
+        result["q_error"] = {
+            name.replace(" ", "_"): round(q_error(predicted.expected, real), 4)
+            for name, predicted, real in _compared(quote, measured)
+            if name == "calls" or not measured.cached
+        }
+    return result
+
+
+def _alternative(found: Alternative) -> dict[str, Any]:
+    quote = found.quote
+    return {
+        "what": found.what,
+        "chosen": found.chosen,
+        "why": found.why,
+        "calls": _range(quote.calls),
+        "input_tokens": _range(quote.input_tokens),
+        "output_tokens": _range(quote.output_tokens),
+        "usd": _range(quote.usd) if quote.usd is not None else None,
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "operator": step.operator,
+        "what": step.what,
+        "notes": list(step.notes),
+        "reads": list(step.reads),
+        "calls": _range(step.calls) if step.calls is not None else None,
+        **(
+            {"measured": step.measured, "q_error": round(q_error(step.predicted, step.measured), 4)}
+            if step.measured is not None and step.calls is not None
+            else {}
+        ),
+        "inputs": [_step(below) for below in step.inputs],
+    }
+
+
+def _range(r: Range) -> dict[str, float]:
+    return {"low": round(r.low, 6), "expected": round(r.expected, 6), "high": round(r.high, 6)}
+
+
+# -------------------------------------------------------------------------------------------------------------- Mermaid
+def mermaid(found: Explained, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
+    """An explanation as a Mermaid flow chart, rows flowing down."""
+    lines = ["flowchart TD"]
+    edges: list[str] = []
+    count = 0
+
+    def add(step: Step) -> str:
+        nonlocal count
+        name = f"n{count}"
+        count += 1
+        lines.append(f'  {name}["{_escaped(step.line)}"]')
+        edges.extend(f"  {add(below)} --> {name}" for below in step.inputs)
+        return name
+
+    add(found.step)
+    said = f"{found.quote.calls.expected:,.0f} calls predicted"
+    if sampled is not None:
+        said += f", {sampled.passed:,} of {sampled.rows:,} {'first' if sampled.search else 'sampled'} rows pass"
+    if measured is not None:
+        said += f", {measured.calls:,} made"
+    return "\n".join([*lines, *edges, f"  %% {said}"])
+
+
+def _escaped(text: str) -> str:
+    """Text for a quoted Mermaid label; quotes, marks of HTML and line ends are written as entities."""
+    marks = {"&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "\n": " ", "#": "#35;"}
+    return "".join(marks.get(c, c) for c in text)

@@ -1,0 +1,208 @@
+"""Which table a statement of DuckDB's own changes, and which it reads: told from its tokens.
+
+DuckDB tells the tables of a query (`get_table_names`), but not those of UPDATE, DELETE and MERGE.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_TOKEN = re.compile(
+    r"""(?P<skip>--[^\n]*|/\*.*?\*/|\s+)|(?P<string>[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
+    |(?P<quoted>"(?:[^"]|"")*")|(?P<word>\w+)|(?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_VERBS = {"INSERT": "INTO", "UPDATE": "", "DELETE": "FROM", "MERGE": "INTO", "CREATE": "TABLE", "COPY": ""}
+_BEFORE_TABLE = {
+    "FROM",
+    "JOIN",
+    "USING",
+    "COPY",
+    "PIVOT",
+    "PIVOT_WIDER",
+    "PIVOT_LONGER",
+    "UNPIVOT",
+    "SUMMARIZE",
+    "TABLE",
+    "INTO",
+}
+_AFTER_FROM = {
+    "SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "UNION", "EXCEPT", "INTERSECT",
+    "SET", "ON", "RETURNING", "WHEN", "VALUES",
+}  # fmt: skip
+_TAIL = re.compile(r"\bWITH\s*\(([^()]*)\)(?=[\s;]*$|\s+RETURNING\b)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word, a name or a sign: `name` is that of an identifier, "" of a sign or a string."""
+
+    text: str
+    name: str
+    start: int
+    end: int
+
+    @property
+    def word(self) -> str:
+        """A word that is not quoted, in upper case."""
+        return self.text.upper() if self.name == self.text else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a statement changes.
+
+    `name`: the parts of the table's name; () where COPY writes a file. `columns`: those that INSERT lists. `end`: of the name with its
+    alias and its columns, `head`: of the two first. `by_name`: INSERT BY NAME.
+    """
+
+    verb: str
+    name: tuple[str, ...]
+    start: int
+    end: int
+    columns: tuple[str, ...] = ()
+    by_name: bool = False
+    head: int = 0
+
+
+def tokens(sql: str) -> list[Token]:
+    """The tokens of a statement, without comments."""
+    found = []
+    for m in _TOKEN.finditer(sql):
+        if m.lastgroup == "skip" or m["skip"] is not None:
+            continue
+        name = m["word"] or (m["quoted"][1:-1].replace('""', '"') if m["quoted"] else "")
+        found.append(Token(m[0], name, m.start(), m.end()))
+    return found
+
+
+def changed(sql: str) -> Change | None:
+    """What a statement changes; None where it only reads, or changes no rows, as CREATE VIEW.
+
+    >>> changed('INSERT INTO s."the T" (a, b) SELECT 1, 2').name
+    ('s', 'the T')
+    """
+    found = tokens(sql)
+    at = _verb(found)
+    if at is None:
+        return None
+    verb = found[at].word
+    if verb == "CREATE":
+        words = [t.word for t in found[at : at + 6]]
+        if "TABLE" not in words or any(word in words for word in ("VIEW", "MACRO", "FUNCTION")):
+            return None
+        at += words.index("TABLE") + 1
+        while at < len(found) and found[at].word in ("IF", "NOT", "EXISTS"):
+            at += 1
+    elif verb == "COPY":
+        at += 1
+        if at < len(found) and found[at].text == "(":
+            return Change(verb, (), found[at].start, found[at].end)
+    else:
+        opener = _VERBS[verb]
+        at += 1
+        while opener and at < len(found) and found[at].word != opener:
+            at += 1
+        at += bool(opener)
+        if verb == "UPDATE" and at < len(found) and found[at].word == "OR":
+            at += 2
+    name, end = _dotted(found, at)
+    if not name:
+        return None
+    last = found[end - 1].end
+    if verb == "COPY" and not (end < len(found) and (found[end].text == "(" or found[end].word == "FROM")):
+        return Change(verb, (), found[at].start, last)
+    columns: tuple[str, ...] = ()
+    by_name, head = False, last
+    if verb == "INSERT":
+        if end < len(found) and found[end].word == "AS":
+            end += 2
+        head = found[end - 1].end
+        if (
+            end < len(found)
+            and found[end].text == "("
+            and found[end + 1].word not in ("SELECT", "FROM", "WITH", "VALUES")
+        ):
+            close = next((i for i in range(end, len(found)) if found[i].text == ")"), end)
+            columns = tuple(t.name for t in found[end:close] if t.name)
+            end = close + 1
+        last = found[end - 1].end
+        by_name = [t.word for t in found[end : end + 2]] == ["BY", "NAME"]
+    return Change(verb, name, found[at].start, last, columns, by_name, head)
+
+
+def tables(sql: str) -> Iterator[tuple[str, ...]]:
+    """The names that stand where a statement names tables, WITH's among them; perhaps a few that are none."""
+    found = tokens(sql)
+    from_: list[bool] = [False]  # by depth of parentheses: is this place between FROM and the next clause?
+    for i, token in enumerate(found):
+        before = found[i - 1] if i else None
+        if token.text == "(":
+            from_.append(from_[-1] and before is not None and (before.text == "," or before.word in _BEFORE_TABLE))
+        elif token.text == ")":
+            from_[:] = from_[:-1] or [False]
+        elif token.word in ("FROM", "USING"):
+            from_[-1] = True
+        elif token.word in _AFTER_FROM:
+            from_[-1] = False
+        elif token.name and before is not None and before.text != ".":
+            listed = from_[-1] and before.text in (",", "(")
+            if before.word in _BEFORE_TABLE or listed:
+                yield _dotted(found, i)[0]
+
+
+def without_options(sql: str) -> tuple[str, str]:
+    """A statement of DuckDB's own without the `WITH (name = value)` of UQL's settings at its end, and that text; "" where it has none.
+
+    It may stand before RETURNING.
+
+    >>> without_options("UPDATE t SET a = b WITH (partial = true)")
+    ('UPDATE t SET a = b ', 'WITH (partial = true)')
+    """
+    from uql.base.settings import NAMES
+
+    tail = _TAIL.search(sql)
+    if tail is None:
+        return sql, ""
+    names = [part.partition("=")[0].strip().lower() for part in tail[1].split(",")]
+    if not all(name in NAMES for name in names):
+        return sql, ""
+    return sql[: tail.start()] + sql[tail.end() :], tail[0]
+
+
+def options(tail: str) -> dict[str, Any]:
+    """The settings in a `WITH (…)`. Raises: UQLSyntaxError, ConfigError."""
+    from uql.compiler.parser import parse
+
+    return {o.name: o.value for o in getattr(parse(f"SELECT 1 {tail}"), "options", ())} if tail else {}
+
+
+def _verb(found: list[Token]) -> int | None:
+    """The place of the word that says what the statement does, behind its WITH."""
+    if not found:
+        return None
+    if found[0].word in _VERBS:
+        return 0
+    depth = 0
+    for i, token in enumerate(found):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if found[0].word == "WITH" and not depth and token.word in ("INSERT", "UPDATE", "DELETE", "MERGE"):
+            return i
+        if not depth and token.word in ("SELECT", "FROM", "VALUES"):
+            return None
+    return None
+
+
+def _dotted(found: list[Token], at: int) -> tuple[tuple[str, ...], int]:
+    """The parts of a name that begins at a token, and the place of the token behind it."""
+    parts: list[str] = []
+    while at < len(found) and found[at].name:
+        parts.append(found[at].name)
+        at += 1
+        if at >= len(found) or found[at].text != ".":
+            break
+        at += 1
+    return tuple(parts), at

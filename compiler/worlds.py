@@ -1,0 +1,518 @@
+"""The calls of a plan, told by worlds: each draws how often every term is true, and asks the rows as DuckDB has them.
+
+A world is as good a guess as another: its selectivities are drawn from what is known of the terms, nothing for one not asked before.
+In each, what one block asked is known to the next, rows of equal content are asked once, and rows without content never: as the
+ledger and the gate do it. The range of the calls is what the worlds span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.cost import (
+    FREE,
+    GROUPS,
+    LEAST_SHARE,
+    MOST_NAMINGS,
+    NAMED_AT_ONCE,
+    NAMED_FIRST,
+    SUMMARY_CHARS,
+    Answered,
+    Calls,
+    Codes,
+    Known,
+    Quote,
+    Range,
+    Site,
+    block_quote,
+    blocks,
+    comparisons,
+    examples,
+    mixed,
+    told_by_rows,
+    usual,
+)
+from uql.compiler.expression_text import show
+from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Formula, Leaf, Masks
+from uql.compiler.orders import IMAGINED, best
+from uql.compiler.physical import (
+    Block,
+    Correlated,
+    Goal,
+    PhysicalPlan,
+    Stage,
+    UnionPlan,
+    asked_joins,
+    inner_plans,
+    stages,
+)
+from uql.compiler.virtual import VirtualColumn
+
+WORLDS, FEW, MANY_ROWS = 24, 8, 2_000  # worlds; those over more rows than this
+TIMES_OFF = 2.0  # that rates of earlier queries may be wrong
+NUMBER_CHARS = 3  # of a row's number in a request for a summary
+REOPENED = 0.25  # of the rows of a GROUP BY, at most, that are expected to be in none of the groups named first
+FIRST_ROWS = 8  # asked every question, before an order is learned from answers
+LEAST_ROWS = 160  # of which these are a twentieth
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the worlds tell of a plan: its price, and the calls of each block by its identity."""
+
+    quote: Quote
+    blocks: dict[int, Calls]
+
+
+def told(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Told | None:
+    """The calls of a plan in each world.
+
+    None where DuckDB cannot show the rows of a block before the run, a search was begun, or an attribute of each row may answer for pairs.
+    """
+    ordered = blocks(plan)
+    seen = {i: known(block) for i, block in ordered.items()}
+    if any(k.site is None or k.until is not None or _by_attribute(ordered[i], k) for i, k in seen.items()):
+        return None
+    rows = max((k.site.n for k in seen.values() if k.site is not None), default=0)
+    seen, contents = _numbered(seen)
+    many = WORLDS if rows <= MANY_ROWS else FEW
+    worlds = [_World(i, many, seen, contents) for i in range(many + 1)]
+    for world in worlds:
+        world.run(plan)
+    quotes = [
+        sum((block_quote(ordered[i], replace(seen[i], calls=_calls([one]))) for i, one in w.found.items()), FREE)
+        for w in worlds
+    ]
+    parts = ("calls", "input_tokens", "output_tokens", "every", "shared")
+    whole = Quote(**{part: _range([getattr(q, part).expected for q in quotes]) for part in parts})
+    return Told(whole, {i: _calls([w.found[i] for w in worlds]) for i in ordered})
+
+
+def _by_attribute(block: Block, known: Known) -> bool:
+    """May conditions on pairs be decided from an attribute of each row, in place of the pairs?"""
+    if not known.weighs_pairs:
+        asked = (*block.filter_stages, *(stage for join in asked_joins(block) for stage in join.stages))
+        return any(told_by_rows(stage, known) for stage in asked)
+    return bool(known.pair_sides) and known.budget is not None and known.rows.expected > known.budget
+
+
+def _numbered(seen: dict[int, Known]) -> tuple[dict[int, Known], Codes]:
+    """The same with contents numbered from 0, which is no content, and the contents themselves."""
+    sites = [site for k in seen.values() for site in (k.site, *k.pair_sites) if site is not None]
+    none = np.zeros(1, dtype=np.uint64)
+    contents = np.unique(np.concatenate([none, *(codes for site in sites for codes in site.cells.values())]))
+
+    def numbers(codes: Codes) -> Codes:
+        return np.searchsorted(contents, codes[np.isin(codes, contents)]).astype(np.uint64)
+
+    def one(site: Site) -> Site:
+        cells = {shown: np.searchsorted(contents, codes).astype(np.uint64) for shown, codes in site.cells.items()}
+        answered = tuple(replace(a, known=numbers(a.known), looked_up=numbers(a.looked_up)) for a in site.answered)
+        return replace(site, cells=cells, answered=answered)
+
+    return {
+        i: replace(k, site=one(k.site) if k.site is not None else None, pair_sites=tuple(map(one, k.pair_sites)))
+        for i, k in seen.items()
+    }, contents
+
+
+def _range(values: list[float]) -> Range:
+    """Expected is the first world's, which has the usual selectivities."""
+    return Range(min(values), values[0], max(values))
+
+
+def _calls(found: list[_Block]) -> Calls:
+    """Those of a block in all worlds; by stage of those worlds that keep to the plan: others learn a better one while they run."""
+    kept = [f for f in found if f.as_planned] or found
+    stages = {stage: _range([f.by_stage.get(stage, 0.0) for f in kept]) for stage in kept[0].by_stage}
+    return Calls(
+        stages,
+        taxonomies=_range([f.taxonomies for f in kept]),
+        summaries=_range([f.summaries for f in kept]),
+        passing=_range([f.passing for f in kept]),
+        comparisons=_range([f.comparisons for f in kept]),
+        examples=_range([f.examples for f in kept]),
+        whole=_range([f.total for f in found]),
+    )
+
+
+@dataclass(slots=True)
+class _Block:
+    """The calls of one block in one world."""
+
+    by_stage: dict[Stage, float] = field(default_factory=dict)
+    taxonomies: float = 0.0
+    summaries: float = 0.0
+    passing: float = 0.0
+    comparisons: float = 0.0
+    examples: float = 0.0
+    share: float = 1.0  # of the rows there, that pass
+    as_planned: bool = True
+
+    @property
+    def total(self) -> float:
+        return sum(self.by_stage.values()) + self.taxonomies + self.summaries + self.comparisons + self.examples
+
+
+class _World:
+    """One guess at the answers. The first has the usual selectivities, met exactly."""
+
+    def __init__(self, number: int, worlds: int, known: Mapping[int, Known], contents: Codes) -> None:
+        self.number, self.worlds, self.known, self.contents = number, worlds, known, contents
+        self.asked: dict[object, Flags] = {}  # by question: (contents,) those asked
+        self._drawn: dict[object, NDArray[np.float64]] = {}
+        self.found: dict[int, _Block] = {}
+        self.rng = np.random.default_rng([number, 17])
+        for site in (k.site for k in known.values()):
+            for held in site.answered if site is not None else ():
+                assert site is not None
+                self._answered(held, site)
+
+    def run(self, plan: PhysicalPlan) -> None:
+        """Runs a plan, what stands in several places once."""
+        if isinstance(plan, UnionPlan):
+            self.run(plan.left)
+            self.run(plan.right)
+        elif isinstance(plan, Block) and id(plan) not in self.found:
+            for below in inner_plans(plan):
+                self.run(below)
+            self.found[id(plan)] = self._block(plan, self.known[id(plan)])
+
+    def _answered(self, held: Answered, site: Site) -> None:
+        """What the ledger answers counts as asked."""
+        flags = np.zeros(len(self.contents), dtype=bool)
+        flags[site.content(held.together)] = True
+        some = np.flatnonzero(flags)
+        what = (held.column.text, "answered")
+        flags[some] = self.draws(some.astype(np.uint64), what) < self.at(held.share, what)
+        flags[held.looked_up] = False
+        flags[held.known] = True
+        key = _question(held.column)
+        self.asked[key] = flags | self.asked[key] if key in self.asked else flags
+
+    # ------------------------------------------------------------------------------------------------------------ chance
+    def at(self, of: Range, what: object) -> float:
+        """A value of a range: the expected one in the first world."""
+        u = self.chance(what)
+        if u < 0.5:
+            return of.low + (of.expected - of.low) * 2 * u
+        return of.expected + (of.high - of.expected) * (2 * u - 1)
+
+    def chance(self, what: object) -> float:
+        """A number in 0 … 1 for one thing: over the worlds they lie evenly, 0.5 in the first."""
+        if self.number == 0:
+            return 0.5
+        return float(_order(what, self.worlds)[self.number - 1] / (self.worlds - 1))
+
+    def draws(self, codes: Codes, what: object) -> NDArray[np.float64]:
+        """(n,) a number in 0 … 1 for each content, in this world."""
+        seed = np.uint64(_seed((what, self.number)))
+        drawn = mixed(codes, np.full(len(codes), seed, dtype=np.uint64))
+        return (drawn >> np.uint64(11)).astype(np.float64) / float(1 << 53)
+
+    def _rate(self, i: int, leaf: Leaf, known: Known, least: float) -> float:
+        if known.rates is not None:
+            off = TIMES_OFF ** (2 * self.chance(show(leaf.expr)) - 1)
+            return min(1.0, float(known.rates[i] * off))
+        if self.number == 0:
+            return usual(i, leaf, known)
+        return least + (1 - 2 * least) * self.chance(show(leaf.expr))
+
+    def _answers(self, formula: Formula, site: Site, known: Known, least: float = 0.0) -> Masks:
+        """(leaves, n) what every term is of every row. `least`: the rate at least of a term not asked before."""
+        masks: Masks = site.leaves.copy()
+        # answers of earlier queries are drawn as whole rows in every other world; those of a pilot, in each
+        remembered = known.share is None and known.rates is not None and self.number % 2
+        if known.answers is not None and known.answers.shape[1] and not remembered:
+            drawn = known.answers[:, self.rng.integers(known.answers.shape[1], size=known.answers.shape[1])]
+            picked = drawn[:, self.rng.integers(drawn.shape[1], size=site.n)]
+            return np.where(site.leaves == OPEN, picked, masks).astype(np.uint8)
+        for i, leaf in enumerate(formula.leaves):
+            open_, name = masks[i] == OPEN, show(leaf.expr)
+            if not leaf.semantic:  # it waits for answers
+                yes = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), (name, i)) < self.chance(name)
+                masks[i] = np.where(open_, np.where(yes, TRUE, FALSE), masks[i])
+                continue
+            content, rate = site.content(leaf.columns), self._rate(i, leaf, known, least)
+            if name not in self._drawn:
+                self._drawn[name] = self.draws(self.contents, name)
+            there = np.zeros(len(self.contents), dtype=bool)
+            there[content] = True
+            there[0] = False
+            draws = self._drawn[name]
+            if self.number == 0:  # the rate is met exactly
+                some = np.sort(draws[there])
+                wanted = round(rate * len(some))
+                rate = some[wanted] if wanted < len(some) else 1.0
+            masks[i] = np.where(content == 0, NULL, np.where(draws[content] < rate, TRUE, FALSE))
+        return masks
+
+    # ------------------------------------------------------------------------------------------------------------ asking
+    def ask(
+        self, columns: tuple[VirtualColumn, ...], riders: tuple[VirtualColumn, ...], site: Site, rows: Flags
+    ) -> float:
+        """The calls that a request for each of these rows takes; its answers are known from then on."""
+        new = np.zeros(len(self.contents), dtype=bool)
+        new[site.content(columns)[rows]] = True
+        new[0] = False
+        known = [self.asked[key] for key in map(_question, columns) if key in self.asked]
+        if len(known) == len(columns):
+            new &= ~np.logical_and.reduce(known)
+        for column in (*columns, *riders):
+            key = _question(column)
+            self.asked[key] = new | self.asked[key] if key in self.asked else new
+        return float(np.count_nonzero(new))
+
+    def _known(self, columns: tuple[VirtualColumn, ...], site: Site) -> Flags:
+        """(n,) the rows of which all these questions were asked."""
+        found = np.ones(site.n, dtype=bool)
+        for column in columns:
+            content, asked = site.content((column,)), self.asked.get(_question(column))
+            found &= np.zeros(site.n, dtype=bool) if asked is None else (content == 0) | asked[content]
+        return found
+
+    def _filter(
+        self,
+        formula: Formula,
+        stages: tuple[Stage, ...],
+        masks: Masks,
+        site: Site,
+        rows: Flags,
+        found: dict[Stage, float],
+    ) -> None:
+        """Asks the stages in their order, each of the rows that are not decided."""
+        now: Masks = np.where(site.leaves == OPEN, OPEN, masks).astype(np.uint8)
+        for i, leaf in enumerate(formula.leaves):
+            if not leaf.semantic:
+                now[i] = masks[i]
+        known: set[int] = set()
+        if sum(len(stage.columns) for stage in stages) > 1:  # what earlier blocks asked may decide a row
+            for j, leaf in enumerate(formula.leaves):
+                if leaf.semantic:
+                    now[j] = np.where(self._known(leaf.columns, site), masks[j], now[j])
+        for stage in stages:
+            own = [j for j, leaf in enumerate(formula.leaves) if any(c in stage.columns for c in leaf.columns)]
+            wanted = np.logical_or.reduce(formula.relevant(now)[own], axis=0) & rows
+            found[stage] = found.get(stage, 0.0) + self.ask(stage.columns, stage.riders, site, wanted)
+            known |= {c.id for c in stage.columns}
+            for j in own:
+                if all(c.id in known for c in formula.leaves[j].columns):
+                    now[j] = np.where(wanted, masks[j], now[j])
+
+    def _settled(self, block: Block, known: Known) -> Block:
+        """The block as the answers of a pilot have it: by turns as now, and as where most terms are false, or true."""
+        way = (None, *known.ways)[self.number % (1 + len(known.ways))]
+        if way is None:
+            return block
+        return replace(block, filter_stages=way.filter_stages, row_stages=way.row_stages, late_stages=way.late_stages)
+
+    def _every(
+        self,
+        formula: Formula,
+        stages: tuple[Stage, ...],
+        masks: Masks,
+        site: Site,
+        rows: Flags,
+        known: Known,
+        found: _Block,
+    ) -> None:
+        """Asks as many of these rows as decide them all. Every other world learns the best order while it runs."""
+        if len(stages) > 1 and known.learns:
+            if (
+                self.number
+                and rows.sum() >= LEAST_ROWS
+                and known.rates is None
+                and known.answers is None
+                and not known.pilot
+            ):
+                self._pilot(FIRST_ROWS, stages, site, rows, found.by_stage)
+            if self.number % 2 and rows.any():
+                some = masks[:, rows][:, :IMAGINED]
+                order, _ = best(formula, stages, some, [stage.cost for stage in stages])
+                stages, found.as_planned = tuple(stages[i] for i in order), False
+        self._filter(formula, stages, masks, site, rows, found.by_stage)
+
+    def _pilot(self, n: int, stages: tuple[Stage, ...], site: Site, rows: Flags, found: dict[Stage, float]) -> None:
+        """Asks every question of a few random rows."""
+        some = np.zeros(site.n, dtype=bool)
+        some[self.rng.permutation(np.flatnonzero(rows))[:n]] = True
+        for stage in stages:
+            found[stage] = self.ask(stage.columns, (), site, some)
+
+    def _block(self, block: Block, known: Known) -> _Block:
+        found, site, tag = _Block(), known.site, len(self.found)
+        assert site is not None
+        share = self._pairs(block, known, found)
+        kept = self.at(site.kept, tag)
+        if block.outer_join is not None:
+            match block.outer_join.kind:
+                case "INNER" | "CROSS":
+                    kept *= share
+                case "SEMI" | "ANTI":
+                    kept *= self.chance("one side")
+                case _:  # rows of a side that is kept whole stay without a partner
+                    kept *= share ** self.chance("one side")
+        inner = dict(block.derived)
+        for alias in site.after:
+            kept *= self._share(inner[alias])
+        rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < kept
+        passing, formula = rows, block.formula
+        if formula is not None:
+            masks = self._answers(formula, site, known, LEAST_SHARE if block.goal is Goal.FIRST else 0.0)
+            passing = rows & (formula.evaluate(masks) == TRUE)
+            if known.pilot and known.answers is None:
+                apart = stages(tuple(c for stage in block.filter_stages for c in stage.columns))
+                self._pilot(known.pilot, apart, site, rows, found.by_stage)
+                settled = self._settled(block, known)
+                found.as_planned, block = found.as_planned and settled is block, settled
+            if block.goal is Goal.FIRST and block.wanted is not None:
+                passing = self._first(block, known, masks, site, rows, passing, found.by_stage)
+            else:
+                self._every(formula, block.filter_stages, masks, site, rows, known, found)
+        found.passing = float(passing.sum())
+        found.share = found.passing / max(1.0, float(site.n))
+        self._values(block, known, site, passing, found)
+        return found
+
+    def _share(self, plan: PhysicalPlan) -> float:
+        """Of the rows of an inner query, those that it gives."""
+        if isinstance(plan, UnionPlan):
+            return (self._share(plan.left) + self._share(plan.right)) / 2
+        return self.found[id(plan)].share if isinstance(plan, Block) else 1.0
+
+    def _pairs(self, block: Block, known: Known, found: _Block) -> float:
+        """Asks the pairs of each join; the share of the last one's that pass."""
+        share = 1.0
+        for i, (join, site) in enumerate(zip(asked_joins(block), known.pair_sites, strict=True)):
+            rows = np.ones(site.n, dtype=bool)
+            inner = dict((*block.derived, *(join.derived if isinstance(join, Correlated) else ())))
+            for alias in site.after:
+                places = np.arange(1, site.n + 1, dtype=np.uint64)
+                rows &= self.draws(places, (len(self.found), i, alias)) < self._share(inner[alias])
+            passing = rows
+            if join.formula is not None:
+                unseen = replace(known, answers=None, rates=None, concrete={})
+                masks = self._answers(join.formula, site, unseen)
+                self._every(join.formula, join.stages, masks, site, rows, unseen, found)
+                passing = rows & (join.formula.evaluate(masks) == TRUE)
+            for stage in join.values if isinstance(join, Correlated) else ():
+                found.by_stage[stage] = self.ask(stage.columns, (), site, passing)
+            share = float(passing.sum()) / max(1, site.n)
+        return share
+
+    def _first(
+        self,
+        block: Block,
+        known: Known,
+        masks: Masks,
+        site: Site,
+        rows: Flags,
+        passing: Flags,
+        calls: dict[Stage, float],
+    ) -> Flags:
+        """Asks rows until LIMIT is reached, batch after batch; the rows found."""
+        assert block.formula is not None and block.wanted is not None
+        order = np.flatnonzero(rows)
+        guided = known.guided and not block.order_by
+        if guided or self.number == 0:  # so many pass of those asked first: a search that learns meets them earlier
+            if self.number:
+                order = self.rng.permutation(order)
+            passes = passing[order]
+            share = min(1.0, max(1, passes.sum()) / max(1, len(order))) ** (
+                1 - self.chance("search") if guided else 1.0
+            )
+            places = np.where(passes, np.cumsum(passes) / share, np.cumsum(~passes) / max(1e-9, 1 - share))
+            order = order[np.argsort(places, kind="stable")]
+        asked, seen = 0, 0
+        while seen < block.wanted and asked < len(order):
+            rate = (seen + 1) / (asked + 1) if asked else 1.0
+            size = min(int(np.ceil((block.wanted - seen) / rate)), max(block.wanted - seen, asked))
+            batch = order[asked : asked + size]
+            here = np.zeros(site.n, dtype=bool)
+            here[batch] = True
+            self._filter(block.formula, block.filter_stages, masks, site, here, calls)
+            asked += len(batch)
+            seen += int(passing[batch].sum())
+        for stage in block.filter_stages:
+            calls.setdefault(stage, 0.0)
+        first = np.zeros(site.n, dtype=bool)
+        first[order[:asked][passing[order[:asked]]][: block.wanted]] = True
+        return first
+
+    def _values(self, block: Block, known: Known, site: Site, passing: Flags, found: _Block) -> None:
+        """What is asked of the rows that pass, and of those returned."""
+        some = passing & (np.cumsum(passing) <= NAMED_FIRST)
+        again: dict[int, float] = {}  # rows in none of the groups named first, by column
+        for column in block.groups:
+            content = site.content((column,))
+            there = len(np.unique(content[passing & (content != 0)]))
+            if not there:
+                continue
+            found.taxonomies += 1.0
+            open_ended = column.into is None and self.number
+            if open_ended and there > NAMED_AT_ONCE and self.chance((column.text, "many")) > 0.5:
+                found.taxonomies += round(self.chance((column.text, "named")) * (MOST_NAMINGS - 1))
+            if column.into is None and not column.many and self.number and self.chance((column.text, "none")) > 0.5:
+                found.taxonomies += 1.0
+                again[column.id] = round(self.chance((column.text, "rest")) * REOPENED * there)
+            if column.id in block.riders:
+                found.by_stage[Stage((column,))] = float(len(np.unique(content[some & (content != 0)])))
+        places = np.cumsum(passing)
+        returned = passing if block.wanted is None else passing & (places <= block.wanted) & (places > block.offset)
+        for wanted, rows in ((block.row_stages, passing), (block.late_stages, returned)):
+            for stage in wanted:
+                rest = (
+                    block.left_over((stage,)) or block.filter_stages[:1]
+                )  # what rides is asked apart where WHERE was known
+                calls = self.ask(stage.columns, (), site, rows) + sum(again.get(c.id, 0.0) for c in stage.columns)
+                found.by_stage[rest[0]] = found.by_stage.get(rest[0], 0.0) + calls
+        for column in block.summaries:
+            found.summaries += self._summaries(block, column, known, site, passing)
+        n = float(passing.sum())
+        found.comparisons = self.at(comparisons(block, Range.exactly(n)), "cut")
+        found.examples = examples(block, known).expected
+
+    def _summaries(self, block: Block, column: VirtualColumn, known: Known, site: Site, passing: Flags) -> float:
+        content = site.content((column,))
+        there = passing & (content != 0)
+        if not there.any():
+            return 0.0
+        length = known.chars.get(Stage((column,)).shown, 0.0) + NUMBER_CHARS
+        per_request = max(1.0, SUMMARY_CHARS // length)
+        if not block.keys:
+            sizes = np.array([there.sum()])
+        elif site.keys is not None:
+            sizes = np.unique(site.keys[there], return_counts=True)[1]
+        else:
+            sizes = np.full(round(self.at(Range(1, GROUPS, 2.5 * GROUPS), "groups")), there.sum() / GROUPS)
+        if block.summarised is not None:
+            sizes = sizes[: round(len(sizes) * self.chance("having") + 0.5)]
+        if block.returned_only and block.wanted is not None:
+            sizes = sizes[: block.wanted]
+        requests = np.ceil(sizes / per_request)
+        return float((requests + (requests > 1)).sum())
+
+
+@lru_cache(maxsize=1024)
+def _order(what: object, worlds: int) -> NDArray[np.int64]:
+    """(worlds,) a permutation of their numbers for one thing."""
+    return np.random.default_rng(_seed(what)).permutation(worlds)
+
+
+def _seed(what: object) -> int:
+    return crc32(repr(what).encode())
+
+
+def _question(column: VirtualColumn) -> object:
+    """What makes two questions one to the ledger, beside the row."""
+    shown = (*column.reads, *column.holes)
+    several = len({c.table for c in column.reads}) > 1
+    return (column.operator, column.text, column.type, column.labels, column.label_query, column.none_of_these,
+            tuple((c.name, c.table if several else "") for c in shown))  # fmt: skip

@@ -1,0 +1,167 @@
+"""What is known of a relation's rows: the answers to each virtual column, and how often each term of a filter was true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.formula import Formula, Masks
+from uql.compiler.syntax import Expr
+from uql.compiler.virtual import VirtualColumn
+
+Rids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class RowError:
+    """One missing answer."""
+
+    row: int  # position among the candidate rows of its query block
+    clause: str  # the quoted text
+    kind: str
+    message: str
+    raw: str = ""
+
+
+class Derived(Protocol):
+    """What answers a condition on pairs in the model's place: from one attribute of each row, as pairs are asked for."""
+
+    @property
+    def wrong(self) -> float | None:
+        """The share of pairs that may be wrong, where random ones were asked outright."""
+        ...
+
+    @property
+    def rows_asked(self) -> int:
+        """The rows from which the pairs are told."""
+        ...
+
+    def drawn(self, rng: np.random.Generator) -> Masks | None:
+        """(pairs,) answers that may as well be: the value of each row drawn by its chances; None where these are not known."""
+        ...
+
+    async def answer(self, rids: Rids, ctx: Any) -> None:
+        """Fills in these pairs; those that the budget does not reach stay unasked."""
+        ...
+
+    def calls(self, rids: Rids | None) -> int:
+        """Calls that these pairs (None: all) still take."""
+        ...
+
+
+@dataclass(slots=True)
+class ColumnAnswers:
+    """The answers to one virtual column over a relation of N rows.
+
+    Attributes:
+        values: (N,) the answers, None where there is none.
+        asked: (N,) was the row asked, or recalled from the ledger?
+        failed: (N,) was it asked without a readable answer?
+        probabilities: (N,) the model's probability, NaN where it gives none.
+        labels: of a taxonomy or a label query, once they are known. None before.
+        descriptions: of `labels`.
+        shown_with: the sets of columns whose reads shared a request with this one.
+        examples: the user's own that stand in the prompt, as (text, answer).
+        nearest: (N, k) of a long list of labels, those shown of each row.
+        messages: (N,) of TRY, why there is no answer.
+        by_model: (N,) of a cascade, 1 where the small model answered, 2 where the large one did.
+        by_people: (N,) rows that a person answered in the model's place.
+        in_ledger: was the question ever asked before this run? None: not looked up.
+        held_errors: of a column that rides along, failures by row, reported where the row passes.
+        derived: what answers a condition on pairs from their rows.
+    """
+
+    column: VirtualColumn
+    values: NDArray[np.object_]
+    asked: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+    probabilities: NDArray[np.float32]
+    labels: tuple[str, ...] | None = None
+    descriptions: tuple[str, ...] = ()
+    shown_with: list[tuple[VirtualColumn, ...]] = field(default_factory=list)
+    examples: tuple[tuple[str, str], ...] = ()
+    nearest: NDArray[np.int64] | None = None
+    messages: NDArray[np.object_] | None = None
+    by_model: NDArray[np.int8] | None = None
+    by_people: NDArray[np.bool_] | None = None
+    in_ledger: bool | None = None
+    held_errors: dict[int, RowError] = field(default_factory=dict)
+    derived: Derived | None = None
+
+    @classmethod
+    def of(cls, column: VirtualColumn, n: int) -> ColumnAnswers:
+        """No answer to any of n rows."""
+        return cls(
+            column,
+            np.full(n, None, dtype=object),
+            np.zeros(n, dtype=bool),
+            np.zeros(n, dtype=bool),
+            np.full(n, np.nan, dtype=np.float32),
+        )
+
+    def note(self, rid: int, message: str) -> None:
+        """Keeps why TRY has no answer for a row."""
+        if self.messages is None:
+            self.messages = np.full(len(self.values), None, dtype=object)
+        self.messages[rid] = message
+
+    def mark_people(self, rids: Rids) -> None:
+        """These rows were answered by a person."""
+        if self.by_people is None:
+            self.by_people = np.zeros(len(self.values), dtype=bool)
+        self.by_people[rids] = True
+
+    def mark_model(self, rids: Rids, by_large: NDArray[np.bool_]) -> None:
+        """Keeps which model of a cascade answered these rows."""
+        if self.by_model is None:
+            self.by_model = np.zeros(len(self.values), dtype=np.int8)
+        self.by_model[rids] = np.where(by_large, 2, 1)
+
+
+@dataclass(slots=True)
+class RowOrder:
+    """Of one formula over one relation: the tilt (leaves, N) of every row's log-odds, the combinations of answers and their shares."""
+
+    answers: int  # in all, when it was made
+    tilt: NDArray[np.float32] | None  # None: no embeddings, or they tell nothing
+    combinations: NDArray[np.bool_]
+    shares: NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class FilterState:
+    """What was learned of one formula over a relation.
+
+    Attributes:
+        profile: (leaves, m) answers of the rows asked, OPEN where not asked.
+        order: the answers when it was made, and the order of the formula's stages.
+        by_row: (leaves, N) the answers by row.
+        row_order: what embeddings predict of each row's answers.
+    """
+
+    profile: Masks | None = None
+    order: tuple[int, tuple[int, ...]] = (0, ())
+    by_row: Masks | None = None
+    row_order: RowOrder | None = None
+
+
+@dataclass(slots=True)
+class Filters:
+    """The formulas and terms of a relation's filters.
+
+    Attributes:
+        states: by formula.
+        terms: by term, its answers and how many of them are true.
+        stops: the filter stops at the k-th row that passes, so how many rows will be asked is not known.
+    """
+
+    states: dict[Formula, FilterState] = field(default_factory=dict)
+    terms: dict[Expr, tuple[int, int]] = field(default_factory=dict)
+    stops: bool = False
+
+    def of(self, formula: Formula) -> FilterState:
+        """The state of a formula, empty at first."""
+        return self.states.setdefault(formula, FilterState())

@@ -1,0 +1,202 @@
+"""Putting the questions of a stage about rows of a relation, and keeping what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.base.errors import ModelReplyError
+from uql.base.schema import Modality
+from uql.compiler.physical import Stage
+from uql.compiler.virtual import VirtualColumn
+from uql.kernels import cascade_ask, sem_classify
+from uql.kernels.answers import Rids, RowError
+from uql.kernels.base import Context
+from uql.kernels.duck import quote
+from uql.kernels.relation import Relation, to_arrow, typed_answer
+from uql.llm.corrections import overruled
+from uql.llm.questions import Answers
+
+RECALLED_AT_ONCE = 4096  # rows looked up in the ledger at once
+
+
+async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Puts the questions of a stage about these rows, those already asked left out. What the budget refuses stays unasked."""
+    _report(stage.columns, rids, relation, ctx)
+    if stage.riders:
+        await _recall_without_riders(stage, rids, relation, ctx)
+    for column in stage.columns:
+        derived = relation[column].derived
+        if derived is not None:
+            await derived.answer(rids[~relation[column].asked[rids]], ctx)
+    own = [c for c in stage.columns if relation[c].derived is None]
+    open_ = [c for c in own if not bool(relation[c].asked[rids].all())]
+    if not open_:
+        return
+    missing = np.zeros(len(rids), dtype=bool)
+    for column in open_:
+        _shown_together(column, stage, relation)
+        missing |= ~relation[column].asked[rids]
+    wanted = rids[missing]
+    rows = relation.rows(wanted, stage.columns)
+    along = [c for c in stage.riders if _rides(c, relation) and not bool(relation[c].asked[wanted].all())]
+    for column in along:
+        relation[column].shown_with.append(stage.columns)
+    open_ += along
+    questions = [relation.question(c) for c in open_]
+    ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
+    places = [sem_classify.nearest(c, relation, ctx) for c in open_]
+    if ctx.cascade is not None and cascade_ask.takes(ctx.cascade, questions, relation, ctx):
+        replies = await cascade_ask.ask(ctx.cascade, open_, questions, wanted, rows, relation, ctx)
+    elif any(place is not None for place in places):
+        replies = await sem_classify.ask_each(questions, places, wanted, rows, ctx, relation.source)
+    else:
+        replies = await ctx.ask(questions, rows, relation.source, stage.rows)
+    for column, answers in zip(open_, replies, strict=True):
+        _keep(column, wanted, answers, relation, ctx, rides=column in along)
+
+
+async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Takes from the ledger what it knows of these rows. Makes no call.
+
+    Answers that are derived from rows are left alone: what was answered of pairs side by side is less reliable.
+    """
+    if any(relation[c].derived is not None for c in stage.columns):
+        return
+    rids = rids[~np.logical_and.reduce([relation[c].asked[rids] for c in stage.columns])]
+    questions = [relation.question(c) for c in stage.columns]
+    empty = _is_null(stage.columns, relation)
+    if empty is not None and not await ctx.gate.asked(questions):
+        rids = rids[relation.fetch(rids, [empty]).column(0).to_numpy(zero_copy_only=False)]
+    for start in range(0, len(rids), RECALLED_AT_ONCE):
+        part = rids[start : start + RECALLED_AT_ONCE]
+        rows = relation.rows(part, stage.columns)
+        replies = await ctx.gate.known(questions, rows, together=stage.rows)
+        for column, answers in zip(stage.columns, replies, strict=True):
+            _keep(column, part, answers, relation, ctx)
+
+
+async def in_ledger(column: VirtualColumn, relation: Relation, ctx: Context) -> bool:
+    """Was the column's question ever asked before this run?"""
+    held = relation[column]
+    if held.in_ledger is None:
+        held.in_ledger = await ctx.gate.asked([relation.question(column)])
+    return held.in_ledger
+
+
+async def _recall_without_riders(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Takes from the ledger what it knows of the stage's own columns: a rider never makes a row be asked."""
+    known = [await in_ledger(column, relation, ctx) for column in stage.columns]
+    missing = np.logical_or.reduce([~relation[c].asked[rids] for c in stage.columns])
+    if missing.any() and all(known):
+        for column in stage.columns:
+            _shown_together(column, stage, relation)
+        await recall(stage, rids[missing], relation, ctx)
+
+
+def _shown_together(column: VirtualColumn, stage: Stage, relation: Relation) -> None:
+    together = relation[column].shown_with
+    if stage.columns not in together:
+        together.append(stage.columns)
+
+
+def _rides(column: VirtualColumn, relation: Relation) -> bool:
+    """A group rides along once its taxonomy is there."""
+    return not column.names_groups or bool(relation[column].labels)
+
+
+def _report(columns: Sequence[VirtualColumn], rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Lists the failures of riders on rows that need their values."""
+    for column in columns:
+        held = relation[column].held_errors
+        for rid in rids.tolist() if held else ():
+            if rid in held:
+                ctx.errors.append(held.pop(rid))
+
+
+def _is_null(columns: Sequence[VirtualColumn], relation: Relation) -> str | None:
+    """SQL that is true of the rows that have nothing to ask about; None where DuckDB cannot tell: files, pairs, holes alone."""
+    reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
+    held = [relation.fields.get(c) for c in reads]
+    if any(f is None or f.type != "VARCHAR" or f.modality not in (Modality.TEXT, Modality.STRUCTURED) for f in held):
+        return None
+    if len({c.table for column in columns for c in (*column.reads, *column.holes)}) != 1 or not reads:
+        return None
+    return " AND ".join(f"{quote(c.label)} IS NULL" for c in reads)
+
+
+def _keep(
+    column: VirtualColumn, rids: Rids, answers: Answers, relation: Relation, ctx: Context, *, rides: bool = False
+) -> None:
+    """Writes replies into the relation: values, probabilities, and failures by row."""
+    held = relation[column]
+
+    def fail(rid: int, kind: str, message: str, raw: str = "") -> None:
+        if column.attempt:  # TRY: the failure is part of the value
+            held.note(rid, f"{kind}: {message}")
+            return
+        if ctx.settings.on_error == "raise":
+            raise ModelReplyError(f"{kind}: {message}", help=f'it was asked: "{column.text}"')
+        held.failed[rid] = True
+        error = RowError(rid, column.text, kind, message, raw)
+        if rides:
+            held.held_errors[rid] = error
+        else:
+            ctx.errors.append(error)
+
+    values = np.empty(len(rids), dtype=object)
+    values[:] = answers.values
+    asked = np.ones(len(rids), dtype=bool)
+    for failure in answers.failures:
+        if failure.kind in ("budget", "interrupted"):
+            asked[failure.index] = False
+        else:
+            fail(int(rids[failure.index]), failure.kind, failure.message, failure.raw)
+    for rid in rids.tolist() if relation.unreadable else ():
+        for message in [relation.unreadable[rid, c] for c in column.reads if (rid, c) in relation.unreadable][:1]:
+            fail(rid, "unreadable", message)
+    for i in _misfits(column, values, relation):
+        fail(int(rids[i]), "wrong_type", f"{values[i]!r} is not {column.type}", str(values[i])[:200])
+        values[i] = None
+    held.values[rids] = values
+    held.asked[rids] = asked
+    held.probabilities[rids] = answers.probabilities
+    if answers.by_people:
+        held.mark_people(rids[sorted(answers.by_people)])
+
+
+def _misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relation) -> list[int]:
+    """Positions of the values that DuckDB cannot cast to the type of the column."""
+    import pyarrow as pa
+
+    known = [i for i, value in enumerate(values) if value is not None]
+    if not column.is_value or column.type == "VARCHAR" or not known:
+        return []
+    plain = typed_answer(replace(column, attempt=False))
+    answers = pa.table({column.name: to_arrow(values[known])})
+    cast = relation.duck.arrow(f"SELECT {plain} FROM __answers", {"__answers": answers}).column(0).to_pylist()
+    return [i for i, value in zip(known, cast, strict=True) if value is None]
+
+
+def overrule(relation: Relation, ctx: Context) -> bool:
+    """Puts answers of people that came after the draws of the run in the place of the model's; False: there are none."""
+    changed = False
+    for held in list(relation.answers.values()):
+        column = held.column
+        question, rids = relation.question(column), np.flatnonzero(held.asked).astype(np.int64)
+        if not len(rids) or not ctx.gate.people.knows(question):
+            continue
+        for together in held.shown_with:
+            said = ctx.gate.people.answers(question, relation.rows(rids, together), since=ctx.gate.drawn_until)
+            if said:
+                changed, some = True, rids[sorted(said)]
+                here = dict(enumerate(said[i] for i in sorted(said)))
+                blank = Answers([None] * len(some), np.full(len(some), np.nan))
+                held.failed[some] = False
+                mended = set(some.tolist())
+                ctx.errors[:] = [e for e in ctx.errors if e.clause != column.text or e.row not in mended]
+                _keep(column, some, overruled(question, blank, here), relation, ctx)
+    return changed

@@ -1,1 +1,0 @@
-"""Conditions on two rows, told from an attribute of each."""

@@ -1,0 +1,153 @@
+"""Rows that a person judged, in a table of the user's: what share of a model's yes and no is right.
+
+The table has the columns that the condition reads, by their names, and a BOOLEAN column `answer`. It is named by `audit = 'table'`; that
+of `examples = 'table'` is read likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.base.errors import BudgetError, DataError
+from uql.compiler.physical import Block, Stage
+from uql.compiler.syntax import Call, Column
+from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import virtuals
+from uql.kernels import asking, sem_filter
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.duck import quote
+from uql.kernels.relation import Relation
+
+if TYPE_CHECKING:
+    from uql.sampling.calibration import Calibration
+    from uql.sampling.model_errors import Audit
+
+UNMEASURED = (
+    "the model's own errors are not in this interval: `uql calibrate` measures them, `audit = 'table'` corrects by them"
+)
+LEAST_BUDGET = 128  # calls that an aggregate gets where no budget is set
+
+
+def judged(
+    name: str,
+    setting: str,
+    columns: Sequence[Column],
+    relation: Relation,
+    ctx: Context,
+    *,
+    answer: str = "CAST(answer AS BOOLEAN)",
+    only: str = "",
+) -> tuple[Relation, NDArray[Any]]:
+    """The rows of the user's table as a relation with these columns, and (m,) its answers; rows without one are left
+    out. Raises DataError (UQL504) where the table or a column is not there.
+
+    Args:
+        answer: SQL of the answer.  only: a condition in SQL.
+    """
+    import duckdb
+
+    table = ".".join(quote(part) for part in name.split("."))
+    shown = ", ".join(f"{quote(c.name)} AS {quote(c.label)}" for c in columns)
+    try:
+        made, n = ctx.duck.create(
+            f"SELECT {shown}, {answer} AS __answer FROM {table} WHERE answer IS NOT NULL"
+            + (f" AND {only}" if only else "")
+        )
+        found = ctx.duck.arrow(f"SELECT __answer FROM {quote(made)} ORDER BY rowid").column(0).to_pylist()
+    except duckdb.Error as error:
+        wanted = ", ".join(dict.fromkeys(c.name for c in columns))
+        raise DataError(
+            f"{setting} = '{name}' is not a table of judged rows: {str(error).splitlines()[0]}",
+            code="UQL504",
+            help=f"it needs the columns {wanted} and a {'BOOLEAN ' if 'BOOLEAN' in answer else ''}column answer",
+        ) from error
+    return Relation(ctx.duck, made, n, dict(relation.fields), name), np.array(
+        found, dtype=bool if "BOOLEAN" in answer else object
+    )
+
+
+def columns_read(block: Block) -> tuple[Column, ...]:
+    """The columns that the conditions of a WHERE show the model."""
+    found = (c for stage in block.filter_stages for v in stage.columns for c in (*v.reads, *v.holes))
+    return tuple(dict.fromkeys(found))
+
+
+@contextmanager
+def _beside_budget(calls: int, rows: Relation, ctx: Context) -> Iterator[None]:
+    """Within it so many calls more may be made; after it the budget is what it was.
+
+    Raises: BudgetError (UQL401) where the budget is 0: then nothing may be asked.
+    """
+    left = ctx.gate.calls_left
+    if left == 0 and calls:
+        raise BudgetError(
+            f"the model's answers about the {rows.n:,} rows of audit = '{rows.source}' are {calls:,} calls, which do not count "
+            "in the budget, but a budget of 0 leaves no row to estimate from; nothing was sent",
+            help=f"WITH (budget = {LEAST_BUDGET}) gives an estimate",
+        )
+    ctx.gate.extend(calls)
+    try:
+        yield
+    finally:
+        if left is not None:
+            ctx.gate.extend(left - (ctx.gate.calls_left or 0))
+
+
+async def audit(block: Block, condition: VirtualColumn | None, relation: Relation, ctx: Context) -> Audit | None:
+    """How the model's answers to `condition`, or to the WHERE where it is None, compare with the judged rows.
+
+    None without `audit`, or where the model says nothing. A call a row, beside the budget. Raises BudgetError (UQL401)
+    where nothing may be asked."""
+    from uql.sampling.model_errors import Audit
+
+    name = ctx.settings.audit
+    if name is None or (condition is None and block.formula is None):
+        return None
+    stages = block.filter_stages if condition is None else (Stage((condition,)),)
+    columns = columns_read(block) if condition is None else tuple(dict.fromkeys((*condition.reads, *condition.holes)))
+    rows, truth = judged(name, "audit", columns, relation, ctx)
+    rids: Rids = np.arange(rows.n, dtype=np.int64)
+    if condition is None:
+        assert block.formula is not None
+        with _beside_budget(rows.calls(stages), rows, ctx):
+            said = await sem_filter.truth(block.formula, stages, rids, rows, ctx)
+        positive, known = said.yes, said.yes | said.no
+    else:
+        with _beside_budget(rows.calls(stages), rows, ctx):
+            await asking.ask(stages[0], rids, rows, ctx)
+        held = rows[condition]
+        known = held.asked & ~held.failed
+        positive = known & (held.values == True)  # noqa: E712 - an array of objects
+    yes, no = known & truth, known & ~truth
+    return Audit(int(yes.sum()), int((positive & yes).sum()), int(no.sum()), int((positive & no).sum()))
+
+
+async def note_errors(block: Block, calls: Sequence[Call], relation: Relation, ctx: Context) -> None:
+    """Says once that numbers rest on answers of a model whose errors were not measured; not where DuckDB alone makes them."""
+    columns = dict.fromkeys(c for stage in block.filter_stages for c in stage.columns)
+    columns |= dict.fromkeys(virtuals(*calls, *(key.expr for key in block.keys)))
+    for column in columns:
+        if (await ctx.gate.audited(relation.question(column)))[1] is None:
+            ctx.note_once(UNMEASURED, "")
+            return
+
+
+async def audited_probabilities(column: VirtualColumn, relation: Relation, ctx: Context) -> Calibration:
+    """How the model's probabilities of a condition compare with the judged rows, which must be drawn at random."""
+    from uql.sampling.calibration import calibration
+
+    name = ctx.settings.audit
+    assert name is not None
+    rows, truth = judged(name, "audit", tuple(dict.fromkeys((*column.reads, *column.holes))), relation, ctx)
+    stage, rids = Stage((column,)), np.arange(rows.n, dtype=np.int64)
+    with _beside_budget(rows.calls((stage,)), rows, ctx):
+        await asking.ask(stage, rids, rows, ctx)
+    p = rows[column].probabilities.astype(np.float64)
+    known = ~np.isnan(p)
+    return calibration(p[known], truth[known].astype(np.float64), ctx.settings.confidence)

@@ -1,0 +1,104 @@
+"""Means and sums of what a model reads, by groups that DuckDB knows: which of them a query ranks its groups by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.physical import Block
+from uql.compiler.syntax import Call, Cast, Expr, Unary
+from uql.compiler.walk import is_semantic, virtuals
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.estimates.stored_values import argument
+from uql.kernels.relation import Relation
+from uql.kernels.sem_filter import Truth
+from uql.sampling.by_group import ByGroupSampler, Ranking
+
+MEANS = ("avg", "mean")
+ROWS_A_GROUP = 32  # from which on each of four waves has four cells of two rows in a group
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The aggregate whose groups a sample is allotted by, and what the query does with it."""
+
+    call: Call
+    ranking: Ranking
+    n_groups: int
+
+    @classmethod
+    def of(
+        cls,
+        block: Block,
+        calls: Sequence[Call],
+        quotients: Mapping[Expr, tuple[Call, Call]],
+        codes: NDArray[np.int64] | None,
+    ) -> Target | None:
+        """The aggregate that the groups are ordered by, or else the first mean or sum of what a model reads; None where there
+        is none, or where a text decides which rows count.
+
+        Args:
+            calls: aggregates of which no more is known than what a model says of each row.
+            codes: (N,) the group of every row, where DuckDB knows it.
+        """
+        if codes is None or block.formula is not None or block.sets or len(np.unique(codes)) < 2:
+            return None
+        targets: dict[Expr, Call] = {call: call for call in calls if _reads(call)}
+        for quotient, (top, bottom) in quotients.items():
+            if top in calls and is_semantic(top) and not is_semantic(bottom):
+                targets[quotient] = top
+        if not targets:
+            return None
+        ordered, sign = _bare(block.order_by[0].expr) if block.order_by else (None, 1)
+        chosen = ordered if ordered in targets else next(iter(targets))
+        first = None
+        if ordered in targets and block.limit is not None and block.having is None and block.qualify is None:
+            first = block.limit + block.offset
+        descending = bool(block.order_by and block.order_by[0].descending) != (sign < 0)
+        totals = isinstance(chosen, Call) and chosen.name not in MEANS
+        return cls(targets[chosen], Ranking(first, descending, totals), len(np.unique(codes)))
+
+    def has_few_rows(self, room: int) -> bool:
+        """Are so many rows too few for cells within each group? The sampler of all rows then knows little of each."""
+        return room < ROWS_A_GROUP * self.n_groups
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A sampler that learns the value of each row."""
+
+    sampler: ByGroupSampler
+    call: Call
+
+    def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+        """(n,) what the aggregate reads of these rows, NaN where that is nothing or not known."""
+        del truth  # every row counts
+        joined, arrays = relation.joined(rids, virtuals(self.call))
+        value = argument(self.call, ctx)
+        number = (
+            f"CAST(({value}) IS NOT NULL AS DOUBLE)" if self.call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
+        )
+        table = ctx.duck.arrow(f"SELECT {number} AS v FROM {joined} ORDER BY __pos", arrays)
+        return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _reads(call: Call) -> bool:
+    """Is it a mean or a sum of what a model reads from each row?"""
+    return call.name in (*MEANS, "sum") and not call.distinct and len(call.args) == 1 and is_semantic(call.args[0])
+
+
+def _bare(expr: Expr) -> tuple[Expr, int]:
+    """An expression without casts and signs, and its sign."""
+    sign = 1
+    while True:
+        match expr:
+            case Cast(operand=inner):
+                expr = inner
+            case Unary(op="-", operand=inner):
+                expr, sign = inner, -sign
+            case _:
+                return expr, sign

@@ -1,0 +1,90 @@
+"""What can be said of a count of pairs that were told from an attribute of each row, not seen side by side.
+
+Every pair has an answer, and none is certain. Where the model gave the chance of each value of a row, rows are drawn anew from these
+chances, and the count's interval is where so many of the draws lie: it tells the model's own doubt about each row, not whether the
+values are the right ones. Where an attribute was checked on random pairs, as many pairs may be wrong as the check leaves possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.formula import TRUE
+from uql.compiler.physical import Block
+from uql.compiler.syntax import Call, Star
+from uql.kernels.base import Context
+from uql.kernels.relation import Relation
+from uql.sampling.base import Estimate
+
+if TYPE_CHECKING:
+    from uql.kernels.estimates.groups import Groups
+
+DRAWS = 400  # of the values of all rows
+METHOD = "attribute"
+
+
+def doubted(groups: Groups, block: Block, codes: NDArray[np.int64] | None, relation: Relation, ctx: Context) -> Groups:
+    """The groups with intervals in place of exact numbers; an aggregate of which nothing can be said is open-ended.
+
+    Args:
+        codes: (N,) the group of every pair, where DuckDB tells it.
+    """
+    rows = sum(held.derived.rows_asked for held in relation.answers.values() if held.derived is not None)
+    inside = None
+    if not block.keys:
+        inside = [np.ones(relation.n, dtype=bool)]
+    elif codes is not None:
+        inside = [codes == codes[members[0]] for members in groups.members]
+    for call, found in groups.estimates.items():
+        assert isinstance(call, Call)
+        plain = call.name == "count" and call.filter is None and not call.distinct
+        plain = plain and (not call.args or isinstance(call.args[0], Star))
+        counts = _counts(block, found, inside, relation, ctx) if plain and inside is not None else None
+        groups.estimates[call] = [
+            _widened(replace(e, calls=rows), counts[g] if counts is not None else None) for g, e in enumerate(found)
+        ]
+    groups.exact = False
+    return groups
+
+
+def _widened(exact: Estimate, bounds: tuple[float, float] | None) -> Estimate:
+    low, high = bounds or (float("-inf"), float("inf"))
+    if low == high:  # a model without doubts says nothing of its errors
+        low, high = float("-inf"), float("inf")
+    elif exact.value is not None:
+        low, high = min(low, exact.value), max(high, exact.value)
+    return replace(exact, low=low, high=high, exact=False, method=METHOD)
+
+
+def _counts(
+    block: Block, counted: list[Estimate], inside: list[NDArray[np.bool_]], relation: Relation, ctx: Context
+) -> list[tuple[float, float]] | None:
+    """The interval of the number of pairs of each group that pass; None where nothing can be said of it."""
+    formula = block.formula
+    if formula is None or len(formula.leaves) != 1 or len(formula.leaves[0].columns) != 1:
+        return None
+    way = relation[formula.leaves[0].columns[0]].derived
+    if way is None:
+        return None
+    level = ctx.settings.confidence
+    if way.wrong is not None:  # of all pairs, at most
+        return [_apart(n, way.wrong * relation.n, pairs) for n, pairs in zip(counted, inside, strict=True)]
+    found = np.empty((DRAWS, len(inside)))
+    for k in range(DRAWS):
+        drawn = way.drawn(ctx.rng)
+        if drawn is None:
+            return None
+        passes = formula.evaluate(drawn[None, :]) == TRUE
+        found[k] = [np.count_nonzero(passes & pairs) for pairs in inside]
+    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def _apart(count: Estimate, wrong: float, inside: NDArray[np.bool_]) -> tuple[float, float]:
+    """The interval of a count of which so many pairs may be wrong."""
+    value, most = count.value or 0.0, float(inside.sum())
+    return max(0.0, value - wrong), min(most, value + wrong)

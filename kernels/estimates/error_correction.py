@@ -1,0 +1,171 @@
+"""Aggregates corrected by the model's errors on rows that a person judged: `WITH (audit = 'table')`.
+
+What can be corrected: COUNT, SUM and AVG of stored values over the rows that a quoted WHERE chooses; and, without one, the
+count and the share of the rows for which one quoted condition holds. Both over all rows or by stored columns.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.base.errors import DataError
+from uql.compiler.physical import Block
+from uql.compiler.syntax import Call, Case, Expr, Number, Star
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.compiler.walk import is_semantic
+from uql.kernels.base import Context
+from uql.kernels.duck import quote
+from uql.kernels.relation import Relation
+from uql.sampling.base import Estimate
+from uql.sampling.model_errors import Audit, corrected, corrected_mean
+
+Floats = NDArray[np.float64]
+MEANS = frozenset({"avg", "mean"})
+
+
+def audited(block: Block, calls: tuple[Call, ...]) -> VirtualColumn | None:
+    """The condition that the judged rows are about; None where it is the whole WHERE.
+
+    Raises: DataError (UQL518) where the errors on judged rows do not correct the aggregates.
+    """
+    semantic = [call for call in calls if is_semantic(call)]
+    if block.formula is None and not semantic and not any(is_semantic(key.expr) for key in block.keys):
+        return None  # nothing that a model says
+    if any(is_semantic(key.expr) for key in block.keys):
+        raise _refused("groups that a model names are not", block.keys[0].expr)
+    one_sided = next((c for c in calls if c.distinct or c.name not in {"count", "sum", *MEANS}), None)
+    if one_sided is not None:
+        raise _refused(f"{one_sided.name.upper()}{' DISTINCT' if one_sided.distinct else ''} is not", one_sided)
+    if block.formula is not None:
+        if not all(leaf.semantic for leaf in block.formula.leaves):
+            raise _refused("a WHERE that mixes quoted and other conditions under OR or NOT is not", None)
+        if semantic:
+            raise _refused("aggregates of what the model reads are not", semantic[0])
+        return None
+    found = {column for call in semantic for column in (condition_counted(call),)}
+    if len(found) > 1 or None in found:
+        raise _refused(
+            "of aggregates without a quoted WHERE only the count and share of one condition are", semantic[0]
+        )
+    return found.pop()
+
+
+def _refused(what: str, where: Expr | None) -> DataError:
+    return DataError(
+        f"{what} corrected by judged rows",
+        code="UQL518",
+        start=-1 if where is None else where.span.start,
+        end=-1 if where is None else where.span.end,
+        help='audit corrects COUNT, SUM and AVG of stored columns over WHERE "…", COUNT(*) FILTER (WHERE "…") and '
+        'AVG(CASE WHEN "…" THEN 1 ELSE 0 END), alone or by stored columns; leave audit out here',
+    )
+
+
+def condition_counted(call: Call) -> VirtualColumn | None:
+    """The condition c of COUNT(*) FILTER (WHERE c), or of SUM or AVG of CASE WHEN c THEN 1 ELSE 0 END."""
+    match call:
+        case Call(name="count", args=(Star(),) | (), filter=Virtual(column=column), distinct=False):
+            return column if column.is_condition else None
+        case Call(
+            name="sum" | "avg" | "mean",
+            args=(Case(operand=None, whens=(when,), default=Number() as other),),
+            filter=None,
+        ):
+            one, of = when.value, when.condition
+            zero_one = isinstance(one, Number) and float(one.text) == 1.0 and float(other.text) == 0.0
+            if zero_one and isinstance(of, Virtual):
+                return of.column if of.column.is_condition else None
+    return None
+
+
+@dataclass(slots=True)
+class Correction:
+    """Corrects estimates of a block, group by group."""
+
+    audit: Audit
+    of_where: bool  # the judged rows are about the WHERE, else about a condition that is counted
+    values: dict[Call, Floats]  # (N,) what each candidate row adds to a call if it counts, NaN where NULL
+    codes: NDArray[np.int64] | None  # (N,) the group of every row
+    n_rows: int
+
+    @classmethod
+    def of(
+        cls,
+        audit: Audit,
+        block: Block,
+        calls: tuple[Call, ...],
+        codes: NDArray[np.int64] | None,
+        relation: Relation,
+        ctx: Context,
+    ) -> Correction:
+        """Reads what each call adds up from DuckDB."""
+        values = {}
+        for call in calls:
+            values[call] = np.ones(relation.n) if is_semantic(call) else values_of(call, relation, ctx)
+        return cls(audit, block.formula is not None, values, codes, relation.n)
+
+    def call(self, call: Call, found: Estimate, count: Estimate, code: int) -> Estimate:
+        """The estimate of a call in a group; `count`: of the rows there with a value that the model says yes to."""
+        if not self._concerns(call):
+            return found
+        value = self._inside(call, code)
+        if call.name in MEANS and condition_counted(call) is None:
+            present = value[~np.isnan(value)]
+            bounds = (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)
+            mean, variance = (float(present.mean()), float(present.var())) if len(present) else (0.0, 0.0)
+            return corrected_mean(found, count, mean, len(present), self.audit, bounds, variance)
+        value = np.nan_to_num(value)
+        if call.name in MEANS:  # the share of a condition
+            return corrected(found, 1.0, self.audit, squares=1 / max(len(value), 1))
+        bounds = float(np.minimum(value, 0.0).sum()), float(np.maximum(value, 0.0).sum())
+        return corrected(found, float(value.sum()), self.audit, bounds, float((value**2).sum()))
+
+    def quotient(self, top: Call, bottom: Call, found: Estimate, count: Estimate, code: int) -> Estimate:
+        """The estimate of top / bottom in a group; `count`: the estimate of `bottom` before its correction."""
+        y, x = np.nan_to_num(self._inside(top, code)), np.nan_to_num(self._inside(bottom, code))
+        whole = float(y.sum()) / float(x.sum()) if x.any() else 0.0
+        match self._concerns(top), self._concerns(bottom):
+            case True, True if self.of_where:
+                each = y[x != 0] / x[x != 0]
+                bounds = (float(each.min()), float(each.max())) if len(each) else (0.0, 0.0)
+                variance = float(each.var()) if len(each) else 0.0
+                return corrected_mean(found, count, whole, int(np.count_nonzero(x)), self.audit, bounds, variance)
+            case True, False:
+                squares = float((y**2).sum()) / float(x.sum()) ** 2 if x.any() else 0.0
+                return corrected(found, whole, self.audit, (min(whole, 0.0), max(whole, 0.0)), squares)
+            case False, True:
+                squares = float((x**2).sum()) / float(y.sum()) ** 2 if y.any() else 0.0
+                upside_down = corrected(_inverse(found), 1 / whole if whole else 0.0, self.audit, squares=squares)
+                return replace(_inverse(upside_down), method=upside_down.method)
+        return found
+
+    def _inside(self, call: Call, code: int) -> Floats:
+        return self.values[call] if self.codes is None else self.values[call][self.codes == code]
+
+    def _concerns(self, call: Call) -> bool:
+        """Does it rest on answers of the model?"""
+        return self.of_where or condition_counted(call) is not None
+
+
+def _inverse(found: Estimate) -> Estimate:
+    """Of 1 / a number from 0 on."""
+
+    def one(value: float | None) -> float | None:
+        return None if value is None else 1 / value if value > 0 else math.inf
+
+    value = None if not found.value else 1 / found.value
+    return replace(found, value=value, low=one(found.high), high=one(found.low))
+
+
+def values_of(call: Call, relation: Relation, ctx: Context) -> Floats:
+    """(N,) what each candidate row would add, NaN where NULL: 1 for COUNT of what is there, else the value."""
+    value = "1" if not call.args or isinstance(call.args[0], Star) else ctx.duck.expression(call.args[0])
+    if call.filter is not None:
+        value = f"CASE WHEN {ctx.duck.expression(call.filter)} THEN {value} END"
+    number = f"CASE WHEN ({value}) IS NOT NULL THEN 1.0 END" if call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
+    table = ctx.duck.arrow(f"SELECT {number} AS v FROM {quote(relation.name)} ORDER BY rowid")
+    return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)

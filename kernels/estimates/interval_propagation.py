@@ -1,0 +1,231 @@
+"""Numbers that a sub-query estimated, in the query around it: their intervals go along, and none becomes exact on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import inf, isnan
+from typing import TYPE_CHECKING
+
+from uql.compiler.bound import BoundItem
+from uql.compiler.physical import Block
+from uql.compiler.subqueries import join_conditions
+from uql.compiler.syntax import Call, Column, Expr
+from uql.compiler.walk import aggregate_calls, rewrite, walk
+from uql.kernels.base import Stored
+from uql.kernels.estimates.exact import exactly
+from uql.kernels.estimates.monotone_range import MONOTONE, monotone
+from uql.kernels.estimates.sample_bounds import NUMBER
+from uql.kernels.finish import Estimates, Output
+from uql.sampling.base import Estimate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.kernels.base import Context
+
+MOST = 3  # estimated numbers in one item: every combination of their ends is computed
+METHOD = "of estimates"
+
+
+@dataclass(slots=True)
+class Inner:
+    """What the sub-queries of a block have said of their rows."""
+
+    bounds: dict[Expr, tuple[Expr, Expr]] = field(
+        default_factory=dict
+    )  # an estimated number in the expressions around it → its lowest and highest value
+    certain: bool = True  # are their rows those that they would have if every row had been asked?
+    calls: int = 0  # rows asked for their estimates
+    unknown: int = 0
+
+    def take(self, stored: Stored) -> None:
+        """What one of them has said."""
+        self.certain = self.certain and stored.certain
+        self.calls, self.unknown = self.calls + stored.calls, self.unknown + stored.unknown
+
+
+@dataclass(slots=True)
+class _Item:
+    """An item that holds estimated numbers, and the items that hold its value at each combination of their ends."""
+
+    at: int
+    corners: list[int]  # empty: nothing can be said of its range
+
+
+def said(output: Output) -> tuple[int, int]:
+    """Rows asked for the estimates of a sub-query, and those of them that gave no answer."""
+    listed = [e for found in (output.estimates or {}).values() for e in (found if isinstance(found, list) else [found])]
+    return max((e.calls for e in listed), default=0), max((e.unknown for e in listed), default=0)
+
+
+def with_bounds(output: Output, names: Sequence[str]) -> tuple[pa.Table, dict[str, tuple[str, str]]]:
+    """The rows of a sub-query under these names, with the ends of the intervals of its estimates behind them; where these stand."""
+    import pyarrow as pa
+
+    table, bounds = output.table, {}
+    of = table.column_names
+    table = table.rename_columns(list(names))
+    for i, (old, new) in enumerate(zip(of, names, strict=True)):
+        found = (output.estimates or {}).get(old)
+        listed = found if isinstance(found, list) else [found] * table.num_rows
+        if found is None or all(e is not None and (e.exact or e.method == "nothing seen") for e in listed):
+            continue
+        bounds[new] = (f"__low{i}", f"__high{i}")
+        number = any(e is not None and e.value is not None for e in listed)
+        type = pa.float64() if number else table.schema.field(i).type  # only numbers have an interval
+        for name, ends in (
+            (f"__low{i}", [e and e.low for e in listed]),
+            (f"__high{i}", [e and e.high for e in listed]),
+        ):
+            table = table.append_column(name, pa.array(ends if number else [None] * len(ends), type=type))
+    return table, bounds
+
+
+def all_rows(block: Block, output: Output) -> bool:
+    """Are the rows of a query with groups all that there are, although the numbers in them are estimates?"""
+    return block.aggregated and output.certain
+
+
+def of_union(
+    left: Output, right: Output, rows: pa.Table, items: Sequence[BoundItem], confidence: float
+) -> Estimates | None:
+    """The estimates of both sides of a UNION in the order of its rows, whose last columns say side and place."""
+    found: Estimates = {}
+    sides = [(int(s), int(p) - 1) for s, p in zip(*(rows.column(i).to_pylist() for i in (-2, -1)), strict=True)]
+    for i, item in enumerate(items):
+        of = [(side.estimates or {}).get(side.table.column_names[i]) for side in (left, right)]
+        if of == [None, None]:
+            continue
+        values = rows.column(i).to_pylist()
+        made = []
+        for (s, p), value in zip(sides, values, strict=True):
+            one = of[s]
+            one = one[p] if isinstance(one, list) else one
+            made.append(one or exactly(value, confidence, 0))
+        found[item.name] = made
+    return found or None
+
+
+def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
+    """The block with more items: each that holds estimated numbers, at the ends of their intervals."""
+    items, found = list(block.items), []
+    for i, item in enumerate(block.items):
+        leaves = [node for node in walk(item.expr) if isinstance(node, Expr) and node in inner.bounds]
+        if not leaves:
+            continue
+        corners: list[int] = []
+        if _has_range(block, item, leaves):
+            for ends in product((0, 1), repeat=len(leaves)):
+                at = {leaf: inner.bounds[leaf][end] for leaf, end in zip(leaves, ends, strict=True)}
+                expr = _swapped(item.expr, at)
+                corners.append(len(items))
+                items.append(BoundItem(expr, f"__corner{len(items)}", "DOUBLE"))
+        found.append(_Item(i, corners))
+    if not found:
+        return block, []
+    return replace(block, items=tuple(items)), found
+
+
+def with_ends(block: Block, inner: Inner) -> Block:
+    """The block that reads the ends of the intervals beside the estimated columns that it reads."""
+    if block.outer_join is not None:
+        return block
+    ends = [end for c in block.columns for end in inner.bounds.get(c, ()) if isinstance(end, Column)]
+    return replace(block, columns=(*block.columns, *ends)) if ends else block
+
+
+def _has_range(block: Block, item: BoundItem, leaves: Sequence[Expr]) -> bool:
+    """Is the item's range that of its values at the ends of the intervals in it?"""
+    if block.distinct or block.sets or block.outer_join is not None or len(leaves) > MOST:
+        return False
+    if len(set(leaves)) < len(leaves) or not NUMBER.fullmatch(item.type):
+        return False
+    return all(monotone(item.expr, leaf) and _may_move(block, item.expr, leaf) for leaf in leaves)
+
+
+def _may_move(block: Block, expr: Expr, leaf: Expr) -> bool:
+    """In a query with groups a column moves only inside an aggregate; a sub-query's value may stand anywhere."""
+    if not block.aggregated or not isinstance(leaf, Column):
+        return True
+    return any(isinstance(n, Call) and n.name in MONOTONE and leaf in n.args for n in walk(expr))
+
+
+def _swapped(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
+    found: Expr = rewrite(expr, lambda node: at.get(node, node) if isinstance(node, Expr) else node)
+    return found
+
+
+def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, confidence: float) -> Output:
+    """The output with the added columns taken off again, and the intervals of what was estimated below."""
+    n = len(block.items)
+    estimates: Estimates = dict(output.estimates or {})
+    values = output.table.columns
+    for part in carried:
+        name = block.items[part.at].name
+        own = estimates.get(name)
+        corners = [_ends(output, at, estimates) for at in part.corners]
+        made = [
+            _over([_number(v), *(end for ends in corners for end in ends[row])], bool(corners), inner, confidence)
+            for row, v in enumerate(values[part.at].to_pylist())
+        ]
+        listed = isinstance(own, list) if own is not None else (block.aggregated and bool(block.keys)) or len(made) != 1
+        estimates[name] = made if listed else made[0]
+    if block.aggregated and (not inner.certain or chosen_by(block, inner)):
+        counts = {i.name for i in block.items if isinstance(i.expr, Call) and i.expr.name == "count"}
+        for name, found in list(estimates.items()):
+            low = 0.0 if name in counts else -inf
+            estimates[name] = [_opened(e, low) for e in found] if isinstance(found, list) else _opened(found, low)
+    names = {item.name for item in block.items}
+    table: pa.Table = output.table.select(list(range(n)))
+    kept = {name: found for name, found in estimates.items() if name in names}
+    return replace(output, table=table, estimates=kept or None)
+
+
+def _ends(output: Output, at: int, estimates: Estimates) -> list[tuple[float | None, ...]]:
+    """By row, the value of an added item and the ends of its own interval where it was estimated."""
+    values = [_number(v) for v in output.table.column(at).to_pylist()]
+    own = estimates.get(output.table.column_names[at])
+    if own is None:
+        return [(v,) for v in values]
+    listed = own if isinstance(own, list) else [own] * len(values)
+    return [(v, e.low, e.high) for v, e in zip(values, listed, strict=True)]
+
+
+def _over(values: Sequence[float | None], known: bool, inner: Inner, confidence: float) -> Estimate:
+    """The first value, and the range over all of them; open where one of them is none."""
+    first = values[0]
+    numbers = [v for v in values if v is not None and not isnan(v)]
+    if not known or len(numbers) < len(values):
+        return Estimate(first, -inf, inf, confidence, False, inner.calls, inner.unknown, METHOD)
+    return Estimate(first, min(numbers), max(numbers), confidence, False, inner.calls, inner.unknown, METHOD)
+
+
+def _opened(found: Estimate, low: float) -> Estimate:
+    """An estimate over rows of which some may be missing, or too many."""
+    return replace(found, low=low, high=inf, exact=False, method=METHOD)
+
+
+def note_chosen(block: Block, inner: Inner, ctx: Context) -> None:
+    """Says where estimated numbers of a sub-query decide which rows are returned."""
+    cut = [key.expr for key in block.order_by] if block.limit is not None else []
+    cut = [node for expr in cut for node in walk(expr) if isinstance(node, Expr)]
+    if chosen_by(block, inner) or any(node in inner.bounds for node in cut):
+        note = "estimates of a sub-query decide which rows there are: others might be returned if all rows were asked"
+        ctx.note_once(note, "")
+
+
+def chosen_by(block: Block, inner: Inner) -> bool:
+    """Do estimated numbers decide which rows there are, or in which groups?"""
+    exprs = [block.pushed, block.having, block.qualify, *(key.expr for key in block.keys)]
+    exprs += [leaf.expr for leaf in block.formula.leaves] if block.formula is not None else []
+    exprs += list(join_conditions(block.source))
+    exprs += [call.filter for item in block.items for call in aggregate_calls(item.expr, MONOTONE | {"count"})]
+    return any(node in inner.bounds for expr in exprs for node in walk(expr) if isinstance(node, Expr))
+
+
+def _number(value: object) -> float | None:
+    from decimal import Decimal
+
+    return float(value) if isinstance(value, int | float | Decimal) else None

@@ -1,0 +1,162 @@
+"""What every row adds to sums and means of stored values: known of all rows, though which of them count is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.formula import conjuncts
+from uql.compiler.syntax import Binary, Call, Case, Expr, Null, Number, Star, Unary, When
+from uql.compiler.walk import is_semantic
+from uql.kernels.base import Context
+from uql.kernels.duck import quote
+from uql.kernels.relation import Relation
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is known of all rows, by the aggregate that it is for, (N,) each."""
+
+    weights: dict[Call, Floats]  # what a row adds to a SUM or AVG if it counts
+    presence: dict[Call, Floats]  # 1 where it has a value, 0 where that is NULL; of a COUNT or AVG of values with NULLs
+    scales: dict[Call, Floats]  # what a value that a model reads is multiplied with, in a SUM or AVG
+
+    @classmethod
+    def of(cls, calls: Sequence[Call], relation: Relation, ctx: Context) -> Stored:
+        weights: dict[Call, Floats] = {}
+        presence: dict[Call, Floats] = {}
+        scales: dict[Call, Floats] = {}
+        for call in calls:
+            if (factor := _factor(call, ctx)) is not None:
+                scales[call] = _of_rows(f"coalesce(TRY_CAST({factor} AS DOUBLE), 0)", relation, ctx)
+            parts = None if call.distinct or len(call.args) > 1 else _parts(call, ctx)
+            if parts is not None:
+                if parts.value is not None:
+                    weights[call] = _of_rows(f"coalesce(TRY_CAST({parts.value} AS DOUBLE), 0)", relation, ctx)
+                present = None if parts.counts is None else _of_rows(f"CAST({parts.counts} AS DOUBLE)", relation, ctx)
+                if present is not None and not present.all():
+                    presence[call] = present
+        return cls(weights, presence, scales)
+
+    @property
+    def importance(self) -> Floats | None:
+        """(N,) how much a row's answer matters to the sums and means of a query, each as much as another: the root of the
+        mean of the squares of what it adds to each, in units of that one's own root mean square. None: nothing is known."""
+        known = [*self.weights.values(), *self.scales.values()]
+        parts = [np.abs(w) / (float(np.sqrt(np.mean(w**2))) or 1.0) for w in known if len(w)]
+        return None if not parts else np.sqrt(np.mean(np.square(parts), axis=0))
+
+    def most(self, call: Call, y: Floats, told: NDArray[np.int64]) -> Floats | None:
+        """(N,) what each row adds to a sum of products at most: the known factor times the greatest value read;
+        None where signs differ, or all are alike.
+
+        Args:
+            y: (n,) what the rows `told` add.
+        """
+        scale = self.scales[call]
+        read = np.divide(y, scale[told], out=np.zeros_like(y), where=(scale[told] != 0) & ~np.isnan(y))
+        if (scale < 0).any() or (read < 0).any() or len(np.unique(read[read != 0])) < 2:  # all alike: no greatest value
+            return None
+        return scale * float(read.max())
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """SQL of what DuckDB knows of one aggregate, row by row; None: nothing, or 1 throughout."""
+
+    value: str | None  # what a row adds to a SUM or AVG if the texts hold
+    counts: str | None  # may it count at all, in a COUNT or below the line of an AVG?
+
+
+def _parts(call: Call, ctx: Context) -> _Parts | None:
+    """Whatever texts decide in a FILTER or in the CASE of the argument, the terms beside them are known of every row."""
+    if call.name not in ("count", "sum", "avg", "mean"):
+        return None
+    argument: Expr | None = call.args[0] if call.args and not isinstance(call.args[0], Star) else None
+    filtered = _concrete(call.filter)
+    chosen, zero = filtered, False
+    branch = _branch(argument)
+    if branch is not None:
+        zero = isinstance(branch.default, Number) and float(branch.default.text) == 0.0
+        if not zero and not (branch.default is None or isinstance(branch.default, Null)):
+            branch = None
+    if branch is not None:
+        chosen, argument = [*filtered, *_concrete(branch.whens[0].condition)], branch.whens[0].value
+    if argument is not None and is_semantic(argument):
+        return _Parts(None, _sql(filtered if zero else chosen, None, ctx)) if call.name == "count" else None
+    if call.name == "count":
+        return _Parts(None, _sql(filtered if zero else chosen, None if zero else argument, ctx))
+    if argument is None or (isinstance(argument, Number) and not chosen):
+        return None
+    condition = _sql(chosen, None, ctx)
+    value = ctx.duck.expression(argument)
+    value = value if condition is None else f"CASE WHEN {condition} THEN {value} END"
+    below = _sql(filtered, None, ctx) if zero else _sql(chosen, argument, ctx)
+    return _Parts(value, None if call.name == "sum" else below)
+
+
+def _factor(call: Call, ctx: Context) -> str | None:
+    """SQL of what DuckDB knows of a SUM or AVG of a product with a value that a model reads; None: nothing."""
+    if call.name not in ("sum", "avg", "mean") or call.distinct or len(call.args) != 1 or not is_semantic(call.args[0]):
+        return None
+    factors = _factors(call.args[0], ctx)
+    condition = _sql(_concrete(call.filter), None, ctx)
+    if not factors:
+        return None
+    product = " * ".join(factors)
+    return product if condition is None else f"CASE WHEN {condition} THEN {product} END"
+
+
+def _factors(expr: Expr, ctx: Context) -> list[str]:
+    """The factors of a product, as SQL, in which no model has a part."""
+    match expr:
+        case Binary(op="*", left=left, right=right):
+            return [*_factors(left, ctx), *_factors(right, ctx)]
+        case Binary(op="/", left=left, right=right):
+            below = [] if is_semantic(right) else [f"1.0 / nullif({ctx.duck.expression(right)}, 0)"]
+            return [*_factors(left, ctx), *below]
+        case Unary(op="-" | "+", operand=inner):
+            return _factors(inner, ctx)
+    return [] if is_semantic(expr) or isinstance(expr, Number) else [f"({ctx.duck.expression(expr)})"]
+
+
+def _branch(expr: Expr | None) -> Case | None:
+    """CASE WHEN … THEN … ELSE … END of one condition, or what is written as if(…); None for anything else."""
+    match expr:
+        case Case(operand=None, whens=(_,)):
+            return expr
+        case Call(name="if", args=(condition, value, default), over=None):
+            return Case(operand=None, whens=(When(condition=condition, value=value),), default=default)
+    return None
+
+
+def _concrete(condition: Expr | None) -> list[Expr]:
+    return [term for term in conjuncts(condition) if not is_semantic(term)]
+
+
+def _sql(terms: Sequence[Expr], present: Expr | None, ctx: Context) -> str | None:
+    """SQL that is true where the terms hold and a value is not NULL."""
+    known = [f"coalesce({ctx.duck.expression(term)}, false)" for term in terms]
+    if present is not None and not isinstance(present, Number):
+        known.append(f"({ctx.duck.expression(present)}) IS NOT NULL")
+    return " AND ".join(known) or None
+
+
+def _of_rows(sql: str, relation: Relation, ctx: Context) -> Floats:
+    """(N,) a number of every candidate row."""
+    table = ctx.duck.arrow(f"SELECT {sql} AS v FROM {quote(relation.name)} ORDER BY rowid")
+    return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def argument(call: Call, ctx: Context) -> str:
+    """SQL of what a call aggregates, NULL on rows that its FILTER leaves out."""
+    star = not call.args or isinstance(call.args[0], Star)
+    value = "1" if star else ctx.duck.expression(call.args[0])
+    if call.filter is not None:
+        return f"CASE WHEN {ctx.duck.expression(call.filter)} THEN {value} END"
+    return value

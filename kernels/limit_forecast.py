@@ -1,0 +1,165 @@
+"""How many rows a search under LIMIT will ask, told from its first rows: EXPLAIN SAMPLE asks those that the query would ask first.
+
+What is left is told by running the search itself: a surrogate fitted on the rows asked gives each other row a chance to pass, and in
+worlds drawn from these chances it goes on until LIMIT is reached. Where nothing guides a search, chance decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.cost import Range
+from uql.compiler.formula import OPEN, TRUE, Masks
+from uql.compiler.physical import Block
+from uql.compiler.syntax import Column
+from uql.kernels import sem_filter
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.estimates.sample import known_rows
+from uql.kernels.relation import Relation
+from uql.kernels.sampling_inputs import Guide, guide
+from uql.kernels.select import batch_size, retrieval
+from uql.sampling import surrogate
+from uql.sampling.intervals import clopper_pearson
+
+WORLDS, LEAST_WORLDS = 16, 4  # in which the search is run
+MOST_ASKED = 1500  # rows that the searches of all worlds are expected to ask
+LEAST_SEEN = 2  # rows that pass, and that do not; below, there is nothing to learn from
+MOST_ROWS = 200_000  # candidates; beyond, chance alone is priced
+ENDS = (0.05, 0.95)  # of the worlds: low and high
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The first rows of a search for the k rows of LIMIT, every question of each answered.
+
+    Attributes:
+        rids: (m,) in the order in which they were asked.
+        answers: (leaves, m) of every term.
+        until: rows asked by the whole search.
+        copies: of the rows asked that show the same, by what a stage shows: these are one call.
+    """
+
+    rids: Rids
+    answers: Masks
+    until: Range
+    copies: dict[tuple[Column, ...], float]
+
+
+async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) -> Begun:
+    """Asks the first n rows of the search that the query would make, or fewer where k of them pass before."""
+    assert block.formula is not None
+    uniform = ctx.settings.method == "uniform"
+    guided = None if block.order_by or uniform or ctx.calls_left == 0 else await guide(block, relation, ctx)
+    sampler = None
+    rids: Rids = np.zeros(0, dtype=np.int64)
+    passes: NDArray[np.float64] = np.zeros(0)
+    if guided is not None:
+        known = await known_rows(block, relation, ctx)
+        sampler = retrieval(relation.n, relation.n, guided, ctx, limit=k, known=known)
+        if known is not None:
+            rids, passes = known[0], known[1].answers
+    answers: Masks = np.zeros((len(block.formula.leaves), 0), dtype=np.uint8)
+    asked, ended = 0, False
+    while asked < n:
+        found = int((passes == 1.0).sum())
+        if found >= k:
+            ended = True
+            break
+        if sampler is not None:
+            more = sampler.propose(min(n - asked, batch_size(k, found, asked)))
+        else:
+            rate = (found + 1) / (asked + 1) if asked else 1.0
+            size = min(int(np.ceil((k - found) / rate)), max(k - found, asked), n - asked)
+            more = np.arange(asked, min(relation.n, asked + size), dtype=np.int64)
+        if not len(more):
+            ended = True
+            break
+        masks = await sem_filter.answers(block.formula, block.filter_stages, more, relation, ctx)
+        result = block.formula.evaluate(masks)
+        told = np.where(result == TRUE, 1.0, np.where(result & TRUE == 0, 0.0, np.nan))
+        if sampler is not None:
+            sampler.tell(more, told)
+        rids, passes = np.concatenate([rids, more]), np.concatenate([passes, told])
+        answers = np.concatenate([answers, masks], axis=1)
+        asked += len(more)
+        if (masks == OPEN).any():  # the budget ended here
+            break
+    found = int((passes == 1.0).sum())
+    rest = Range.exactly(0)
+    if not ended and found < k:
+        told_rest = _told(k, rids, passes, guided, relation, ctx) if guided is not None else None
+        rest = told_rest or _by_chance(k, passes, relation, ctx)
+    return Begun(rids, answers, Range.exactly(asked) + rest, _copies(block, rids, relation))
+
+
+def _copies(block: Block, rids: Rids, relation: Relation) -> dict[tuple[Column, ...], float]:
+    fresh = Relation(relation.duck, relation.name, relation.n, relation.fields)  # of which nothing is asked yet
+    return {s.shown: len(rids) / max(1, fresh.calls((s,), rids)) for s in block.filter_stages} if len(rids) else {}
+
+
+def _by_chance(k: int, passes: NDArray[np.float64], relation: Relation, ctx: Context) -> Range:
+    """More rows asked until k pass, if the others pass as often as those asked."""
+    seen = passes[~np.isnan(passes)]
+    found = int((seen == 1.0).sum())
+    low, high = clopper_pearson(found, len(seen), ctx.settings.confidence) if len(seen) else (0.0, 1.0)
+    left, wanted = relation.n - len(passes), k - found
+
+    def asked(share: float) -> float:
+        return min(left, wanted / share) if share > 0 else left
+
+    return Range(asked(high), asked((found + 1) / (len(seen) + 2)), asked(low))
+
+
+def _told(
+    k: int, rids: Rids, passes: NDArray[np.float64], guided: Guide, relation: Relation, ctx: Context
+) -> Range | None:
+    """More rows that a search asks until k of all pass; None where it has nothing to learn from.
+
+    In each world rows pass by the chances of a surrogate, shifted together by as much as the rows asked leave open.
+
+    Args:
+        rids: (m,) the rows asked.
+        passes: (m,) 1 where they pass, 0 where not, NaN where unknown.
+    """
+    seen = ~np.isnan(passes)
+    known, y = rids[seen], passes[seen]
+    if relation.n > MOST_ROWS or min(y.sum(), len(y) - y.sum()) < LEAST_SEEN:
+        return None
+    odds = surrogate.probability(guided.features[known], y).score(guided.features)
+    share = (y.sum() + 1) / (len(y) + 2)
+    spread = 1 / np.sqrt((len(y) + 2) * share * (1 - share))
+    rng = np.random.default_rng([ctx.settings.seed, relation.n, k])
+    asked = []
+    worlds = min(WORLDS, max(LEAST_WORLDS, int(MOST_ASKED * share / k)))
+    for _ in range(worlds):
+        world = rng.random(relation.n) < surrogate.sigmoid(odds + spread * rng.standard_normal())
+        asked.append(_searched(k, world, known, y, guided, ctx, rng))
+    low, high = np.quantile(asked, ENDS)
+    return Range(float(low), float(np.mean(asked)), float(high))
+
+
+def _searched(
+    k: int,
+    world: NDArray[np.bool_],
+    known: Rids,
+    y: NDArray[np.float64],
+    guided: Guide,
+    ctx: Context,
+    rng: np.random.Generator,
+) -> int:
+    """Rows asked in a world beyond those known, until k pass or none is left."""
+    truth = sem_filter.Truth(y == 1.0, y == 0.0, np.zeros(len(y), dtype=bool))
+    sampler = retrieval(len(world), len(world), guided, ctx, limit=k, known=(known, truth), rng=rng)
+    asked, found = 0, int(truth.yes.sum())
+    while found < k:
+        rids = sampler.propose(batch_size(k, found, asked + len(known)))
+        if not len(rids):
+            break
+        sampler.tell(rids, world[rids].astype(np.float64))
+        asked += len(rids)
+        found += int(world[rids].sum())
+    return asked

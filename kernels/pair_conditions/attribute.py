@@ -1,0 +1,200 @@
+"""The 'attribute' method of joins: a condition on two rows, decided from one attribute of each row.
+
+n + m calls in place of n · m: the model names an attribute with its possible values and says which pairs of values match; every
+distinct row is classified once, and pairs are joined by value. Before anything relies on it, random pairs are asked outright and
+compared with what the attribute says; what was found is checked again on pairs that it says match.
+
+A small model cannot be the judge of that: what it says of two texts side by side is near chance. Where a condition says by its words
+that an attribute of both is the same or not (`stated`), such a model is asked for the attribute in place of the pairs, and what is
+checked is that the attribute has few values: from other rows the model must name the same ones, and nearly every row must have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from uql.compiler.formula import Masks
+from uql.compiler.pair_attribute import Stated, stated
+from uql.compiler.physical import Stage
+from uql.compiler.syntax import Column
+from uql.compiler.virtual import VirtualColumn
+from uql.kernels import asking
+from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.pair_conditions import log_odds_ranking as contrast
+from uql.kernels.pair_conditions.compare_texts import compare
+from uql.kernels.pair_conditions.corrections import heard
+from uql.kernels.pair_conditions.values import Asked, Side, columns_of, propose
+from uql.kernels.relation import Relation
+from uql.sampling.intervals import clopper_pearson
+
+METHOD = "attribute"
+RANDOM_PAIRS = 32  # asked outright, to see whether the attribute decides the condition
+FOUND_PAIRS = 32  # that the attribute says match, asked outright
+LEAST_AGREEMENT = (
+    0.75  # a right attribute reaches it with a model that is wrong one time in ten; a wrong one of two values has 0.5
+)
+LEAST_WITH_VALUE = 0.8  # of the rows: where fewer have one of the values, they are not all there are
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All pairs of a relation, answered from an attribute that was checked on random ones."""
+
+    wrong: float | None
+    rows_asked: int
+
+    def calls(self, rids: Rids | None) -> int:
+        return 0
+
+    async def answer(self, rids: Rids, ctx: Context) -> None:
+        """Nothing is left to be asked."""
+
+    def drawn(self, rng: np.random.Generator) -> Masks | None:
+        return None
+
+
+async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) -> bool:
+    """Answers a condition for all pairs of the relation from one attribute a side; False where that is not to be relied on.
+
+    Tried where the distinct pairs do not fit in the budget and the distinct rows do, or `method = 'attribute'` asks for it. The result
+    is then not exact, and a note gives the agreement measured. Pairs asked outright keep their own answers; those with a row that has
+    none of the values are asked outright too, or are unknown where the budget does not reach them. Where the answers to pairs do not
+    agree with the attribute, but the model's log-odds rank pairs as it does, it leans to one answer: then the attribute decides them all.
+    """
+    if relation[column].derived is not None:
+        return True
+    named = await _named(column, ctx)
+    sides_of = _sides_of(column, named is not None)
+    if not relation.n or sides_of is None:
+        return False
+    if named is None and ctx.settings.method != METHOD and ctx.fits(relation.calls((Stage((column,)),))):
+        return False
+    sides = (Side.of(column, sides_of[0], relation), Side.of(column, sides_of[1], relation))
+    if named is not None:
+        return await compare(column, named, sides, relation, ctx)
+    rows = set(sides[0].rows) | set(sides[1].rows)
+    check = min(RANDOM_PAIRS + FOUND_PAIRS, relation.n)
+    if not ctx.fits_now(1 + len(rows) + check):
+        return False
+    proposal = await propose(column, sides, relation.source, ctx)
+    if proposal is None:
+        return False
+    asked = Asked(proposal, sides, ctx, relation.source)
+    drawn = np.sort(ctx.rng.choice(relation.n, min(RANDOM_PAIRS, relation.n), replace=False)).astype(np.int64)
+    agreed, n = await _agreement(column, asked, drawn, relation, ctx)
+    ranked = None
+    if n == 0 or agreed < LEAST_AGREEMENT * n:
+        ranked = await _ranked(column, asked, relation, ctx)
+        if ranked is None or ranked < LEAST_AGREEMENT:
+            ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {agreed} of {n} random pairs agree')
+            return False
+    said = await asked.pairs(np.arange(relation.n, dtype=np.int64))
+    yes = np.flatnonzero((said == 1) & ~relation[column].asked)
+    confirmed, m = 0, 0
+    if len(yes) and ranked is None:
+        some = np.sort(ctx.rng.choice(yes, min(FOUND_PAIRS, len(yes)), replace=False)).astype(np.int64)
+        confirmed, m = await _agreement(column, asked, some, relation, ctx)
+        if confirmed < LEAST_AGREEMENT * m:
+            ctx.notes.append(f'"{proposal.text}" does not decide "{column.text}": {confirmed} of {m} pairs found hold')
+            return False
+    fill = (said >= 0) & (~relation[column].asked | (ranked is not None))
+    relation[column].values[fill] = (said[fill] == 1).astype(object)
+    relation[column].asked |= fill
+    heard(column, np.flatnonzero(fill).astype(np.int64), relation, ctx)
+    ctx.exact = ctx.exact and not fill.any()
+    await _ask_or_leave(column, np.flatnonzero(~relation[column].asked).astype(np.int64), relation, ctx)
+    if fill.any():
+        level = ctx.settings.confidence
+        low, high = clopper_pearson(agreed, n, level) if n else (0.0, 1.0)
+        relation[column].derived = Checked(1 - low if ranked is None else 1.0, len(asked.values))
+        ctx.notes.append(
+            f'"{column.text}" was decided from "{proposal.text}" of each row: {agreed} of {n} random pairs asked outright agree '
+            f"({level:.0%}: {low:.1%}–{high:.1%})"
+            + (f", {confirmed} of {m} pairs that match were confirmed" if m else "")
+            + (
+                ""
+                if ranked is None
+                else f"; the model leans one way for pairs, but ranks them alike (AUC {ranked:.2f})"
+            )
+        )
+    return True
+
+
+async def preferred(column: VirtualColumn, ctx: Context) -> bool:
+    """Is an attribute tried before any pair is asked? Where the query says so, or the condition's words do to a small model."""
+    return ctx.settings.method == METHOD or await _named(column, ctx) is not None
+
+
+async def prefer(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> None:
+    """Has comparisons answered from an attribute where that is preferred, and notes those of which pairs are asked all the same."""
+    for column in columns:
+        if not await preferred(column, ctx) or await by_attribute(column, relation, ctx):
+            continue
+        if await _named(column, ctx) is not None:
+            ctx.notes.append(
+                f'"{column.text}" was asked of pairs, and this model is near chance on two texts side by side: more calls (budget = n) '
+                "let it be decided from the attribute of each row"
+            )
+
+
+async def _named(column: VirtualColumn, ctx: Context) -> Stated | None:
+    """The comparison that the condition is by its words, where the model cannot weigh two texts; None where pairs are to be asked."""
+    found = stated(column.text) if column.is_condition else None
+    if found is None or ctx.settings.method not in (None, METHOD):
+        return None
+    return None if (await ctx.gate.provider()).capabilities.weighs_pairs else found
+
+
+async def _ranked(column: VirtualColumn, asked: Asked, relation: Relation, ctx: Context) -> float | None:
+    """How well the model's own log-odds rank a block of pairs as the attribute does; None where that cannot be told."""
+    first, second = (side.codes for side in asked.sides)
+    some = contrast.block(first, second, ctx.rng)
+    texts = {side.rows[c] for side in asked.sides for c in side.codes[some]}
+    missing = sum(row not in asked.values and not row.is_null for row in texts)
+    if len(some) < contrast.LEAST_PAIRS or not ctx.fits(missing + len(some)):
+        return None
+    said = await asked.pairs(some)
+    await asking.ask(Stage((column,)), some, relation, ctx)
+    p = relation[column].probabilities[some].astype(np.float64)
+    told = (said >= 0) & ~np.isnan(p)
+    return contrast.rank_agreement(p[told], first[some][told], second[some][told], said[told] == 1)
+
+
+async def _ask_or_leave(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Pairs with a row that has none of the values: asked outright where all fit in the budget, else unknown."""
+    stage = Stage((column,))
+    if not len(rids):
+        return
+    if ctx.fits(relation.calls((stage,), rids)):
+        await asking.ask(stage, rids, relation, ctx)
+        return
+    relation[column].asked[rids] = True
+    relation[column].failed[rids] = True
+    ctx.notes.append(f'"{column.text}": {len(rids):,} pairs have a row with none of the values, and are unknown')
+
+
+def _sides_of(column: VirtualColumn, named: bool) -> tuple[tuple[Column, ...], tuple[Column, ...]] | None:
+    """The columns of both sides: those of two tables, or the two of one table that a comparison by its words names."""
+    own = tuple(dict.fromkeys(columns_of(column)))
+    if column.is_pair_condition:
+        one, two = dict.fromkeys(c.table for c in own)
+        return tuple(c for c in own if c.table == one), tuple(c for c in own if c.table == two)
+    if not named or not column.is_condition or len(column.reads) != 2 or column.holes:
+        return None
+    return (own[0],), (own[1],)
+
+
+async def _agreement(
+    column: VirtualColumn, asked: Asked, rids: Rids, relation: Relation, ctx: Context
+) -> tuple[int, int]:
+    """Asks these pairs outright: how many the attribute gets right, of how many that have both answers."""
+    said = await asked.pairs(rids)
+    await asking.ask(Stage((column,)), rids, relation, ctx)
+    answers = relation[column].values[rids]
+    both = np.array([v is not None for v in answers], dtype=bool) & (said >= 0)
+    right = [bool(v) == bool(s) for v, s in zip(answers[both], said[both], strict=True)]
+    return sum(right), int(both.sum())

@@ -1,0 +1,68 @@
+"""A number of each row that the user says goes with passing: `WITH (proxy = 'score')`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.base.errors import ConfigError
+from uql.kernels.duck import Duck, quote
+
+if TYPE_CHECKING:
+    from uql.compiler.sql import Sql
+    from uql.kernels.relation import Relation
+
+COLUMN = "__proxy"
+NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
+
+
+NEEDS = (
+    "proxy is a column of the tables of FROM, or SQL over them, that is a number: higher where a row likelier passes"
+)
+
+
+def scored(rows: Sql, text: str) -> str:
+    """The query of the candidate rows with their proxy as one more column. Raises ConfigError (UQL105) where it is no SQL."""
+    import sqlglot
+
+    try:
+        expression = sqlglot.parse_one(text, dialect="duckdb")
+    except sqlglot.ParseError as error:
+        raise ConfigError(f"proxy = {text!r}: {str(error).splitlines()[0]}", help=NEEDS) from error
+    assert isinstance(rows, sqlglot.exp.Select)
+    return rows.select(sqlglot.exp.alias_(expression, COLUMN)).sql(dialect="duckdb")
+
+
+def create(rows: Sql, text: str, duck: Duck) -> tuple[str, int]:
+    """The candidate rows with their proxy as one more column: a table's name and its number of rows.
+
+    Args:
+        rows: the query of the rows.
+        text: SQL over the tables of FROM.
+    Raises: ConfigError (UQL105) where it is no SQL, names a column that is not there, or is not a number.
+    """
+    import duckdb
+
+    try:
+        name, n = duck.create(scored(rows, text))
+    except duckdb.Error as error:
+        raise ConfigError(f"proxy = {text!r}: {str(error).splitlines()[0]}", help=NEEDS) from error
+    (kind,) = duck.types(f"SELECT {COLUMN} FROM {quote(name)}")
+    if not kind.removeprefix("U").startswith(NUMBERS):
+        raise ConfigError(f"proxy = {text!r} is {kind}, not a number", help=NEEDS)
+    return name, n
+
+
+def of(relation: Relation) -> NDArray[np.float64] | None:
+    """(N,) the proxy of each row, with mean 0 and variance 1, 0 where it is NULL; None where there is none, or all are alike."""
+    if COLUMN not in relation.duck.connection.sql(f"FROM {quote(relation.name)}").columns:
+        return None
+    table = relation.duck.arrow(f"SELECT CAST({COLUMN} AS DOUBLE) AS p FROM {quote(relation.name)} ORDER BY rowid")
+    values = np.asarray(table.column(0).to_numpy(zero_copy_only=False), np.float64)
+    fine = np.isfinite(values)
+    spread = float(values[fine].std()) if fine.any() else 0.0
+    if spread == 0.0:
+        return None
+    return np.where(fine, (values - values[fine].mean()) / spread, 0.0)

@@ -1,0 +1,220 @@
+"""The candidate rows of a query block: a table in DuckDB, seen by kernels as row ids 0 … n − 1, and the answers known of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.base.media_types import media_type
+from uql.base.schema import Field
+from uql.compiler.physical import Stage
+from uql.compiler.sql import value_type
+from uql.compiler.syntax import Column, Expr
+from uql.compiler.virtual import VirtualColumn
+from uql.kernels.answers import ColumnAnswers, Filters, Rids
+from uql.kernels.duck import Duck, quote
+from uql.kernels.media import loaded
+from uql.llm.questions import Cell, Question, Row
+from uql.operators.record import Parameters
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Relation:
+    """A materialised table of candidate rows. Its columns are called "alias.name".
+
+    Args:
+        name: of the table in DuckDB.
+        n: its rows.
+        fields: its columns.
+        source: the user's table that the rows come from, by which the ledger can forget their answers.
+    """
+
+    def __init__(self, duck: Duck, name: str, n: int, fields: dict[Column, Field], source: str = "") -> None:
+        self.duck, self.name, self.n, self.fields, self.source = duck, name, n, fields, source
+        self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
+        self.filters = Filters()
+        self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files cannot be read, and why
+
+    def __getitem__(self, column: VirtualColumn) -> ColumnAnswers:
+        """The answers to a virtual column, none at first."""
+        found = self.answers.get(column.id)
+        if found is None:
+            found = self.answers[column.id] = ColumnAnswers.of(column, self.n)
+        return found
+
+    @property
+    def derives(self) -> bool:
+        """Is a condition on pairs answered from their rows?"""
+        return any(held.derived is not None for held in self.answers.values())
+
+    def labels(self, column: VirtualColumn) -> tuple[str, ...]:
+        """The labels of a choice: those that were found, else those of the text."""
+        found = self[column].labels
+        return column.labels if found is None else found
+
+    def question(self, column: VirtualColumn) -> Question:
+        """What is put to the model about one row for this virtual column."""
+        held = self[column]
+        given = Parameters(column.type, self.labels(column), held.descriptions, column.none_of_these, column.many)
+        question = column.operator.question(column.text, given)
+        return replace(question, examples=held.examples) if held.examples else question
+
+    def calls(self, wanted: Sequence[Stage], rids: Rids | None = None) -> int:
+        """Calls that asking these stages of these rows (None: all) still takes: rows of equal content are asked once, NULLs never."""
+        total = 0
+        for stage in wanted:
+            missing = np.zeros(self.n if rids is None else len(rids), dtype=bool)
+            for column in stage.columns:
+                derived = self[column].derived
+                if derived is not None:
+                    total += derived.calls(rids)
+                    continue
+                missing |= ~(self[column].asked if rids is None else self[column].asked[rids])
+            count = int(missing.sum())
+            shown = dict.fromkeys(c for column in stage.columns for c in (*column.reads, *column.holes))
+            if count and shown:
+                import pyarrow as pa
+
+                open_ = np.flatnonzero(missing) if rids is None else rids[missing]
+                names = ", ".join(quote(c.label) for c in shown)
+                sides: dict[str, list[str]] = {}
+                for c in stage.reads or tuple(shown):
+                    sides.setdefault(c.table, []).append(f"{quote(c.label)} IS NOT NULL")
+                said = " AND ".join(f"({' OR '.join(parts)})" for parts in sides.values())
+                found = self.duck.arrow(
+                    f"SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM {quote(self.name)} AS r "
+                    f"JOIN __open AS o ON o.__rid = r.rowid WHERE {said})",
+                    {"__open": pa.table({"__rid": pa.array(open_.astype(np.int64))})},
+                )
+                count = int(found.column(0)[0].as_py())
+            total += count
+        return total
+
+    def rows(self, rids: Rids, columns: Sequence[VirtualColumn]) -> list[Row]:
+        """What the model is shown of each row."""
+        reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
+        holes = tuple(dict.fromkeys(c for column in columns for c in column.holes))
+        if not len(rids):
+            return []
+        table = self.fetch(rids, [self._shown(c) for c in (*reads, *holes)])
+        lists = [table.column(i).to_pylist() for i in range(len(reads) + len(holes))]
+        for j, c in enumerate(reads):
+            lists[j], missing = loaded(lists[j], self.fields.get(c), self.duck.media)
+            self.unreadable.update({(int(rids[i]), c): why for i, why in missing.items()})
+        several = len({c.table for c in (*reads, *holes)}) > 1
+        result = []
+        for i, rid in enumerate(rids.tolist()):
+            if self.unreadable and any((rid, c) in self.unreadable for c in reads):
+                result.append(Row())  # not asked
+                continue
+            cells = tuple(_cell(c, lists[j][i], c.table if several else "") for j, c in enumerate(reads))
+            named = []
+            for j, c in enumerate(holes, start=len(reads)):
+                value = lists[j][i]
+                said = "unknown" if value is None else str(value)
+                if value is not None or cells:  # a question of holes alone, all NULL, is not asked
+                    named += [(c.name, said), (c.label, said)]
+            result.append(Row(cells, tuple(named)))
+        return result
+
+    def texts(self, reads: Sequence[Column]) -> list[str]:
+        """What the model is shown of every row, as one text each: what features are made of."""
+        table = self.duck.arrow(
+            f"SELECT {', '.join(self._shown(c) for c in reads)} FROM {quote(self.name)} ORDER BY rowid"
+        )
+        lists = [table.column(i).to_pylist() for i in range(len(reads))]
+        return ["\n".join(v for v in row if isinstance(v, str)) for row in zip(*lists, strict=True)]
+
+    def _shown(self, column: Column) -> str:
+        found = self.fields.get(column)
+        if found is not None and found.type == "BLOB":
+            return quote(column.label)
+        return f"CAST({quote(column.label)} AS VARCHAR)"
+
+    def fetch(self, rids: Rids, expressions: Sequence[str]) -> pa.Table:
+        """The values of SQL expressions over columns and answers, for these rows in this order: one column each."""
+        import pyarrow as pa
+
+        wanted = pa.table({"__rid": pa.array(rids), "__pos": pa.array(np.arange(len(rids), dtype=np.int64))})
+        return self.duck.arrow(
+            f"SELECT {', '.join(f'{e} AS e{i}' for i, e in enumerate(expressions))} FROM __wanted AS w "
+            f"JOIN {quote(self.name)} AS r ON r.rowid = w.__rid ORDER BY w.__pos",
+            {"__wanted": wanted},
+        )
+
+    def with_answers(self, rids: Rids, columns: Sequence[VirtualColumn], **extra: NDArray[Any]) -> pa.Table:
+        """An Arrow table of __rid, __pos, the answers as text or number under their internal names, and extra arrays."""
+        import pyarrow as pa
+
+        data: dict[str, Any] = {
+            "__rid": pa.array(rids),
+            "__pos": pa.array(np.arange(len(rids), dtype=np.int64)),
+        }
+        for column in columns:
+            data[column.name] = to_arrow(self[column].values[rids])
+            if column.attempt:
+                why = self[column].messages
+                texts = [None] * len(rids) if why is None else list(why[rids])
+                data[f"{column.name}_why"] = pa.array(texts, type=pa.string())
+        data.update({name: pa.array(values) for name, values in extra.items()})
+        return pa.table(data)
+
+    def joined(
+        self, rids: Rids, columns: Sequence[VirtualColumn], **extra: NDArray[Any]
+    ) -> tuple[str, dict[str, pa.Table]]:
+        """A FROM clause with every column, answer (in its type) and extra array of these rows, and the Arrow table it needs."""
+        answers = self.with_answers(rids, columns, **extra)
+        kept = ["__rid", "__pos", *extra]
+        cast = [typed_answer(column) for column in columns]
+        return (
+            f"(SELECT {', '.join([*kept, *cast])} FROM __answers) AS a JOIN {quote(self.name)} AS r ON r.rowid = a.__rid",
+            {"__answers": answers},
+        )
+
+    def evaluate(self, exprs: Sequence[Expr], rids: Rids, columns: Sequence[VirtualColumn]) -> pa.Table:
+        """The values of expressions for these rows in this order, by DuckDB, over columns and answers."""
+        parts = [f"{self.duck.expression(e)} AS e{i}" for i, e in enumerate(exprs)]
+        joined, arrays = self.joined(rids, columns)
+        return self.duck.arrow(f"SELECT {', '.join(parts)} FROM {joined} ORDER BY __pos", arrays)
+
+
+def _cell(column: Column, value: Any, table: str) -> Cell:
+    if isinstance(value, bytes):
+        return Cell(column.name, value, table, media_type(value))
+    return Cell(column.name, value, table)
+
+
+def to_arrow(values: NDArray[np.object_]) -> pa.Array:
+    """Booleans and numbers as such, all else as text (JSON for lists and structs)."""
+    import pyarrow as pa
+
+    known = [v for v in values if v is not None]
+    if all(isinstance(v, bool) for v in known):
+        return pa.array(list(values), type=pa.bool_())
+    if all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
+        return pa.array([None if v is None else float(v) for v in values], type=pa.float64())
+    texts = [
+        None if v is None else v if isinstance(v, str) else json.dumps(v) if isinstance(v, list | dict) else str(v)
+        for v in values
+    ]
+    return pa.array(texts, type=pa.string())
+
+
+def typed_answer(column: VirtualColumn) -> str:
+    """The answer in its DuckDB type; what does not fit is NULL. That of a TRY is a STRUCT of the answer and the error."""
+    name = quote(column.name)
+    if column.attempt:
+        plain = typed_answer(replace(column, attempt=False)).rpartition(" AS ")[0]
+        return f"struct_pack(value := {plain}, error := {quote(f'{column.name}_why')}) AS {name}"
+    if column.many:
+        return f"TRY_CAST(TRY_CAST({name} AS JSON) AS VARCHAR[]) AS {name}"
+    if column.type.endswith("[]") or column.type.startswith(("STRUCT", "MAP")):
+        return f"TRY_CAST(TRY_CAST({name} AS JSON) AS {column.type}) AS {name}"
+    return f"TRY_CAST({name} AS {value_type(column)}) AS {name}"

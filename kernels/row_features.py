@@ -1,0 +1,84 @@
+"""Features of a relation's rows: embeddings of what a virtual column reads, from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from uql.base.schema import Field, Modality
+from uql.compiler.syntax import Column
+from uql.features.images import together
+from uql.kernels.duck import quote
+from uql.kernels.media import loaded
+from uql.kernels.relation import Relation
+
+if TYPE_CHECKING:
+    from uql.features.store import FeatureStore
+    from uql.features.table import TableFeatures
+
+PICTURES_AT_ONCE = 256  # rows whose pictures are in memory at once
+
+
+class RowFeatures:
+    """Features of the rows of relations, made when first asked for, kept by the store between queries."""
+
+    def __init__(self, store: FeatureStore) -> None:
+        self.store = store
+        self._made: dict[tuple[str, tuple[Column, ...]], TableFeatures | None] = {}
+
+    def of(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
+        """The features of a relation's rows as these columns show them; None where they hold neither text nor picture."""
+        if not reads or not relation.n:
+            return None
+        key = (relation.name, reads)
+        if key not in self._made:
+            table = self._table(relation, reads)
+            self._made[key] = table if table is not None and table.matrix.shape[1] else None
+        return self._made[key]
+
+    def at_hand(
+        self, relation: Relation, reads: tuple[Column, ...], fact: Callable[[str, Callable[[], bool]], bool]
+    ) -> TableFeatures | None:
+        """The same where an earlier step or query has made them already; None where making them would be new work.
+
+        `fact` tells whether an earlier query had made them when the rows of this run were first drawn (`Context.fact`).
+        """
+        if not reads or not relation.n:
+            return None
+        if (relation.name, reads) not in self._made:
+            name = _named(relation, reads)
+            pictures = any(_may_be_picture(relation.fields.get(c)) for c in reads)
+            if pictures or not fact(f"features of {name}", lambda: self.store.kept(name)):
+                return None
+        return self.of(relation, reads)
+
+    def _table(self, relation: Relation, reads: tuple[Column, ...]) -> TableFeatures | None:
+        pictures = tuple(c for c in reads if _may_be_picture(relation.fields.get(c)))
+        texts = tuple(c for c in reads if c not in pictures)
+        found = None
+        if texts:
+            found = self.store.table(relation.texts(texts), _named(relation, texts))
+        for column in pictures:
+            seen = self.store.images(_pictures(column, relation), f"{relation.source}: {column.label}")
+            found = seen if found is None else together(found, seen)
+        return found
+
+
+def _named(relation: Relation, texts: tuple[Column, ...]) -> str:
+    """The key of features in the store."""
+    return f"{relation.source}: {', '.join(c.label for c in texts)}"
+
+
+def _may_be_picture(field: Field | None) -> bool:
+    return field is not None and (field.type == "BLOB" or field.modality is Modality.IMAGE)
+
+
+def _pictures(column: Column, relation: Relation) -> Iterator[list[bytes | None]]:
+    """The files of a column of pictures, some rows at a time; None where there is none, or it cannot be read."""
+    for start in range(0, relation.n, PICTURES_AT_ONCE):
+        rows = np.arange(start, min(start + PICTURES_AT_ONCE, relation.n), dtype=np.int64)
+        values = relation.fetch(rows, [quote(column.label)]).column(0).to_pylist()
+        values, _ = loaded(values, relation.fields.get(column), relation.duck.media)
+        yield [v if isinstance(v, bytes) else None for v in values]

@@ -1,0 +1,192 @@
+"""What guides a sample or a search: features of the candidate rows, and a first guess of which of them pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.formula import Formula, Leaf
+from uql.compiler.physical import Block
+from uql.compiler.syntax import InList, String
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.features.similarity import WEIGHT, similarity, standard, with_columns, with_similarity
+from uql.kernels import proxy
+from uql.kernels.base import Context
+from uql.kernels.examples import corrected_examples, own_examples
+from uql.kernels.pair_features import pair_features
+from uql.kernels.relation import Relation
+from uql.llm.questions import Write
+from uql.sampling.surrogate import sigmoid
+
+if TYPE_CHECKING:
+    from uql.features.table import TableFeatures
+
+LEAST_BUDGET = 32  # calls; below, a call for example rows is not worth it
+FEWEST_ROWS = 50  # candidates; below, nothing can be learned
+FEW = 2.0  # log-odds against a leaf at a prior of 0: about one row in eight meets it
+KNOWN = 1.0  # weight of the standardised column of a leaf that is known, where rows have a mean squared norm of 1
+EXAMPLES = json.dumps(
+    {
+        "type": "object",
+        "properties": {
+            side: {
+                "type": "array",
+                "items": {"type": "string", "minLength": 1, "maxLength": 200},
+                "minItems": 1,
+                "maxItems": 2,
+            }
+            for side in ("yes", "no")
+        },
+        "required": ["yes", "no"],
+        "additionalProperties": False,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """Features (N, d) of the candidate rows, and a score (N,), higher where a row more likely passes."""
+
+    features: NDArray[np.float32]
+    prior: NDArray[np.float64] | None  # None: the query asks for values, and no row is likelier than another
+    has_examples: bool
+
+
+async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
+    """The guide of a block's WHERE, or without one of what its aggregates read, and the user's proxy beside it; None where the
+    rows have no text and no proxy, or are too few.
+
+    Costs one call for example rows where the settings allow it (examples = on) and the budget is at least LEAST_BUDGET.
+    """
+    if relation.n < FEWEST_ROWS:
+        return None
+    found = await _of_texts(block, relation, ctx) if ctx.features is not None else None
+    score = proxy.of(relation) if ctx.settings.proxy is not None else None
+    return found if score is None else _with_proxy(found, score)
+
+
+def _with_proxy(found: Guide | None, score: NDArray[np.float64]) -> Guide:
+    """A guide that learns from the proxy too, and begins with the rows where it is high: it is as good as example rows."""
+    column = KNOWN * score.astype(np.float32)[:, None]
+    if found is None:
+        return Guide(column, score, True)
+    matrix = np.concatenate([found.features, column], axis=1)
+    if found.prior is None or not found.has_examples:
+        return Guide(matrix, score, True)
+    return Guide(matrix, score + standard(found.prior.astype(np.float32)), True)
+
+
+async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | None:
+    """The guide that the rows' texts and pictures give."""
+    if ctx.features is None:
+        return None
+    if block.formula is None:
+        return await _guide_of_values(block, relation, ctx)
+    columns = tuple(c for stage in block.filter_stages for c in stage.columns)
+    if any(column.is_pair_condition for column in columns):
+        pairs = pair_features(columns, relation, ctx.features.store)
+        return None if pairs is None else Guide(*pairs, False)
+    reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
+    table = ctx.features.of(relation, reads)
+    if table is None:
+        return None
+    if not table.blocks:  # pictures without an embedder that knows texts: no row is likelier than another
+        return Guide(table.matrix, None, False)
+    yes, no = await _examples(block, columns, relation, ctx)
+    if block.formula.program == (0,):
+        matrix, prior = with_similarity(table, _said(block.formula.leaves[0]), yes, no)
+        return Guide(matrix, prior, bool(yes))
+    return Guide(*_of_formula(block.formula, table, yes, no, relation, ctx), bool(yes))
+
+
+def _of_formula(
+    formula: Formula, table: TableFeatures, yes: Sequence[str], no: Sequence[str], relation: Relation, ctx: Context
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Features and prior of a WHERE of several leaves: columns of similarity to each text, the leaves that DuckDB knows
+    as they are, and the chance of the whole, in which each row near a text is taken to meet it.
+
+    Args:
+        yes, no: example rows, of a formula with one leaf.
+    """
+    added: list[NDArray[np.float32]] = []
+    chances = []
+    for leaf in formula.leaves:
+        if leaf.semantic:
+            near, score = similarity(table, _said(leaf), yes, no)
+            added += [WEIGHT * column for column in near]
+            chances.append(sigmoid(score - FEW))
+        else:
+            rows = np.arange(relation.n, dtype=np.int64)
+            known = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
+            chances.append(np.asarray(known.to_numpy(zero_copy_only=False), np.float64))
+            added.append(KNOWN * standard(chances[-1].astype(np.float32)))
+    chance = formula.chance(np.stack(chances))
+    if len(formula.leaves) > 1:
+        added.append(WEIGHT * standard(chance.astype(np.float32)))
+    return with_columns(table, added), chance
+
+
+def condition_of(block: Block) -> VirtualColumn | None:
+    """The first condition that aggregates are filtered by, in a block without WHERE and without groups that a model
+    names."""
+    if block.formula is not None or block.groups:
+        return None
+    columns = (c for stage in block.row_stages for c in stage.columns)
+    return next((c for c in columns if c.is_condition), None)
+
+
+async def _guide_of_values(block: Block, relation: Relation, ctx: Context) -> Guide | None:
+    """Features of what the aggregates' texts read; a prior where they count a condition."""
+    columns = tuple(c for stage in block.row_stages for c in stage.columns)
+    if block.groups or not columns or ctx.features is None or any(c.is_pair_condition for c in columns):
+        return None
+    table = ctx.features.of(relation, tuple(dict.fromkeys(c for column in columns for c in column.reads)))
+    if table is None:
+        return None
+    condition = condition_of(block)
+    if condition is None or not table.blocks:
+        return Guide(table.matrix, None, False)
+    yes, no = await _examples_of(condition, relation, ctx)
+    matrix, prior = with_similarity(table, condition.text, yes, no)
+    return Guide(matrix, prior, bool(yes))
+
+
+def _said(leaf: Leaf) -> str:
+    """The condition in words: its texts, or a text and the labels wanted of a choice."""
+    match leaf.expr:
+        case InList(operand=Virtual(column=column), items=items):
+            labels = [item.value for item in items if isinstance(item, String)]
+            return f"{column.text} is {' or '.join(labels)}"
+    return " and ".join(column.text for column in leaf.columns)
+
+
+async def _examples(
+    block: Block, columns: tuple[VirtualColumn, ...], relation: Relation, ctx: Context
+) -> tuple[list[str], list[str]]:
+    """Rows that would meet the condition and rows that would not, made up by the model; none where it cannot or may not."""
+    only = columns[0] if len(columns) == 1 and columns[0].is_condition else None
+    assert block.formula is not None
+    plain = only is not None and block.formula.program in ((0,), (0, "NOT"))
+    return await _examples_of(only, relation, ctx) if plain and only is not None else ([], [])
+
+
+async def _examples_of(condition: VirtualColumn, relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:
+    if isinstance(ctx.settings.examples, str):
+        return own_examples(condition.reads, relation, ctx)
+    left = ctx.calls_now
+    own_yes, own_no = corrected_examples(condition, relation, ctx)
+    if ctx.settings.examples is not True or (left is not None and left < LEAST_BUDGET):
+        return own_yes, own_no
+    reply = await ctx.write(Write(condition.text, task="examples", schema=EXAMPLES, max_tokens=300), optional=True)
+    if not isinstance(reply, dict):
+        return own_yes, own_no
+    return [*own_yes, *_texts(reply.get("yes"))], [*own_no, *_texts(reply.get("no"))]
+
+
+def _texts(value: Any) -> list[str]:
+    return [v for v in value if isinstance(v, str) and v.strip()] if isinstance(value, list) else []

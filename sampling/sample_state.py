@@ -1,0 +1,377 @@
+"""What every aggregate sampler keeps: rows known before, rows told, the budget; and the reading of unknown and exact
+answers."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from uql.sampling.base import Estimate, Flags, Floats, Indices
+from uql.sampling.labelled_rows import Known, Told
+
+Bounds = tuple[float, float] | None
+Weights = tuple[Floats | None, Floats | None]  # of y and x, where known of every row
+Three = tuple[float, float, float]  # value (NaN where undefined), low, high
+
+
+def is_binary(y: Floats) -> bool:
+    """Whether every value is 0 or 1."""
+    return bool(((y == 0.0) | (y == 1.0)).all())
+
+
+def is_share(y: Floats) -> bool:
+    """Whether every value lies between 0 and 1, both included."""
+    return bool(((y >= 0.0) & (y <= 1.0)).all())
+
+
+def unlike(n: int, confidence: float) -> float:
+    """The greatest share of rows that may be unlike the others where n random ones are all alike."""
+    return float(1 - ((1 - confidence) / 2) ** (1 / n))
+
+
+class Draws(Told, ABC):
+    """Bookkeeping of an aggregate sampler over N rows.
+
+    Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample.
+    Every y and x
+    handed to `total` and `ratio` is in the order of `told`: the known rows first, then the rows in the order they were
+    told.
+
+    Args:
+        n_rows: N.
+        budget: rows that may be proposed; known rows cost nothing.
+        rng: the only source of randomness.
+        confidence: of every interval.
+        size: (N,) the |value| a SUM weighs each row with; a few rows that hold most of its spread are asked first.
+        groups: (N,) int, the concrete group of each row, for totals within one of them; small groups are asked wholly.
+        known: (indices, answers) of rows answered before.
+    """
+
+    method = "uniform"
+
+    def __init__(
+        self,
+        n_rows: int,
+        budget: int,
+        *,
+        rng: np.random.Generator,
+        confidence: float = 0.95,
+        size: Floats | None = None,
+        groups: Indices | None = None,
+        known: Known | None = None,
+    ) -> None:
+        self.n_rows, self.rng, self.confidence, self.groups = n_rows, rng, confidence, groups
+        super().__init__(known)
+        self._state = np.zeros(n_rows, np.int8)  # 0 free, 1 proposed, 2 told or known
+        self._state[self.told] = 2
+        self.n_proposed = 0
+        self.budget = max(0, budget)
+        self._look = 0
+        self.size = size
+        self._first = self._whole_groups(groups) if groups is not None else np.zeros(0, np.int64)
+        if size is not None:
+            self._first = np.concatenate([self._first, np.setdiff1d(self._largest(size), self._first)])
+        self._certain = np.zeros(n_rows, bool)  # rows asked for their size, or known: no random draws
+        self._certain[self.told] = True
+        self._certain[self._first] = True
+
+    @property
+    def level(self) -> float:
+        """The level an interval is made at: `confidence`, or more where this is one of several looks."""
+        return self.confidence if self._look == 0 else 1 - (1 - self.confidence) / 2**self._look
+
+    def more(self, budget: int, look: int = 0) -> None:
+        """Set the budget in all to `budget` rows (never fewer than proposed) and go on sampling.
+
+        For a stopping rule call `more(B, look=1)` at the start, then `more(2B, look=2)`, …: intervals of look j are
+        made at
+        1 − α/2^j, so that the one that stops the sampling still holds at `confidence`.
+        """
+        self.budget = max(budget, self.n_proposed)
+        self._look = look
+
+    def propose(self, k: int) -> Indices:
+        """At most k rows not proposed before; empty when the budget is spent or every row was asked."""
+        k = min(k, self.budget - self.n_proposed)
+        if k <= 0:
+            return np.zeros(0, np.int64)
+        rows, self._first = self._first[:k], self._first[k:]
+        if len(rows) < k:
+            rows = np.concatenate([rows, self._draw(k - len(rows))])
+        self._state[rows] = 1
+        self.n_proposed += len(rows)
+        return rows
+
+    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+        """The answers of proposed rows: 1, 0, or NaN where there is none; probabilities are not used for estimates.
+
+        Raises: ValueError for a row that was not proposed, or told before.
+        """
+        indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
+        if len(indices) != len(answers):
+            raise ValueError(f"{len(indices)} rows and {len(answers)} answers")
+        if len(np.unique(indices)) != len(indices) or (self._state[indices] != 1).any():
+            raise ValueError("told a row that was not proposed, or was told before")
+        self._state[indices] = 2
+        self._keep(indices, answers)
+
+    def expected_draws(self) -> Floats:
+        """As in `AggregateSampler`: the same for every row, unless a method knows better."""
+        random = int((~self._certain[self.told]).sum())
+        free = int((~self._certain).sum())
+        return np.where(self._certain, np.inf, random / max(free, 1))
+
+    # estimates
+
+    def estimate(self) -> Estimate:
+        """The number of rows whose answer is 1."""
+        return self.total(self.answers, (0.0, 1.0))
+
+    def total(
+        self,
+        y: Floats,
+        bounds: tuple[float, float] | None = None,
+        *,
+        weights: Floats | None = None,
+        domain: int | None = None,
+    ) -> Estimate:
+        """The sum of y over all N rows, or over those of group `domain`.
+
+        Args:
+            y: (n,) in the order of `told`; NaN where unknown. The value counts such rows as 0, as SQL does with NULL.
+            bounds: what an unknown y may be; [0, 1] for 0/1 values, else the range seen, 0 included.
+            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known, as in the SUM of a stored
+            column.
+            domain: a value of `groups`: the sum of that group alone, whose known size is used. y of rows of other
+            groups adds nothing to it; a method may learn from it.
+        """
+        y = self._checked(y)
+        rows = self.told
+        inside = np.ones(len(rows), bool)
+        population = self.n_rows
+        if domain is not None:
+            if self.groups is None:
+                raise ValueError("a total within a group needs the groups of all rows")
+            inside = self.groups[rows] == domain
+            population = int((self.groups == domain).sum())
+        missing = np.isnan(y) & inside
+        unknown, calls = int(missing.sum()), self.calls
+        zero = np.nan_to_num(y)
+        if int(inside.sum()) == population:
+            value = float(zero[inside].sum())
+            low = high = value
+        else:
+            value, low, high = self._possible(
+                self._total(zero, weights, domain, bounds), zero[inside], weights, domain, bounds
+            )
+        if unknown:
+            for filled in self._fills(zero, missing, inside, bounds, weights):
+                if int(inside.sum()) == population:
+                    whole = float(filled[inside].sum())
+                    low, high = min(low, whole), max(high, whole)
+                else:
+                    _, lower, upper = self._possible(
+                        self._total(filled, weights, domain, bounds), filled[inside], weights, domain, bounds
+                    )
+                    low, high = min(low, lower), max(high, upper)
+        exact = int(inside.sum()) == population and unknown == 0
+        if not exact and weights is None and bounds is None and not is_binary(zero[inside & ~missing]):
+            low, high = self._of_numbers((value, low, high), zero[inside & ~missing], population, unknown)
+            if math.isclose(low, high, rel_tol=1e-9):  # no spread among the rows drawn
+                low, high = -math.inf, math.inf
+        shown = None if math.isnan(value) else value
+        return Estimate(shown, low, high, self.confidence, exact, calls, unknown, "exact" if exact else self.method)
+
+    def _possible(
+        self, found: Three, seen: Floats, weights: Floats | None, domain: int | None, bounds: Bounds
+    ) -> Three:
+        """A total no lower and no higher than the rows seen and the weights of the others allow."""
+        if weights is None and bounds != (0.0, 1.0):
+            return found
+        rest = np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
+        rest[self.told] = False
+        least = most = float(seen.sum())
+        if weights is None:
+            most += float(rest.sum())
+        else:
+            least += float(np.minimum(weights[rest], 0.0).sum())
+            most += float(np.maximum(weights[rest], 0.0).sum())
+        value, low, high = (end if math.isnan(end) else min(max(end, least), most) for end in found)
+        if least < most and math.isclose(
+            low, high, rel_tol=1e-9
+        ):  # all rows seen agree: others may differ, as many as no sample would show
+            more = unlike(len(seen), self.level) * (most - least) if len(seen) else most - least
+            low, high = max(low - more, least), min(high + more, most)
+        return value, low, high
+
+    def ratio(
+        self,
+        y: Floats,
+        x: Floats,
+        *,
+        weights: Floats | None = None,
+        counts: Floats | None = None,
+        domain: int | None = None,
+    ) -> Estimate:
+        """total(y) / total(x): AVG with x = 1 on the rows that count, a share, or a ratio of two sums. None where
+        nothing was found. `weights` and `counts` (N,) where y, x = weight · (0 or 1) with a weight known of every row."""
+        y, x = self._checked(y), self._checked(x)
+        rows = self.told
+        inside = np.ones(len(rows), bool)
+        population = self.n_rows
+        if domain is not None:
+            if self.groups is None:
+                raise ValueError("a ratio within a group needs the groups of all rows")
+            inside = self.groups[rows] == domain
+            population = int((self.groups == domain).sum())
+        open_ = np.isnan(y) | np.isnan(x)
+        missing = open_ & inside
+        unknown = int(missing.sum())
+        everything = inside if int(inside.sum()) == population else None
+        zero_y, zero_x = np.where(open_, 0.0, y), np.where(open_, 0.0, x)
+        share = is_binary(zero_y) and is_binary(zero_x) and bool((zero_y <= zero_x).all())
+        value, low, high = self._quotient(zero_y, zero_x, everything, (weights, counts), domain)
+        if unknown:
+            seen = (zero_x != 0) & inside & ~missing
+            each = zero_y[seen] / zero_x[seen] if seen.any() else np.array([-math.inf, math.inf])
+            if share:
+                each = np.array([0.0, 1.0])
+            for one in (float(each.min()), float(each.max())):
+                if not math.isfinite(one):
+                    low, high = -math.inf, math.inf
+                    break
+                part = np.where(missing, np.where(np.isnan(x), 1.0, x), zero_x)
+                filled = np.where(missing, np.where(np.isnan(y), one * part, y), zero_y)
+                _, lower, upper = self._quotient(filled, part, everything, (weights, counts), domain)
+                low, high = min(low, lower), max(high, upper)
+        exact = everything is not None and unknown == 0
+        if share and not exact and math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
+            of_counts = weights is None or is_binary(weights)
+            n = int((inside & (zero_x != 0)).sum())
+            low, high = (
+                self._of_shares(value, n) if of_counts else self._ends(zero_y, zero_x, (weights, counts), domain)
+            )
+        if not exact and not share:
+            counted = inside & ~missing & ((zero_x != 0) | (zero_y != 0))
+            ends = self._ends(zero_y, zero_x, (weights, counts), domain)
+            low, high = self._of_means((value, low, high), zero_y[counted], zero_x[counted], ends, unknown)
+            if math.isclose(low, high, rel_tol=1e-9):  # no spread among the rows drawn
+                low, high = ends
+        known_value = None if math.isnan(value) else value
+        if exact and known_value is None:
+            return Estimate(None, None, None, self.confidence, True, self.calls, 0, "exact")
+        method = "exact" if exact else self.method
+        return Estimate(known_value, float(low), float(high), self.confidence, exact, self.calls, unknown, method)
+
+    # what a method fills in
+
+    @abstractmethod
+    def _draw(self, k: int) -> Indices:
+        """At most k more rows, at random by the plan of the method."""
+
+    @abstractmethod
+    def _total(self, y: Floats, weights: Floats | None, domain: int | None, bounds: Bounds) -> Three:
+        """Value and interval for a y without NaN, of the rows of the domain, when not every one of them was asked."""
+
+    @abstractmethod
+    def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
+        """The same for total(y)/total(x), `known` the weights of each; NaN for a value that is not defined."""
+
+    # parts
+
+    def _quotient(self, y: Floats, x: Floats, everything: Flags | None, known: Weights, domain: int | None) -> Three:
+        """The ratio, exact where `everything` (n,) names the rows told, which are all that there are."""
+        if everything is None:
+            return self._ratio(y, x, known, domain)
+        bottom = float(x[everything].sum())
+        value = float(y[everything].sum()) / bottom if bottom else math.nan
+        return (value, value, value) if bottom else (math.nan, -math.inf, math.inf)
+
+    def _fills(
+        self, y: Floats, missing: Flags, inside: Flags, bounds: Bounds, weights: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """y with the unknown rows at the least, and at the most that they may be: by what the others `inside` are."""
+        if weights is not None:
+            each = weights[self.told]
+            return np.where(missing, np.minimum(each, 0.0), y), np.where(missing, np.maximum(each, 0.0), y)
+        least, most = bounds if bounds is not None else self._range(y[inside & ~missing])
+        return np.where(missing, least, y), np.where(missing, most, y)
+
+    def _range(self, seen: Floats) -> tuple[float, float]:
+        if is_binary(seen):
+            return 0.0, 1.0
+        return min(0.0, float(seen.min())), max(0.0, float(seen.max()))
+
+    def _of_numbers(self, found: Three, seen: Floats, population: int, unknown: int) -> tuple[float, float]:
+        """The interval of a sum of numbers of which nothing but the rows `seen` tells how large they are.
+
+        Open from one row; where all are alike, other values may hold for as many rows as no sample would show.
+        """
+        value, low, high = found
+        if len(seen) < 2:
+            return -math.inf, math.inf
+        if np.ptp(seen) > 0:
+            return low, high
+        others = unknown + unlike(len(seen), self.level) * (population - len(seen) - unknown)
+        more = abs(float(seen[0])) * others
+        return min(low, value - more), max(high, value + more)
+
+    def _of_shares(self, value: float, n: int) -> tuple[float, float]:
+        """The interval of a share where all of n rows agree."""
+        share = unlike(n, self.level) if n else 1.0
+        return max(0.0, value - share), min(1.0, value + share)
+
+    def _of_means(
+        self, found: Three, y: Floats, x: Floats, ends: tuple[float, float], unknown: int
+    ) -> tuple[float, float]:
+        """The same of a ratio of numbers, by the rows that count; `ends`: the least and the greatest that it can be."""
+        value, low, high = found
+        if math.isnan(value):
+            return low, high
+        if len(y) < 2:
+            return ends
+        if (x == 0).any() or np.ptp(y / x) > 1e-12 * abs(value):
+            return low, high
+        share = max(unlike(len(y), self.level), unknown / (len(y) + unknown))
+        least = ends[0] if math.isfinite(ends[0]) else value - abs(value)
+        most = ends[1] if math.isfinite(ends[1]) else value + abs(value)
+        return min(low, value - share * (value - least)), max(high, value + share * (most - value))
+
+    def _ends(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> tuple[float, float]:
+        """A mean of stored values lies among them; else the ends are open."""
+        weights, counts = known
+        if weights is None or is_binary(weights) or not is_share(x) or not np.isclose(y, weights[self.told] * x).all():
+            return -math.inf, math.inf
+        among = np.ones(self.n_rows, bool) if domain is None or self.groups is None else self.groups == domain
+        values = weights[among if counts is None else among & (counts > 0)]
+        return (float(values.min()), float(values.max())) if len(values) else (-math.inf, math.inf)
+
+    def _checked(self, y: Floats) -> Floats:
+        y = np.asarray(y, np.float64)
+        n = self.n_known + self.calls
+        if y.shape != (n,):
+            raise ValueError(f"{n} rows have an answer (known rows first), but y has shape {y.shape}")
+        return y
+
+    def _whole_groups(self, groups: Indices) -> Indices:
+        """The free rows of groups of at most B/(2G) of them: at most half the budget, and those groups are exact."""
+        free = np.flatnonzero(self._state == 0)
+        names, place = np.unique(groups[free], return_inverse=True)
+        sizes = np.bincount(place, minlength=len(names))
+        small = sizes <= self.budget / (2 * max(len(names), 1))
+        return free[small[place]] if len(names) > 1 else np.zeros(0, np.int64)
+
+    def _largest(self, size: Floats) -> Indices:
+        """Free rows beyond the 99.5 % quantile of |size|, at most a quarter of the budget, where they hold ≥ 20 % of
+        its squares."""
+        weight = np.abs(np.nan_to_num(np.asarray(size, np.float64)))
+        free = np.flatnonzero(self._state == 0)
+        if len(free) == 0 or self.budget < 8:
+            return np.zeros(0, np.int64)
+        cut = np.quantile(weight, 0.995)
+        big = free[weight[free] > cut]
+        big = big[np.argsort(-weight[big], kind="stable")][: self.budget // 4]
+        squares = float((weight[free] ** 2).sum())
+        return big if squares > 0 and float((weight[big] ** 2).sum()) >= 0.2 * squares else np.zeros(0, np.int64)

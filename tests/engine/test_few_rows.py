@@ -1,0 +1,134 @@
+"""Groups of which few rows are asked: how rows are allotted to groups, and what is said of those with few or none."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pytest
+from hash_model import HashModel
+
+import uql
+from uql.llm.questions import NONE
+
+GROUPS = 40
+
+
+@pytest.fixture(scope="module")
+def duck():
+    """40 films of 5 to 44 rows; a row's text holds its score, which lies about the score of its film."""
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE r AS SELECT film, i, 'a review that says a thing or two, number ' || film || '.' || i || ' scored ' "
+        "|| round(film % 8 + hash(film * 1000 + i) % 1000 / 500 - 1, 2) AS text "
+        f"FROM range({GROUPS}) f(film), range(44) n(i) WHERE i < 5 + film"
+    )
+    return con
+
+
+def read(question, row):
+    """The score in the text of a row."""
+    score = float(row.cells[0].value.rsplit(" ", 1)[1])
+    return score > 5 if question.text == "it is good" else score
+
+
+TRUTH = "SELECT film, avg(split_part(text, ' scored ', 2)::DOUBLE) FROM r GROUP BY film"
+
+
+def run(duck, query, **settings):
+    return uql.attach(duck, model=HashModel(answers=read), ledger=":memory:", **settings).uql(query)
+
+
+def rank_correlation(found, truth):
+    keys = [key for key in truth if found.get(key) is not None]
+    x, y = (np.argsort(np.argsort([held[key] for key in keys])) for held in (found, truth))
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def test_every_group_has_rows_where_the_budget_allows_it(duck):
+    truth = dict(duck.sql(TRUTH).fetchall())
+    for seed in range(3):
+        result = run(
+            duck, 'SELECT film, avg("the score"::DOUBLE) AS s FROM r GROUP BY film ORDER BY 2', budget=128, seed=seed
+        )
+        found = dict(result.fetchall())
+        assert result.cost.calls <= 128
+        assert set(found) == set(truth)
+        assert rank_correlation(found, truth) > 0.9
+        held = [e.low <= truth[k] <= e.high for (k, _), e in zip(result.fetchall(), result.estimates["s"], strict=True)]
+        assert np.mean(held) >= 0.9
+
+
+def test_groups_with_few_rows_are_counted_in_a_note(duck):
+    result = run(duck, 'SELECT film, avg("the score"::DOUBLE) AS s FROM r GROUP BY film', budget=100)
+    result.fetchall()
+    (note,) = [note for note in result.notes if "rows asked" in note]
+    assert note.startswith("40 of 40 groups have fewer than 5 rows asked")
+    assert "WITH (budget = 200)" in note
+    enough = run(duck, 'SELECT film, avg("the score"::DOUBLE) AS s FROM r GROUP BY film', budget=420)
+    enough.fetchall()
+    assert not [note for note in enough.notes if "rows asked" in note]
+
+
+@pytest.mark.parametrize("order", ["s", "s DESC", "sum", "-s"])
+def test_a_group_without_a_row_is_null_and_stands_last(duck, order):
+    query = f'SELECT film, avg("the score"::DOUBLE) AS s, sum("the score"::DOUBLE) AS sum FROM r GROUP BY film ORDER BY {order}'
+    result = run(duck, query, budget=20)
+    rows = result.fetchall()
+    none = [s is None for _, s, _ in rows]
+    assert len(rows) == GROUPS and 0 < sum(none) < GROUPS
+    assert none == sorted(none)
+    assert [s is None for _, _, s in rows] == none
+    open_ = [e for e, unknown in zip(result.estimates["s"], none, strict=True) if unknown]
+    assert all((e.low, e.high) == (-np.inf, np.inf) for e in open_)
+    assert any(f"{sum(none)} of them none" in note for note in result.notes)
+
+
+def test_where_the_first_groups_are_wanted_they_are_more_often_right(duck):
+    right = {"": 0, "LIMIT 5": 0}
+    truth = duck.sql(f"SELECT film FROM ({TRUTH}) t(film, s) ORDER BY s DESC LIMIT 5").fetchall()
+    for limit in right:
+        for seed in range(6):
+            query = f'SELECT film FROM r GROUP BY film ORDER BY avg("the score"::DOUBLE) DESC {limit}'
+            right[limit] += len(set(run(duck, query, budget=150, seed=seed).fetchall()[:5]) & set(truth))
+    assert right["LIMIT 5"] >= max(right[""], 24)
+
+
+def test_shares_of_a_condition_by_group_lie_between_0_and_1_and_hold(duck):
+    share = "avg((split_part(text, ' scored ', 2)::DOUBLE > 5)::INTEGER)"
+    truth = dict(duck.sql(f"SELECT film, {share} FROM r GROUP BY film").fetchall())
+    held = []
+    for seed in range(3):
+        query = 'SELECT film, avg(CASE WHEN "it is good" THEN 1 ELSE 0 END) AS s FROM r GROUP BY film'
+        result = run(duck, query, budget=128, seed=seed)
+        for (film, value), e in zip(result.fetchall(), result.estimates["s"], strict=True):
+            assert 0 <= e.low <= value <= e.high <= 1
+            held.append(e.low - 1e-9 <= truth[film] <= e.high + 1e-9)
+    assert np.mean(held) >= 0.93
+
+
+def test_no_group_above_the_stated_limit_is_missing_where_24_groups_are_alike(tmp_path):
+    """24 groups of 4 %: they are named, the calls that this takes are few, and the counts are no worse than a uniform sample's."""
+    kinds = "'kind ' || chr(65 + (i % 24)::INTEGER)"
+    with duckdb.connect() as db:
+        db.sql(
+            f"COPY (SELECT i AS id, 'row ' || i || ' of ' || {kinds} AS text FROM range(2400) r(i)) TO '{tmp_path}/data.parquet'"
+        )
+        db.sql(f"COPY (SELECT i AS id, {kinds} AS kind FROM range(2400) r(i)) TO '{tmp_path}/labels.parquet'")
+    (tmp_path / "m.toml").write_text(
+        'data = "data.parquet"\nlabels = "labels.parquet"\nkey = "id"\n[answers]\n"the kind" = "kind"\n',
+        encoding="utf-8",
+    )
+    far = []
+    for seed in range(4):
+        with uql.connect(model=f"oracle:{tmp_path}/m.toml", ledger=":memory:", budget=128, seed=seed) as con:
+            con.sql(f"CREATE TABLE t AS FROM '{tmp_path}/data.parquet'")
+            result = con.uql('SELECT k, COUNT(*) AS n FROM t GROUP BY "the kind" AS k')
+            counts = dict(result.fetchall())
+        assert result.cost.calls <= 128
+        (limit,) = [float(note.split("%")[0].split()[-1]) for note in result.notes if "may be missing" in note]
+        assert 4 <= limit < 9 or len(counts) == 24
+        assert NONE not in counts
+        far.append(
+            sum(abs(counts.get(f"kind {chr(65 + k)}", 0) / sum(counts.values()) - 1 / 24) for k in range(24)) / 2
+        )
+    assert np.mean(far) < 0.17  # of a uniform sample of 128 rows whose groups have names

@@ -1,0 +1,84 @@
+"""Data frames, Arrow and relations carry the intervals of estimates, as files and tables do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from labels import Labels, both
+
+import uql
+
+POS = both("<pos>")[0]
+COUNT = f"SELECT COUNT(*) AS n FROM reviews WHERE {POS} WITH (budget = 32)"
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory: pytest.TempPathFactory) -> Labels:
+    return Labels(tmp_path_factory.mktemp("many"), n=600, seed=5)
+
+
+@pytest.fixture
+def con(labels: Labels) -> uql.Connection:
+    """Its ledger knows nothing: what one test asked is not known to the next."""
+    return labels.uql()
+
+
+@pytest.mark.parametrize("kind", ["df", "pl", "arrow"])
+def test_an_estimate_comes_with_its_interval(con: uql.Connection, kind: str) -> None:
+    found = con.uql(COUNT)
+    estimate = found.estimates["n"]
+    assert not isinstance(estimate, list) and not estimate.exact
+    frame = getattr(found, kind)()
+    names = frame.column_names if kind == "arrow" else list(frame.columns)
+    assert names == ["n", "n_low", "n_high"]
+    cells = [frame[name].to_pylist()[0] if kind == "arrow" else frame[name][0] for name in names]
+    assert cells == [found.fetchall()[0][0], estimate.low, estimate.high]
+    without = getattr(found, kind)(intervals=False)
+    assert (without.column_names if kind == "arrow" else list(without.columns)) == ["n"]
+    assert found.columns == ["n"] and found.shape == (1, 1)
+
+
+def test_a_group_has_its_own_interval_and_an_exact_column_none(con: uql.Connection) -> None:
+    found = con.uql(f"SELECT film, COUNT(*) AS n FROM reviews WHERE {POS} GROUP BY film WITH (budget = 64)")
+    estimates = found.estimates["n"]
+    assert isinstance(estimates, list)
+    frame = found.df()
+    assert {"n_low", "n_high"} <= set(frame.columns)
+    assert frame["n_low"].tolist() == [e.low for e in estimates]
+    assert frame["n_high"].tolist() == [e.high for e in estimates]
+    exact = con.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POS} WITH (exact)")
+    assert list(exact.df().columns) == ["n"]
+
+
+def test_a_column_with_the_name_of_an_end_keeps_its_values(con: uql.Connection) -> None:
+    found = con.uql(COUNT.replace("AS n", "AS n, 7 AS n_low, 8 AS N_HIGH, 9 AS n_low_"))
+    estimate = found.estimates["n"]
+    assert not isinstance(estimate, list)
+    row = found.arrow().to_pylist()[0]
+    assert row["n_low"] == 7 and row["N_HIGH"] == 8 and row["n_low_"] == 9
+    assert [v for k, v in row.items() if k not in ("n", "n_low", "N_HIGH", "n_low_")] == [estimate.low, estimate.high]
+    assert found.fetchall()[0][1:] == (7, 8, 9)
+    found.to_table("kept")
+    kept = con.execute("SELECT * FROM kept").fetchall()
+    assert len(kept[0]) == 6 and {7, 8, 9} <= set(kept[0])
+    again = con.uql("SELECT n FROM kept").estimates["n"]
+    assert isinstance(again, list) and (again[0].low, again[0].high) == (estimate.low, estimate.high)
+
+
+def test_every_form_has_the_same_columns(con: uql.Connection, tmp_path: Path) -> None:
+    import polars
+    import pyarrow.parquet as pq
+
+    found = con.uql(COUNT)
+    found.write_parquet(tmp_path / "n.parquet")
+    found.to_table("kept")
+    forms = [
+        found.arrow().column_names,
+        pq.read_table(tmp_path / "n.parquet").column_names,
+        found.relation().columns,
+        polars.DataFrame(found).columns,
+        con.sql("FROM kept").columns,
+        con.uql("FROM found").columns,
+    ]
+    assert all(form == ["n", "n_low", "n_high"] for form in forms), forms

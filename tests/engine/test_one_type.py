@@ -1,0 +1,88 @@
+"""One text that is needed with several types is asked once, with the widest, and cast in each place."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from labels import Labels, both, plain
+from row_model import RowModel
+
+import uql
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price
+from uql.llm.questions import Extract
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    return Labels(tmp_path_factory.mktemp("labels"))
+
+
+class Amounts(RowModel):
+    """States the amount as the type that is asked for."""
+
+    name, is_local = "amounts", True
+    limits, price, capabilities = Limits(concurrency=8), Price(0, 0), Capabilities()
+
+    def __init__(self):
+        self.types = []
+
+    def _one(self, question, row):
+        assert isinstance(question, Extract)
+        self.types.append(question.type)
+        return Answer({"DOUBLE": 12.5, "INTEGER": 12, "DATE": "2024-03-01"}.get(question.type, "12.5"))
+
+
+def asked(query):
+    model = Amounts()
+    con = uql.connect(model=model, ledger=":memory:", budget="all")
+    con.session.duck.register("rows_", pa.table({"body": ["a bill of 12.50 that was sent to the customer"]}))
+    con.session.duck.execute("CREATE TABLE bills AS SELECT * FROM rows_")
+    return con.uql(query).fetchall(), model.types
+
+
+@pytest.mark.parametrize(
+    ("items", "rows", "types"),
+    [
+        ('"amount" / 1', [(12.5,)], ["DOUBLE"]),
+        ('"amount" / 1, "amount"::INTEGER', [(12.5, 12)], ["DOUBLE"]),
+        ('"amount"::INTEGER, "amount" / 1', [(12, 12.5)], ["DOUBLE"]),
+        ('"amount"::INTEGER, "amount"::DOUBLE', [(12, 12.5)], ["DOUBLE"]),
+        ('"amount"::INTEGER, "amount"::VARCHAR', [(13, "12.5")], ["VARCHAR"]),
+        ('"amount"::INTEGER, "amount"', [(12, 12)], ["INTEGER"]),
+        ('sum("amount"), max("amount"::INTEGER)', [(12.5, 12)], ["DOUBLE"]),
+        ('"the day"::DATE, "the day"::VARCHAR', [(None, "12.5")], ["VARCHAR"]),
+    ],
+)
+def test_it_is_asked_once_with_the_widest_type_and_cast_in_each_place(items, rows, types):
+    found, said = asked(f"SELECT {items} FROM bills")
+    assert [tuple(plain(v) for v in row) for row in found] == [tuple(plain(v) for v in row) for row in rows]
+    assert said == types
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ('WITH a AS (SELECT "amount"::INTEGER AS n FROM bills) SELECT n, "amount" / 1 FROM a, bills', [(12, 12.5)]),
+        ('SELECT "amount"::INTEGER AS n FROM bills UNION ALL SELECT "amount"::DOUBLE FROM bills', [(12,), (12.5,)]),
+        ('SELECT "amount" / 1 FROM bills WHERE (SELECT max("amount"::INTEGER) FROM bills) = 12', [(12.5,)]),
+    ],
+)
+def test_it_is_asked_once_over_sub_queries_too(query, rows):
+    found, said = asked(query)
+    assert [tuple(plain(v) for v in row) for row in found] == [tuple(plain(v) for v in row) for row in rows]
+    assert said == ["DOUBLE"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT id, <rating> / 4 AS a, <rating>::INTEGER AS b FROM reviews WHERE <rating> > 3 ORDER BY id",
+        "SELECT id, <rating>::VARCHAR LIKE '1%' AS a, <rating>::DOUBLE AS b FROM reviews ORDER BY id",
+        "SELECT <rating>::INTEGER AS k, count(*), sum(<rating>) FROM reviews GROUP BY k ORDER BY k",
+        "SELECT id, <written>::DATE AS d FROM reviews WHERE <written>::DATE > DATE '2024-01-05' ORDER BY id",
+    ],
+)
+def test_the_rows_are_those_of_sql_over_the_labels(labels, statement):
+    query, over_labels, _ = both(statement)
+    want = [plain(row) for row in labels.sql().execute(over_labels).fetchall()]
+    assert [plain(row) for row in labels.uql(budget="all").uql(query).fetchall()] == want

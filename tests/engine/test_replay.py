@@ -1,0 +1,303 @@
+"""The same statement again: its own run is drawn again, with the same numbers and rows, for no call; a larger budget goes on with it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paid_model import Paid, said
+
+import uql
+from uql.llm.providers.base import Answer, CallError, Reply, Request
+from uql.llm.questions import Predicate
+
+WORDS = ("cats", "dogs", "rivers", "trains", "cakes", "storms", "letters", "gardens")
+STATEMENTS = {
+    "count": 'SELECT COUNT(*) AS n FROM t WHERE "it is so"',
+    "sum": 'SELECT SUM(v) AS s, AVG(v) AS m FROM t WHERE "it is so" AND v > 3',
+    "read": 'SELECT AVG("the score"::DOUBLE) AS m FROM t WHERE "it is so"',
+    "stored groups": 'SELECT k, COUNT(*) AS n FROM t WHERE "it is so" GROUP BY k ORDER BY k',
+    "taxonomy": 'SELECT kind, COUNT(*) AS n FROM t GROUP BY "the kind" AS kind ORDER BY kind',
+    "two conditions": 'SELECT COUNT(*) AS n FROM t WHERE "it is so" AND "it is nice"',
+    "search": 'SELECT id FROM t WHERE "it is so"',
+    "search with values": 'SELECT id, "the name" AS name FROM t WHERE "it is so"',
+    "limit": 'SELECT id FROM t WHERE "it is nice" LIMIT 20',
+    "first": 'SELECT id FROM t WHERE "it is nice" ORDER BY v DESC LIMIT 9',
+    "join": 'SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON a.k = b.k AND a.id < b.id WHERE "{a.text} is like {b.text}"',
+    "sub-query": 'WITH x AS (SELECT * FROM t WHERE "it is so" AND v > 5) SELECT k, "the name" AS name FROM x LIMIT 5',
+    "union": 'SELECT COUNT(*) AS n FROM t WHERE "it is so" UNION ALL SELECT COUNT(*) FROM t WHERE "it is nice"',
+    "error": 'SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (error = 0.2)',
+    "recall": 'SELECT id FROM t WHERE "it is so" WITH (recall = 0.8)',
+    "precision": 'SELECT id FROM t WHERE "it is so" WITH (precision = 0.8)',
+    "tokens": 'SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (max_tokens = 4000)',
+    "uqe": "SELECT COUNT(*) AS n FROM t WHERE \"it is so\" WITH (method = 'uqe')",
+}
+
+
+def connect(folder: Path, model: Any, rows: int = 900, ledger: str | None = None, **settings: Any) -> uql.Connection:
+    con = uql.connect(folder / "t.duckdb", model=model, ledger=ledger or str(folder / "l.sqlite"), **settings)
+    words = ", ".join(f"'{word}'" for word in WORDS)
+    con.sql(
+        f"CREATE TABLE IF NOT EXISTS t AS SELECT range AS id, range % 4 AS k, range % 17 AS v, "
+        f"'a text about ' || list_extract([{words}], 1 + range % 8) || ' and the number ' || range AS text FROM range({rows})"
+    )
+    return con
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_same_statement_again_gives_the_same_numbers_for_no_call(tmp_path: Path, name: str) -> None:
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        first = con.uql(STATEMENTS[name])
+        expected, paid = said(first), len(model.paid)
+        assert paid
+        again = con.uql("  " + STATEMENTS[name].replace("SELECT", "select") + " -- again")
+        assert said(again) == expected
+        assert len(model.paid) == paid and again.cost.calls == 0
+        if not first.exact:
+            note = f"answered from run {first.run_id} of "
+            assert any(n.startswith(note) and "`WITH (fresh = true)` draws anew" in n for n in again.notes)
+    with connect(tmp_path, model) as con:  # another session
+        assert said(con.uql(STATEMENTS[name])) == expected and len(model.paid) == paid
+
+
+@pytest.mark.parametrize(
+    "name", ["count", "sum", "read", "stored groups", "taxonomy", "search", "join", "union", "uqe", "error"]
+)
+def test_a_larger_budget_goes_on_with_the_rows_of_the_smaller_one(tmp_path: Path, name: str) -> None:
+    model = Paid()
+    statement, _, options = STATEMENTS[name].partition(" WITH (")
+    options = f", {options}" if options else ")"
+
+    def run(con: uql.Connection, budget: int) -> uql.Result:
+        return con.uql(f"{statement} WITH (budget = {budget}{options}")
+
+    with connect(tmp_path, model) as con:
+        small = said(run(con, 128))
+        first = list(model.paid)
+        large = run(con, 256)
+        expected = said(large)
+        assert len(model.paid) <= 256 and large.cost.calls == len(model.paid) - len(first)
+        assert len(set(model.paid)) == len(model.paid)
+        if name not in ("taxonomy", "error"):
+            assert large.cost.calls >= 100, "it is spent on further rows"
+        assert any("goes on with run" in note for note in large.notes)
+        if name == "search":
+            assert set(small[0]) <= set(expected[0])
+        paid = len(model.paid)
+        assert said(run(con, 256)) == expected and said(run(con, 128)) == small, "each budget has its numbers"
+        assert said(run(con, 200)) == expected, "one in between is answered from the larger"
+        assert len(model.paid) == paid
+
+
+def test_fresh_draws_anew_and_is_then_the_run_that_is_answered_from(tmp_path: Path) -> None:
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        one = con.uql(STATEMENTS["count"])
+        first, paid = said(one), len(model.paid)
+        anew = con.uql(STATEMENTS["count"] + " WITH (fresh = true)")
+        assert said(anew) != first and model.since(paid) > 100
+        paid = len(model.paid)
+        assert said(con.uql(STATEMENTS["count"])) == said(anew) and len(model.paid) == paid
+        con.uql("SET uql.fresh = true")
+        con.uql(STATEMENTS["count"]).fetchall()
+        assert model.since(paid) > 100
+
+
+def test_another_query_sees_the_answers_as_known_rows(tmp_path: Path) -> None:
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        con.uql(STATEMENTS["count"]).fetchall()
+        other = con.uql('SELECT SUM(v) AS s FROM t WHERE "it is so"')
+        assert other.cost.cached >= 100 and not any("answered from" in note for note in other.notes)
+
+
+@pytest.mark.parametrize("changed", [{"seed": 3}, {"confidence": 0.9}, {"method": "uniform"}])
+def test_settings_that_change_answers_are_another_run(tmp_path: Path, changed: dict[str, Any]) -> None:
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        con.uql(STATEMENTS["count"]).fetchall()
+        paid = len(model.paid)
+        with con.settings(concurrency=2, timeout_s=9):
+            assert con.uql(STATEMENTS["count"]).cost.calls == 0
+        with con.settings(**changed):
+            con.uql(STATEMENTS["count"]).fetchall()
+        assert model.since(paid) > 100
+
+
+def test_parameters_are_part_of_the_statement(tmp_path: Path) -> None:
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        statement = 'SELECT COUNT(*) AS n FROM t WHERE "it is so" AND v < $most'
+        a, b = said(con.uql(statement, most=12)), said(con.uql(statement, most=9))
+        paid = len(model.paid)
+        assert said(con.uql(statement, {"most": 12})) == a and said(con.uql(statement, most=9)) == b
+        assert len(model.paid) == paid
+
+
+def test_rows_that_did_not_change_keep_their_answers_and_the_draw_is_new(tmp_path: Path) -> None:
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        before = said(con.uql(STATEMENTS["count"]))
+        paid = len(model.paid)
+        con.sql("UPDATE t SET text = text || '!' WHERE id % 100 = 5")
+        result = con.uql(STATEMENTS["count"])
+        assert result.cost.calls and result.cost.cached >= 100, "the others are known"
+        assert not any("answered from" in note for note in result.notes)
+        changed, paid = said(result), len(model.paid)
+        assert said(con.uql(STATEMENTS["count"])) == changed and len(model.paid) == paid
+        con.sql("UPDATE t SET text = replace(text, '!', '')")
+        assert said(con.uql(STATEMENTS["count"])) == before and len(model.paid) == paid, "the first data, the first run"
+
+
+def test_a_ledger_in_memory_does_the_same_as_long_as_its_connection_lives(tmp_path: Path) -> None:
+    model = Paid()
+    with connect(tmp_path, model, ledger=":memory:") as con:
+        first = said(con.uql(STATEMENTS["count"]))
+        paid = len(model.paid)
+        assert said(con.uql(STATEMENTS["count"])) == first and len(model.paid) == paid
+        with con.cursor() as cursor:
+            assert said(cursor.uql(STATEMENTS["count"])) == first and len(model.paid) == paid
+        assert said(con.uql(STATEMENTS["count"])) == first and len(model.paid) == paid
+    with connect(tmp_path, model, ledger=":memory:") as con:
+        con.uql(STATEMENTS["count"]).fetchall()
+        assert len(model.paid) == 2 * paid
+
+
+def test_explain_and_quote_say_that_there_are_no_new_calls(tmp_path: Path) -> None:
+    with connect(tmp_path, Paid()) as con:
+        result = con.uql(STATEMENTS["count"])
+        assert "0 new calls" not in result.explain() and result.quote().calls.high > 0
+        result.fetchall()
+        again = con.uql(STATEMENTS["count"])
+        assert f"0 new calls: answered from run {result.run_id} of " in again.explain()
+        assert again.quote().calls.high == 0
+        text = "\n".join(row[0] for row in con.uql(f"EXPLAIN {STATEMENTS['count']}").fetchall())
+        assert "0 new calls" in text
+        larger = con.uql(STATEMENTS["count"] + " WITH (budget = 200)")
+        assert "0 new calls" not in larger.explain()
+        assert "0 new calls" not in con.uql(STATEMENTS["count"] + " WITH (fresh = true)").explain()
+
+
+def test_each_statement_of_a_script_has_its_run(tmp_path: Path) -> None:
+    model = Paid()
+    script = f"CREATE OR REPLACE TEMP TABLE one AS {STATEMENTS['search']}; {STATEMENTS['count']}"
+    with connect(tmp_path, model) as con:
+        first = said(con.uql(script))
+        paid = len(model.paid)
+        assert said(con.uql(script)) == first and len(model.paid) == paid
+        assert said(con.uql(STATEMENTS["count"])) == first and len(model.paid) == paid
+
+
+class Refusing(Paid):
+    """Gives no answer for some rows."""
+
+    async def answer(self, request: Request) -> Reply:
+        if request.row.cells and str(request.row.cells[0].value).endswith("7"):
+            self.paid.append(("refused", request.row.cells[0].value))
+            raise CallError("refusal", "no")
+        return await super().answer(request)
+
+
+@pytest.mark.parametrize("name", ["count", "search", "limit"])
+def test_rows_without_an_answer_have_none_again_and_are_not_paid_twice(tmp_path: Path, name: str) -> None:
+    model = Refusing()
+    with connect(tmp_path, model) as con:
+        first = con.uql(STATEMENTS[name])
+        expected, paid = said(first), len(model.paid)
+        assert first.errors or name == "limit"
+        again = con.uql(STATEMENTS[name])
+        assert said(again) == expected and [e.row for e in again.errors] == [e.row for e in first.errors]
+        assert len(model.paid) == paid
+
+
+def test_a_run_that_was_interrupted_goes_on_when_its_statement_is_given_again(tmp_path: Path) -> None:
+    whole = Paid()
+    (tmp_path / "whole").mkdir()
+    with connect(tmp_path / "whole", whole) as con:
+        expected = con.uql(STATEMENTS["count"]).estimates
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        stop = con.on_event(lambda event: con.interrupt() if len(model.paid) > 50 else None)
+        assert con.uql(STATEMENTS["count"]).partial
+        stop()
+        assert con.uql(STATEMENTS["count"]).estimates == expected
+    assert len(model.paid) == len(set(model.paid)) == len(whole.paid)
+
+
+KILLED = r"""
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+sys.path.insert(0, sys.argv[1] + "/engine")
+from pathlib import Path
+import json
+from paid_model import Paid
+from test_replay import STATEMENTS, connect
+
+class Bill(Paid):
+    async def answer(self, request):
+        with open(sys.argv[2] + "/bill", "a") as bill:
+            bill.write(str(request.row.cells[0].value if request.row.cells else "examples") + "\n")
+        reply = await super().answer(request)
+        if len(self.paid) == int(sys.argv[3]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return reply
+
+with connect(Path(sys.argv[2]), Bill()) as con:
+    n = con.uql(STATEMENTS["count"]).estimates["n"]
+    print(json.dumps([n.value, n.low, n.high, n.calls]))
+"""
+
+
+def test_a_killed_run_goes_on_in_another_process_and_is_then_answered_in_a_third(tmp_path: Path) -> None:
+    def process(stop_at: int, folder: Path = tmp_path) -> tuple[str, int]:
+        folder.mkdir(exist_ok=True)
+        command = [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(folder), str(stop_at)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == (0 if not stop_at else -9), done.stderr
+        return done.stdout, len((folder / "bill").read_text().splitlines())
+
+    whole, calls = process(0, tmp_path / "whole")
+    process(60)
+    said, billed = process(0)
+    assert json.loads(said) == json.loads(whole) and calls <= billed <= calls + 8
+    assert process(0) == (said, billed)
+
+
+def test_a_corrected_row_keeps_its_correction_in_the_same_draw(tmp_path: Path) -> None:
+    model = Paid()
+    with connect(tmp_path, model) as con:
+        rows = con.uql(STATEMENTS["search"])
+        found = [row[0] for row in rows.fetchall()]
+        count = con.uql(STATEMENTS["count"]).estimates["n"]
+        paid = len(model.paid)
+        rows.correct(0, False)
+        again = con.uql(STATEMENTS["search"])
+        assert [row[0] for row in again.fetchall()] == found[1:]
+        after = con.uql(STATEMENTS["count"]).estimates["n"]
+        assert after.calls == count.calls and after.value != count.value
+        assert len(model.paid) == paid
+
+
+class Reader(Paid):
+    """Says yes by the words of a row."""
+
+    def _answer(self, question: Any, row: Any) -> Any:
+        if isinstance(question, Predicate):
+            yes = any(word in str(row.cells[0].value) for word in question.text.split())
+            return Answer(yes, float(yes))
+        return super()._answer(question, row)
+
+
+def test_vectors_that_were_made_since_do_not_change_which_questions_are_asked(tmp_path: Path) -> None:
+    model = Reader()
+    query = 'SELECT id FROM t WHERE "cats dogs" OR "rivers trains" OR "cakes storms" WITH (exact)'
+    with connect(tmp_path, model, disabled_rules="predicates_together") as con:
+        first = said(con.uql(query))
+        con.uql(STATEMENTS["count"]).fetchall()  # makes the vectors
+        paid = len(model.paid)
+        assert said(con.uql(query)) == first and len(model.paid) == paid

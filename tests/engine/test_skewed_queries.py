@@ -1,0 +1,55 @@
+"""Whole queries: intervals of SUM and AVG of a lognormal number that the model reads, under a WHERE that it decides."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hash_model import HashModel
+
+import uql
+from uql.llm.questions import Predicate
+
+STATEMENT = 'SELECT SUM("the total"::DOUBLE) AS s, AVG("the total"::DOUBLE) AS a FROM t WHERE "it is late"'
+
+
+class Invoices(HashModel):
+    """Each table of numbers is a model of its own, so that no answer serves another."""
+
+    def begin(self, seed: int, n: int, budget: int) -> None:
+        rng = np.random.default_rng([seed, n])
+        self.name = f"invoices {seed} {n} {budget}"
+        self.values, self.late = np.round(rng.lognormal(4, 1.2, n), 2), rng.random(n) < 0.3
+        self.answers = self.read
+
+    def read(self, question: Any, row: Any) -> Any:
+        i = int(row.cells[0].value.rpartition(" ")[2])
+        return bool(self.late[i]) if isinstance(question, Predicate) else float(self.values[i])
+
+
+def held(n: int, budget: int, seeds: int) -> tuple[float, float]:
+    """The share of seeds whose interval holds the truth, of the sum and of the mean."""
+    model = Invoices()
+    found = []
+    with uql.connect(model=model, ledger=":memory:", examples=False) as con:
+        con.sql(f"CREATE TABLE t AS SELECT 'an invoice for goods with the number ' || i AS text FROM range({n}) r(i)")
+        for seed in range(seeds):
+            model.begin(seed, n, budget)
+            late = model.values[model.late]
+            told = con.uql(f"{STATEMENT} WITH (budget = {budget}, seed = {seed})").estimates
+            found.append([told[k].low <= v <= told[k].high for k, v in (("s", late.sum()), ("a", late.mean()))])
+    shares = np.mean(found, axis=0)
+    return float(shares[0]), float(shares[1])
+
+
+def test_a_few_sums_and_means_of_skewed_numbers_are_held() -> None:
+    assert min(held(600, 64, 8)) >= 6 / 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [600, 5000])
+@pytest.mark.parametrize("budget", [64, 128, 256])
+def test_sums_and_means_of_skewed_numbers_are_held(n: int, budget: int) -> None:
+    assert min(held(n, budget, 400)) >= 0.93 - 2 * math.sqrt(0.93 * 0.07 / 400)

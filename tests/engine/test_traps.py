@@ -1,0 +1,139 @@
+"""What is easily meant otherwise is said, with what to write; a script is bound whole before its first call is paid for."""
+
+from __future__ import annotations
+
+import pytest
+from labels import Labels
+
+from uql.base.errors import UQLError
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    return Labels(tmp_path_factory.mktemp("labels"))
+
+
+@pytest.fixture
+def con(labels):
+    return labels.uql(budget="all")
+
+
+@pytest.mark.parametrize(
+    ("query", "written"),
+    [
+        ('SELECT COUNT("the review is positive") FROM reviews', 'COUNT(*) FILTER (WHERE "the review is positive")'),
+        ('SELECT COUNT(p) FROM (SELECT id, "the review is positive" AS p FROM reviews) AS x WHERE p', None),
+        ('SELECT id FROM reviews WHERE text LIKE "the review is positive"', 'WHERE "the review is positive"'),
+        ('SELECT id FROM reviews WHERE text NOT ILIKE "the review is a joke"', 'WHERE "the review is a joke"'),
+        ('SELECT id FROM reviews WHERE "the review is positive" > 3', "how much"),
+    ],
+)
+def test_a_silent_trap_is_a_warning_that_says_what_to_write(con, query, written):
+    warnings = con.uql(query).warnings
+    if written is None:
+        assert warnings == []
+    else:
+        assert any("UQL102" in warning and written in warning for warning in warnings), warnings
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT COUNT("the number of stars") FROM reviews',
+        'SELECT id FROM reviews WHERE text LIKE "%a waste of%"',
+        "SELECT id FROM reviews WHERE film LIKE 'the review is positive'",
+        'SELECT id FROM reviews WHERE "the number of stars" > 3',
+    ],
+)
+def test_what_is_meant_as_it_is_written_has_no_warning(con, query):
+    assert not con.uql(query).warnings
+
+
+def test_a_text_close_to_a_column_is_a_warning(con):
+    con.execute("CREATE OR REPLACE TABLE customers AS SELECT text, stars AS sign_up_date FROM reviews LIMIT 1")
+    try:
+        plan = con.uql('SELECT text FROM customers WHERE "sign up dat" = 3 AND false').warnings
+    finally:
+        con.execute("DROP TABLE customers")
+    assert any("sign_up_date" in warning and "PROMPT" in warning for warning in plan)
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "help"),
+    [
+        ('SELECT id FROM reviews WHERE "the main topic" > "the number of stars"', "UQL206", "PROMPT"),
+        ('SELECT id FROM reviews WHERE "the review is positive" WITH budget = 5', "UQL100", "WITH (budget = 5)"),
+        ('SELECT id FROM reviews WHERE "the review is positive" budget = 5', "UQL100", "WITH (budget = 5)"),
+        ("SET budget = 5", "UQL100", "SET uql.budget = 5"),
+        ("SET model = 'local'", "UQL100", "SET uql.model = 'local'"),
+        ('SELECT id FROM reviews WHERE SEMANTIC("the review is positive")', "UQL209", "double quotes asks"),
+        ("SELECT LLM(text, 'the main topic') FROM reviews", "UQL209", "double quotes asks"),
+        ('SELECT ask_llm("the main topic") FROM reviews', "UQL209", "double quotes asks"),
+        ('SELECT "the main topic"::ENUM(billing, tech) FROM reviews', "UQL100", "ENUM('billing', 'tech')"),
+        ('SELECT "the main topic"::ENUM(plot) FROM reviews', "UQL100", "ENUM('plot')"),
+        ("SELECT id FROM reviews WHERE the review is positive", "UQL100", '"the review is positive"'),
+        ("SELECT the main topic FROM reviews", "UQL100", '"the main topic"'),
+        ("SELECT count(*) FROM reviews GROUP BY the main topic", "UQL100", '"the main topic"'),
+        ("SELECT id FROM reviews ORDER BY how angry the review is DESC", "UQL100", '"how angry the review is"'),
+        ("SELECT CASE WHEN stars > 2 THEN film ELSE stars END FROM reviews", "UQL209", "one type"),
+        ("SELECT CASE WHEN <pos> THEN 1 ELSE 'no' END FROM reviews", "UQL509", "one type"),
+        ("SELECT id FROM reviews WHERE film AND <pos>", "UQL509", "TRY_CAST"),
+        ("INSERT INTO films SELECT 'x', 'y'", "UQL509", "TRY_CAST"),
+    ],
+)
+def test_the_help_shows_what_to_write(con, query, code, help):
+    query = query.replace("<pos>", '"the review is positive"')
+    with pytest.raises(UQLError) as error:
+        con.uql(query).fetchall()
+    assert error.value.code == code
+    assert help in (error.value.help or "")
+    assert error.value.start >= 0, "an error has a place"
+
+
+PAID = 'SELECT id FROM reviews WHERE "the review is positive"'
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        (f"{PAID}; SELECT colum FROM reviews", "UQL202"),
+        (f"{PAID} TO kept; SELECT nam FROM kept", "UQL202"),
+        (f"CREATE TABLE made AS {PAID}; SELECT i FROM made", "UQL202"),
+        (f"CREATE TABLE made AS {PAID}; SELECT id FROM mad", "UQL201"),
+        (f"CREATE TABLE made AS {PAID}; INSERT INTO films {PAID}", "UQL509"),
+        (f"CREATE TABLE made AS {PAID}; SELEC 1", "UQL100"),
+        (f"BEGIN; {PAID}; SELECT nowhere FROM reviews; COMMIT", "UQL202"),
+        (f"{PAID}; EXPLAIN SELECT x FROM reviews", "UQL202"),
+        (f'{PAID}; SELECT id FROM (SELECT id, "the main topic"::VARCHAR AS c FROM reviews) AS q WHERE c', "UQL206"),
+    ],
+)
+def test_what_is_wrong_with_a_script_is_said_before_anything_is_paid(con, script, code):
+    calls = []
+    con.on_event(lambda event: calls.append(event) if getattr(event, "kind", "") == "call" else None)
+    with pytest.raises(UQLError) as error:
+        con.uql(script).fetchall()
+    assert error.value.code == code
+    assert error.value.start >= 0
+    assert not calls
+    assert "made" not in con.catalog.names()
+
+
+def test_a_script_may_name_what_its_statements_make(con):
+    script = """CREATE TABLE made AS SELECT id, text, "the main topic" AS topic FROM reviews WHERE id < 9;
+    SELECT topic, count(*) AS n FROM made WHERE "the review is positive" GROUP BY topic TO counted;
+    CREATE TABLE plain (i INTEGER);
+    INSERT INTO plain SELECT n FROM counted;
+    ALTER TABLE plain ADD COLUMN j INTEGER;
+    SELECT sum(i), count(j) FROM plain"""
+    want = con.uql('SELECT count(*) FROM reviews WHERE "the review is positive" AND id < 9').fetchall()[0][0]
+    try:
+        assert con.uql(script).fetchall() == [(want, 0)]
+    finally:
+        for name in ("made", "counted", "plain"):
+            con.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+def test_a_script_may_read_the_file_that_it_writes(con, tmp_path):
+    path = tmp_path / "kept.csv"
+    script = f"COPY (SELECT id FROM reviews WHERE id < 4) TO '{path}'; SELECT count(*) FROM '{path}'"
+    assert con.uql(script).fetchall() == [(4,)]

@@ -1,0 +1,84 @@
+"""Intervals of sums, means and ratios of skewed numbers that a model reads, under a WHERE that a model decides."""
+
+import math
+
+import numpy as np
+import pytest
+
+from uql.sampling.checks import ask_all
+from uql.sampling.intervals import Skew
+from uql.sampling.methods import AGGREGATE
+
+VALUES = {
+    "lognormal": lambda z, rng: np.exp(1.2 * z),
+    "exponential": lambda z, rng: rng.exponential(size=len(z)),
+    "pareto": lambda z, rng: rng.pareto(2.5, len(z)) + 1,
+    "losses": lambda z, rng: -np.exp(1.2 * z),
+    "normal": lambda z, rng: 5 + z,
+}
+
+
+def outcomes(method, kind, n, share, budget, seeds):
+    """By statistic, the share of seeds whose interval holds the truth and the median width over the truth; a new table each.
+
+    A row that passes costs a second call, for its value.
+    """
+    found = {}
+    for seed in range(seeds):
+        rng = np.random.default_rng(10_000 + seed)
+        features = (rng.normal(size=(n, 16)) / 4).astype(np.float32)
+        passes = np.zeros(n)
+        passes[np.argsort(-4 * features[:, 0] - 0.7 * rng.normal(size=n))[: round(share * n)]] = 1.0
+        value = VALUES[kind](2 * features[:, 1] + math.sqrt(0.75) * rng.normal(size=n), rng)
+        other = (4 * features[:, 2] + rng.normal(size=n) > 0.3).astype(np.float64)
+        prior = features[:, 0] + 0.3 * rng.normal(size=n)
+        sampler = AGGREGATE[method](
+            n, int(budget / (1 + share)), rng=np.random.default_rng(seed), features=features, prior=prior
+        )
+        ask_all(sampler, passes, 64)
+        rows, y = sampler.told, sampler.answers
+        total = float((value * passes).sum())
+        estimates = {
+            "SUM": (sampler.total(value[rows] * y), total),
+            "AVG": (sampler.ratio(value[rows] * y, y), total / passes.sum()),
+            "ratio of counts": (sampler.ratio(y, other[rows]), passes.sum() / other.sum()),
+        }
+        for name, (estimate, truth) in estimates.items():
+            held = estimate.low <= truth <= estimate.high
+            found.setdefault(name, []).append((held, (estimate.high - estimate.low) / abs(truth)))
+    return {name: (np.mean([h for h, _ in of]), np.median([w for _, w in of])) for name, of in found.items()}
+
+
+@pytest.mark.parametrize("method, n, share, budget", [("asd", 600, 0.3, 128), ("uniform", 600, 0.5, 64)])
+def test_a_few_seeds_of_skewed_numbers_are_held(method, n, share, budget):
+    for name, (held, _) in outcomes(method, "lognormal", n, share, budget, 60).items():
+        assert held >= 0.93 - 3 * math.sqrt(0.93 * 0.07 / 60), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("budget", [64, 128, 256])
+@pytest.mark.parametrize("n", [600, 5000])
+@pytest.mark.parametrize("method", ["asd", "uniform"])
+def test_skewed_numbers_are_held(method, n, budget, kind):
+    for name, (held, _) in outcomes(method, kind, n, 0.3, budget, 400).items():
+        assert held >= 0.93 - math.sqrt(0.93 * 0.07 / 400), name
+
+
+def test_symmetric_numbers_have_intervals_as_before():
+    rng = np.random.default_rng(0)
+    assert Skew.of(np.concatenate([np.arange(1.0, 30), -np.arange(1.0, 30)])).quantiles(0.95, 57) == pytest.approx(
+        (-2.0025, 2.0025), abs=1e-3
+    )
+    wider = [
+        (skew[1] - skew[0]) / 4.1 for skew in (Skew.of(rng.normal(size=40)).quantiles(0.95, 39) for _ in range(200))
+    ]
+    assert np.median(wider) < 1.03
+
+
+def test_a_long_tail_makes_the_interval_longer_towards_it_and_of_both_signs_alike():
+    rng = np.random.default_rng(0)
+    values = np.exp(1.2 * rng.normal(size=60))
+    low, high = Skew.of(values, values=values).quantiles(0.95, 59)
+    assert low < -2.5 and 1.0 < high < 2.0
+    assert Skew.of(-values, values=-values).quantiles(0.95, 59) == pytest.approx((-high, -low))

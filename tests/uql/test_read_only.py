@@ -1,0 +1,179 @@
+"""Read-only sessions: one list of statements through the page, the shell and the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+from hash_model import HashModel
+
+import uql
+from uql.base.errors import UQLError
+from uql.cli import main
+from uql.session.read_only import reads
+
+CHANGES = [
+    "COPY t TO '{out}'",
+    "CREATE TABLE x AS SELECT 1 AS a",
+    "CREATE TEMP TABLE x AS SELECT 1 AS a",
+    "INSERT INTO t VALUES (2)",
+    "INSERT INTO t (SELECT 2)",
+    "DELETE FROM t",
+    "UPDATE t SET a = 2",
+    "MERGE INTO t USING (SELECT 1 AS a) s ON t.a = s.a WHEN MATCHED THEN DELETE",
+    "DROP TABLE t",
+    "SET threads = 1",
+    "PRAGMA threads = 1",
+    "ATTACH '{out}' AS other",
+    "EXPORT DATABASE '{out}'",
+    "CALL force_checkpoint()",
+    "BEGIN",
+    "COPY (SELECT a, \"it is good\" AS good FROM t) TO '{out}'",
+    "WITH x AS (INSERT INTO t VALUES (5) RETURNING *) SELECT * FROM x",
+    "WITH y AS (FROM t), x AS (WITH z AS (FROM y) DELETE FROM t RETURNING *) FROM x",
+    "WITH x AS (COPY t TO '{out}') SELECT * FROM x",
+    "DESCRIBE (WITH x AS (COPY t TO '{out}') FROM x)",
+    "PIVOT (WITH x AS (COPY t TO '{out}') FROM x) ON a",
+    "PIVOT (SELECT PROMPT \"it is good\" AS good FROM t) ON good; COPY t TO '{out}'",
+]
+EXPLAINED = [
+    "EXPLAIN ANALYZE",
+    "explain analyze",
+    "EXPLAIN (ANALYZE)",
+    "EXPLAIN (ANALYZE, FORMAT json)",
+    "EXPLAIN",
+    "-- a comment\nEXPLAIN /* another */ ANALYZE",
+    "EXPLAIN (ANALYZE, FORMAT 'json) SELECT 1 --')",
+]
+QUERIES = [
+    "FROM t",
+    'SELECT a FROM t WHERE "{a} is good"',
+    "EXPLAIN ANALYZE SELECT * FROM t",
+    "/* a */ EXPLAIN (FORMAT json) FROM t",
+    "SHOW TABLES",
+    "DESCRIBE t",
+    "SUMMARIZE t",
+    "PIVOT t ON a USING count(*)",
+    "WITH RECURSIVE x AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM x WHERE n < 3) SELECT list(n) FROM x",
+    "SELECT a AS update, a AS copy FROM t",
+    "SET uql.confidence = 0.9",
+]
+
+
+def changes(out: Path) -> list[str]:
+    written = [statement.format(out=out) for statement in CHANGES]
+    return written + [f"{explain} {statement}" for explain in EXPLAINED for statement in written]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    with duckdb.connect(tmp_path / "shop.duckdb") as con:
+        con.execute("CREATE TABLE t AS SELECT 1 AS a")
+    return tmp_path / "shop.duckdb"
+
+
+def unchanged(run: Callable[[str], None], con: duckdb.DuckDBPyConnection, out: Path) -> None:
+    """Every statement of the list is refused, and nothing is there that was not."""
+    for statement in changes(out):
+        with pytest.raises(UQLError) as raised:
+            run(statement)
+        assert raised.value.code in ("UQL511", "UQL101"), statement
+        assert not out.exists(), statement
+    assert con.execute("SELECT * FROM t").fetchall() == [(1,)]
+    assert con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("t",)]
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_read_only_connection_refuses_every_statement_that_changes_something(
+    file: Path, in_memory: bool, tmp_path: Path
+) -> None:
+    duck = duckdb.connect(":memory:" if in_memory else file, read_only=not in_memory)
+    if in_memory:
+        duck.execute("CREATE TABLE t AS SELECT 1 AS a")
+    con = uql.attach(duck, model=HashModel(), ledger=":memory:")
+    con.only_read()
+    unchanged(lambda statement: con.uql(statement).run(), duck, tmp_path / "out")
+    with con.cursor() as cursor:
+        unchanged(lambda statement: cursor.uql(statement).run(), duck, tmp_path / "out")
+
+
+@pytest.mark.parametrize("statement", QUERIES)
+def test_queries_of_all_kinds_run_in_a_read_only_session(file: Path, statement: str) -> None:
+    con = uql.attach(duckdb.connect(file, read_only=True), model=HashModel(), ledger=":memory:")
+    con.only_read()
+    con.uql(statement).run()
+
+
+def test_duckdb_itself_refuses_what_a_macro_of_the_database_would_hide(tmp_path: Path) -> None:
+    duck = duckdb.connect(":memory:")
+    duck.execute("CREATE SEQUENCE s; CREATE MACRO next_of() AS nextval('s')")
+    con = uql.attach(duck, model=HashModel(), ledger=":memory:")
+    con.only_read()
+    with pytest.raises(UQLError, match="read-only"):
+        con.uql("EXPLAIN ANALYZE SELECT next_of()").run()
+
+
+def test_the_page_refuses_the_same_list(tmp_path: Path) -> None:
+    from uql.ui.session import Session
+
+    duck = duckdb.connect(":memory:")
+    duck.execute("CREATE TABLE t AS SELECT 1 AS a")
+    page = Session(uql.attach(duck, model=HashModel(), ledger=":memory:"))
+    out = tmp_path / "out"
+    for statement in changes(out):
+        assert page.check(statement)["ok"] is False, statement
+        work = page.start(statement)
+        while work.status in ("waiting", "running"):
+            pass
+        assert work.status == "failed" and work.error is not None and not out.exists(), statement
+    page.close()
+    assert duck.execute("SELECT * FROM t").fetchall() == [(1,)]
+
+
+def test_the_command_line_and_the_shell_refuse_it_with_and_without_a_database(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from uql.command.query import Request, connect
+    from uql.shell.app import Shell
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UQL_HOME", str(tmp_path / "home"))
+    out = tmp_path / "out"
+    for statement in changes(out)[:: 2 * len(CHANGES) - 3]:
+        for database in ([str(file)], [], [":memory:"]):
+            assert main([*database, "--read-only", "-c", statement, "--set", "ledger=:memory:"]) == 1, statement
+            assert not out.exists(), statement
+    printed = io.StringIO()
+    with connect(Request("", str(file), settings={"ledger": ":memory:"}, read_only=True)) as con:
+        shell = Shell(con, out=printed, keep_history=False)
+        for statement in changes(out):
+            shell.handle(statement + ";")
+            assert not out.exists(), statement
+    assert printed.getvalue().count("error: UQL") == len(changes(out))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "EXPLAIN /*/**/ ANALYZE SELECT 1 --*/ ANALYZE COPY t TO '{out}'",
+        "WITH x AS (/*/**/ SELECT 1 AS b --*/ COPY t TO '{out}'\n) SELECT * FROM x",
+        'WITH x AS (SELECT 1 AS "a\\"), y AS (COPY t TO \'{out}\') SELECT 2 --"\n) SELECT * FROM x',
+        "SELECT E'a\\' || '; COPY t TO ''{out}''; --'",
+        "SELECT $$ ' $$ ; COPY t TO '{out}' --'",
+    ],
+)
+def test_what_uql_and_duckdb_may_read_in_two_ways_writes_nothing(file: Path, tmp_path: Path, statement: str) -> None:
+    con = uql.attach(duckdb.connect(file, read_only=True), model=HashModel(), ledger=":memory:")
+    con.only_read()
+    with contextlib.suppress(UQLError):
+        con.uql(statement.format(out=tmp_path / "out")).run()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_deep_statement_is_refused_and_no_failure() -> None:
+    assert reads("SELECT 1" + " + (1" * 900 + ")" * 900) in (True, False)
+    assert not reads("WITH x AS (COPY t TO 'x') SELECT " + "(" * 3_000)

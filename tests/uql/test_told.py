@@ -1,0 +1,128 @@
+"""What is told of a run: while it runs, at its end, after Ctrl-C, and when its process has died."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import uql
+from uql.llm.ledger import Ledger
+from uql.llm.run_lease import Lease
+from uql.show.progress import Counts
+
+POSITIVE = 'SELECT id FROM reviews WHERE "the review is positive"'
+
+
+def opened(**settings: Any) -> uql.Connection:
+    con = uql.connect(model="oracle:oracle.toml", ledger="told.sqlite", **settings)
+    con.execute("CREATE TABLE reviews AS FROM 'reviews.parquet'")
+    return con
+
+
+def test_a_run_whose_process_has_died_is_not_running(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "l.sqlite")
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    with Ledger(path) as ledger:
+        for run in ("gone", "never", "here", "plain"):
+            ledger.start_run(run, statement="SELECT 1", model="m", seed=0, details="" if run == "plain" else "{}")
+        gone, here = (Lease(ledger, run, lambda: None) for run in ("gone", "here"))
+        gone._pid = dead.pid
+        gone.take()
+        here.take()
+        status = {run["run"]: run["status"] for run in ledger.runs()}
+        assert status == {"gone": "killed", "never": "killed", "here": "running", "plain": "running"}
+        assert ledger.run("gone")["status"] == "killed" and ledger.run("here")["status"] == "running"
+        found = uql.connect(ledger=path).uql("SELECT run, status FROM uql_runs()").fetchall()
+        assert dict(found) == status
+        from uql.cli import main
+
+        assert main(["runs", "gone", "--ledger", path]) == 0
+        out = capsys.readouterr().out
+        assert "status     killed" in out and "uql resume gone" in out
+        here.release()
+
+
+def test_a_killed_run_can_still_be_continued(own_world: Path) -> None:
+    code = f"""
+import os, uql
+con = uql.connect(model="oracle:oracle.toml", ledger="told.sqlite", concurrency=1)
+con.execute("CREATE TABLE reviews AS FROM 'reviews.parquet'")
+con.on_event(lambda event: os._exit(9) if event.kind == "call" and con.last_run else None)
+con.uql({POSITIVE!r}).fetchall()
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=False, env=dict(os.environ)).returncode == 9
+    with Ledger("told.sqlite") as ledger:
+        (run,) = ledger.runs()
+    assert run["status"] == "killed"
+    con = opened()
+    assert len(con.resume(run["run"]).fetchall()) == 3
+    with Ledger("told.sqlite") as ledger:
+        assert [r["status"] for r in ledger.runs()] == ["done"]
+
+
+def test_answers_of_the_ledger_alone_are_no_new_calls(own_world: Path) -> None:
+    con = opened()
+    heard: list[Any] = []
+    con.uql(POSITIVE).fetchall()
+    con.on_event(heard.append)
+    again = con.uql(POSITIVE)
+    again.run()
+    assert "0 new calls, 6 from the ledger" in repr(again)
+    counts = Counts()
+    for event in heard:
+        counts.add(event)
+    assert counts.line() == "0 new calls, 6 from the ledger"
+
+
+def test_after_the_end_no_time_is_left() -> None:
+    def event(kind: str, **more: Any) -> Any:
+        return SimpleNamespace(kind=kind, **more)
+
+    counts = Counts()
+    counts.add(event("plan", budget=128, max_cost=None))
+    for _ in range(64):
+        counts.add(event("call", usd=0.0))
+    counts.seconds = 16.0
+    assert counts.line().endswith("16 s left")
+    counts.add(event("done"))
+    assert "left" not in counts.line() and counts.line().startswith("64 of 128 calls")
+    counts.add(event("call", usd=0.0))
+    assert "left" in counts.line()
+
+
+def test_ctrl_c_in_python_tells_how_the_run_goes_on(own_world: Path) -> None:
+    con = opened(concurrency=1)
+    con.uql("SELECT count(*) FROM reviews").fetchall()
+    calls: list[object] = []
+
+    def stop(event: Any) -> None:
+        if event.kind == "call":
+            calls.append(event)
+            if len(calls) == 2:
+                signal.raise_signal(signal.SIGINT)
+
+    ended = con.on_event(stop)
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        con.uql(POSITIVE).fetchall()
+    ended()
+    (note,) = interrupted.value.__notes__
+    assert f'con.resume("{con.last_run}")' in note and con.last_run
+    assert len(con.resume().fetchall()) == 3
+
+
+def test_ctrl_c_where_nothing_was_asked_names_no_run(own_world: Path) -> None:
+    con = opened()
+    con.uql(POSITIVE).fetchall()
+    latest = con.last_run
+    con.on_event(lambda event: signal.raise_signal(signal.SIGINT) if event.kind == "plan" else None)
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        con.uql("SELECT count(*) FROM reviews").fetchall()
+    assert not getattr(interrupted.value, "__notes__", []) and con.last_run == latest

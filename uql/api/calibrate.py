@@ -1,0 +1,97 @@
+"""A condition is calibrated for a model with rows that a stronger judge has labelled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from uql.base.errors import DataError
+from uql.llm import calibration
+from uql.llm.calibration import Calibration
+from uql.session.events import finished
+
+if TYPE_CHECKING:
+    from uql.api.connection import Connection
+    from uql.llm.calibration import Floats
+    from uql.llm.questions import Row
+
+
+def calibrate(con: Connection, condition: str, rows: str, *, label: str = "label", keep: bool = True) -> Calibration:
+    """Asks the model of a connection a condition about labelled rows and fits its probabilities to the labels.
+
+    Args:
+        condition: as it stands in queries, without the quotes.
+        rows: a table, a file, or a SELECT in DuckDB's SQL: the columns that the model is shown, and the label.
+        label: the column that says whether the condition is so.
+        keep: use it from now on for this condition and model, where it is better on rows left out.
+    Returns: what was fitted, with its accuracy and loss on rows left out, and those of the probabilities as they are.
+    Raises: DataError (UQL517) with too few labelled rows, or where the model gives no probabilities.
+    """
+    shown, labels = _labelled(con, rows, label)
+    return finished(_calibrate(con, condition, shown, labels, keep))
+
+
+def _labelled(con: Connection, rows: str, label: str) -> tuple[list[Row], list[bool]]:
+    from uql.llm.questions import Cell, Row
+
+    source = f"({rows})" if rows.lstrip()[:6].upper() == "SELECT" else rows
+    try:
+        found = con.sql(f"SELECT * FROM {source}").to_arrow_table()
+    except duckdb.Error as error:
+        raise DataError(f"the labelled rows cannot be read: {str(error).splitlines()[0]}", code="UQL517") from error
+    if label not in found.column_names or found.num_columns < 2:
+        raise DataError(
+            f"the labelled rows have no column {label!r} beside those to show",
+            code="UQL517",
+            help=f"columns: {', '.join(found.column_names)}",
+        )
+    told = found.to_pylist()
+    shown, labels = [], []
+    for one in told:
+        said = one.pop(label)
+        if said is not None:
+            shown.append(Row(tuple(Cell(name, None if v is None else str(v)) for name, v in one.items())))
+            labels.append(_flag(said, label))
+    return shown, labels
+
+
+def _flag(value: object, label: str) -> bool:
+    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    said = words.get(str(value).strip().lower())
+    if said is None:
+        raise DataError(
+            f"the label {value!r} in {label!r} is neither yes nor no", code="UQL517", help="true, false, 1, 0, yes, no"
+        )
+    return said
+
+
+async def _calibrate(con: Connection, condition: str, rows: list[Row], labels: list[bool], keep: bool) -> Calibration:
+    from uql.llm.gate import Gate
+    from uql.llm.questions import Predicate
+
+    async with Gate.open(con.configured, model=con.model) as gate:
+        gate.calibrated = False
+        answers = await gate.ask(Predicate(condition), rows)
+        provider = await gate.provider()
+        if not (answers.probabilities == answers.probabilities).any():
+            raise DataError(f"{provider.name} gives no probabilities to calibrate", code="UQL517")
+        found = calibration.fit(list(answers.probabilities), labels)
+        if keep:
+            calibration.keep(gate.ledger, provider.name, condition, found if found.better else None)
+            held = _held_against(answers.probabilities, labels, found.better)
+            calibration.keep_audit(gate.ledger, provider.name, condition, held)
+        return found
+
+
+def _held_against(probabilities: Floats, labels: list[bool], calibrated: bool) -> dict[str, float]:
+    """What the labels say of the probabilities as queries will get them: calibrated, from lines fitted to other rows."""
+    from uql.sampling.calibration import calibration as audit
+
+    told = ~np.isnan(probabilities)
+    p, truth = probabilities[told], np.array(labels, dtype=np.float64)[told]
+    if calibrated:
+        p = 1 / (1 + np.exp(-calibration.left_out_odds(p, truth)))
+    found = audit(p, truth)
+    return {"rows": found.rows, "bias": found.bias, "error": found.error, "z": found.z}

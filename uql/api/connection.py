@@ -1,0 +1,280 @@
+"""A connection: the façade of a session, as DuckDB's connection is of a database."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import duckdb
+
+from uql.base.settings import Settings
+from uql.session.duckdb_hints import pointing_to_uql
+from uql.session.resume import by_name, find
+from uql.session.session import Session
+from uql.session.store_estimates import mark
+from uql.sources.frames import visible
+
+if TYPE_CHECKING:
+    from uql.api.fluent import Fluent
+    from uql.api.result import Result
+    from uql.llm.open_ledgers import Ledgers
+    from uql.llm.providers.base import Provider
+    from uql.nl.ask.answer import Answer
+    from uql.sources.catalog import Catalog
+
+
+class Connection:
+    """Made by `uql.connect` or `uql.attach`. One query at a time; use one connection a thread.
+
+    `uql`, `execute` and `sql` are one session of DuckDB: temporary tables, transactions, USE and SET of one hold for the others.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        settings: Settings,
+        *,
+        owned: bool,
+        model: Provider | None = None,
+        models: Mapping[str, Provider] | None = None,
+        ledgers: Ledgers | None = None,
+    ) -> None:
+        self.session = Session(connection, settings, model, models, owned=owned, ledgers=ledgers)
+        self._owned = owned
+
+    @property
+    def catalog(self) -> Catalog:
+        """What its queries may name."""
+        return self.session.catalog
+
+    @property
+    def last_run(self) -> str:
+        """Id of the latest run, with which `resume` continues it; "" before the first."""
+        return self.session.last_run
+
+    # ------------------------------------------------------------------------------------------------------ session
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes what `uql.connect` opened; a connection given to `uql.attach` stays open. A second call does nothing."""
+        self.session.close()
+        if self._owned:
+            self.session.duck.close()
+
+    def __repr__(self) -> str:
+        session = self.session
+        where = "closed" if session.closed else f"to {session.database() or 'a database in memory'}"
+        model = session.model.name if session.model is not None else session.settings.model or "no model"
+        return f"<uql.Connection {where}, {model}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a uql.Connection cannot be copied or pickled: use con.cursor() in threads, uql.connect in processes"
+        )
+
+    def on_event(self, listener: Callable[[Any], None]) -> Callable[[], None]:
+        """Calls `listener` with every event of this connection's queries; the function returned ends it."""
+        return self.session.on_event(listener)
+
+    def cursor(self) -> Connection:
+        """Another connection to the same database with the same settings, for another thread, as DuckDB's `cursor()`."""
+        session = self.session
+        shared = session.ledgers.shared()
+        made = Connection(session.duck.cursor(), session.settings, owned=True, model=session.model, ledgers=shared)
+        made.catalog.read_only = self.catalog.read_only
+        return made
+
+    def interrupt(self) -> None:
+        """Ends the running query early, from any thread: nothing more is sent, what is in flight is waited for and kept."""
+        self.session.interrupt()
+
+    def only_read(self) -> None:
+        """From now on `uql` refuses every statement that changes something (UQL511), a file that COPY writes too."""
+        self.catalog.read_only = True
+
+    @property
+    def model(self) -> Provider | None:
+        """The provider that it was opened with; None: that of the settings' name."""
+        return self.session.model
+
+    @property
+    def configured(self) -> Settings:
+        """The settings in force: those of the files and `connect`, changed by SET and `settings`."""
+        return self.session.settings
+
+    def use(self, **values: Any) -> None:
+        """Other settings from now on, as SET."""
+        self.session.use(**values)
+
+    @contextmanager
+    def settings(self, **values: Any) -> Iterator[Connection]:
+        """Other settings within a `with` block."""
+        before = self.session.settings
+        self.session.settings = before.with_values(**values)
+        try:
+            yield self
+        finally:
+            self.session.settings = before
+
+    def sql(self, text: str, *, params: object = None) -> duckdb.DuckDBPyRelation:
+        """Plain DuckDB SQL, as DuckDB reads it, with `?` or `$name` from `params`; data frames of the caller may be named."""
+        with self.session.lock, pointing_to_uql():
+            duck = self.session.plain_sql()
+            return duck.sql(text) if params is None else duck.sql(text, params=params)
+
+    def execute(self, text: str, parameters: object = None) -> duckdb.DuckDBPyConnection:
+        """Plain DuckDB SQL at once, as DuckDB's `execute`: `con.execute("INSERT INTO t VALUES (?)", [1])`.
+
+        As in DuckDB, the next statement, of `uql` too, takes the place of a result that is not read to its end.
+        """
+        with self.session.lock, pointing_to_uql():
+            duck = self.session.plain_sql()
+            return duck.execute(text) if parameters is None else duck.execute(text, parameters)
+
+    # ------------------------------------------------------------------------------------------------------ queries
+    def uql(self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any) -> Result:
+        """A UQL statement, or several with `;` between them; the last one's result.
+
+        A query runs when its result is first looked at; a statement that changes something (TO, CREATE, INSERT, COPY, SET) runs
+        at once, and so do all but the last of several.
+
+        Args:
+            text: the statement. Data frames of the caller may be named in FROM.
+            parameters: values of `$name`, as a mapping, by name, or both; `uql.sem("…")` for a quoted text.
+        Raises: UQLSyntaxError, BindError, ConfigError, DataError at once; ModelError when it runs.
+
+        >>> import uql
+        >>> uql.connect().uql("SELECT $a + $b AS total", {"a": 1}, b=2).fetchall()
+        [(3,)]
+        """
+        return self._result(text, by_name(parameters, named), visible(sys._getframe(1)))
+
+    def statement(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
+        """As `uql`, with the data frames that FROM may name given by name."""
+        return self._result(text, parameters, frames)
+
+    def auql(
+        self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any
+    ) -> Coroutine[Any, Any, Result]:
+        """As `uql`, for `await`: it runs in a thread of its own. Cancelling it ends the run; what was answered is kept.
+
+        >>> import asyncio, uql
+        >>> asyncio.run(uql.connect().auql("SELECT 42 AS answer")).fetchall()
+        [(42,)]
+        """
+        import asyncio
+
+        frames = visible(sys._getframe(1))  # those of the caller, before anything is awaited
+
+        def work() -> Result:
+            result = self._result(text, by_name(parameters, named), frames)
+            result.run()
+            return result
+
+        async def run() -> Result:
+            try:
+                return await asyncio.to_thread(work)
+            except asyncio.CancelledError:
+                self.interrupt()
+                raise
+
+        return run()
+
+    def table(self, name: str) -> Fluent:
+        """A query over a table, view or file, made by calls instead of text: the plan is the same.
+
+        >>> import uql
+        >>> con = uql.connect()
+        >>> con.table("logs").where(uql.sem("asked to cancel")).select("agent", why=uql.sem("reason to cancel", str)).limit(100)
+        SELECT agent, PROMPT "reason to cancel"::VARCHAR AS why FROM logs WHERE PROMPT "asked to cancel" LIMIT 100
+        """
+        from uql.api.fluent import Fluent, table
+
+        frames = visible(sys._getframe(1))
+        return Fluent(table(name), lambda text: self._result(text, {}, frames))
+
+    def register(self, name: str, source: object, type: str | None = None) -> tuple[str, ...]:
+        """Makes a folder, a file, a glob or a data frame a table of this session, as `con.register("shots", "photos/")`.
+
+        Args:
+            name: of the table.
+            source: a path or glob of images, sounds, documents, texts (one row a file: file, and image, audio, document or text),
+                of CSV, JSON and Parquet files, of a SQLite database; or a pandas, polars or Arrow table.
+            type: image, audio, document, text, sqlite, table, csv, json, jsonl or parquet; None: what the endings say.
+        Returns: the names of the tables: more than one for a SQLite database of several.
+        Raises: DataError where there is nothing (UQL501), or nothing that can be read (UQL503 to UQL505).
+        """
+        from uql.sources.folders import register
+
+        self.session.check_open()
+        with self.session.lock:
+            self.session.catalog.begin()
+            made = register(self.session.catalog.cursor, name, source, type)
+            if getattr(source, "exact", True) is False:  # a result of UQL's
+                mark(self.session.catalog, (name,), str(getattr(source, "text", "")))
+            return made
+
+    def unregister(self, name: str) -> None:
+        """Takes back what `register` made, as DuckDB's `unregister`; a table of the database stays."""
+        from uql.sources.folders import unregister
+
+        self.session.check_open()
+        with self.session.lock:
+            self.session.catalog.begin()
+            unregister(self.session.catalog.cursor, name)
+
+    def refresh(self, name: str) -> Result:
+        """REFRESH name: brings a semantic table up to date; one row of what was added, changed and removed."""
+        from uql.compiler.syntax import Refresh
+        from uql.compiler.unparse import unparse
+
+        return self._result(unparse(Refresh(tuple(name.split(".")))), {}, {})
+
+    def undo(self, correction: int) -> None:
+        """Takes back what `Result.correct` kept, by its number in `FROM uql_corrections()`. Raises DataError (UQL524)."""
+        from uql.llm.corrections import withdraw
+
+        with self.session.ledgers.open(self.session.settings.ledger) as ledger:
+            withdraw(ledger, correction)
+
+    def resume(self, token: str | None = None, **settings: Any) -> Result:
+        """Continues a run that was killed, interrupted, or stopped at a limit: the same rows are drawn, none is paid for twice.
+
+        Args:
+            token: of the run, as an interrupted or partial run tells it; None: the latest of this connection.
+            settings: instead of those that the run was given, as max_cost = 5. Tokens and USD that it has paid count, unless
+                it had reached that limit.
+        Raises: ConfigError (UQL412) where the ledger knows no such run, (UQL414) where another process is at it; DataError (UQL413) where
+            its rows are others now.
+        """
+        from uql.api.result import Result
+        from uql.session.script import resume
+
+        with self.session.ledgers.open(self.session.settings.ledger) as ledger:
+            before = find(token or self.last_run, ledger)
+        return Result(resume(self.session, before, settings, visible(sys._getframe(1))))
+
+    def ask(self, question: str, **options: Any) -> Answer:
+        """The answer to a question in words, by UQL that can be read, edited and run again (`answer.uql`).
+
+        Args:
+            question: about the tables of the database.
+            options: mode, style, rules, planner, budget, max_cost, confirm, confirm_over …: the fields of `uql.nl.ask.session.Options`.
+        Raises: ConfigError for an option; errors of the model that concern every call. What cannot be answered has an answer
+            that says why (`answer.cannot`).
+        """
+        from uql.nl.ask.session import QuestionSession
+
+        return QuestionSession(self.session).answer(question, **options)
+
+    def _result(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
+        from uql.api.result import Result
+        from uql.session.script import run_script
+
+        return Result(run_script(self.session, text, parameters, frames))

@@ -1,0 +1,180 @@
+"""Queries made by calls: `con.table("logs").where(uql.sem("asked to cancel")).limit(100)`.
+
+A query is a tree of `compiler/syntax.py`; it is written out as UQL and goes the way of every text, so it has the same plan.
+A str is UQL as in a text ("stars > 3", '"it is rude" OR stars < 2'); `uql.sem` is a quoted text; other values are constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from uql.base.errors import BindError, UQLSyntaxError
+from uql.compiler import syntax as ast
+from uql.compiler.parser import parse
+from uql.compiler.unparse import quote_name, quote_string, unparse
+
+if TYPE_CHECKING:
+    from uql.api.result import Result
+
+
+def table(name: str) -> ast.Select:
+    """SELECT * FROM a table of this name, dotted or not, or a file of this path.
+
+    >>> unparse(table("shop.reviews")), unparse(table("my file.csv"))
+    ('SELECT * FROM shop.reviews', "SELECT * FROM 'my file.csv'")
+    """
+    file = "/" in name or "\\\\" in name or name.lower().endswith((".csv", ".tsv", ".json", ".jsonl", ".parquet"))
+    try:
+        found = None if file else parse(f"SELECT * FROM {name}")
+    except UQLSyntaxError:
+        found = None
+    match found:
+        case ast.Select(source=ast.TableName(file=False), where=None, group_by=(), order_by=(), limit=None, to=None):
+            return found
+    query = parse(f"SELECT * FROM {quote_string(name) if file else quote_name(name)}")
+    assert isinstance(query, ast.Select)
+    return query
+
+
+class Fluent:
+    """A query so far. Each call gives a new one; looking at it (`show`, `df`, `estimates` …) makes its `Result`.
+
+    >>> import uql
+    >>> con = uql.connect()
+    >>> logs = con.table("logs")
+    >>> logs.where(uql.sem("is rude")).group_by(topic=uql.sem("the topic")).select("topic", n="COUNT(*)").order_by("n DESC")
+    SELECT topic, count(*) AS n FROM logs WHERE PROMPT "is rude" GROUP BY PROMPT "the topic" AS topic ORDER BY n DESC
+    """
+
+    def __init__(self, query: ast.Select, run: Callable[[str], Result]) -> None:
+        self._query, self._run = query, run
+        self._result: Result | None = None
+
+    # ---------------------------------------------------------------------------------------------------------- clauses
+    def where(self, *conditions: Any) -> Fluent:
+        """Rows for which every condition holds, those of earlier calls too."""
+        return self._with(where=_all(self._query.where, conditions))
+
+    def select(self, *columns: Any, **named: Any) -> Fluent:
+        """What is returned of each row; keywords name it."""
+        return self._with(items=_items(columns, named))
+
+    def group_by(self, *keys: Any, **named: Any) -> Fluent:
+        """One row a group; a keyword names its key: `group_by(reason=uql.sem("the main complaint"))`."""
+        parts = tuple(ast.GroupKey(item.expr, item.alias) for item in _items(keys, named))
+        return self._with(group_by=(*self._query.group_by, *parts))
+
+    def having(self, *conditions: Any) -> Fluent:
+        """Groups for which every condition holds."""
+        return self._with(having=_all(self._query.having, conditions))
+
+    def order_by(self, *keys: Any) -> Fluent:
+        """The order of the rows: "n DESC", or `uql.sem("how angry")`."""
+        found = parse("SELECT 1 ORDER BY " + ", ".join(_written(key) for key in keys))
+        assert isinstance(found, ast.Select)
+        return self._with(order_by=(*self._query.order_by, *found.order_by))
+
+    def limit(self, rows: int, offset: int = 0) -> Fluent:
+        """The first rows, after `offset` of them."""
+        skip = ast.Number(str(int(offset))) if offset else None
+        return self._with(limit=ast.Number(str(int(rows))), offset=skip)
+
+    def distinct(self) -> Fluent:
+        """Each row once."""
+        return self._with(distinct=True)
+
+    def join(self, other: str | Fluent, on: Any, how: str = "inner", alias: str | None = None) -> Fluent:
+        """Rows joined with another table or query: `a.join("b", on='"{a.x} and {b.y} are the same"')`."""
+        if isinstance(other, Fluent):
+            right: ast.Source = ast.Derived(other._query, alias or "other")
+        else:
+            source = table(other).source
+            assert isinstance(source, ast.TableName)
+            right = replace(source, alias=alias) if alias else source
+        left = self._query.source
+        assert left is not None
+        return self._with(source=ast.Join(how.upper(), left, right, _expression(on)))
+
+    def options(self, **settings: Any) -> Fluent:
+        """WITH (…): `options(budget=64, confidence=0.9)`."""
+        return self._with(options=(*self._query.options, *(ast.Option(k, v) for k, v in settings.items())))
+
+    def to(self, name: str) -> Result:
+        """TO name: runs the query and keeps its rows as a table."""
+        return self._run(unparse(replace(self._query, to=name)))
+
+    # ------------------------------------------------------------------------------------------------------------ result
+    @property
+    def text(self) -> str:
+        """The query as UQL."""
+        return unparse(self._query)
+
+    @property
+    def result(self) -> Result:
+        """The result, made once; it runs when its rows are looked at."""
+        if self._result is None:
+            self._result = self._run(self.text)
+        return self._result
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.result, name)
+
+    def __len__(self) -> int:
+        return len(self.result)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
+
+    def _with(self, **parts: Any) -> Fluent:
+        return Fluent(replace(self._query, **parts), self._run)
+
+
+def _all(before: ast.Expr | None, conditions: tuple[Any, ...]) -> ast.Expr | None:
+    for condition in conditions:
+        made = _expression(condition)
+        before = made if before is None else ast.Binary("AND", before, made)
+    return before
+
+
+def _items(columns: tuple[Any, ...], named: dict[str, Any]) -> tuple[ast.SelectItem, ...]:
+    items: list[ast.SelectItem] = []
+    for column in columns:
+        if isinstance(column, str):  # may name itself: "COUNT(*) AS n"
+            items += _parsed(f"SELECT {column}", column).items
+        else:
+            items.append(ast.SelectItem(_expression(column)))
+    return (*items, *(ast.SelectItem(_expression(value), name) for name, value in named.items()))
+
+
+def _expression(value: Any) -> ast.Expr:
+    """A str as UQL, a `uql.sem` as the text it is, anything else as a constant."""
+    from uql.compiler.bind.parameters import constant
+    from uql.compiler.syntax import NO_SPAN
+
+    if not isinstance(value, str):
+        return constant(value, "value", NO_SPAN)
+    items = _parsed(f"SELECT {value}", value).items
+    if len(items) != 1 or items[0].alias is not None:
+        raise BindError(f"{value!r} is not one expression", help="an argument each; names are keywords")
+    return items[0].expr
+
+
+def _written(key: Any) -> str:
+    return key if isinstance(key, str) else unparse(_expression(key))
+
+
+def _parsed(text: str, part: str) -> ast.Select:
+    found = parse(text)
+    match found:
+        case ast.Select(
+            source=None, where=None, group_by=(), having=None, order_by=(), limit=None, to=None, options=()
+        ):
+            return found
+    raise BindError(f"{part!r} is more than an expression", help="each clause has a call of its own")

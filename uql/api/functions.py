@@ -1,0 +1,259 @@
+"""`uql.register_functions(con)`: questions to a model as functions of plain DuckDB SQL.
+
+    uql_if(text, condition)                BOOLEAN    uql_if(body, 'asks for a refund')
+    uql_extract(text, what)                VARCHAR    uql_extract(body, 'the product')::…
+    uql_classify(text, question, labels)   VARCHAR    uql_classify(body, 'the mood', ['good', 'bad']); NULL: none of these
+    uql_score(text, question)              DOUBLE     uql_score(body, 'how angry the writer is'): 0 not at all … 1 as can be
+    uql_embed(text)                        FLOAT[]    of length 1, for list_cosine_similarity
+
+They are a convenience, for a query that needs DuckDB's whole SQL. DuckDB cannot see into them, so nothing of UQL's optimizer
+holds: every row that reaches one is asked (no sample, no interval, no order by price, no stop at LIMIT), and a text is the only
+thing shown. `con.uql(…)` is the better way wherever it can say the query. What does hold: equal rows are asked once, the ledger
+answers what was ever paid for, and the budget is never exceeded. EXPLAIN shows the functions by their names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import uuid
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import duckdb
+
+from uql.base.errors import BudgetError, ConfigError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.base.settings import Settings
+    from uql.llm.gate import Cost, Gate
+    from uql.llm.providers.base import Provider
+    from uql.llm.questions import Failure, Question
+
+T = TypeVar("T")
+SIGNATURES: dict[str, tuple[tuple[str, ...], str]] = {
+    "uql_if": (("VARCHAR", "VARCHAR"), "BOOLEAN"),
+    "uql_extract": (("VARCHAR", "VARCHAR"), "VARCHAR"),
+    "uql_classify": (("VARCHAR", "VARCHAR", "VARCHAR[]"), "VARCHAR"),
+    "uql_score": (("VARCHAR", "VARCHAR"), "DOUBLE"),
+    "uql_embed": (("VARCHAR",), "FLOAT[]"),
+}
+LEVELS = 10  # of a score
+SOURCE = "DuckDB functions"  # the table that the ledger notes for their answers
+
+
+def register_functions(
+    connection: duckdb.DuckDBPyConnection, *, model: str | Provider | None = None, **settings: Any
+) -> Functions:
+    """Gives a DuckDB connection the functions of this module. A second time replaces them.
+
+    Args:
+        connection: the user's own; nothing else of it is changed.
+        model: as in `uql.connect`; without one uql_embed alone works.
+        settings: of `uql.connect`; `budget` counts over all queries until `reset()` (256 calls where it is not set), and a query
+            that would need more ends with UQL401, its answers kept.
+    Returns: what was paid and what failed; `close()` takes the functions away.
+    Raises: ConfigError on a setting.
+
+    >>> import duckdb, uql
+    >>> with duckdb.connect() as con, uql.register_functions(con, ledger=":memory:") as functions:
+    ...     con.sql("SELECT function_name FROM duckdb_functions() WHERE function_name LIKE 'uql_%' ORDER BY 1").fetchall()
+    [('uql_classify',), ('uql_embed',), ('uql_extract',), ('uql_if',), ('uql_score',)]
+    """
+    from uql.base import config
+
+    name = model if isinstance(model, str) else None
+    merged, _ = config.load(**({"model": name} if name is not None else {}), **settings)
+    functions = Functions(connection, merged, None if isinstance(model, str) else model)
+    create: Any = connection.create_function  # its stubs do not know the short names of the options
+    for function, (parameters, returned) in SIGNATURES.items():
+        with contextlib.suppress(duckdb.Error):
+            connection.remove_function(function)
+        create(
+            function, functions.callable(function), list(parameters), returned, type="arrow", null_handling="special"
+        )
+    return functions
+
+
+class Functions:
+    """The functions of one connection: a gate in an event loop of its own thread, which DuckDB's threads ask.
+
+    Attributes:
+        errors: every row without an answer, whose value is NULL.
+    """
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, settings: Settings, model: Provider | None = None
+    ) -> None:
+        self._connection, self._settings, self._model = connection, settings, model
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._gate: Gate | None = None
+        self._embedder: Any = None
+        self.errors: list[Failure] = []
+
+    @property
+    def cost(self) -> Cost:
+        """What was paid since they were registered, or since `reset()`."""
+        from uql.llm.gate import Cost
+
+        return self._gate.cost if self._gate is not None else Cost()
+
+    def reset(self) -> None:
+        """Begins a new budget, a new count of cost, and an empty list of errors. Not while a query runs."""
+        with self._lock:
+            self._end()
+            self.errors = []
+
+    def close(self) -> None:
+        """Takes the functions from the connection and ends their thread."""
+        for function in SIGNATURES:
+            with contextlib.suppress(duckdb.Error):
+                self._connection.remove_function(function)
+        with self._lock:
+            self._end()
+
+    def __enter__(self) -> Functions:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def callable(self, name: str) -> Callable[..., pa.Array]:
+        """What DuckDB calls with a batch of rows: Arrow arrays in, one out."""
+        match name:
+            case "uql_if":
+                return lambda text, condition: self._asked(_predicate, "bool", text, condition)
+            case "uql_extract":
+                return lambda text, what: self._asked(_extract, "string", text, what)
+            case "uql_classify":
+                return lambda text, question, labels: self._asked(_choice, "string", text, question, labels)
+            case "uql_score":
+                return lambda text, question: self._asked(_score, "double", text, question)
+        return lambda text: self._embedded(text)  # no annotations: DuckDB would evaluate them
+
+    # ------------------------------------------------------------------------------------------------------------ asking
+    def _asked(self, make: Callable[..., Question], kind: str, text: pa.Array, *arguments: pa.Array) -> pa.Array:
+        """The answers for a batch: rows of one question are asked together. NULL in any argument gives NULL and no call."""
+        import pyarrow as pa
+
+        texts = text.to_pylist()
+        lists = [argument.to_pylist() for argument in arguments]
+        wanted: dict[Question, list[int]] = {}
+        for i, parts in enumerate(zip(*lists, strict=True)):
+            if texts[i] is not None and all(part is not None for part in parts):
+                wanted.setdefault(make(*parts), []).append(i)
+        values: list[Any] = [None] * len(texts)
+        if wanted:
+            for question, found in self._run(self._answers(wanted, texts)):
+                scale = 1 / (LEVELS - 1) if kind == "double" else None
+                for i, value in zip(wanted[question], found, strict=True):
+                    values[i] = value if scale is None or value is None else value * scale
+        return pa.array(values, type=pa.type_for_alias(kind))
+
+    async def _answers(self, wanted: dict[Question, list[int]], texts: list[str]) -> list[tuple[Question, list[Any]]]:
+        from uql.llm.questions import Cell, Row
+
+        gate = self._opened()
+        result: list[tuple[Question, list[Any]]] = []
+        for question, indices in wanted.items():
+            answers = await gate.ask(question, [Row((Cell("text", texts[i]),)) for i in indices], source=SOURCE)
+            spent = [failure for failure in answers.failures if failure.kind == "budget"]
+            if spent:
+                raise BudgetError(
+                    f"{len(spent):,} rows of {question.text!r} were not asked: {spent[0].message}",
+                    help="uql.register_functions(con, budget = 'all') asks every row; what was answered is in the ledger",
+                )
+            self.errors += answers.failures
+            result.append((question, list(answers.values)))
+        return result
+
+    def _embedded(self, text: pa.Array) -> pa.Array:
+        import pyarrow as pa
+
+        texts = text.to_pylist()
+        with self._lock:
+            if self._embedder is None:
+                self._embedder = _embedder(self._settings)
+            vectors = self._embedder.embed(texts)
+        known = [None if t is None else row for t, row in zip(texts, vectors, strict=True)]
+        return pa.array(known, type=pa.list_(pa.float32()))
+
+    # ------------------------------------------------------------------------------------------------- the gate's thread
+    def _opened(self) -> Gate:
+        from uql.llm.gate import Gate, Run
+
+        if self._gate is None:
+            run = Run(uuid.uuid4().hex[:12], self._settings.seed, SOURCE)
+            self._gate = Gate.open(self._settings, run=run, model=self._model)
+        return self._gate
+
+    def _run(self, task: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine in the loop of the functions' own thread and waits; other threads of DuckDB's go on meanwhile."""
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="uql-functions", daemon=True)
+                self._thread.start()
+            loop = self._loop
+        return asyncio.run_coroutine_threadsafe(task, loop).result()
+
+    def _end(self) -> None:
+        loop, thread, gate = self._loop, self._thread, self._gate
+        self._loop = self._thread = self._gate = None
+        if loop is None or thread is None:
+            return
+        if gate is not None:
+            asyncio.run_coroutine_threadsafe(gate.aclose(), loop).result()
+        asyncio.run_coroutine_threadsafe(loop.shutdown_default_executor(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def _predicate(condition: str) -> Question:
+    from uql.llm.questions import Predicate
+
+    return Predicate(_plain(condition))
+
+
+def _extract(what: str) -> Question:
+    from uql.llm.questions import Extract
+
+    return Extract(_plain(what))
+
+
+def _choice(question: str, labels: list[str | None]) -> Question:
+    from uql.llm.questions import Choice
+
+    return Choice(_plain(question), tuple(dict.fromkeys(label for label in labels if label is not None)))
+
+
+def _score(question: str) -> Question:
+    from uql.llm.questions import Score
+
+    return Score(_plain(question), LEVELS)
+
+
+def _plain(text: str) -> str:
+    """A text with its braces doubled: there are no columns to stand in holes."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _embedder(settings: Settings) -> Any:
+    """The embedder of the settings; the static one where none is named. Raises ConfigError where it is not available."""
+    from uql.features.static import static_embedder
+    from uql.llm.embed import open_embedder
+
+    if settings.embedder not in (None, "static"):
+        return open_embedder(str(settings.embedder), timeout_s=settings.timeout_s)
+    found = static_embedder()
+    if found is None:
+        raise ConfigError(
+            "uql_embed needs an embedder", help="pip install 'uql-engine[local]', or embedder = 'openai:MODEL'"
+        )
+    return found

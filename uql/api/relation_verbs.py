@@ -1,0 +1,77 @@
+"""DuckDB's verbs on a result: filter, project, order, join … over the rows it has, in a DuckDB of their own. No model is asked.
+
+An estimated column x brings its interval along as x_low and x_high, as `TO name` stores it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from uql.base.errors import DataError
+from uql.engine.outcome import Outcome
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LOST = ("HUGEINT", "UHUGEINT", "UUID")
+Step = Callable[[duckdb.DuckDBPyRelation, Callable[[Any], duckdb.DuckDBPyRelation]], duckdb.DuckDBPyRelation]
+
+
+def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """The rows as a relation of a connection."""
+    return _of(outcome, con)
+
+
+def applied(outcome: Outcome, step: Step) -> Outcome:
+    """What a step makes of the rows. Its cost, errors and notes are those of the query. Raises DataError (UQL509)."""
+    with duckdb.connect(":memory:") as con:
+        try:
+            made = step(_of(outcome, con), lambda other: _other(other, con))
+            types = [str(kind) for kind in made.types]
+            table = made.to_arrow_table() if hasattr(made, "to_arrow_table") else made.fetch_arrow_table()
+        except duckdb.Error as error:
+            raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+    return replace(outcome, table=table, types=types, estimates={}, unverified=[], trace=None)
+
+
+def as_arrow(other: Any) -> pa.Table:
+    """The rows of a relation, a data frame or an Arrow table. Raises DataError (UQL504) for anything else."""
+    from uql.sources.frames import as_table
+
+    if isinstance(other, duckdb.DuckDBPyRelation):
+        return other.to_arrow_table() if hasattr(other, "to_arrow_table") else other.fetch_arrow_table()
+    table = as_table("the other side", other)
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(table, pandas.DataFrame):
+        import pyarrow as pa
+
+        return pa.Table.from_pandas(table, preserve_index=False)
+    return table
+
+
+def _other(other: Any, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    return _of(other, con) if isinstance(other, Outcome) else con.from_arrow(as_arrow(other))
+
+
+def _of(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """The rows as a relation, with those types that Arrow has no name for."""
+    made = con.from_arrow(_bounded(outcome))
+    lost = {
+        f'CAST("{quoted}" AS {kind}) AS "{quoted}"'
+        for name, kind in zip(outcome.table.column_names, outcome.types, strict=True)
+        if kind.upper() in _LOST
+        for quoted in [name.replace('"', '""')]
+    }
+    return made.project(f"* REPLACE ({', '.join(sorted(lost))})") if lost else made
+
+
+def _bounded(outcome: Outcome) -> pa.Table:
+    from uql.show.render import unique_names
+
+    table = outcome.bounded()
+    return table.rename_columns(unique_names(table.column_names))

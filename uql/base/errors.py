@@ -1,0 +1,154 @@
+"""Every error a user can meet, as one tree.
+
+    UQLError
+    ├── UQLSyntaxError          UQL1xx  the text is not UQL
+    ├── BindError               UQL2xx  a name or a type does not fit
+    │   ├── UnknownTableError   UQL201
+    │   └── UnknownColumnError  UQL202
+    ├── PlanError               UQL3xx  no legal plan
+    ├── ModelError              UQL4xx  models, budgets, configuration of both
+    │   ├── BudgetError         UQL401  more calls needed than the budget leaves
+    │   ├── AuthError           UQL403  key missing or refused: always raised, whatever on_error says
+    │   ├── QuotaError          UQL404
+    │   ├── UnknownModelError   UQL405
+    │   ├── BackendError        UQL406  the backend cannot be reached
+    │   └── ModelReplyError     UQL407  a reply that cannot be read (one row: NULL and a failure)
+    ├── DataError               UQL5xx  files, tables, values
+    ├── GuardError              UQL62x  a statement that a model wrote is not one harmless query, or was stopped
+    ├── QuestionError           UQL63x  a question in words: no plan, no valid answer, an adapter that failed
+    └── ConfigError             UQL6xx… see `code`
+
+Each says what is wrong, where in the text, and what to write instead.
+"""
+
+from __future__ import annotations
+
+
+def _caret(text: str, start: int, end: int) -> str:
+    """The line of `text` that holds `start`, with carets under start … end."""
+    start = max(0, min(start, len(text)))
+    begin = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", start)
+    stop = len(text) if stop < 0 else stop
+    line, column = text.count("\n", 0, start) + 1, start - begin + 1
+    width = max(1, min(end, stop) - start)
+    shown, offset = text[begin:stop], start - begin
+    if len(shown) > 160:  # a window around the place
+        cut = max(0, offset - 60)
+        shown, offset = shown[cut : cut + 160], offset - cut
+    pad = "".join("\t" if c == "\t" else " " for c in shown[:offset])
+    return f"  line {line}, column {column}\n    {shown}\n    {pad}{'^' * min(width, max(1, len(shown) - offset))}"
+
+
+class UQLError(Exception):
+    """Base of all errors of UQL.
+
+    Args:
+        message: what is wrong, one line.
+        code: "UQL101" …; each class has a default.
+        text, start, end: the statement and the place in it, as character offsets.
+        help: what to write instead.
+    """
+
+    code = "UQL000"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        text: str | None = None,
+        start: int = -1,
+        end: int = -1,
+        help: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or type(self).code
+        self.text, self.start, self.end, self.help = text, start, end, help
+
+    def at(self, text: str) -> UQLError:
+        """The same error, now knowing the statement its place is in."""
+        if self.text is None:
+            self.text = text
+        return self
+
+    def __str__(self) -> str:
+        parts = [f"{self.code}: {self.message}"]
+        if self.text is not None and self.start >= 0:
+            parts.append(_caret(self.text, self.start, max(self.end, self.start + 1)))
+        if self.help:
+            parts.append(f"  help: {self.help}")
+        return "\n".join(parts)
+
+
+class UQLSyntaxError(UQLError):
+    code = "UQL100"
+
+
+class BindError(UQLError):
+    code = "UQL200"
+
+
+class UnknownTableError(BindError):
+    code = "UQL201"
+
+
+class UnknownColumnError(BindError):
+    code = "UQL202"
+
+
+class PlanError(UQLError):
+    code = "UQL300"
+
+
+class ModelError(UQLError):
+    code = "UQL400"
+
+
+class BudgetError(ModelError):
+    """More calls are needed than the budget leaves; nothing was sent."""
+
+    code = "UQL401"
+
+
+class AuthError(ModelError):
+    code = "UQL403"
+
+
+class QuotaError(ModelError):
+    code = "UQL404"
+
+
+class UnknownModelError(ModelError):
+    code = "UQL405"
+
+
+class BackendError(ModelError):
+    code = "UQL406"
+
+
+class ModelReplyError(ModelError):
+    code = "UQL407"
+
+
+class DataError(UQLError):
+    code = "UQL500"
+
+
+class QuestionError(UQLError):
+    """A question in natural language without a valid plan or without a valid answer."""
+
+    code = "UQL630"
+
+
+class GuardError(UQLError):
+    """A statement that a model wrote is refused (UQL620), or was stopped while it ran (UQL621)."""
+
+    code = "UQL620"
+
+
+class ConfigError(UQLError):
+    """A setting that does not exist, or has a value that it cannot have."""
+
+    code = "UQL105"

@@ -1,0 +1,24 @@
+"""Text that is safe to print: values of a table may hold control characters that a terminal obeys."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_BIDI = set("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def printable(text: str) -> str:
+    """One line that does nothing to a terminal: control characters and changes of direction are written as escapes.
+
+    >>> printable("two\\nlines\\x1b[31m")
+    'two\\\\nlines\\\\x1b[31m'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    out = []
+    for char in text:
+        if char in _BIDI or unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp"):
+            out.append(char.encode("unicode_escape").decode("ascii"))
+        else:
+            out.append(char)
+    return "".join(out)

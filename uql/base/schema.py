@@ -1,0 +1,54 @@
+"""Columns and tables as every stage sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Modality(StrEnum):
+    STRUCTURED = "structured"
+    TEXT = "text"
+    IMAGE = "image"
+    AUDIO = "audio"
+    DOCUMENT = "document"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column: its DuckDB type, what it holds, and what COMMENT ON says of it."""
+
+    name: str
+    type: str
+    modality: Modality = Modality.STRUCTURED
+    description: str = ""
+    mean_chars: float = 0.0  # mean length of the value as text, over a sample
+    private: bool = False  # a comment "private": never shown to a model
+    asked: tuple[str, ...] = field(default=(), compare=False)  # of a sub-query's: the texts that its values come from
+
+    @property
+    def is_unstructured(self) -> bool:
+        return self.modality is not Modality.STRUCTURED
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table, view, file or data frame that may stand after FROM."""
+
+    name: str  # as the user wrote it
+    sql: str  # what stands for it in DuckDB SQL, quoted
+    fields: tuple[Field, ...]
+    row_count: int | None = None
+    description: str = ""
+    estimated_by: str | None = None  # made by TO from an estimate: what a result that reads it is `based_on`
+
+    def field(self, name: str) -> Field | None:
+        """The column of this name: exact spelling first, then case-insensitively."""
+        for f in self.fields:
+            if f.name == name:
+                return f
+        low = name.lower()
+        for f in self.fields:
+            if f.name.lower() == low:
+                return f
+        return None

@@ -1,0 +1,295 @@
+"""The settings of a connection, a session and a query: names, types, defaults and checks, in one table.
+
+The same names work in WITH (…), SET uql.*, connect(…), UQL_* and uql.toml, the nearest winning.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from math import isfinite
+from typing import Any, Literal
+
+from uql.base.endpoints import Endpoint, NamedPrice, endpoints, prices
+from uql.base.errors import ConfigError
+
+Budget = int | Literal["all"]
+Rows = int | Literal["auto"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting, with its default. `docs/settings.md` is made from this class."""
+
+    model: str | None = None  # "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml"
+    models: tuple[str, ...] = ()  # two, the small one first: conditions that it is not sure of go to the large one
+    accuracy: float = 0.95  # with two models: share of conditions whose answer is the large one's
+    embedder: str | None = None  # None: static word vectors + LSA
+    budget: Budget | None = None  # calls; None: 128 for aggregates only, else 256
+    exact: bool = False  # ask every row: budget = 'all'
+    fresh: bool = False  # draw anew where an earlier run of the same statement would answer it
+    error: float | None = None  # relative half-width of the interval to reach
+    confidence: float = 0.95  # of every interval and guarantee
+    recall: float | None = None  # share of the matching rows that a search must find
+    total: float | None = (
+        None  # of a search: share of its calls that estimates how many rows pass; None: an eighth, once little is found
+    )
+    proxy: str | None = (
+        None  # SQL of a number of each row, higher where it likelier passes: it guides searches and samples
+    )
+    precision: float | None = None  # share of the returned rows that must match; allows unverified rows
+    max_cost: float | None = None  # USD, of one statement; refused where the price is unknown
+    max_seconds: float | None = None  # of one statement
+    max_tokens: int | None = None  # input and output together, of one statement
+    seed: int = 0  # of everything random
+    partial: bool = False  # estimates, and a part of the rows, may go into tables; results that read them say so
+    on_error: Literal["null", "raise", "drop"] = "null"  # a row without an answer: NULL, an error, or left out
+    method: str | None = None  # sampler by name; None: the engine's choice
+    strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
+    explore: float | None = None  # of searches by the method 'uqe': share of the rows that are drawn at random
+    examples: bool | str = True  # example rows are asked for before sampling; a table name: the user's own rows
+    audit: str | None = None  # a table of judged rows: estimates are corrected by the model's errors on them
+    soft: bool = False  # count by the model's probabilities, where judged rows show that they are calibrated
+    describe: bool = False  # a model chooses what texts read: refused, the reading rule and USING (…) say it
+    concurrency: int | None = None  # requests in flight; None: the provider's own
+    rows_per_request: Rows = 1  # rows that share a request; 'auto': where it saves a fifth
+    hedge: bool = False  # a request far slower than most is sent again; the first reply counts, both are paid
+    ledger: str | None = (
+        None  # path of the ledger, ":memory:" lives as long as the connection; None: in the user's data folder
+    )
+    offline: bool = False  # answers of the ledger alone: a row that it does not have is an error
+    quoted: Literal["guard", "lenient", "strict"] = "guard"  # how "…" is read
+    folder: str | None = None  # paths in rows are read below it; None: the database file's folder, else the working one
+    urls: bool = False  # fetch the https addresses that rows name as images, sounds or documents
+    timeout_s: float = 120.0  # of one request
+    confirm_over: float | None = (
+        0.1  # USD: what may cost more is asked first by the shell, refused under `error` without a budget; None: never
+    )
+    endpoints: tuple[
+        Endpoint, ...
+    ] = ()  # servers with the variables of their keys and their limits; in the user's file alone
+    prices: tuple[NamedPrice, ...] = ()  # of models, USD per million tokens; in the user's file alone
+    plugins: tuple[str, ...] = ()  # kinds of models of other packages that may be used; in the user's file alone
+    progress: bool | None = None  # shown on stderr; None: by the command line only
+    disabled_rules: tuple[str, ...] = ()  # rules of the planner that are switched off, by name
+
+    def price(self, model: str) -> NamedPrice | None:
+        """What the user says that a model costs."""
+        return next((price for price in self.prices if price.model == model), None)
+
+    def with_values(self, **values: Any) -> Settings:
+        """These settings with some replaced, each checked. Raises ConfigError on an unknown name or a bad value."""
+        for name in values:
+            if name not in NAMES:
+                close = get_close_matches(name, NAMES, 1)
+                hint = f"did you mean {close[0]}? " if close else ""
+                raise ConfigError(f"there is no setting {name!r}", help=hint + "`uql config show` lists the settings")
+        return replace(self, **{name: _checked(name, value) for name, value in values.items()})
+
+
+NAMES = {f.name for f in fields(Settings)}
+
+
+@dataclass(frozen=True, slots=True)
+class InProjects:
+    """What a project's file may do with a setting before the user trusts the file (`uql.base.config`).
+
+    Attributes:
+        takes: the values that need no trust, or "any".
+        lowers: a number that is no higher than the user's own needs none either.
+        asks: what any other value would let the file do; "": there is no other value.
+    """
+
+    takes: tuple[Any, ...] | Literal["any"] = ()
+    lowers: bool = False
+    asks: str = ""
+
+    @property
+    def takes_any(self) -> bool:
+        """Is there a value that needs no trust?"""
+        return bool(self.takes) or self.lowers
+
+    def allows(self, value: Any, own: Any) -> bool:
+        """Does the value need no trust? `own` is what the setting is without the project's file."""
+        if self.takes == "any" or value in self.takes:
+            return True
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return self.lowers and number and (own is None or value <= own)
+
+    def words(self) -> str:
+        """The values that need no trust.
+
+        >>> IN_PROJECTS["urls"].words(), IN_PROJECTS["max_cost"].words(), IN_PROJECTS["audit"].words()
+        ('false', 'not above your own', 'none')
+        """
+        if self.takes == "any":
+            return "any"
+        return "not above your own" if self.lowers else ", ".join(map(json.dumps, self.takes)) or "none"
+
+
+_HARMLESS = InProjects("any")
+_READERS = "choose who reads your rows"
+_LIMITS = "spend more than your own limit"
+# A project's file may be somebody else's. Untrusted, it sends rows nowhere, reads and writes no file, runs no SQL of its own and loads
+# no code. A new setting needs a decision here; until it has one, it asks for trust.
+IN_PROJECTS = {
+    **dict.fromkeys(
+        (
+            *("accuracy", "budget", "exact", "fresh", "error", "confidence", "recall", "total", "precision", "seed", "partial"),
+            *("on_error", "method", "strata", "explore", "soft", "describe", "concurrency", "rows_per_request", "hedge"),
+            *("quoted", "timeout_s", "progress", "disabled_rules"),
+        ),
+        _HARMLESS,
+    ),
+    **dict.fromkeys(("max_cost", "max_seconds", "max_tokens", "confirm_over"), InProjects(lowers=True, asks=_LIMITS)),
+    "model": InProjects(("local",), asks=_READERS),
+    "models": InProjects(asks=_READERS),
+    "embedder": InProjects(("static",), asks=_READERS),
+    "endpoints": InProjects(asks="decide where your rows and keys go"),
+    "prices": InProjects(asks="say what a model costs, which your limits go by"),
+    "plugins": InProjects(asks="load code of other packages"),
+    "proxy": InProjects(asks="run SQL of its own"),
+    "examples": InProjects((False, True), asks="choose a table whose rows the model reads"),
+    "audit": InProjects(asks="choose a table whose rows the model reads"),
+    "ledger": InProjects((":memory:",), asks="read and write a file of its choice as the ledger"),
+    "offline": InProjects((True,), asks="make calls where you want none"),
+    "folder": InProjects(asks="read files of another folder"),
+    "urls": InProjects((False,), asks="fetch addresses that rows name"),
+}  # fmt: skip
+
+
+def meanings() -> dict[str, str]:
+    """What each setting means: the comment beside it above.
+
+    >>> meanings()["max_cost"]
+    'USD, of one statement; refused where the price is unknown'
+    """
+    import ast
+    from pathlib import Path
+
+    source = Path(__file__).read_text(encoding="utf-8")
+    lines = source.splitlines()
+    body = next(n for n in ast.parse(source).body if isinstance(n, ast.ClassDef) and n.name == "Settings").body
+    found = {}
+    for node in body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            rest = lines[(node.value.end_lineno or node.lineno) - 1].encode()[node.value.end_col_offset :].decode()
+            found[node.target.id] = rest.partition("#")[2].strip()
+    return found
+
+
+MOST_ROWS = 64  # that share a request
+_WHOLE = {"seed", "concurrency", "max_tokens"}
+_SHARE = {"accuracy", "confidence", "recall", "precision", "explore"}
+_POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
+_BOOL = {"partial", "exact", "fresh", "hedge", "soft", "describe", "progress", "offline", "urls"}
+_CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
+_REQUIRED = {
+    "hedge", "partial", "fresh",
+    "accuracy", "models",
+    "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline", "endpoints",
+    "prices", "plugins", "soft",
+    "urls", "rows_per_request",
+}  # fmt: skip
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value in the setting's type, or ConfigError saying what it may be."""
+
+    def bad(wanted: str) -> ConfigError:
+        return ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is {wanted}")
+
+    if value is None:
+        if name in _REQUIRED:
+            raise bad("never empty")
+        return None
+    if name == "budget":
+        if isinstance(value, str) and value.lower() == "all":
+            return "all"
+        number = _number(value)
+        if number is None or number < 0 or number != int(number):
+            raise bad("a whole number of calls from 0 on (0: the ledger alone), or 'all'")
+        return int(number)
+    if name in ("strata", "rows_per_request") and isinstance(value, str) and value.lower() == "auto":
+        return "auto"
+    if name == "rows_per_request":
+        number = _number(value)
+        if number is None or number != int(number) or not 1 <= number <= MOST_ROWS:
+            raise bad(f"a whole number from 1 to {MOST_ROWS}, or 'auto'")
+        return int(number)
+    if name == "strata":
+        number = _number(value)
+        if number is None or number != int(number) or number < 2:
+            raise bad("a whole number from 2 on, or 'auto'")
+        return int(number)
+    if name in _WHOLE:
+        number = _number(value)
+        low = 0 if name == "seed" else 1
+        if number is None or number != int(number) or number < low:
+            raise bad(f"a whole number from {low} on")
+        return int(number)
+    if name == "total":
+        number = _number(value)
+        if number is None or not 0 <= number < 1:
+            raise bad("a share from 0 on and below 1, as 0.125")
+        return number
+    if name in _SHARE:
+        number = _number(value)
+        if number is None or not 0 < number < 1:
+            raise bad("a share between 0 and 1, as 0.95")
+        return number
+    if name in _POSITIVE:
+        number = _number(value)
+        if number is None or number <= 0:
+            raise bad("a positive number")
+        return number
+    if name in _BOOL:
+        flag = _flag(value)
+        if flag is None:
+            raise bad("true or false")
+        if name == "describe" and flag:
+            raise bad(
+                "off: a text reads what the reading rule says; USING (a, b) behind it or {a} in it name other columns"
+            )
+        return flag
+    if name == "examples":
+        flag = _flag(value)
+        return flag if flag is not None else str(value)
+    if name in _CHOICE:
+        if value not in _CHOICE[name]:
+            raise bad("one of " + ", ".join(repr(c) for c in _CHOICE[name]))
+        return value
+    if name in ("endpoints", "prices"):
+        return endpoints(value) if name == "endpoints" else prices(value)
+    if name == "plugins":
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            raise bad("a list of names in the user's file")
+        return tuple(value)
+    if name == "models":
+        names = tuple(v.strip() for v in value.split(",") if v.strip()) if isinstance(value, str) else tuple(value)
+        if len(names) not in (0, 2) or not all(isinstance(n, str) for n in names):
+            raise bad("two models, the small one first, as ['openai:small', 'openai:large']")
+        return names
+    if name == "disabled_rules":
+        return tuple(v.strip() for v in value.split(",") if v.strip()) if isinstance(value, str) else tuple(value)
+    if not isinstance(value, str):
+        raise bad("a text")
+    return value
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
+
+
+def _flag(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
+    return words.get(str(value).lower())

@@ -1,0 +1,466 @@
+"""The engine: the one place that knows every stage. A bound statement goes in; rows, estimates and what it cost come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uql.base.schema import Field, Table
+from uql.compiler.bound import (
+    Bound,
+    BoundItem,
+    BoundQuery,
+    BoundSelect,
+    BoundSource,
+    BoundTable,
+)
+from uql.compiler.cost import Range
+from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
+from uql.compiler.join_plans import sources_of, with_sources
+from uql.compiler.orders import learned
+from uql.compiler.physical import Block, Correlated, Goal, PerValue, PhysicalPlan, SqlQuery, UnionPlan, asking, asks
+from uql.compiler.planner import condition_name, term_name
+from uql.compiler.sql import query_sql, render
+from uql.compiler.subqueries import derived, leaves
+from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
+from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import with_queries
+from uql.engine import plain_sql as concrete
+from uql.engine.choose_at_run import after_pilot
+from uql.kernels import correlated, examples, proxy, sem_agg, sem_classify, sem_filter, sem_join
+from uql.kernels.base import Context, Memory, Stored
+from uql.kernels.budget_split import others_to_come, sharing
+from uql.kernels.duck import quote, typed_columns
+from uql.kernels.estimates import interval_propagation as carried
+from uql.kernels.estimates.aggregate import aggregate
+from uql.kernels.estimates.groups import Groups
+from uql.kernels.finish import Output, castable, groups, limit, order_by, rename, returned
+from uql.kernels.limit_forecast import begun
+from uql.kernels.relation import Relation
+from uql.kernels.select import select
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from sqlglot import exp
+
+
+async def execute(plan: PhysicalPlan, ctx: Context) -> Output:
+    """Runs a physical plan. Every error of the user's has its place in the text."""
+    if isinstance(plan, SqlQuery):
+        return _concrete(plan.query, ctx)
+    if isinstance(plan, UnionPlan):
+        return await _union(plan, ctx)
+    assert isinstance(plan, Block)
+    return await _block(plan, ctx)
+
+
+def _concrete(query: BoundQuery, ctx: Context) -> Output:
+    """A query with nothing semantic in it: DuckDB's own; its aggregates are exact."""
+    table, estimates = concrete.rows(query, ctx.duck, ctx.settings.confidence)
+    return Output(table, None, estimates or None)
+
+
+async def _union(plan: UnionPlan, ctx: Context) -> Output:
+    with others_to_come(asking(plan.right), ctx):
+        left = await execute(plan.left, ctx)
+    right = await execute(plan.right, ctx)
+    names = [f"c{i}" for i in range(len(plan.items))]
+    tables = {"__left": left.table.rename_columns(names), "__right": right.table.rename_columns(names)}
+    columns = ", ".join(
+        f"CAST({n} AS {item.type}) AS {n}" if castable(item.type) else n
+        for n, item in zip(names, plan.items, strict=True)
+    )
+    listed = ", ".join(names)
+    if plan.op == "UNION":
+        both = (
+            f"SELECT {columns}, 0 AS __s, row_number() OVER () AS __p FROM __left UNION ALL "
+            f"SELECT {columns}, 1, row_number() OVER () FROM __right"
+        )
+        if not plan.all:
+            both = f"SELECT {listed}, min(__s) AS __s, min(__p) AS __p FROM ({both}) GROUP BY {listed}"
+    else:  # the n-th of equal rows on the left has its partner in the n-th on the right; without ALL any is one
+        if plan.op == "EXCEPT" and not ctx.exact:
+            ctx.notes.append(
+                "EXCEPT took out the rows that its second query found: others may stand here that it would take out"
+            )
+        counted = [
+            f"SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY __p) AS __k FROM "
+            f"(SELECT {columns}, 0 AS __s, row_number() OVER () AS __p FROM {side})"
+            for side in ("__left", "__right")
+        ]
+        same = " AND ".join(f"l.{n} IS NOT DISTINCT FROM r.{n}" for n in (*names, *(["__k"] if plan.all else [])))
+        how = "SEMI" if plan.op == "INTERSECT" else "ANTI"
+        once = "" if plan.all else " WHERE l.__k = 1"
+        both = f"SELECT l.* FROM ({counted[0]}) AS l {how} JOIN ({counted[1]}) AS r ON {same}{once}"
+    by_name: dict[Expr, str] = {Column("", item.name): f"c{i}" for i, item in reversed(list(enumerate(plan.items)))}
+    by_name |= {Position(str(i + 1)): f"c{i}" for i in range(len(plan.items))}
+    keys = order_by(plan.order_by, ctx.duck, "__s, __p", by_name)
+    place = ", __s, __p" if plan.op == "UNION" else ""
+    sql = f"SELECT {listed}{place} FROM ({both}) ORDER BY {keys}" + limit(plan.limit, plan.offset)
+    found = ctx.duck.arrow(sql, tables)
+    estimates = carried.of_union(left, right, found, plan.items, ctx.settings.confidence) if place else None
+    return Output(rename(found, plan.items), None, estimates, certain=left.certain and right.certain)
+
+
+async def _block(block: Block, ctx: Context) -> Output:
+    asked, exact, ctx.exact = block, ctx.exact, True
+    block, relation, inner = await _prepared(block, ctx)
+    below, ctx.exact, errors = ctx.exact, True, len(ctx.errors)
+    extended, more = carried.extended(block, inner)
+    try:
+        output = await _answered(extended, asked, relation, ctx)
+        answered = ctx.exact and len(ctx.errors) == errors
+        output.certain = inner.certain and (answered or carried.all_rows(block, output))
+        carried.note_chosen(block, inner, ctx)
+        return carried.taken(output, block, more, inner, ctx.settings.confidence)
+    finally:
+        ctx.exact = exact and below and ctx.exact
+
+
+async def _answered(block: Block, asked: Block, relation: Relation, ctx: Context) -> Output:
+    """The rows of a block whose inner queries are answered; what is learned of its terms is kept by those of `asked`."""
+    ctx.begin_steps()
+    names: dict[Expr, str] = {}
+    if block.formula is not None and asked.formula is not None:
+        pairs = zip(block.formula.leaves, asked.formula.leaves, strict=True)
+        names = {leaf.expr: term_name(asked, before) for leaf, before in pairs}
+    if ctx.memory is None:
+        return await _rows(await after_pilot(block, asked, relation, ctx), relation, ctx)
+    rates = ctx.memory.rates
+    relation.filters.terms.update({expr: rates[name] for expr, name in names.items() if name in rates})
+    try:
+        return await _rows(await after_pilot(block, asked, relation, ctx), relation, ctx)
+    finally:
+        _remember(block, asked, relation, ctx.memory)
+
+
+def _remember(block: Block, asked: Block, relation: Relation, memory: Memory) -> None:
+    """Keeps how often the terms of WHERE were true, of all rows, also where only rows that earlier terms left were asked."""
+    masks = relation.filters.of(block.formula).profile if block.formula is not None else None
+    if block.formula is None or asked.formula is None or masks is None or not masks.shape[1]:
+        return
+    memory.keep(condition_name(asked), masks)
+    shares = (learned(masks) == TRUE).mean(axis=1)
+    for leaf, before, share in zip(block.formula.leaves, asked.formula.leaves, shares, strict=True):
+        n, _ = relation.filters.terms.get(leaf.expr, (0, 0))
+        if n:
+            memory.rates[term_name(asked, before)] = (n, round(n * float(share)))
+
+
+async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
+    per_row = len(block.filter_stages) + len(block.left_over(block.row_stages))
+    needed = 0 if block.goal is Goal.FIRST else relation.n * per_row + len(block.groups)
+    with sharing(needed, ctx):
+        if not block.aggregated:
+            output = await select(block, relation, ctx)
+        else:
+            found = await aggregate(block, relation, ctx)
+            if block.summaries:
+                await _summaries(block, found, relation, ctx)
+            output = groups(block, found, ctx)
+    output.relation = relation
+    return output
+
+
+# ------------------------------------------------------------------------------------------------- queries in the block
+async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carried.Inner]:
+    """The block with all queries in it answered, its candidate rows with the labels they are put to, and what the inner ones estimated."""
+    block, inner = await _run_inner(block, ctx)
+    ctx.begin_steps()
+    block = carried.with_ends(block, inner)
+    below, ctx.exact = ctx.exact, True
+    terms = conjuncts(block.pushed)
+    parts: list[Correlated | PerValue] = [*block.correlated, *block.repeated]
+    later = [t for t in terms if any(correlated.holds(t, part) for part in parts)]
+    pushed = conjunction([t for t in terms if t not in later])
+    relation = await _candidates(replace(block, pushed=pushed), ctx)
+
+    async def run(query: BoundQuery) -> pa.Table:
+        assert ctx.plans is not None
+        return (await execute(ctx.plans.planned(query), ctx)).table
+
+    for part in parts:
+        exprs = [e for e in _expressions(block) if e is not None] + later
+        if isinstance(part, PerValue):
+            name, found = await correlated.run_for_each(part, exprs, relation, run, ctx)
+        else:
+            fields = {**relation.fields, **_fields(part.source)}
+            name, found = await correlated.answered(part, exprs, relation, fields, ctx)
+        relation = Relation(ctx.duck, name, relation.n, relation.fields, relation.source)
+        block = _without_part(block, found, ctx)
+        later = [correlated.replaced(t, found) for t in later]
+    condition = conjunction(later)
+    if condition is not None:
+        where = ctx.duck.expression(condition)
+        name, n = ctx.duck.create(f"SELECT * FROM {quote(relation.name)} WHERE {where} ORDER BY rowid")
+        relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
+    sem_classify.label_queries(_virtuals(block), relation, ctx)
+    examples.take(_virtuals(block), relation, ctx)
+    inner.certain = inner.certain and ctx.exact  # pairs without an answer
+    ctx.exact = ctx.exact and below
+    return replace(block, correlated=(), repeated=()), relation, inner
+
+
+def _without_part(block: Block, found: dict[Expr, Expr], ctx: Context) -> Block:
+    """The block with the columns that stand for a sub-query in its expressions over rows, and over groups."""
+    keys = [key.expr for key in block.keys]
+
+    def of_rows(expr: Any) -> Any:
+        return correlated.replaced(expr, found)
+
+    def of_groups(expr: Any) -> Any:
+        return correlated.replaced_in_groups(expr, found, keys, ctx.duck.aggregates)
+
+    return _with_expressions(block, of_rows, of_groups if block.aggregated else of_rows)
+
+
+def _expressions(block: Block) -> list[Expr | None]:
+    """Every expression that is evaluated over the candidates, but for what DuckDB decides first."""
+    leaves = [leaf.expr for leaf in block.formula.leaves] if block.formula is not None else []
+    items = [part.expr for part in (*block.items, *block.keys)]
+    return [*leaves, *items, *(key.expr for key in block.order_by), block.having, block.qualify]
+
+
+def _with_expressions(
+    block: Block, change: Callable[[Any], Any], of_groups: Callable[[Any], Any] | None = None
+) -> Block:
+    """The block with its expressions changed, those over groups by `of_groups`."""
+    formula, last = block.formula, of_groups or change
+    if formula is not None:
+        formula = Formula(tuple(replace(leaf, expr=change(leaf.expr)) for leaf in formula.leaves), formula.program)
+    return replace(
+        block,
+        formula=formula,
+        items=tuple(replace(i, expr=last(i.expr)) for i in block.items),
+        keys=tuple(replace(k, expr=change(k.expr)) for k in block.keys),
+        having=last(block.having),
+        qualify=last(block.qualify),
+        order_by=tuple(replace(k, expr=last(k.expr)) for k in block.order_by),
+    )
+
+
+async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
+    """The block with its semantic sub-queries run and replaced by the temporary tables that hold their rows."""
+    inner = carried.Inner()
+    later = [plan for _, plan in block.derived] + [p for part in block.correlated for _, p in part.derived]
+    later += [plan for _, plan in block.nested]
+    own = int(asks(block))
+
+    async def run(plan: PhysicalPlan, alias: str, fields: tuple[Field, ...]) -> Table:
+        later.remove(plan)
+        with others_to_come(asking(*later) + own, ctx):
+            stored = await _run_once(plan, alias, ctx, fields)
+        inner.take(stored)
+        for name, (low, high) in stored.bounds.items():
+            inner.bounds[Column(alias, name)] = Column(alias, low), Column(alias, high)
+        return stored.table
+
+    change: dict[str, BoundSource] = {}
+    fields = {d.alias: d.fields for s in sources_of(block.outer_join or block.source) for d in derived(s)}
+    for alias, plan in block.derived:
+        change[alias] = BoundTable(await run(plan, alias, fields[alias]), alias)
+    if change:
+        block = replace(
+            block,
+            source=with_sources(block.source, change) if block.source is not None else None,
+            outer_join=with_sources(block.outer_join, change) if block.outer_join is not None else None,
+        )
+    pairs = []
+    for paired in block.correlated:
+        sources: dict[str, BoundSource] = {}
+        inside = {d.alias: d.fields for d in derived(paired.source)}
+        for alias, plan in paired.derived:
+            sources[alias] = BoundTable(await run(plan, alias, inside[alias]), alias)
+        pairs.append(replace(paired, source=with_sources(paired.source, sources), derived=()))
+    block = replace(block, derived=(), correlated=tuple(pairs))
+    if not block.nested:
+        return block, inner
+    swap: dict[int, Bound] = {}
+    for part, plan in block.nested:
+        later.remove(plan)
+        with others_to_come(asking(*later) + own, ctx):
+            output = await execute(plan, ctx)
+        stored = _stored(output, "sub", ctx)
+        inner.take(stored)
+        swap[id(part)] = _selected(stored.table, [f.name for f in stored.table.fields])
+        for low, high in stored.bounds.values():  # as a value it has one column
+            ends = (ScalarQuery(_selected(stored.table, [end])) for end in (low, high))
+            inner.bounds[ScalarQuery(swap[id(part)])] = (next(ends), next(ends))
+
+    def changed(expr: Expr | None) -> Any:
+        return None if expr is None else with_queries(expr, swap)
+
+    return _with_expressions(replace(block, nested=(), pushed=changed(block.pushed)), changed), inner
+
+
+def _selected(table: Table, names: list[str]) -> Bound:
+    """SELECT these columns FROM a temporary table."""
+    types = {f.name: f.type for f in table.fields}
+    items = tuple(BoundItem(Column("sub", name), name, types.get(name, "DOUBLE")) for name in names)
+    return Bound(BoundSelect(items, BoundTable(table, "sub")))
+
+
+async def _run_once(plan: PhysicalPlan, alias: str, ctx: Context, fields: tuple[Field, ...]) -> Stored:
+    """The rows of a sub-query of FROM as a temporary table. One that stands in several places, as WITH names it, is run once."""
+    key = (id(plan), tuple(f.name for f in fields))
+    if key not in ctx.stored:
+        ctx.stored[key] = plan, _stored(await execute(plan, ctx), alias, ctx, fields)
+    found = ctx.stored[key][1]
+    return replace(found, table=replace(found.table, name=alias))
+
+
+def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] = ()) -> Stored:
+    """The rows of a sub-query as a temporary table, under the names of `fields`; without them, names that repeat get a number."""
+    names = [f.name for f in fields]
+    for name in output.table.column_names if not fields else ():
+        names.append(name if name not in names else f"{name}_{len(names)}")
+    table, bounds = carried.with_bounds(output, names)
+    kinds = [f.type for f in fields]
+    sql = f"SELECT {typed_columns(table.column_names, kinds)} FROM __rows"
+    made, n = ctx.duck.create(sql, {"__rows": table})
+    described = ctx.duck.arrow(
+        f"SELECT column_name, data_type FROM system.main.duckdb_columns() WHERE table_name = '{made}'"
+    )
+    types = dict(zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True))
+    return Stored(
+        Table(alias, quote(made), tuple(Field(c, types[c]) for c in names), n),
+        bounds,
+        output.certain,
+        *carried.said(output),
+    )
+
+
+async def _candidates(block: Block, ctx: Context) -> Relation:
+    """The rows that DuckDB leaves for the model, materialised: one SQL text."""
+    fields = fields_of(block)
+    if block.outer_join is not None:
+        if ctx.settings.proxy is not None:
+            ctx.warnings.append("proxy guides no search over an outer join or a join by a text: it was not used")
+        joined = await sem_join.outer_join(block.outer_join, block.columns, fields, ctx)
+        where = f" WHERE {ctx.duck.expression(block.pushed)}" if block.pushed is not None else ""
+        name, n = ctx.duck.create(f"SELECT * FROM {quote(joined)}{where} ORDER BY rowid")
+        return Relation(ctx.duck, name, n, fields, f"{block.outer_join.kind} join")
+    guided = ctx.settings.proxy if block.filter_stages or block.row_stages else None
+    if guided is not None:
+        name, n = proxy.create(candidates_query(block), guided, ctx.duck)
+    else:
+        name, n = ctx.duck.create(candidates_sql(block))
+    relation = Relation(ctx.duck, name, n, fields, tables_of(block))
+    if ctx.draws is not None and ctx.draws.kept:
+        content = ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(name)} AS r")
+        await ctx.draws.candidates(relation.source, int(content or 0))
+    return relation
+
+
+def candidates_sql(block: Block, score: str | None = None) -> str:
+    """The rows that DuckDB leaves for the model, as SQL text, with the user's score of them. Raises ConfigError (UQL105) for one that is
+    no SQL."""
+    guided = score is not None and (block.filter_stages or block.row_stages)
+    return proxy.scored(candidates_query(block), score or "") if guided else render(candidates_query(block))
+
+
+def candidates_query(block: Block) -> exp.Expression:
+    """The rows that DuckDB leaves for the model."""
+    items = tuple(BoundItem(c, c.label, "") for c in block.columns) or (BoundItem(Number("1"), "__one", "INTEGER"),)
+    keys: tuple[OrderKey, ...] = ()
+    if block.goal is Goal.FIRST:  # asked in this order up to the k-th certain yes
+        keys = block.order_by
+    return query_sql(BoundSelect(items, block.source, where=block.pushed, order_by=keys))
+
+
+def tables_of(block: Block) -> str:
+    """The tables that the rows come from, by name."""
+    tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in leaves(block.source))
+    return ", ".join(dict.fromkeys(tables))
+
+
+def fields_of(block: Block) -> dict[Column, Field]:
+    """The columns that a block may read, by alias and name."""
+    return _fields(*sources_of(block.outer_join or block.source))
+
+
+def fields_read(block: Block) -> dict[Column, Field]:
+    """The same with those of its sub-queries that read its columns."""
+    return {**_fields(*(part.source for part in block.correlated)), **fields_of(block)}
+
+
+def _fields(*sources: BoundSource) -> dict[Column, Field]:
+    found: dict[Column, Field] = {}
+    for leaf in (leaf for source in sources for leaf in leaves(source)):
+        fields = leaf.table.fields if isinstance(leaf, BoundTable) else leaf.fields
+        found.update({Column(leaf.alias, f.name): f for f in fields})
+    return found
+
+
+def _virtuals(block: Block) -> list[VirtualColumn]:
+    stages = (*block.filter_stages, *block.row_stages, *block.late_stages)
+    return [*(c for stage in stages for c in stage.columns), *block.groups, *block.summaries]
+
+
+async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Context) -> None:
+    """Adds the answers about whole groups to the table of groups."""
+    import pyarrow as pa
+
+    wanted = returned(block, found, ctx)
+    members = [rids if g in wanted else rids[:0] for g, rids in enumerate(found.members)]
+    answers = await sem_agg.summaries(block.summaries, members, relation, ctx)
+    data: dict[str, Any] = {"__g": pa.array(range(len(found.members)), type=pa.int64())}
+    casts = []
+    for column, values in answers.items():
+        data[column.name] = pa.array([None if v is None else str(v) for v in values], type=pa.string())
+        casts.append(f"TRY_CAST(s.{quote(column.name)} AS {column.type}) AS {quote(column.name)}")
+    if any(len(rids) for rids in found.members) and not found.exact:
+        ctx.notes.append("summaries were written from the rows asked, not from all rows of a group")
+    found.table, _ = ctx.duck.create(
+        f"SELECT t.*, {', '.join(casts)} FROM {quote(found.table)} t JOIN __summaries s USING (__g)",
+        {"__summaries": pa.table(data)},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """Answers to every question of a WHERE for some candidates: (leaves, m), and the bounds of the share that passes.
+
+    They are random rows, or under LIMIT the first ones of the search; `until`: the rows that this search will ask in all, `copies`: how
+    many of its rows are one call, by the columns shown.
+    """
+
+    answers: Masks
+    share: tuple[float, float]
+    rows: int
+    passed: int
+    until: Range | None = None
+    copies: Mapping[tuple[Column, ...], float] = field(default_factory=dict)
+
+
+async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
+    """Pays for every question of the WHERE for n candidate rows of a block, its inner queries run first.
+
+    Random rows; where LIMIT stops the query, those that it would ask first. The answers are in the ledger: the query that follows
+    does not pay for them again.
+    """
+    from uql.sampling.intervals import clopper_pearson
+
+    asked = block
+    block, relation, _ = await _prepared(block, ctx)
+    assert block.formula is not None
+    until, copies = None, {}
+    if block.goal is Goal.FIRST and block.wanted:
+        search = await begun(block.wanted, min(n, relation.n), block, relation, ctx)
+        masks, until, copies = search.answers, search.until, search.copies
+    else:
+        rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
+        masks = await sem_filter.answers(block.formula, block.filter_stages, rids, relation, ctx)
+    masks = masks[:, ~(masks == OPEN).any(axis=0)]  # as far as the budget reached
+    rows = masks.shape[1]
+    result = block.formula.evaluate(masks)
+    passed = int((result == TRUE).sum())
+    if ctx.memory is not None and asked.formula is not None:
+        for leaf, answered in zip(asked.formula.leaves, masks, strict=True):
+            ctx.memory.rates[term_name(asked, leaf)] = (rows, int((answered == TRUE).sum()))
+        ctx.memory.keep(condition_name(asked), masks)
+    share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
+    return Pilot(masks, share, rows, passed, until, copies)

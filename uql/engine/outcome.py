@@ -1,0 +1,111 @@
+"""What a statement that has run gave: rows, estimates, errors and cost. Every surface shows this record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.engine.provenance import Trace
+    from uql.kernels.answers import RowError
+    from uql.llm.run_record import Cost
+    from uql.sampling.base import Estimate
+
+Estimates = Mapping[str, "Estimate | Sequence[Estimate]"]
+TEXT = b"uql.text"  # schema metadata of a table that is text to be printed as it is
+
+
+@dataclass(slots=True)
+class Outcome:
+    """A query that has run."""
+
+    table: pa.Table
+    types: list[str]
+    estimates: dict[str, Estimate | list[Estimate]]
+    errors: list[RowError]
+    cost: Cost
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    based_on: list[str] = field(default_factory=list)
+    exact: bool = True
+    partial: bool = False
+    unverified: list[int] = field(default_factory=list)
+    trace: Trace | None = None  # what `why` needs; None where no model was asked about a row
+    run: str = ""  # its id in the ledger; "" where that keeps nothing
+
+    def bounded(self, always: frozenset[str] = frozenset()) -> pa.Table:
+        """The rows, with x_low and x_high behind an estimated column x, and behind those of `always`."""
+        return with_bounds(self.table, self.estimates, always) if self.estimates else self.table
+
+    @property
+    def inexact(self) -> dict[str, list[Estimate]]:
+        """The estimates that are not exact, by column; a column without one is left out."""
+        listed = {name: held if isinstance(held, list) else [held] for name, held in self.estimates.items()}
+        return {name: some for name, held in listed.items() if (some := [e for e in held if not e.exact])}
+
+
+def text_outcome(lines: list[str], of: Outcome | None) -> Outcome:
+    """An outcome of lines of text, with the cost of another."""
+    import pyarrow as pa
+
+    from uql.llm.run_record import Cost
+
+    table = text_table(lines) if lines else pa.table({})
+    outcome = Outcome(table, ["VARCHAR"] * table.num_columns, {}, [], Cost())
+    if of is not None:
+        outcome.cost, outcome.errors, outcome.warnings = of.cost, of.errors, of.warnings
+    return outcome
+
+
+def text_table(lines: list[str]) -> pa.Table:
+    """Lines of text as a table of one column, `plan`, marked as such for printing."""
+    import pyarrow as pa
+
+    return pa.table({"plan": pa.array(lines, type=pa.string())}, metadata={TEXT: b""})
+
+
+def with_bounds(data: pa.Table, estimates: Estimates, always: frozenset[str] = frozenset()) -> pa.Table:
+    """`data` with `x_low` and `x_high` after every column x that holds an inexact estimate, and after those of `always`.
+
+    The one form in which files, data frames, stored tables and DuckDB's verbs hold estimates. Where a column of the rows has the
+    name of an end already, the end gets a `_` behind its own: `x_low_`.
+    """
+    import pyarrow as pa
+
+    arrays: list[Any] = []
+    names: list[str] = []
+    taken = {name.lower() for name in data.column_names}
+    for column, array in zip(data.column_names, data.columns, strict=True):
+        arrays.append(array)
+        names.append(column)
+        cells = [estimate_at(estimates, column, row) for row in range(data.num_rows)] if column in estimates else []
+        if (column in estimates and column in always) or any(cell is not None and not cell.exact for cell in cells):
+            for end, name in zip(("low", "high"), end_names(column, taken), strict=True):
+                names.append(name)
+                arrays.append(pa.array([getattr(cell, end) if cell else None for cell in cells], pa.float64()))
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def end_names(column: str, taken: set[str]) -> tuple[str, str]:
+    """The names of the ends of a column's interval, which are `taken` (lower case) from then on."""
+    found = []
+    for end in ("low", "high"):
+        name = f"{column}_{end}"
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        found.append(name)
+    return found[0], found[1]
+
+
+def estimate_at(estimates: Estimates, column: str, row: int) -> Estimate | None:
+    """The estimate of one cell, None where it has none."""
+    found = estimates.get(column)
+    if found is None:
+        return None
+    if not isinstance(found, Sequence):
+        return found if row == 0 else None
+    return found[row] if row < len(found) else None

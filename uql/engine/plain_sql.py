@@ -1,0 +1,87 @@
+"""A query with nothing semantic in it is DuckDB's own: no plan, no kernel and no model is needed for it.
+
+This path imports neither the planner nor the kernels, so that a plain query starts at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from uql.compiler.bound import (
+    BoundItem,
+    BoundQuery,
+    BoundSelect,
+)
+from uql.compiler.sql import query_sql, render
+from uql.compiler.subqueries import estimated_sources
+from uql.compiler.walk import aggregate_calls
+from uql.engine.outcome import Outcome
+from uql.kernels.duck import Duck
+from uql.llm.run_record import Cost
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from uql.compiler.bound import BoundStatement
+    from uql.sampling.base import Estimate
+
+
+def outcome(bound: BoundStatement, connection: duckdb.DuckDBPyConnection, confidence: float) -> Outcome:
+    """The rows of a plain statement. Raises duckdb.Error."""
+    table, estimates = rows(bound.query, Duck(connection), confidence, bound.sql)
+    based_on = list(dict.fromkeys(estimated_sources(bound.query)))
+    notes: list[str] = []
+    if based_on:
+        from uql.engine import stored_estimates
+
+        duck = Duck(connection)
+        estimates = {name: _of_estimates(found) for name, found in estimates.items()}
+        estimates |= stored_estimates.of_rows(bound.query, table, duck, confidence)
+        said = stored_estimates.note(bound.query, duck.aggregates)
+        notes += [said] if said else []
+    return Outcome(
+        table,
+        [item.type for item in bound.query.items],
+        estimates,
+        [],
+        Cost(),
+        list(bound.warnings),
+        notes,
+        based_on,
+        not based_on,
+    )
+
+
+def rows(
+    query: BoundQuery, duck: Duck, confidence: float, sql: str | None = None
+) -> tuple[pa.Table, dict[str, Estimate | list[Estimate]]]:
+    """The rows of a concrete query, by its own text where there is one, and its aggregates as exact estimates. Raises duckdb.Error."""
+    table = duck.arrow(render(query_sql(query)) if sql is None else sql)
+    table = table.select(list(range(len(query.items)))).rename_columns([item.name for item in query.items])
+    estimates: dict[str, Estimate | list[Estimate]] = {}
+    if isinstance(query, BoundSelect) and query.aggregated:
+        from uql.kernels.estimates.exact import exactly
+
+        for i, item in enumerate(query.items):
+            if _is_aggregate(item, duck):
+                values = [exactly(v, confidence, 0) for v in table.column(i).to_pylist()]
+                if query.group_by:
+                    estimates[item.name] = values
+                elif values:
+                    estimates[item.name] = values[0]
+    return table, estimates
+
+
+def _of_estimates(found: Estimate | list[Estimate]) -> Estimate | list[Estimate]:
+    """Numbers over a table of estimates: none of them is exact, and how far off they are is not known."""
+    from math import inf
+
+    if isinstance(found, list):
+        return [replace(e, low=-inf, high=inf, exact=False, method="of estimates") for e in found]
+    return replace(found, low=-inf, high=inf, exact=False, method="of estimates")
+
+
+def _is_aggregate(item: BoundItem, duck: Duck) -> bool:
+    return bool(aggregate_calls(item.expr, duck.aggregates))

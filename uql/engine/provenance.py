@@ -1,0 +1,369 @@
+"""What an output row rests on: for each quoted text the row that was shown, the prompt, the answer, and its line in the ledger."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uql.base.errors import DataError
+from uql.compiler.virtual import Virtual
+from uql.operators.record import Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from uql.compiler.bound import BoundItem
+    from uql.compiler.virtual import VirtualColumn
+    from uql.kernels.base import Context
+    from uql.kernels.finish import Output
+    from uql.kernels.relation import Relation
+    from uql.llm.gate import Gate
+    from uql.llm.open_ledgers import Ledgers
+    from uql.llm.providers.base import Answer, Provider
+    from uql.llm.questions import Question, Row
+
+KEPT_ROWS = 10_000  # output rows whose evidence is kept
+KEPT_MEDIA = 100  # of them where the model sees images or sounds
+SHOWN = 6  # answers behind an aggregated row that are printed
+OF_GROUP = 20  # rows behind an aggregated row that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One answer that an output row rests on."""
+
+    clause: str  # the quoted text
+    shown: tuple[tuple[str, str], ...]  # what the model saw of the row: column, value
+    prompt: str  # the words of the request
+    value: Any  # the answer as the query used it, None where there is none
+    probability: float  # P(yes) of a condition, else of the value; NaN where unknown
+    raw: str  # the answer as the ledger holds it, or the reply that could not be read
+    failure: str  # why there is no answer, "" where there is one
+    model: str
+    ledger_id: str  # key of the answer in the ledger; "" where the ledger does not hold it
+    input_tokens: int | None = None  # of the call that brought it, which other questions may have shared
+    output_tokens: int | None = None
+    usd: float | None = None
+    asked: bool = True  # False: the row was returned or counted without asking this
+    by_person: bool = False  # the answer is a person's; `raw` is what the model had said
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """`Result.why(i)`: the answers behind one output row. Printing it tells them in words."""
+
+    row: int
+    evidence: tuple[Evidence, ...]
+    rows: int = 1  # candidate rows behind an aggregated row that are listed here
+
+    def __str__(self) -> str:
+        if not self.evidence:
+            return "no model was asked for this row"
+        if self.rows == 1:
+            return "\n\n".join(told(part) for part in self.evidence)
+        lines = [f"from the rows asked, of which {self.rows:,} are kept here:"]
+        lines += [told(part, short=True) for part in self.evidence[:SHOWN]]
+        more = len(self.evidence) - SHOWN
+        return "\n\n".join([*lines, f"… and {more:,} answers more in .evidence"] if more > 0 else lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def told(part: Evidence, *, short: bool = False) -> str:
+    """One answer in words, for people; a short one without prompt, model and raw answer."""
+    from uql.base.printable import printable
+
+    answer = "not asked" if not part.asked else f"no answer: {part.failure}" if part.failure else repr(part.value)
+    if not math.isnan(part.probability):
+        answer += f" (probability {part.probability:.2f})"
+    lines = [f'"{part.clause}" → {answer}']
+    lines += [f"  {name}: {printable(value)}" for name, value in part.shown]
+    if short:
+        return "\n".join(lines)
+    if part.by_person:
+        lines.append("  answered by a person" + (", in the place of the model's answer" if part.raw else ""))
+    if part.asked and not (part.by_person and not part.raw):
+        lines.append(f"  model: {part.model}")
+    if part.input_tokens is not None:
+        price = f", ${part.usd:.6f}" if part.usd else ""
+        lines.append(f"  call: {part.input_tokens:,} + {part.output_tokens or 0:,} tokens{price}")
+    if part.ledger_id:
+        lines.append(f"  ledger: {part.ledger_id}")
+    if part.raw:
+        lines.append(f"  raw: {printable(part.raw[:500])}")
+    if part.prompt and part.asked and not (part.by_person and not part.raw):
+        lines += ["  prompt:", *(f"    {printable(line)}" for line in part.prompt.splitlines())]
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A person's answer in the place of a model's: later queries use it. `undo` takes it back."""
+
+    id: int  # of `FROM uql_corrections()`
+    row: int  # of the result
+    text: str  # the question
+    value: Any
+    before: Any  # what the query had used
+    ledger: str = field(repr=False)
+    ledgers: Ledgers = field(repr=False)
+
+    def undo(self) -> None:
+        """Takes it back: what was in force before it is again. Raises DataError (UQL524) where that was done already."""
+        from uql.llm.corrections import withdraw
+
+        with self.ledgers.open(self.ledger) as ledger:
+            withdraw(ledger, self.id)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The answers to one virtual column for the rows that are kept: arrays over them."""
+
+    column: VirtualColumn
+    question: Question
+    values: NDArray[np.object_]
+    asked: NDArray[np.bool_]
+    probabilities: NDArray[np.float32]
+    rows: list[list[Row]]  # for each way in which it was put, what was shown of each row
+    by_model: NDArray[
+        np.int8
+    ]  # of a cascade: 1 where the small model answered, 2 where the large one did; 0: the run's model
+    by_people: NDArray[np.bool_]  # where a person did
+
+
+@dataclass(slots=True)
+class Trace:
+    """What is kept of a run so that it can be asked why: `why(i)`."""
+
+    provider: Provider
+    ledger: str
+    ledgers: Ledgers
+    secret: bytes
+    seed: int
+    behind: list[list[int]]  # for each output row, positions among the kept rows
+    rids: list[int]
+    columns: list[_Asked]
+    failures: dict[tuple[int, str], tuple[str, str]]  # candidate row and text → what was said, and the raw reply
+    cascade: tuple[Provider, ...] = ()  # its small and its large model
+    run: str = ""  # its id in the ledger
+    source: str = ""  # the table that the rows come from
+    named: dict[str, str] = field(default_factory=dict)  # output columns that are a quoted text, and that text
+    held: dict[bytes, Answer] = field(default_factory=dict)  # the answers, of a ledger that the connection forgets
+
+    def _model(self, part: _Asked, k: int) -> Provider:
+        by = int(part.by_model[k])
+        return self.cascade[by - 1] if by and self.cascade else self.provider
+
+    def why(self, i: int) -> Why:
+        """The answers behind output row `i`. Raises DataError (UQL515) where there is no such row."""
+        if not 0 <= i < len(self.behind):
+            last = len(self.behind) - 1
+            raise DataError(
+                f"nothing is kept of row {i}: it is kept of the rows 0 … {last}",
+                code="UQL515",
+                help=f"of large results the first {KEPT_ROWS:,} rows are kept, of images {KEPT_MEDIA}: put it there by ORDER BY",
+            )
+        wanted = self.behind[i]
+        keys = {(n, k): self._keys(part, k) for n, part in enumerate(self.columns) for k in wanted}
+        found = self._found([key for several in keys.values() for key, _ in several])
+        evidence = []
+        for k in wanted:
+            for n, part in enumerate(self.columns):
+                evidence.append(self._evidence(part, k, keys[n, k], found))
+        return Why(i, tuple(evidence), len(wanted))
+
+    def correct(self, i: int, value: Any, column: str | None = None) -> Correction:
+        """Keeps a person's answer about output row `i`. Raises DataError (UQL515, UQL524), as `Result.correct` says."""
+        from uql.llm import corrections as people
+
+        shown = self.why(i).evidence
+        k = self.behind[i][0] if self.behind[i] else -1
+        if len(self.behind[i]) != 1:
+            raise DataError(
+                f"row {i} stands for several rows, and a person answers about one",
+                code="UQL524",
+                help='correct a row of the table: SELECT id, "the text" AS answer FROM …',
+            )
+        n, part = self._about(column)
+        answer = people.read(part.question, value)
+        had = "" if shown[n].by_person else shown[n].raw
+        with self.ledgers.open(self.ledger) as ledger:
+            number = people.correct(
+                ledger, part.question, part.rows[0][k], answer,
+                before=had, model=shown[n].model, run=self.run, source=self.source,
+            )  # fmt: skip
+        return Correction(number, i, part.column.text, answer.value, part.values[k], self.ledger, self.ledgers)
+
+    def _about(self, column: str | None) -> tuple[int, _Asked]:
+        """The quoted text that a correction is about, by its name in the output or its own words."""
+        wanted = self.named.get(column, column) if column is not None else None
+        parts = [(n, part) for n, part in enumerate(self.columns) if part.question.operator.subject is Subject.ROW]
+        found = [(n, part) for n, part in parts if wanted is None or part.column.text == wanted]
+        if len(found) == 1:
+            return found[0]
+        names = {text: name for name, text in self.named.items()}
+        listed = ", ".join(names.get(part.column.text, f'"{part.column.text}"') for _, part in parts)
+        if column is None:
+            said = f"the row rests on {len(parts)} quoted texts" if parts else "no quoted text was asked of a row"
+        else:
+            said = f"no quoted text is called {column}"
+        raise DataError(said, code="UQL524", help=f"say which one: correct(i, value, column), of {listed or 'none'}")
+
+    def _keys(self, part: _Asked, k: int) -> list[tuple[bytes, Row]]:
+        from uql.llm.ledger import keyed
+        from uql.llm.ledger_keys import question_key, row_key
+
+        model = self._model(part, k)
+        heads = [question_key(model, part.question, together=shared) for shared in (False, True)]
+        return [(keyed(self.secret, head, row_key(shown[k])), shown[k]) for head in heads for shown in part.rows]
+
+    def _found(self, keys: list[bytes]) -> dict[bytes, Answer]:
+        if self.held or not keys:
+            return self.held
+        with self.ledgers.open(self.ledger) as ledger:
+            return ledger.answers(keys)
+
+    def _evidence(self, part: _Asked, k: int, keys: list[tuple[bytes, Row]], found: dict[bytes, Answer]) -> Evidence:
+        from uql.llm import codec
+
+        place = next((n for n, (key, _) in enumerate(keys) if key in found), 0)
+        key, row = keys[place]
+        held, shared = found.get(key), place >= len(part.rows)
+        model = self._model(part, k)
+        said, raw = self.failures.get((self.rids[k], part.column.text), ("", ""))
+        tokens_in, tokens_out, usd = held.paid if held is not None and held.paid is not None else (None, None, None)
+        return Evidence(
+            part.column.text,
+            tuple(_shown(row)),
+            _prompt(part.question, row, model, self.seed, shared),
+            part.values[k],
+            float(part.probabilities[k]),
+            codec.dumps(replace(held, paid=None)) if held is not None else raw,
+            said,
+            model.name,
+            key.hex() if held is not None else "",
+            tokens_in,
+            tokens_out,
+            usd,
+            bool(part.asked[k]) or bool(said),
+            bool(part.by_people[k]),
+        )
+
+
+def _shown(row: Row) -> list[tuple[str, str]]:
+    shown = []
+    for cell in row.cells:
+        value = cell.value
+        text = f"{cell.media_type or 'bytes'}, {len(value):,} bytes" if isinstance(value, bytes) else value
+        shown.append((f"{cell.table}.{cell.name}" if cell.table else cell.name, "NULL" if text is None else text))
+    return shown + [(f"{{{name}}}", value) for name, value in row.holes if "." not in name]
+
+
+def _prompt(question: Question, row: Row, provider: Provider, seed: int, shared: bool) -> str:
+    """The words of a request with this question alone: to a model of this machine the row first, to others behind a fence.
+
+    `shared`: the row was one of several in its request; the others are left out.
+    """
+    from uql.llm.prompts import fused, several
+
+    if shared:
+        prompt = several.prompt((question,), (row,), seed)
+    elif provider.is_local:
+        prompt = fused.alone(question, row)
+    else:
+        prompt = fused.prompt((question,), row, seed)
+    return f"{prompt.system}\n{prompt.user}"
+
+
+async def trace(
+    output: Output, ctx: Context, gate: Gate, ledgers: Ledgers, items: Sequence[BoundItem] = ()
+) -> Trace | None:
+    """What has to be kept of a run, read while its tables are there; None where no model was asked about its rows.
+
+    `ledgers` are those of the session, `items` the columns of the output.
+    """
+    relation = output.relation
+    if relation is None:
+        return None
+    columns = [held.column for held in relation.answers.values() if held.shown_with]
+    if not columns or (output.rids is None and not output.members and output.estimates is None):
+        return None
+    behind = _behind(output, relation, columns)
+    rids = sorted({rid for part in behind for rid in part})
+    if not rids:
+        return None
+    place = {rid: k for k, rid in enumerate(rids)}
+    wanted = np.array(rids, dtype=np.int64)
+    shown = {
+        together: relation.rows(wanted, together)
+        for together in dict.fromkeys(t for column in columns for t in relation[column].shown_with)
+    }
+    asked = [
+        _Asked(
+            column,
+            relation.question(column),
+            relation[column].values[wanted],
+            relation[column].asked[wanted],
+            relation[column].probabilities[wanted],
+            [shown[together] for together in relation[column].shown_with],
+            _part(relation[column].by_model, wanted),
+            _part(relation[column].by_people, wanted),
+        )
+        for column in columns
+    ]
+    named = {item.name: item.expr.column.text for item in items if isinstance(item.expr, Virtual)}
+    provider = await gate.provider()
+    two = (
+        (ctx.cascade.small, ctx.cascade.large)
+        if ctx.cascade is not None and any(relation[c].by_model is not None for c in columns)
+        else ()
+    )
+    cascade = tuple([await gate.provider(model) for model in two])
+    failures = {(e.row, e.clause): (f"{e.kind}: {e.message}", e.raw) for e in ctx.errors}
+    made = Trace(
+        provider,
+        gate.ledger.path,
+        ledgers,
+        gate.ledger.secret,
+        gate.run.seed,
+        [[place[rid] for rid in part] for part in behind],
+        rids,
+        asked,
+        failures,
+        cascade,
+        gate.run.id,
+        relation.source,
+        named,
+    )
+    if gate.ledger.path == ":memory:":
+        keys = [key for part in asked for k in range(len(rids)) for key, _ in made._keys(part, k)]
+        made.held = await gate.ledger.get(keys)
+    return made
+
+
+def _behind(output: Output, relation: Relation, columns: list[VirtualColumn]) -> list[list[int]]:
+    """The candidate rows behind each output row."""
+    media = any(relation.fields[c].type == "BLOB" for column in columns for c in column.reads if c in relation.fields)
+    most = KEPT_MEDIA if media else KEPT_ROWS
+    if output.rids is not None:
+        return [[rid] for rid in output.rids[:most].tolist()]
+    if output.members:
+        return [members[:OF_GROUP].tolist() for members in output.members[: max(1, most // OF_GROUP)]]
+    asked = np.logical_or.reduce([relation[column].asked for column in columns])
+    return [np.flatnonzero(asked)[:OF_GROUP].tolist()] * min(output.table.num_rows, 1)
+
+
+def _part(marks: NDArray[Any] | None, rids: NDArray[np.int64]) -> NDArray[Any]:
+    """(n,) the marks of these rows, 0 where no row has one."""
+    return np.zeros(len(rids), dtype=np.int8) if marks is None else marks[rids]

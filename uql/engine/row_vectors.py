@@ -1,0 +1,53 @@
+"""Vectors of rows, by which samples are drawn and searches guided: one store an embedder, kept beside the database file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from uql.base.settings import Settings
+
+if TYPE_CHECKING:
+    from uql.features.store import FeatureStore
+    from uql.kernels.row_features import RowFeatures
+    from uql.llm.embed import RemoteEmbedder
+
+FOLDER = ".uql-features"  # ends the name of the folder of vectors beside a database file
+LEAVING = ("the texts that samples are drawn by",)
+
+
+class Vectors:
+    """Of one connection.
+
+    Args:
+        announced: called with the embedder, what is sent, and the number of texts before texts leave this machine.
+        embedded: called with (texts done, texts to embed).
+    """
+
+    def __init__(
+        self, announced: Callable[[str, tuple[str, ...], int | None], None], embedded: Callable[[int, int], None]
+    ) -> None:
+        self._announced, self._embedded = announced, embedded
+        self._stores: dict[tuple[str, bool, str | None], FeatureStore] = {}
+
+    def of(self, settings: Settings, database: str | None) -> RowFeatures:
+        """For the embedder of the settings; vectors of a database file are kept between runs."""
+        from uql.features.store import FeatureStore
+        from uql.kernels.row_features import RowFeatures
+
+        named = settings.embedder or "static"
+        key = (named, settings.offline, database)
+        if key not in self._stores:
+            embedder = None if named == "static" else self._open(named, settings)
+            folder = Path(f"{database}{FOLDER}") if database else None
+            self._stores[key] = FeatureStore(folder, embedder, self._embedded)
+        return RowFeatures(self._stores[key])
+
+    def _open(self, named: str, settings: Settings) -> RemoteEmbedder:
+        from uql.llm.embed import open_embedder
+
+        def announce(model: str, texts: int) -> None:
+            self._announced(model, LEAVING, texts)
+
+        return open_embedder(named, timeout_s=settings.timeout_s, offline=settings.offline, announce=announce)

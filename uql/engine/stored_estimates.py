@@ -1,0 +1,154 @@
+"""Tables that hold estimates, a column x with x_low and x_high: what a query over them may say of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from math import inf
+from typing import TYPE_CHECKING, TypeAlias
+
+from uql.compiler.bound import BoundDerived, BoundItem, BoundQuery, BoundSelect, BoundTable
+from uql.compiler.sql import query_sql, render
+from uql.compiler.subqueries import join_conditions
+from uql.compiler.syntax import Call, Column, Expr
+from uql.compiler.walk import aggregate_calls, rewrite, walk
+from uql.kernels.estimates.monotone_range import monotone
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.kernels.duck import Duck
+    from uql.sampling.base import Estimate
+
+    Estimates: TypeAlias = dict[str, Estimate | list[Estimate]]
+
+METHOD = "of estimates"
+MOST = 3  # estimated columns in one item: every combination of their ends is computed
+
+
+def ends(query: BoundQuery) -> dict[Column, tuple[Column, Column]]:
+    """The columns of FROM that a table holds as estimates, with the columns of their ends."""
+    from uql.compiler.subqueries import leaves
+
+    found: dict[Column, tuple[Column, Column]] = {}
+    for leaf in leaves(query.source) if isinstance(query, BoundSelect) else ():
+        if isinstance(leaf, BoundTable) and leaf.table.estimated_by:
+            names = [f.name for f in leaf.table.fields]
+            for name in names:
+                low, high = (end_column(name, end, names) for end in ("low", "high"))
+                if low is not None and high is not None:
+                    found[Column(leaf.alias, name)] = Column(leaf.alias, low), Column(leaf.alias, high)
+    return found
+
+
+def end_column(name: str, end: str, columns: Iterable[str]) -> str | None:
+    """The column that holds the `low` or `high` end of an estimated column, as `render.with_bounds` names it; None: there is none."""
+    known = {column.lower(): column for column in columns}
+    wanted, found = f"{name}_{end}".lower(), None
+    while wanted in known:
+        found, wanted = known[wanted], wanted + "_"
+    return found
+
+
+def of_rows(query: BoundQuery, rows: pa.Table, duck: Duck, confidence: float) -> Estimates:
+    """The estimates that the rows of a concrete query show, each within its interval; empty where there are none.
+
+    Args:
+        rows: of the query; where running it again gives them in another order, none of their estimates is told.
+    """
+    known = ends(query)
+    if not isinstance(query, BoundSelect) or query.aggregated or query.distinct or _chosen_by(query, known):
+        return {}
+    shown = {item.expr for item in query.items}
+    items, corners = list(query.items), dict[int, list[int]]()
+    for i, item in enumerate(query.items):
+        held = [n for n in walk(item.expr) if isinstance(n, Column) and n in known]
+        if not held or len(held) > MOST or len(set(held)) < len(held) or set(known[held[0]]) <= shown:
+            continue
+        if all(monotone(item.expr, column) for column in held):
+            corners[i] = []
+            for choice in product((0, 1), repeat=len(held)):
+                swap = {column: known[column][end] for column, end in zip(held, choice, strict=True)}
+                corners[i].append(len(items))
+                items.append(BoundItem(_swapped(item.expr, swap), f"__corner{len(items)}", "DOUBLE"))
+    if not corners:
+        return {}
+    table = duck.arrow(render(query_sql(replace(query, items=tuple(items)))))
+    found: Estimates = {}
+    for i, at in corners.items():
+        if table.column(i).to_pylist() != rows.column(i).to_pylist():
+            return {}
+        values = zip(*(table.column(j).to_pylist() for j in (i, *at)), strict=True)
+        found[query.items[i].name] = [_between(_numbers(v), confidence) for v in values]
+    return found
+
+
+def opened(query: BoundQuery, estimates: Mapping[str, Estimate | list[Estimate]]) -> Estimates:
+    """The estimates of a query with texts; one over numbers that a table holds as estimates is open."""
+    from uql.compiler.subqueries import estimated_sources, leaves
+
+    if not isinstance(query, BoundSelect):
+        return dict(estimates)
+    known = set(ends(query))
+    inside = {
+        leaf.alias for leaf in leaves(query.source) if isinstance(leaf, BoundDerived) and estimated_sources(leaf.query)
+    }
+    held = {item.name for item in query.items if _holds(item.expr, known, inside)}
+    chosen = _chosen_by(query, known) or any(_holds(e, set(), inside) for e in _choosing(query))
+    return {name: _open(found) if chosen or name in held else found for name, found in estimates.items()}
+
+
+def note(query: BoundQuery, aggregates: frozenset[str]) -> str | None:
+    """What stands for the interval of an aggregate over columns that a table holds as estimates."""
+    known = ends(query)
+    for item in query.items if isinstance(query, BoundSelect) and query.aggregated else ():
+        for call in aggregate_calls(item.expr, aggregates):
+            held = [n for n in walk(call) if isinstance(n, Column) and n in known]
+            if held:
+                low, high = (column.name for column in known[held[0]])
+                name = held[0].name
+                return f"{name} is an estimate in its table: its interval stands in {low} and {high}, and {call.name}({name}) has none"
+    return None
+
+
+def _between(values: list[float | None], confidence: float) -> Estimate:
+    """The first value, and the range over all of them; open where one of them is none."""
+    from uql.sampling.base import Estimate
+
+    numbers = [v for v in values if v is not None]
+    low, high = (min(numbers), max(numbers)) if len(numbers) == len(values) else (-inf, inf)
+    return Estimate(values[0], low, high, confidence, False, 0, 0, METHOD)
+
+
+def _open(found: Estimate | list[Estimate]) -> Estimate | list[Estimate]:
+    if isinstance(found, list):
+        return [replace(e, low=-inf, high=inf, exact=False, method=METHOD) for e in found]
+    return replace(found, low=-inf, high=inf, exact=False, method=METHOD)
+
+
+def _choosing(query: BoundSelect) -> list[Expr]:
+    """The expressions that decide which rows there are, and in which groups."""
+    parts = [query.where, query.having, query.qualify, *(key.expr for key in query.group_by)]
+    parts += [call.filter for item in query.items for call in walk(item.expr) if isinstance(call, Call)]
+    cut = [key.expr for key in query.order_by] if query.limit is not None or query.offset else []
+    return [part for part in (*parts, *join_conditions(query.source), *cut) if part is not None]
+
+
+def _chosen_by(query: BoundSelect, known: Iterable[Column]) -> bool:
+    return any(_holds(expr, set(known), set()) for expr in _choosing(query))
+
+
+def _holds(expr: Expr, known: set[Column], inside: set[str]) -> bool:
+    return any(isinstance(n, Column) and (n in known or n.table in inside) for n in walk(expr))
+
+
+def _swapped(expr: Expr, at: Mapping[Column, Column]) -> Expr:
+    found: Expr = rewrite(expr, lambda node: at.get(node, node) if isinstance(node, Column) else node)
+    return found
+
+
+def _numbers(values: Sequence[object]) -> list[float | None]:
+    from decimal import Decimal
+
+    return [float(v) if isinstance(v, int | float | Decimal) else None for v in values]

@@ -1,0 +1,80 @@
+"""Rows in flight: what one run has sent is waited for by all others, in threads and in processes.
+
+A run claims rows in the ledger before it sends them, some at a time; the transaction that keeps an answer takes its claim away. A
+claim holds as long as the lease of its run: where the process has ended, or gave no sign of life for half a minute, others take over.
+"""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from uql.llm.ledger import Ledger
+from uql.llm.providers.base import Answer
+from uql.llm.run_owner import holder_of
+
+AT_ONCE = 500  # keys of one SELECT
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What became of some keys: `answers` are there by now, `others` are in flight elsewhere, all the rest are claimed."""
+
+    answers: dict[bytes, Answer] = field(default_factory=dict)
+    others: frozenset[bytes] = frozenset()
+
+
+class Claims:
+    """Of one run.
+
+    Args:
+        lease: the name of the lease that keeps them alive.
+    """
+
+    def __init__(self, ledger: Ledger, lease: str) -> None:
+        self.ledger, self.lease = ledger, lease
+        self._here = socket.gethostname()
+
+    async def take(self, keys: Sequence[bytes], also: Sequence[bytes] = (), *, waits: bool = False) -> Claimed:
+        """Claim the keys that have no answer and that no other run has in flight.
+
+        Args:
+            keys: of answers.
+            also: further keys whose answers are looked up.
+            waits: they were in flight elsewhere a moment ago: nothing is written before one of them is free.
+        """
+
+        def work(db: sqlite3.Connection) -> Claimed:
+            found = self._found(db, keys, also)
+            free = [k for k in keys if k not in found.answers and k not in found.others]
+            db.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?)", [(key, self.lease) for key in free])
+            return found
+
+        if waits:
+            found = await self.ledger.read(lambda db: self._found(db, keys, also))
+            if all(key in found.answers or key in found.others for key in keys):
+                return found
+        return await self.ledger.transact(work)
+
+    def _found(self, db: sqlite3.Connection, keys: Sequence[bytes], also: Sequence[bytes]) -> Claimed:
+        answers: dict[bytes, Answer] = {}
+        held: dict[bytes, str] = {}
+        wanted = [*keys, *also]
+        for start in range(0, len(wanted), AT_ONCE):
+            part = wanted[start : start + AT_ONCE]
+            marks = ",".join("?" * len(part))
+            rows = db.execute(f"SELECT key, CAST(answer AS BLOB) FROM answers WHERE key IN ({marks})", part)
+            answers |= self.ledger.readable(rows)
+            held.update(db.execute(f"SELECT key, lease FROM claims WHERE key IN ({marks})", part).fetchall())
+        leases = set(held.values()) - {self.lease}
+        alive = {lease for lease in leases if holder_of(db, lease, self._here) is not None}
+        others = frozenset(key for key in keys if key not in answers and held.get(key) in alive)
+        return Claimed(answers, others)
+
+    def release(self, keys: Sequence[bytes]) -> None:
+        """Give up the claims of rows that got no answer, soon."""
+        if keys:
+            values = [(key, self.lease) for key in keys]
+            self.ledger.soon(lambda db: db.executemany("DELETE FROM claims WHERE key = ? AND lease = ?", values))

@@ -1,0 +1,161 @@
+"""What an ask is made of: distinct rows, the keys of question and row content, and the answers put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from uql.llm.ledger import Ledger
+from uql.llm.prompts import several
+from uql.llm.providers.base import Answer, Provider
+from uql.llm.questions import Answers, Cell, Failure, Question, Row
+from uql.operators.record import Key
+from uql.operators.replies import Level, OneOf
+
+CELL = Key("Cell", ("name", "value", "table", "media_type"))
+ROW = Key("Row", ("cells", "holes"))
+
+
+@dataclass(slots=True)
+class Slot:
+    """One distinct row of an ask: where it stands, and the answer to each question as soon as there is one.
+
+    `keys` are those of its answers in this ask, `alone` those of its answers where it is asked by itself: other ones where rows
+    share requests.
+    """
+
+    row: Row
+    keys: list[bytes]
+    alone: list[bytes]
+    indices: list[int] = field(default_factory=list)
+    answers: list[Answer | None] = field(default_factory=list)
+
+
+def distinct(
+    rows: Sequence[Row],
+    heads: Sequence[bytes],
+    ledger: Ledger,
+    *,
+    ask_null: bool,
+    most: int,
+    together: Sequence[bytes] = (),
+) -> Iterator[list[Slot]]:
+    """The distinct rows with their keys, at most `most` at once. Rows equal to one of an earlier list are found in the ledger.
+
+    Args:
+        heads: (questions,) what `question_key` gives.
+        together: the same for rows that share requests; a row that cannot (`several.fits`) has the others. None: no row does.
+        ask_null: NULL rows are rows like others.
+    """
+    slots: dict[bytes, Slot] = {}
+    for i, row in enumerate(rows):
+        if row.is_null and not ask_null:
+            continue
+        content = row_key(row)
+        slot = slots.get(content)
+        if slot is None:
+            if len(slots) == most:
+                yield list(slots.values())
+                slots = {}
+            alone = [ledger.key(head, content) for head in heads]
+            shared = [ledger.key(head, content) for head in together] if together and several.fits(row) else alone
+            slot = slots[content] = Slot(row, shared, alone)
+            slot.answers = [None] * len(heads)
+        slot.indices.append(i)
+    if slots:
+        yield list(slots.values())
+
+
+def question_key(provider: Provider, question: Question, *, together: bool = False) -> bytes:
+    """The bytes that stand for a question to a model in the ledger's keys. Other bytes make every paid answer unknown.
+
+    Encoding 1, the only one so far, begins with "(": model, version of the words, kind of question, and the question, in Python's
+    notation of a tuple; then the examples that a person wants shown, where there are any. Of the question it writes the fields of its
+    operator's `key`, and of fields that were added later those that differ from their defaults.
+
+    Args:
+        together: the question is put about several rows in one request.
+    """
+    version = provider.version(question)
+    version = several.version(version) if together else version
+    parts = [encoded(provider.name), encoded(version), encoded(question.operator.key.name), encoded(question)]
+    if question.examples:
+        parts.append(encoded(question.examples))
+    return f"({', '.join(parts)})".encode("utf-8", "surrogatepass")
+
+
+def encoded(value: Any) -> str:
+    """A part of a question in encoding 1. Raises TypeError on what no question may hold.
+
+    >>> encoded(("a", 1, Cell("text", None)))
+    "('a', 1, Cell(name='text', value=None, table='', media_type=''))"
+    """
+    if value is None or isinstance(value, str | bytes | bool | int | float):
+        return repr(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(encoded, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, Question | Row | Cell):
+        key = value.operator.key if isinstance(value, Question) else ROW if isinstance(value, Row) else CELL
+        kind: Any = type(value)
+        later = (name for name, default in _added(kind, key.fields) if getattr(value, name) != default)
+        held = [f"{name}={encoded(getattr(value, name))}" for name in (*key.fields, *later)]
+        return f"{key.name}({', '.join(held)})"
+    raise TypeError(f"a question cannot hold {value!r}: its key in the ledger would not be fixed")
+
+
+@lru_cache(maxsize=64)
+def _added(kind: Any, known: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+    """The fields added after encoding 1 was fixed, with their defaults."""
+    return tuple((held.name, held.default) for held in fields(kind) if held.name not in (*known, "examples"))
+
+
+def row_key(row: Row) -> bytes:
+    """The content of a row as bytes that no other row has."""
+    parts: list[bytes] = []
+    for cell in row.cells:
+        value = cell.value
+        kind = b"0" if value is None else b"s" if isinstance(value, str) else b"b"
+        data = b"" if value is None else value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+        for text in (cell.name.encode(), cell.table.encode(), cell.media_type.encode(), kind, data):
+            parts += (len(text).to_bytes(6, "little"), text)
+    for name, value in row.holes:
+        for text in (b"hole", name.encode(), value.encode("utf-8", "surrogatepass")):
+            parts += (len(text).to_bytes(6, "little"), text)
+    return b"".join(parts)
+
+
+def collected(question: Question, found: list[Answer | None]) -> Answers:
+    """A column of answers in the form that kernels get."""
+    n = len(found)
+    probabilities = np.full(n, math.nan)
+    failures = []
+    match question.reply():
+        case OneOf(labels, none_of_these):
+            width = len(labels) + none_of_these
+        case Level(levels):
+            width = levels
+        case _:
+            width = 0
+    rows = [
+        (i, a.distribution)
+        for i, a in enumerate(found)
+        if a is not None and a.distribution is not None and len(a.distribution) == width
+    ]
+    distributions = np.full((n, width), math.nan) if rows and width else None
+    if distributions is not None:
+        for i, shares in rows:
+            distributions[i] = shares
+    values: list[Any] = [None] * n
+    for i, answer in enumerate(found):
+        if answer is None:
+            continue
+        values[i] = answer.value
+        probabilities[i] = answer.probability
+        if answer.problem is not None:
+            failures.append(Failure(i, answer.problem.kind, answer.problem.message, answer.problem.raw[:500]))
+    return Answers(values, probabilities, tuple(failures), distributions)

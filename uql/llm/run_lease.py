@@ -1,0 +1,108 @@
+"""A run belongs to one process at a time: its lease in the ledger, with a sign of life every few seconds.
+
+The rows that a run has in flight (`uql.llm.claims`) are its own as long as its lease holds.
+
+A second process that would continue the run is told who has it. A lease is free when its process has ended, or has given no sign of
+life for half a minute; one that finds its lease taken (it was asleep) sends nothing more.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+
+from uql.base.errors import ConfigError, DataError
+from uql.llm.ledger import Ledger
+from uql.llm.run_owner import DEAD_S, holder_of
+
+BEAT_S = 5.0
+FORGOTTEN_S = 86_400.0  # after which the lease of a killed run is deleted
+
+
+class Lease:
+    """Of one sitting of one run.
+
+    Args:
+        lost: called once, from another thread, where another process has taken the run over.
+    """
+
+    def __init__(self, ledger: Ledger, run: str, lost: Callable[[], None]) -> None:
+        self._ledger, self._run, self._lost = ledger, run, lost
+        self._owner, self._host, self._pid = secrets.token_hex(8), socket.gethostname(), os.getpid()
+        self._ended = threading.Event()
+        self._beating: threading.Thread | None = None
+
+    def take(self) -> None:
+        """Make the run this process's. Raises ConfigError (UQL414) where another one is at it."""
+
+        def work(db: sqlite3.Connection) -> tuple[str, int] | None:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                held = holder_of(db, self._run, self._host)
+                if held is None:
+                    db.execute("DELETE FROM leases WHERE at < ?", (time.time() - FORGOTTEN_S,))
+                    db.execute(
+                        "DELETE FROM claims WHERE lease = ? OR lease NOT IN (SELECT run FROM leases)", (self._run,)
+                    )
+                    values = (self._run, self._owner, self._host, self._pid, time.time())
+                    db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", values)
+                return held
+            finally:
+                db.execute("COMMIT")
+
+        _refused(self._run, self._ledger.work(work), self._host)
+        self._beating = threading.Thread(target=self._beat, name="uql-lease", daemon=True)
+        self._beating.start()
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_S):
+            try:
+                held = self._ledger.work(
+                    lambda db: (
+                        db.execute(
+                            "UPDATE leases SET at = ? WHERE run = ? AND owner = ?",
+                            (time.time(), self._run, self._owner),
+                        ).rowcount
+                    )
+                )
+            except (DataError, RuntimeError):  # the ledger is closed
+                return
+            except sqlite3.OperationalError:  # locked for a minute: the next beat tries again
+                continue
+            if not held:
+                self._lost()
+                return
+
+    def release(self) -> bool:
+        """Give the run up. Was it this process's until now?"""
+        self._ended.set()
+
+        def work(db: sqlite3.Connection) -> int:
+            own = (self._run, self._owner)
+            held = db.execute("DELETE FROM leases WHERE run = ? AND owner = ?", own).rowcount
+            if held:
+                db.execute("DELETE FROM claims WHERE lease = ?", (self._run,))
+            return held
+
+        return bool(self._ledger.work(work))
+
+
+def refuse_held(ledger: Ledger, run: str) -> None:
+    """Raises ConfigError (UQL414) where a process is at the run."""
+    here = socket.gethostname()
+    _refused(run, ledger.work(lambda db: holder_of(db, run, here)), here)
+
+
+def _refused(run: str, held: tuple[str, int] | None, here: str) -> None:
+    if held is not None:
+        where = "" if held[0] == here else f" on {held[0]}"
+        raise ConfigError(
+            f"the run {run} is under way in process {held[1]}{where}",
+            code="UQL414",
+            help=f"let it end, or stop it; it may be continued elsewhere {DEAD_S:.0f} s after its last sign of life",
+        )

@@ -1,0 +1,44 @@
+"""A run and what it has cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Whose calls these are: the id under which the ledger lists them, and the seed of everything random in them."""
+
+    id: str
+    seed: int = 0
+    statement: str = ""
+    details: str = ""  # JSON: what it takes to continue it
+    started: float | None = (
+        None  # answers paid for from then on are draws of its own, in whatever order; None: it keeps no draws
+    )
+    root: str = ""  # the run that drew first; "": this one
+    again: bool = False  # a later sitting under the same id: rows that failed are asked once more
+
+    @property
+    def replays(self) -> bool:
+        """Does it take answers that were paid for since it began for the draws that they were?"""
+        return self.started is not None
+
+    @property
+    def drawn_by(self) -> str:
+        """The run that drew first."""
+        return self.root or self.id
+
+
+@dataclass(slots=True)
+class Cost:
+    """What a run has cost so far."""
+
+    calls: int = 0  # rows sent, a retry counted again
+    requests: int = 0  # HTTP requests
+    cached: int = 0  # rows that the ledger answered
+    failed: int = 0  # rows given up after their calls
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0  # None: a price is unknown
+    seconds: float = 0.0  # spent waiting for answers

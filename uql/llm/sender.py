@@ -1,0 +1,420 @@
+"""One row on its way: reserved in the budget, sent within the limits, tried again where that helps, written down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+from uql.base.errors import BackendError
+from uql.base.settings import Settings
+from uql.llm import chunks
+from uql.llm.budget import Budget, Reservation
+from uql.llm.events import Event, Events
+from uql.llm.failures import FINAL, TRANSIENT
+from uql.llm.hedging import first_of
+from uql.llm.ledger import Ledger
+from uql.llm.ledger_keys import Slot
+from uql.llm.ledger_rows import Entry, Failed
+from uql.llm.limiter import Limiter
+from uql.llm.providers.base import (
+    Answer,
+    CallError,
+    Problem,
+    Provider,
+    Reply,
+    Request,
+    RowsProvider,
+    RowsReply,
+    RowsRequest,
+)
+from uql.llm.questions import Question, Row
+from uql.llm.run_record import Cost, Run
+
+UNTOLD = ("timeout", "truncated")  # faults of which the vendor may want to be paid without saying so
+KEPT_OPEN = {*TRANSIENT, "budget", "interrupted"}  # rows that failed so are asked again by the next run
+UNREACHABLE = 8  # rows in a row that could not connect: the backend is gone
+
+Outcome = Problem | tuple[Reply | RowsReply | None, list[Event], CallError | None]  # of a request; a Problem: not sent
+
+
+def _bounds(provider: Provider, parts: Sequence[Request]) -> tuple[int, int]:
+    """Input and output tokens of all parts at most."""
+    bounds = [provider.tokens_at_most(part) for part in parts]
+    return sum(b[0] for b in bounds), sum(b[1] for b in bounds)
+
+
+class Sender:
+    """Sends rows one by one and keeps account of them.
+
+    Attributes:
+        cost: what was paid so far.  events: subscribe to every call.  warnings: texts for the user, each once.
+        budget: of the run, shared by all its asks.
+    """
+
+    def __init__(self, settings: Settings, ledger: Ledger, budget: Budget, run: Run) -> None:
+        self.settings, self.ledger, self.budget, self.run = settings, ledger, budget, run
+        self.cost, self.events, self.warnings = Cost(), Events(), list[str]()
+        self._interrupted = False
+        self._lost: list[Event] = []  # calls in flight when the run ended
+        self._unreachable = 0
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    async def answer_row(
+        self,
+        questions: tuple[Question, ...],
+        slot: Slot,
+        wanted: list[int],
+        provider: Provider,
+        limiter: Limiter,
+        source: str,
+        tried: int = 0,
+    ) -> list[Answer]:
+        """Send a row until each question has an answer or is given up; keep the answers in the ledger.
+
+        `tried`: calls made for this row in requests about several; where there were any, an unreadable reply is the last.
+        """
+        done: list[Answer | None] = [None] * len(questions)
+        errors = [""] * len(questions)
+        failures: list[Event] = []
+        attempt, seen = tried, {"wire": 0, "reply": min(tried, 1)}
+        before: list[Problem | None] = [None] * len(questions)  # what the last try failed with
+        while any(answer is None for answer in done):
+            open_now = [j for j, answer in enumerate(done) if answer is None]
+            request = Request(
+                tuple(questions[j] for j in open_now),
+                slot.row,
+                self.run.seed,
+                tuple(errors[j] for j in open_now) if any(errors) else (),
+                self.settings.timeout_s,
+            )
+            attempt += 1
+            outcome = await self._sent(request, provider, limiter, attempt, source)
+            if isinstance(outcome, Problem):  # not sent: budget or interrupt
+                for j in open_now:
+                    done[j] = Answer(problem=self._not_again(before[j], outcome, provider))
+                break
+            reply, events, fault = outcome
+            assert reply is None or isinstance(reply, Reply)
+            entries: list[Entry] = []
+            if fault is not None:
+                await self._record([], events)
+                wire = fault.kind in TRANSIENT
+                seen["wire" if wire else "reply"] += 1
+                last = fault.kind in FINAL or (
+                    seen["wire"] >= limiter.tries(fault.kind) if wire else seen["reply"] >= 2
+                )
+                if last:
+                    self._give_up(fault, provider)
+                for j in open_now:
+                    errors[j] = "" if wire else fault.message
+                    before[j] = Problem(fault.kind, fault.message, fault.raw)
+                    if last:
+                        done[j] = Answer(problem=before[j])
+                if not last and wire:
+                    await limiter.pause(seen["wire"], fault.retry_after_s, self.budget.seconds_left)
+                continue
+            self._unreachable = 0
+            assert reply is not None
+            (event,) = events
+            again = False
+            for j, answer in zip(open_now, reply.answers, strict=True):
+                if answer.problem is None:
+                    done[j] = answer
+                    kept = replace(answer, paid=(reply.input_tokens, reply.output_tokens, event.usd))
+                    entries.append(Entry(slot.alone[wanted[j]], kept, provider.name, source, self.run.id, attempt))
+                elif seen["reply"] or answer.problem.kind in FINAL:
+                    done[j] = answer
+                else:
+                    errors[j], before[j] = answer.problem.message, answer.problem
+                    again = True
+            seen["reply"] += again
+            await self._record(entries, [event])
+        if any(
+            answer is not None and answer.problem is not None and answer.problem.kind not in ("budget", "interrupted")
+            for answer in done
+        ):
+            problem = next(a.problem for a in done if a is not None and a.problem is not None)
+            if self.run.replays:
+                self.ledger.fail(
+                    [
+                        Failed(
+                            self.run.drawn_by,
+                            slot.keys[wanted[j]],
+                            a.problem.kind,
+                            a.problem.message,
+                            a.problem.raw,
+                            attempt,
+                        )
+                        for j, a in enumerate(done)
+                        if a is not None and a.problem is not None and a.problem.kind not in KEPT_OPEN
+                    ]
+                )
+            self.cost.failed += 1
+            failures.append(
+                self._event(
+                    "failed",
+                    provider,
+                    questions,
+                    error=problem.kind,
+                    message=problem.message,
+                    attempt=attempt,
+                    source=source,
+                )
+            )
+            await self._record([], failures)
+        return [answer if answer is not None else Answer() for answer in done]
+
+    def tokens_at_most(self, questions: tuple[Question, ...], row: Row, provider: Provider) -> int:
+        """The tokens that asking a row may take."""
+        request = Request(questions, row, self.run.seed, (), self.settings.timeout_s)
+        return sum(_bounds(provider, chunks.requests(provider, request)))
+
+    def _not_again(self, before: Problem | None, why: Problem, provider: Provider) -> Problem:
+        """Why a row has no answer where it could not be sent, or could not be sent again: a try that failed is a failure of its own."""
+        if before is None:
+            return why
+        if why.kind != "budget":
+            return replace(why, message=f"{why.message}; before: {before.message}")
+        self._give_up(before, provider)
+        return replace(before, message=f"{before.message}; {why.message} again")
+
+    def _give_up(self, fault: Problem | CallError, provider: Provider) -> None:
+        """The last try for a row has failed. Raises: BackendError where the provider is out of reach."""
+        if fault.kind != "connection":
+            return
+        self._unreachable += 1
+        if self.cost.input_tokens == 0 or self._unreachable >= UNREACHABLE:
+            raise BackendError(
+                f"{provider.name} cannot be reached: {fault.message}",
+                help="is the server running, and its address right?",
+            )
+
+    async def answer_rows(
+        self,
+        questions: tuple[Question, ...],
+        slots: list[Slot],
+        wanted: list[int],
+        provider: Provider,
+        limiter: Limiter,
+        source: str,
+    ) -> list[list[Answer]]:
+        """Send several rows in one request; a row whose answer is missing or unreadable is asked again alone, once.
+
+        Where the budget has fewer calls left than there are rows, the first ones are sent.
+        Returns: the answers by row and question.
+        """
+        answers: list[list[Answer] | None] = [None] * len(slots)
+        most, attempt, faults = len(slots), 0, 0
+        while most:
+            request = RowsRequest(
+                questions, tuple(slot.row for slot in slots[:most]), self.run.seed, self.settings.timeout_s
+            )
+            attempt += 1
+            outcome = await self._sent(request, provider, limiter, attempt, source)
+            if isinstance(outcome, Problem):
+                left = self.budget.calls_left
+                if outcome.kind == "budget" and left is not None and 0 < left < most:
+                    most, attempt = left, attempt - 1
+                    continue
+                answers = [[Answer(problem=outcome)] * len(questions) for _ in slots]
+                break
+            reply, events, fault = outcome
+            if fault is not None:
+                await self._record([], events)
+                faults += 1
+                if fault.kind in TRANSIENT and faults < limiter.tries(fault.kind):
+                    await limiter.pause(faults, fault.retry_after_s, self.budget.seconds_left)
+                    continue
+                break  # each row alone: one of them may be at fault
+            assert isinstance(reply, RowsReply)
+            self._unreachable = 0
+            entries = []
+            for i, (slot, said, event) in enumerate(zip(slots, reply.answers, events, strict=False)):
+                if any(answer.problem is not None for answer in said):
+                    continue
+                paid = (event.input_tokens, event.output_tokens, event.usd)
+                for j, answer in zip(wanted, said, strict=True):
+                    kept = replace(answer, paid=paid)
+                    entries.append(Entry(slot.keys[j], kept, provider.name, source, self.run.id, attempt))
+                answers[i] = list(said)
+            await self._record(entries, events)
+            break
+        for i, slot in enumerate(slots):
+            if answers[i] is None:
+                tried = attempt if i < most else 0
+                answers[i] = await self.answer_row(questions, slot, wanted, provider, limiter, source, tried)
+        return [found for found in answers if found is not None]
+
+    async def _sent(
+        self, request: Request | RowsRequest, provider: Provider, limiter: Limiter, attempt: int, source: str
+    ) -> Outcome:
+        """One request, or two where hedging is asked for and the first takes far longer than most: each is paid and counted."""
+        send = partial(self._send, request, provider, limiter, attempt, source)
+        after_s = limiter.hedge_after_s() if self.settings.hedge and provider.limits.timed else None
+        if after_s is None:
+            return await send()
+        outcome, others = await first_of(send, after_s, lambda o: not isinstance(o, Problem) and o[0] is not None)
+        for other in others:
+            if not isinstance(other, Problem):
+                await self._record([], other[1])
+        return outcome
+
+    async def _send(
+        self, request: Request | RowsRequest, provider: Provider, limiter: Limiter, attempt: int, source: str
+    ) -> Outcome:
+        """One request: reserved, sent within the limits, counted: an event a row. A Problem where it was not sent."""
+        several = isinstance(request, RowsRequest)
+        try:
+            parts = request.alone() if isinstance(request, RowsRequest) else chunks.requests(provider, request)
+        except CallError as error:
+            return Problem(error.kind, error.message)
+        most_in, most_out = _bounds(provider, parts)
+        calls = len(parts) if several else 1
+        limiter.adopt(provider.limits)
+        async with limiter.slot(most_in + most_out, self.budget.seconds_left) as taken:
+            if self._interrupted:
+                return Problem("interrupted", "the run was interrupted before this row was asked")
+            price = provider.price
+            ticket = None
+            while taken is not None:  # what a provider learns while a request waits may make it larger
+                most = (most_in, most_out)
+                ticket = await self.budget.reserve(
+                    Reservation(most_in + most_out, price.usd(most_in, most_out) if price else 0.0, calls)
+                )
+                if ticket is not None and self.budget.weighs:
+                    most_in, most_out = _bounds(provider, parts)
+                if ticket is None or most == (most_in, most_out):
+                    break
+                self.budget.release(ticket)
+            if taken is None:
+                self.budget.exhausted = "seconds"
+            if ticket is None or taken is None:
+                return Problem("budget", f"the budget ({self.budget.exhausted}) ended before this row was asked")
+            self.cost.calls += calls
+            reply: Reply | RowsReply | None = None
+            fault: CallError | None = None
+            paid_in, paid_out = most_in, 0  # what is charged where the payment is unknown
+            began = time.monotonic()
+            left = self.budget.seconds_left
+            timeout = request.timeout_s * (1 if several else len(parts)) if provider.limits.timed else None
+            if timeout is not None and left is not None:
+                timeout = max(0.01, min(timeout, left))
+            try:
+                async with asyncio.timeout(timeout):
+                    if isinstance(request, RowsRequest):
+                        assert isinstance(provider, RowsProvider)
+                        reply = await provider.answer_rows(request)
+                    else:
+                        reply = await chunks.answered(provider, parts)
+                asked = calls if several else len(request.questions)
+                if len(reply.answers) != asked:
+                    what = "rows" if several else "questions"
+                    fault = CallError("wrong_type", f"{asked} {what} were asked, {len(reply.answers)} answered")
+                paid_in, paid_out = reply.input_tokens, reply.output_tokens
+            except TimeoutError:
+                fault = CallError("timeout", f"no reply within {timeout or 0:g} s")
+            except CallError as error:
+                fault, paid_in, paid_out = error, error.input_tokens, error.output_tokens
+                if error.kind in UNTOLD and not paid_in + paid_out:
+                    paid_in = most_in
+            finally:
+                lost = reply is None and fault is None  # cancelled, or an error that ends the run
+                if lost:
+                    fault = CallError("interrupted", "it was given up before the reply came")
+                seconds = time.monotonic() - began
+                usd = price.usd(paid_in, paid_out) if price else None
+                sent = fault is None or fault.sent
+                if sent:
+                    self.budget.settle(ticket, tokens=paid_in + paid_out, usd=usd or 0.0)
+                else:
+                    self.budget.release(ticket)
+                    self.cost.calls -= calls
+                limiter.observe(
+                    fault.kind if fault else None,
+                    seconds,
+                    tokens=paid_in + paid_out,
+                    taken=taken,
+                    at_most=most_in + most_out,
+                    retry_after_s=fault.retry_after_s if fault else None,
+                )
+                events = []
+                if sent:
+                    events = self._counted(
+                        provider, request, reply, fault, (paid_in, paid_out, usd), seconds, attempt, source
+                    )
+                if lost:
+                    self._lost += events
+        return (None if fault else reply), events, fault
+
+    # ------------------------------------------------------------------------------------------------------------- records
+    def _counted(
+        self,
+        provider: Provider,
+        request: Request | RowsRequest,
+        reply: Reply | RowsReply | None,
+        fault: CallError | None,
+        paid: tuple[int, int, float | None],
+        seconds: float,
+        attempt: int,
+        source: str,
+    ) -> list[Event]:
+        """Adds a request that has ended to what the run has cost; an event a row, which share tokens, USD and seconds evenly.
+
+        `paid`: input and output tokens, USD.
+        """
+        paid_in, paid_out, usd = paid
+        cost = self.cost
+        requests = reply.requests if reply else 1
+        cost.requests += requests
+        cost.input_tokens += paid_in
+        cost.output_tokens += paid_out
+        cost.usd = None if cost.usd is None or usd is None else cost.usd + usd
+        for text in reply.warnings if reply else ():
+            self.warn(text)
+        rows = len(request.rows) if isinstance(request, RowsRequest) else 1
+        by_row: list[tuple[Answer, ...]] = [()] * rows
+        if reply is not None and fault is None:
+            by_row = list(reply.answers) if isinstance(reply, RowsReply) else [reply.answers]
+        events = []
+        for i, answers in enumerate(by_row):
+            wrong = fault or next((a.problem for a in answers if a.problem), None)
+            events.append(
+                self._event(
+                    "call",
+                    provider,
+                    request.questions,
+                    input_tokens=paid_in * (i + 1) // rows - paid_in * i // rows,
+                    output_tokens=paid_out * (i + 1) // rows - paid_out * i // rows,
+                    requests=0 if i else requests,
+                    usd=None if usd is None else usd / rows,
+                    seconds=seconds / rows,
+                    error=wrong.kind if wrong else "",
+                    message=wrong.message if wrong else "",
+                    attempt=attempt,
+                    source=source,
+                )
+            )
+        return events
+
+    def _event(
+        self,
+        kind: Literal["call", "cached", "failed"],
+        provider: Provider,
+        questions: tuple[Question, ...],
+        **what: Any,
+    ) -> Event:
+        kinds = "+".join(q.operator.key.name for q in questions)
+        return Event(kind, self.run.id, time.time(), provider.name, kinds, questions[0].text[:80], **what)
+
+    async def _record(self, entries: list[Entry], events: list[Event]) -> None:
+        """Write to the ledger, then tell the listeners."""
+        await self.ledger.put(entries, events)
+        for event in events:
+            self.events.emit(event)

@@ -1,0 +1,227 @@
+"""What the pieces of an answer share: the tables they may read, the way to the model, one budget, one stream of events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from uql.base.errors import BudgetError, QuestionError
+from uql.llm.questions import Answers, Question, Row, Write
+from uql.llm.run_record import Cost
+from uql.nl.prompts import Wording, misfit, plain
+from uql.nl.schema.scope import Scope, Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.base.settings import Settings
+    from uql.engine.outcome import Outcome
+    from uql.llm.gate import Gate
+    from uql.llm.providers.base import Provider
+    from uql.nl.guard.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvent:
+    """A node of a plan: begun, done, failed, debugged, or the plan made anew."""
+
+    node: str
+    state: str  # start, done, failed, debug, replan
+    detail: str = ""
+    kind: str = "node"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompted:
+    """One question that was put to the model for planning or answering, and its reply."""
+
+    task: str
+    prompt: str
+    reply: Any
+
+
+@dataclass(slots=True)
+class AskContext:
+    """One question's run, or one step of it (`step`), as adapters and nodes see it.
+
+    Attributes:
+        question: as the user asked it.
+        sources: the candidate tables by name.
+        rules: of the use case, in words.
+        gate: with a budget and costs of this step.
+        workspace: the confined DuckDB that holds copies of the sources and the results of nodes.
+        planner: the model that plans and writes; None: the gate's own.
+        emit: takes events.
+        find: a question in words → the tables it may need, with the values that it names and the links; None: no search.
+        near: a text and others → how alike they are; None: by words in common.
+        prompts: what was asked of the planner in this step.
+    """
+
+    question: str
+    sources: Mapping[str, Source]
+    gate: Gate
+    workspace: Workspace
+    rules: tuple[str, ...] = ()
+    planner: Provider | str | None = None
+    emit: Callable[[Any], None] = lambda event: None
+    find: Callable[[str], Scope] | None = None
+    near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
+    prompts: list[Prompted] = field(default_factory=list)
+    steps: list[AskContext] = field(default_factory=list)
+
+    @property
+    def settings(self) -> Settings:
+        return self.gate.settings
+
+    @property
+    def cost(self) -> Cost:
+        """What this step, and the steps made from it, have cost so far."""
+        total = Cost()
+        for cost in (self.gate.cost, *(step.cost for step in self.steps)):
+            total.calls += cost.calls
+            total.requests += cost.requests
+            total.cached += cost.cached
+            total.failed += cost.failed
+            total.input_tokens += cost.input_tokens
+            total.output_tokens += cost.output_tokens
+            total.usd = None if total.usd is None or cost.usd is None else total.usd + cost.usd
+            total.seconds += cost.seconds
+        return total
+
+    def step(self, name: str, *, calls: int | None = None) -> AskContext:
+        """The same run, with costs and prompts of its own, and at most `calls` calls."""
+        made = AskContext(
+            self.question,
+            self.sources,
+            self.gate.part(calls=calls, statement=name),
+            self.workspace,
+            self.rules,
+            self.planner,
+            self.emit,
+            self.find,
+            self.near,
+        )
+        self.steps.append(made)
+        return made
+
+    def asking(self, question: str) -> AskContext:
+        """The same step with a question of its own: its prompts and costs are those of this one."""
+        return replace(self, question=question)
+
+    # --------------------------------------------------------------------------------------------------- the model
+    async def ask(
+        self,
+        prompt: str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        system: str = "You answer exactly what is asked.",
+        task: str = "plan",
+        shown: Sequence[Row] = (),
+        row: Row | None = None,
+        max_tokens: int = 1024,
+        version: str = "",
+        grammar: str = "",
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> Any:
+        """One question of planning or writing to the model.
+
+        Args:
+            prompt: as it is sent; braces have no meaning.
+            schema: JSON schema of the reply; None: plain text.
+            system: the instruction of the system.
+            task: names the prompt, for traces and scripted replies.
+            shown: rows that the prompt is about, listed before it, shortened and fenced as data.
+            row: a row shown whole, with its images.
+            max_tokens: of the reply.
+            version: of the words, where they may change.
+            grammar: of llama.cpp, that a model of this machine holds its reply to; others do not see it.
+            temperature, seed: above 0 the reply is drawn by chance; models that take no temperature do not see them.
+        Returns: a str, or the parsed JSON value.
+        Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; what the
+            provider raises for every row.
+        """
+        local = (await self.gate.provider(self.planner)).is_local
+        shape = schema if schema is None or local else plain(schema)
+        fault, given = "", {"system": system, "version": version, "grammar": grammar}
+        if temperature:
+            given |= {"temperature": f"{temperature:g}", "seed": str(seed)}
+        for _ in (1, 2):
+            asked = f"{prompt}\n\n(Your last reply could not be used: {fault})" if fault else prompt
+            question = Write(
+                asked.replace("{", "{{").replace("}", "}}"),
+                task=task,
+                schema=None if shape is None else json.dumps(shape, sort_keys=False),
+                shown=tuple(shown),
+                parameters=tuple((k, v) for k, v in given.items() if v),
+                max_tokens=max_tokens,
+            )
+            reply = await self._written(question, row or Row(), asked)
+            fault = (misfit(reply, dict(schema)) if schema is not None else None) or ""
+            if not fault:
+                return reply
+        raise QuestionError(f"the model gave no usable reply ({task}): {fault}", code="UQL632")
+
+    async def _written(self, question: Write, row: Row, prompt: str) -> Any:
+        """The reply to one request, kept in `prompts`."""
+        task = question.task
+        answers = await self.gate.ask(question, [row], model=self.planner)
+        for failure in answers.failures:
+            if failure.kind in ("budget", "interrupted"):
+                raise BudgetError(
+                    f"the budget of the question is spent: {failure.message}", help="budget = n, more calls"
+                )
+            self.prompts.append(Prompted(task, prompt, f"{failure.kind}: {failure.message}"))
+            raise QuestionError(
+                f"the model gave no usable reply ({task}): {failure.kind}: {failure.message}", code="UQL632"
+            )
+        self.prompts.append(Prompted(task, prompt, answers.values[0]))
+        return answers.values[0]
+
+    async def say(self, wording: Wording) -> Any:
+        """One request of `uql.nl.prompts` to the planning model. Raises as `ask`."""
+        return await self.ask(
+            wording.user,
+            wording.schema,
+            system=wording.system,
+            task=wording.task,
+            max_tokens=wording.max_tokens,
+            version=wording.version,
+            grammar=wording.grammar,
+            temperature=wording.temperature,
+            seed=wording.seed,
+        )
+
+    async def read(self, question: Question, rows: Sequence[Row], *, source: str = "") -> Answers:
+        """One question about rows of a table, to the model that reads rows. Raises as `Gate.ask`."""
+        return await self.gate.ask(question, rows, source=source)
+
+    # -------------------------------------------------------------------------------------------------- the tables
+    async def uql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> Outcome:
+        """The outcome of a UQL query that a model wrote, guarded and run in the workspace.
+
+        Args:
+            text: one query.
+            tables: the names FROM may hold; None: all sources and results so far.
+            to: the name under which later nodes read its rows; None: not stored.
+        Raises: GuardError, UQLSyntaxError, BindError, DataError, ModelError.
+        """
+        from uql.nl.guard.workspace import budget_of
+
+        named = budget_of(text)
+        gate = self.gate if named is None else self.step(to or "uql", calls=named).gate
+        return await self.workspace.uql(text, gate, tables=tables, to=to)
+
+    async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
+        """The rows of a concrete SELECT that a model wrote, run by the guard. Arguments and errors as `uql`."""
+        return await self.workspace.sql(text, tables=tables, to=to)
+
+    def table(self, name: str, *, columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
+        """The rows of a source or of a node's result. Raises UnknownTableError."""
+        return self.workspace.table(name, columns=columns, limit=limit)
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """Keeps rows under a name that later nodes read."""
+        self.workspace.put(name, table)

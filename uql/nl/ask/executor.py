@@ -1,0 +1,258 @@
+"""The executor: nodes in parallel, each judged, debugged once, and re-planned with what depends on it when that does not help.
+
+What succeeded is kept: a re-plan is given the results that are there, and none of them is run again. Nodes run, re-plans,
+calls and cost have hard limits. Source: M²EX (parallel tasks, partial re-planning), CAESURA (error questions).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from uql.base.errors import (
+    AuthError,
+    BackendError,
+    BudgetError,
+    ConfigError,
+    QuestionError,
+    QuotaError,
+    UnknownModelError,
+    UQLError,
+)
+from uql.base.schema import Field
+from uql.nl.ask.context import AskContext, NodeEvent
+from uql.nl.ask.node_runners import fields_read, run_node
+from uql.nl.ask.outputs import EMPTY, Output, Step, problem_of
+from uql.nl.ask.plan_checks import Checked, said
+from uql.nl.guard.guard import BUDGET
+from uql.nl.plan.dag import Node, NodeKind, Plan
+from uql.nl.plan.private_lineage import without_values
+
+FATAL = (
+    AuthError,
+    QuotaError,
+    UnknownModelError,
+    BackendError,
+    ConfigError,
+)  # they concern every node: nothing is mended by another plan
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one question may take at most, besides its budget of calls, tokens and USD."""
+
+    replans: int = 2  # after failed nodes
+    answers: int = 2  # re-plans that the answer asks for
+    nodes: int = 24  # runs of nodes, all plans together
+
+
+class Answering(Protocol):
+    """Runs adapter nodes: operators and adapters in their order until one answers validly."""
+
+    async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, told: Step) -> Output: ...
+
+
+Mend = Callable[[Node, str, Mapping[str, tuple[Field, ...]], AskContext], Awaitable[Node]]
+Replan = Callable[[list[Node], str, AskContext], Awaitable[Checked]]
+
+
+@dataclass(slots=True)
+class Executor:
+    """Runs one question's plans.
+
+    Attributes:
+        ctx: the run.
+        mend: a node and its error → the node written again, checked; None: nodes do not debug themselves.
+        replan: nodes that have run and what went wrong → a checked plan that begins with them; None: no re-plan.
+        answering: for adapter nodes.
+        limits: hard ones.
+        accept_empty: no rows at the end of a plan, also after mending, are an answer: nothing matches. In the middle they are taken
+            where the model, shown them, stands by its statement.
+    """
+
+    ctx: AskContext
+    mend: Mend | None = None
+    replan: Replan | None = None
+    answering: Answering | None = None
+    limits: Limits = field(default_factory=Limits)
+    accept_empty: bool = True
+    outputs: dict[str, Output] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    plan: Plan | None = None
+    replans: int = 0
+    runs: int = 0
+    limit: str = ""  # what ended the run before it was done
+    _began: float = field(default_factory=time.monotonic)
+    _failed: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> Mapping[str, str]:
+        """Nodes of the last plan that failed, with the reason."""
+        return dict(self._failed)
+
+    def fail(self, name: str, why: str) -> None:
+        """Notes that a node or step failed; the first reason stays."""
+        self._failed.setdefault(name, why)
+
+    def take_failure(self, name: str) -> str:
+        """Why a node failed, which is forgotten: it will be tried in another way."""
+        return self._failed.pop(name, "it failed")
+
+    async def run(self, plan: Plan) -> None:
+        """Runs a plan, and those that replace it, until all nodes but the answer have valid outputs or a limit is reached."""
+        self.plan = plan
+        while True:
+            await self._pass(self.plan)
+            if not self._failed or self.limit or self.replan is None:
+                return
+            if self.replans >= self.limits.replans:
+                self.limit = f"{self.limits.replans} re-plans"
+                return
+            self.replans += 1
+            await self.again("; ".join(f"{name}: {why}" for name, why in self._failed.items()))
+
+    async def again(self, why: str) -> None:
+        """Replaces what has no output by a new plan; nodes with valid outputs are kept, and are part of it."""
+        assert self.plan is not None and self.replan is not None
+        healthy = [node for node in self.plan.nodes if node.name in self.outputs and node.kind is not NodeKind.ANSWER]
+        lost = {node.name for node in self.plan.nodes} - {node.name for node in healthy}
+        self.ctx.emit(NodeEvent(", ".join(sorted(lost)), "replan", why))
+        step = self.ctx.step("replan")
+        told = Step("replan", "plan", "", f"after {why}", "failed", began_s=self._since())
+        began = time.monotonic()
+        self.steps.append(told)
+        try:
+            checked = await self.replan(healthy, why, step)
+        except BudgetError as error:
+            self.limit, told.problem = error.message, said(error)
+            return
+        except FATAL:
+            raise
+        except UQLError as error:
+            told.problem = said(error)
+            return
+        finally:
+            told.seconds, told.cost, told.prompts = time.monotonic() - began, step.cost, step.prompts
+        told.state = "done"
+        self.ctx.workspace.drop(lost)
+        self.plan, self._failed = checked.plan, {}
+
+    # ---------------------------------------------------------------------------------------------------------- a pass
+    async def _pass(self, plan: Plan) -> None:
+        """Every node without an output, each as soon as its inputs are there; those behind a failed one are not run."""
+        tasks: dict[str, asyncio.Task[None]] = {}
+
+        async def go(node: Node) -> None:
+            for name in node.inputs:
+                if name in tasks:
+                    await asyncio.shield(tasks[name])
+                if name not in self.outputs:
+                    return
+            await self.run_one(node)
+
+        for node in plan.nodes:  # tasks first run after all are made
+            if node.kind is not NodeKind.ANSWER and node.name not in self.outputs and node.name not in self._failed:
+                tasks[node.name] = asyncio.create_task(go(node))
+        try:
+            await asyncio.gather(*tasks.values())
+        finally:  # where one raised or the caller cancelled: the others end too
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+    async def run_one(self, node: Node) -> Output | None:
+        """Runs a node whose inputs are there, debugging it once; None, and a reason in `failed`, where that did not help."""
+        told = Step(node.name, node.kind.value, node.body, node.description, began_s=self._since())
+        self.steps.append(told)
+        step = self.ctx.step(node.name)
+        began = time.monotonic()
+        self.ctx.emit(NodeEvent(node.name, "start", node.description or node.kind.value))
+        try:
+            output = await self._tried(node, step, told)
+        finally:
+            told.seconds, told.cost, told.prompts = time.monotonic() - began, step.cost, step.prompts
+        told.state, told.rows = ("failed", None) if output is None else ("done", output.rows)
+        if output is None:
+            self._failed[node.name] = told.problem
+            self.ctx.emit(NodeEvent(node.name, "failed", told.problem))
+            return None
+        self.outputs[node.name] = output
+        self.ctx.emit(NodeEvent(node.name, "done", f"{output.rows} rows" if output.rows is not None else ""))
+        return output
+
+    async def _tried(self, node: Node, step: AskContext, told: Step) -> Output | None:
+        """The valid output of a node at its first or second try."""
+        empty: Output | None = None
+        insisted = False  # shown that it gives no rows, the model writes it again as it is
+        for attempt in (1, 2):
+            if self.runs >= self.limits.nodes:
+                told.problem = self.limit = f"{self.limits.nodes} runs of nodes"
+                return None
+            self.runs += 1
+            told.tries, told.body = attempt, node.body
+            calls = self._share()
+            inner = step.step(node.name, calls=calls)
+            try:
+                output = await self._once(node, inner, told)
+                problem = problem_of(node, output, self.ctx.sources)
+                empty = output if problem == EMPTY else None
+            except FATAL:
+                raise
+            except UQLError as error:
+                if isinstance(error, BudgetError) and self.ctx.gate.calls_left == 0:
+                    self.limit = "the budget of calls"
+                problem = without_values(error, node.kind, node.body, fields_read(node, self.outputs, self.ctx))
+            step.prompts += inner.prompts
+            if problem is None:
+                told.problem = ""
+                return output
+            told.problem = problem
+            told.tried.append((node.body, problem))
+            if attempt == 2 or self.mend is None or node.kind is NodeKind.ADAPTER or self.limit:
+                break
+            self.ctx.emit(NodeEvent(node.name, "debug", problem))
+            inputs = {name: self.outputs[name].fields for name in node.inputs if name in self.outputs}
+            try:
+                mended = await self.mend(node, problem, inputs, step)
+            except FATAL:
+                raise
+            except UQLError as error:
+                told.problem = f"{problem}; mending it failed: {said(error)}"
+                break
+            if mended.body == node.body:
+                insisted = True
+                break
+            node = replace(node, body=mended.body)
+        if empty is not None and self.accept_empty and (insisted or self._is_last(node)):
+            told.problem = ""  # nothing matches: an answer, or rows that later nodes find none of
+            return empty
+        return None
+
+    async def _once(self, node: Node, step: AskContext, told: Step) -> Output:
+        if node.kind is NodeKind.ADAPTER:
+            if self.answering is None:
+                raise QuestionError("there is no adapter for an adapter node")
+            return await self.answering.run(node, self.outputs, step, told)
+        return await run_node(node, self.outputs, step)
+
+    def _share(self) -> int | None:
+        """The calls that a node may make: its part of what is left, at least the usual budget of a query."""
+        left = self.ctx.gate.calls_left
+        if left is None:
+            return None
+        waiting = sum(
+            1
+            for other in (self.plan.nodes if self.plan is not None else ())
+            if other.name not in self.outputs and other.kind in (NodeKind.UQL, NodeKind.ADAPTER)
+        )
+        return min(left, max(BUDGET, left // max(1, waiting)))
+
+    def _is_last(self, node: Node) -> bool:
+        """Only the answer reads it."""
+        return self.plan is None or all(n.kind is NodeKind.ANSWER or node.name not in n.inputs for n in self.plan.nodes)
+
+    def _since(self) -> float:
+        return time.monotonic() - self._began

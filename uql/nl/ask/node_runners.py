@@ -1,0 +1,92 @@
+"""How a node of each kind is run. What it needs is in the workspace, what it makes goes there under its name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from uql.base.errors import QuestionError
+from uql.base.schema import Field
+from uql.nl.ask.context import AskContext
+from uql.nl.ask.outputs import Output
+from uql.nl.plan.dag import Node, NodeKind
+from uql.nl.plan.private_lineage import marked
+from uql.nl.plan.result_schema import fields_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+async def run_node(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> Output:
+    """The output of a node whose inputs are there. Raises what its statement, source or specification raises."""
+    match node.kind:
+        case NodeKind.UQL:
+            tables = [*ctx.sources, *node.inputs]
+            outcome = await ctx.uql(node.body, tables=tables, to=node.name)
+            table = ctx.table(node.name)
+            return Output(table, outcome=outcome, fields=_fields(node, table, outputs, ctx))
+        case NodeKind.SQL:
+            table = await ctx.sql(node.body, tables=[*ctx.sources, *node.inputs], to=node.name)
+            return Output(table, fields=_fields(node, table, outputs, ctx))
+        case NodeKind.PYTHON:
+            return await _python(node, outputs, ctx)
+        case NodeKind.PLOT:
+            from uql.nl.ask.plan_checks import typed
+            from uql.nl.plan.nodes.plot import make_plots
+
+            tables_ = {name: ctx.table(name) for name in node.inputs}
+            body = typed(node.body, {name: fields_of(table, {}) for name, table in tables_.items()})
+            plots = await asyncio.to_thread(make_plots, body, tables_)
+            return Output(plots=plots)
+    raise QuestionError(f"a node of kind {node.kind.value} is not run here")
+
+
+async def _python(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> Output:
+    from uql.nl.plan.nodes.python import run_python
+
+    given: dict[str, Any] = {}
+    for name in node.inputs:
+        made = outputs.get(name)
+        given[name] = ctx.table(name) if made is None or made.table is not None else made.value
+    done = await asyncio.to_thread(run_python, node.body, given)
+    if done.table is None:
+        private = any(f.private for name in node.inputs if name in outputs for f in outputs[name].fields)
+        return Output(value=done.value, fields=(Field("value", "JSON", private=True),) if private else ())
+    ctx.put(node.name, done.table)
+    return Output(done.table, done.value, fields=_fields(node, done.table, outputs, ctx))
+
+
+def _fields(node: Node, table: pa.Table, outputs: Mapping[str, Output], ctx: AskContext) -> tuple[Field, ...]:
+    """The columns of a node's rows: what holds images or private values says so."""
+    made = marked(node, fields_of(table, _known(node, outputs, ctx)), fields_read(node, outputs, ctx))
+    ctx.workspace.hide(node.name, [f.name for f in made if f.private])
+    return made
+
+
+def fields_read(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> list[Field]:
+    """The columns of all that a node may read: its inputs, and the tables that its statement names."""
+    read = [f for name in node.inputs if name in outputs for f in outputs[name].fields]
+    if node.kind in (NodeKind.UQL, NodeKind.SQL):
+        low = node.body.lower()
+        read += [f for source in ctx.sources.values() if source.name.lower() in low for f in source.fields]
+    return read
+
+
+def _known(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> dict[str, Field]:
+    """The columns of everything it may read, by name: an image that it passes on is still an image."""
+    fields = [f for source in ctx.sources.values() for f in source.fields if f.is_unstructured]
+    fields += [f for name in node.inputs if name in outputs for f in outputs[name].fields if f.is_unstructured]
+    return {f.name: f for f in fields}
+
+
+def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
+    """The first rows as a prompt shows them: no bytes, no private columns, texts on one short line."""
+    from uql.operators.texts import short
+
+    shown = [name for name in table.column_names if name.lower() not in hidden]
+    made = []
+    for row in table.select(shown).slice(0, rows).to_pylist():
+        cells = {k: short(v) if isinstance(v, str) else v for k, v in row.items() if not isinstance(v, bytes)}
+        made.append(cells)
+    return made

@@ -1,0 +1,87 @@
+"""The statements of an answer as they run again over the user's own database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from uql.base.errors import UQLError
+from uql.compiler.parser import parse
+from uql.compiler.syntax import Node, Select, TableName, Union
+from uql.compiler.unparse import quote_name, unparse
+from uql.nl.plan.row_lineage import literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WRITTEN = 100  # rows of a table that is written out
+
+
+def statement(text: str, name: str, origins: Mapping[str, str]) -> str:
+    """A statement of a plan that stores its rows under `name`, TO standing before WITH (…).
+
+    Args:
+        origins: the tables that the plan calls otherwise than the database does, as SQL writes them there.
+
+    >>> statement("SELECT t.a FROM t WITH (budget = 9)", "r", {"t": '"my db"."t 1"'})
+    'SELECT t.a FROM "my db"."t 1" AS t TO r WITH (budget = 9);'
+    """
+    low = {own.lower(): sql for own, sql in origins.items()}
+    try:
+        tree = parse(text)
+    except UQLError:
+        return f"CREATE TABLE {quote_name(name)} AS {_sql(text, low)};"
+    if not isinstance(tree, Select | Union):
+        return f"{text};"
+    paths = {own: parse(f"SELECT * FROM {sql}").source.parts for own, sql in low.items()}  # type: ignore[union-attr]
+    return unparse(replace(_placed(tree, paths), to=name)) + ";"
+
+
+def written_out(table: pa.Table, name: str) -> list[str]:
+    """A statement that makes the rows of a small table of plain values; none for another."""
+    if not 0 < table.num_rows <= WRITTEN:
+        return []
+    rows = []
+    for row in table.to_pylist():
+        made = [literal(value) for value in row.values()]
+        if any(value is None for value in made):
+            return []
+        rows.append("(" + ", ".join(value.sql(dialect="duckdb") for value in made if value is not None) + ")")
+    columns = ", ".join(map(quote_name, table.column_names))
+    return [f"SELECT * FROM (VALUES {', '.join(rows)}) AS {quote_name(name)}({columns}) TO {quote_name(name)};"]
+
+
+def _placed(node: Any, paths: Mapping[str, tuple[str, ...]]) -> Any:
+    """The tree with the tables where they lie in the database, under the names that the statement knows."""
+    if isinstance(node, TableName):
+        path = paths.get(node.parts[0].lower()) if len(node.parts) == 1 else None
+        return node if path is None else replace(node, parts=path, alias=node.alias or node.parts[0])
+    if isinstance(node, Select | Union):
+        held = {cte.name.lower() for cte in node.ctes}
+        paths = {name: path for name, path in paths.items() if name not in held}
+    updates: dict[str, Any] = {}
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Node):
+            updates[f.name] = _placed(value, paths)
+        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+            updates[f.name] = tuple(_placed(item, paths) if isinstance(item, Node) else item for item in value)
+    return replace(node, **updates)
+
+
+def _sql(text: str, origins: Mapping[str, str]) -> str:
+    """The same of DuckDB's own SQL."""
+    import sqlglot
+    from sqlglot import exp
+
+    if not origins:
+        return text
+    tree = sqlglot.parse_one(text, read="duckdb")
+    held = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    for table in list(tree.find_all(exp.Table)):
+        path = origins.get(table.name.lower())
+        if path is not None and table.name.lower() not in held and not table.db:
+            made = exp.to_table(path, dialect="duckdb")
+            table.replace(exp.alias_(made, table.alias or table.name, table=True))
+    return tree.sql(dialect="duckdb")

@@ -1,0 +1,593 @@
+"""One question from its words to its answer: discover, plan, price, run, aggregate."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from uql.base.errors import BudgetError, ConfigError, QuestionError
+from uql.base.settings import Settings
+from uql.llm.gate import Gate
+from uql.llm.run_record import Run
+from uql.nl.ask.aggregator import Finding, Style, Words, aggregate, citations, value_of
+from uql.nl.ask.answer import Answer, PlanView, hidden_columns
+from uql.nl.ask.context import AskContext, NodeEvent
+from uql.nl.ask.executor import FATAL, Executor, Limits
+from uql.nl.ask.outputs import Output, caveats
+from uql.nl.ask.plan_checks import Checked, check_plan, said
+from uql.nl.ask.planner import Planner, takes_lines, wants_plot
+from uql.nl.ask.pricing import PlanPrice, price_of
+from uql.nl.guard.workspace import Workspace
+from uql.nl.papers.meta_engine import Adapter, Answerer, Router, planned
+from uql.nl.plan import read_plan as forms
+from uql.nl.plan.dag import Node, NodeKind, Plan
+from uql.nl.plan.row_lineage import rows_behind
+from uql.nl.prompts import readings as reading_words
+from uql.nl.prompts.planner import Form
+from uql.nl.schema.discover import discover, relevant, shortlist
+from uql.nl.schema.scope import Scope
+from uql.nl.small.route import Decision, plan_by_vote
+from uql.session.events import DoneEvent, finished
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.features.embedder import Embedder
+    from uql.llm.providers.base import Provider
+    from uql.session.session import Session
+
+Mode = Literal["meta", "dag", "interleaved"]
+CALLS = 1_024  # of one question, over all its nodes
+TRACED = 30  # rows of an answer's results, the cited ones first, whose own rows are kept
+SETTINGS = ("budget", "max_cost", "max_seconds", "max_tokens", "on_error")  # that ask takes too
+Confirm = Callable[[PlanPrice, PlanView], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a question is answered.
+
+    Attributes:
+        mode: "dag": the plan is written at once; "meta": sub-queries, operators and adapters; "interleaved": step by step.
+        style: "short": at most ten words; "full": a sentence with details, inference and sources.
+        rules: of the use case, in words.
+        checker, decomposer: of the mode `meta`; without the checker every question is decomposed, without the decomposer none.
+        router: ranks adapters; None: `uql` first.
+        adapters: by name, or names of those that there are; None: those of this process.
+        tables: to choose from; None: all.
+        planner: model that plans and writes; None: that of the connection, which reads rows.
+        plan: nodes to be run instead of a plan of the model's.
+        confirm: asked with the price before anything runs, unless that is at most `confirm_over` USD.
+        readings: ask whether the question is ambiguous; None: not of a model of this machine.
+        columns: let the model choose the relevant columns; None: where there are more than six tables.
+        aggregate: True: the model writes every answer; False: none, what was found is put side by side; None: those that do not
+            speak for themselves. A small model of this machine does not write: of several findings of the mode `meta` it names the one.
+        candidates: statements of plain SQL that vote by their results in the mode `dag`, as 5; 0: the planner's plan decides alone.
+        lines: the planner's plan is a candidate too, and decides where it reads texts or images.
+        repair: a candidate that fails goes back once with the error.
+        forms: of queries, one a try at a plan; None: a model of this machine mends its plan in clauses.
+        limits: hard ones.
+    """
+
+    mode: Mode = "dag"
+    style: Style = "short"
+    rules: tuple[str, ...] = ()
+    checker: bool = True
+    decomposer: bool = True
+    router: Router | None = None
+    adapters: Mapping[str, Adapter] | Sequence[str] | None = None
+    tables: Sequence[str] | None = None
+    planner: Provider | str | None = None
+    plan: Plan | None = None
+    confirm: Confirm | None = None
+    confirm_over: float | None = None
+    readings: bool | None = None
+    columns: bool | None = None
+    aggregate: bool | None = None
+    candidates: int = 0
+    lines: bool = True
+    repair: bool = True
+    forms: tuple[Form, ...] | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (("mode", self.mode, get_args(Mode)), ("style", self.style, get_args(Style))):
+            if value not in choices:
+                raise ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is one of {', '.join(choices)}")
+        if self.candidates < 0:
+            raise ConfigError(f"candidates = {self.candidates} is not possible", help="candidates = 0 or more")
+        if self.plan is not None and not isinstance(self.plan, Plan):
+            raise ConfigError(
+                "plan is no Plan",
+                help="plan = uql.nl.plan.dag.Plan((Node(…), …)), or answer.plan.plan; UQL: con.uql(…)",
+            )
+
+
+class QuestionSession:
+    """Answers questions over the database of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._settings, self._model, self._emit = session.settings, session.model, session.emit
+
+    def answer(self, question: str, **options: Any) -> Answer:
+        """As `ask`, to its end, in place of other statements of the session."""
+        self._session.check_open()
+        with self._session.lock:
+            self._session.catalog.begin()
+            try:
+                return finished(self.ask(question, **options))
+            finally:
+                self._emit(DoneEvent())
+
+    async def ask(self, question: str, **options: Any) -> Answer:
+        """The answer to a question. A question that cannot be answered has one too, which says why.
+
+        Args:
+            options: fields of `Options`, and the settings budget, max_cost, max_seconds, max_tokens, on_error.
+        Raises: ConfigError, AuthError, QuotaError, UnknownModelError, BackendError, whatever on_error says; QuestionError (UQL633)
+            where there is nothing to ask about.
+        """
+        chosen, settings = self._options(options)
+        words = " ".join(question.split()) if isinstance(question, str) else ""
+        if not words:
+            raise QuestionError("the question is empty, or no text", help="ask in words: con.ask('How many …?')")
+        began = time.monotonic()
+        embedder = self._embedder()
+        scope = discover(words, self._session.catalog, embedder, tables=chosen.tables)
+        run = Run(uuid.uuid4().hex[:12], settings.seed, f"ask: {words}")
+        async with Gate.open(settings, run=run, model=self._model, calls=_calls(settings)) as gate:
+            gate.subscribe(self._emit)
+            provider = await gate.provider()
+            with Workspace(self._read, scope.sources, settings.with_values(budget=None)) as workspace:
+                workspace.model = provider
+                ctx = AskContext(words, scope.sources, gate, workspace, chosen.rules, chosen.planner, self._emit)
+                ctx.find = self._finder(scope, embedder, chosen.tables)
+                ctx.near = None if embedder is None else _alike(embedder)
+                asking = _Asking(ctx, scope, chosen, await gate.provider(chosen.planner), embedder)
+                asking.made.origins = self._origins(scope)
+                answer = await asking.answer()
+            answer.warnings += gate.warnings
+        answer.seconds = time.monotonic() - began
+        return answer
+
+    def _finder(self, scope: Scope, embedder: Embedder | None, tables: Sequence[str] | None) -> Callable[[str], Scope]:
+        """The tables of a question as those of a part of it see them: the same names, with the values that the part names."""
+
+        def find(question: str) -> Scope:
+            found = discover(question, self._session.catalog, embedder, tables=tables)
+            same = {name: source.origin for name, source in found.sources.items()}
+            return found if same == {name: source.origin for name, source in scope.sources.items()} else scope
+
+        return find
+
+    async def judge(self, question: str, said: str, reference: str) -> float:
+        """Semantic Hit of an answer, the model being the judge where the words do not settle it; one call at most.
+
+        Where the model gives no usable reply, or the budget is spent, the words alone judge.
+        """
+        from uql.nl.ask.answer_metrics import semantic_hit
+
+        run = Run(uuid.uuid4().hex[:12], self._settings.seed, f"judge: {question}")
+        async with Gate.open(self._settings, run=run, model=self._model, calls=1) as gate:
+            gate.subscribe(self._emit)
+            with Workspace(self._read, {}, self._settings) as workspace:
+                try:
+                    return await semantic_hit(AskContext(question, {}, gate, workspace), question, said, reference)
+                except (BudgetError, QuestionError):
+                    return await semantic_hit(None, question, said, reference)
+
+    def _options(self, options: Mapping[str, Any]) -> tuple[Options, Settings]:
+        known = [f.name for f in fields(Options)]
+        for name in options:
+            if name not in known and name not in SETTINGS:
+                close = get_close_matches(name, [*known, *SETTINGS], 1)
+                hint = f"did you mean {close[0]}? " if close else ""
+                raise ConfigError(
+                    f"ask has no option {name!r}", help=f"{hint}options: {', '.join([*known, *SETTINGS])}"
+                )
+        given = {name: value for name, value in options.items() if name in known}
+        for name in ("rules", "tables", "adapters", "forms"):  # a text alone is one of them
+            if isinstance(given.get(name), str):
+                given[name] = (given[name],)
+        given["rules"] = tuple(given.get("rules") or ())
+        settings = {name: value for name, value in options.items() if name in SETTINGS and value is not None}
+        return Options(**given), self._settings.with_values(**settings)
+
+    def _read(self, origin: str) -> pa.Table:
+        catalog = self._session.catalog
+        relation = catalog.cursor.sql(f"SELECT * FROM {catalog.named(origin).sql}")
+        return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+
+    def _origins(self, scope: Scope) -> dict[str, str]:
+        """The tables that a plan calls otherwise than the database does, as SQL writes them there."""
+        catalog = self._session.catalog
+        return {name: catalog.named(s.origin).sql for name, s in scope.sources.items() if name != s.origin}
+
+    def _embedder(self) -> Embedder | None:
+        from uql.features.static import static_embedder
+
+        if self._settings.embedder is not None:
+            from uql.llm.embed import open_embedder
+
+            return open_embedder(self._settings.embedder, timeout_s=self._settings.timeout_s)
+        return static_embedder()
+
+
+def _alike(embedder: Embedder) -> Callable[[str, Sequence[str]], list[float]]:
+    def near(text: str, others: Sequence[str]) -> list[float]:
+        vectors = embedder.embed([text, *others])
+        return [float(v) for v in vectors[1:] @ vectors[0]]
+
+    return near
+
+
+def _calls(settings: Settings) -> int | None:
+    """The calls of a question: the setting, else 1,024."""
+    if settings.exact or settings.budget == "all":
+        return None
+    return CALLS if settings.budget is None else int(settings.budget)
+
+
+@dataclass(slots=True)
+class _Asking:
+    """One question on its way."""
+
+    ctx: AskContext
+    scope: Scope
+    options: Options
+    model: Provider  # that plans
+    embedder: Embedder | None
+    made: Answer = field(init=False)
+    executor: Executor = field(init=False)
+    planner: Planner = field(init=False)
+    hidden: frozenset[str] = field(init=False)
+    doubts: tuple[str, ...] = ()  # of the plan, that the answer states
+
+    def __post_init__(self) -> None:
+        self.made = Answer(self.ctx.question, mode=self.options.mode)
+        self.hidden = hidden_columns(self.ctx.sources)
+        self.planner = Planner.of(self.ctx, self.scope, self.model, self.options.forms)
+        self.executor = Executor(self.ctx, limits=self.options.limits)
+
+    async def answer(self) -> Answer:
+        """Runs the mode, and says how it ended."""
+        try:
+            await self._prepare()
+            if await self._run():
+                await self._write()
+                await self._trace()
+        except BudgetError as error:
+            self.made.partial = self.made.partial or "budget"
+            self.made.cannot = self.made.cannot or error.message
+        except FATAL:
+            raise
+        except QuestionError as error:
+            self.made.cannot = said(error)
+        self._finish()
+        return self.made
+
+    # ------------------------------------------------------------------------------------------------------------ before
+    async def _prepare(self) -> None:
+        """Readings of an ambiguous question, and the columns it needs."""
+        if self.options.plan is not None:
+            return
+        many = len(self.scope.sources) > 6
+        asked = self.options.readings if self.options.readings is not None else not self.model.is_local
+        if asked:
+            from uql.nl.schema.discover import schema_text
+
+            shown = schema_text(self.scope, tokens=self.planner.tokens - 600)
+            step = self.ctx.step("readings")
+            try:
+                found = await step.say(reading_words.wording(self.ctx.question, shown))
+            except QuestionError:
+                found = {"ambiguous": False, "readings": []}
+            self.ctx.prompts += step.prompts
+            if found["ambiguous"] and len(found["readings"]) > 1:
+                self.made.readings = tuple(" ".join(r.split()) for r in found["readings"][:3])
+                self.ctx.rules = (*self.ctx.rules, f"Read the question as: {self.made.readings[0]}")
+        if self.options.columns if self.options.columns is not None else many:
+            step = self.ctx.step("columns")
+            self.scope = self.planner.scope = await relevant(step, self.scope, tokens=self.planner.tokens - 500)
+            self.ctx.prompts += step.prompts
+        if many:
+            named = [t for t, _ in self.scope.relevant]
+            near = shortlist(self.scope, self.ctx.question, self.embedder)
+            kept = [n for n in self.scope.sources if n in near.sources or n in named]
+            self.planner.scope = self.scope.only(kept)
+
+    # ----------------------------------------------------------------------------------------------------------- the run
+    async def _run(self) -> bool:
+        """Plans and runs; False where there is nothing to write an answer from."""
+        settled = False
+        if self.options.plan is not None:
+            checked = self._given(self.options.plan)
+        elif self.options.mode == "interleaved":
+            return await self._interleaved()
+        elif self.options.mode == "meta":
+            return await self._meta()
+        else:
+            decision = await self._decided()
+            found, self.doubts = decision.planned, decision.doubts
+            settled = decision.by_vote
+            self.made.tries = found.tries
+            if found.cannot:
+                self.made.cannot = found.cannot
+                return False
+            checked = found.checked
+        self.executor.mend = None if settled else self.planner.mended
+        self.executor.replan = None if settled or self.options.plan is not None else self._replan
+        if any(node.kind is NodeKind.ADAPTER for node in checked.plan.nodes):
+            self.executor.answering = self._answerer({})
+        self.executor.plan = checked.plan
+        if not self._confirmed(checked.plan):
+            return False
+        await self.executor.run(checked.plan)
+        return True
+
+    async def _decided(self) -> Decision:
+        """The plan of the mode `dag`."""
+        most = self._candidates()
+        if not most:
+            return Decision(await self.planner.plan())
+        return await plan_by_vote(
+            self.ctx, self.planner, most=most, lines=self.options.lines, repair=self.options.repair
+        )
+
+    def _candidates(self) -> int:
+        """How many statements of plain SQL vote; 0: none. They draw no plots, and forms are chosen for the planner alone."""
+        alone = self.options.forms is not None or wants_plot(self.ctx.question)
+        return 0 if alone else self.options.candidates
+
+    def _given(self, plan: Plan) -> Checked:
+        """A plan of the user's own, checked as one of the model's."""
+        whole = forms.finished(plan.nodes)
+        checked = check_plan(whole, self.ctx.sources, self.ctx.settings)
+        if checked.problems:
+            raise QuestionError(f"the plan cannot be run: {'; '.join(map(str, checked.problems))}")
+        return checked
+
+    async def _meta(self) -> bool:
+        found = await planned(
+            self.ctx,
+            self.ctx.question,
+            self.planner.scope.sources,
+            checker=self.options.checker,
+            decomposer=self.options.decomposer,
+        )
+        self.made.signs, self.made.tries = found.signs, 1
+        self.executor.plan = found.plan
+        self.made.plan = PlanView(found.plan, {}, found.operators)
+        self.executor.answering = self._answerer(found.operators)
+        if not self._confirmed(found.plan):
+            return False
+        await self.executor.run(found.plan)
+        return True
+
+    def _answerer(self, operators: Mapping[str, Any]) -> Answerer:
+        from uql.nl.adapters import open_adapters
+
+        given = self.options.adapters
+        adapters = open_adapters() if given is None else given if isinstance(given, Mapping) else open_adapters(given)
+        return Answerer(adapters, self.options.router, operators)
+
+    async def _interleaved(self) -> bool:
+        from uql.nl.papers.caesura import Interleaved
+
+        run = Interleaved(self.ctx, self.planner, self.executor, self.hidden)
+        await run.run()
+        self.made.tries = 1
+        if run.problem and not self.executor.outputs:
+            self.made.cannot = run.problem
+            return False
+        if run.problem:
+            self.executor.fail("steps", run.problem)
+        return True
+
+    async def _replan(self, healthy: list[Node], why: str, step: AskContext) -> Checked:
+        found = await self.planner.plan(kept=healthy, why=f"The plan before failed: {why}", step=step)
+        if found.cannot:
+            raise QuestionError(found.cannot)
+        return found.checked
+
+    def _confirmed(self, plan: Plan) -> bool:
+        """Does the user agree with the price? Nothing is run where not."""
+        over = self.options.confirm_over
+        if self.options.confirm is None and over is None:
+            return True
+        gate = self.ctx.gate
+        price = self.ctx.workspace.model.price if self.ctx.workspace.model is not None else None
+        recorded = getattr(self.options.router, "calls_of", None)
+        found = price_of(plan, self.ctx.workspace, self.ctx.sources, price, gate.calls_left, recorded)
+        if found.usd_most is not None and found.usd_most <= (over or 0.0):
+            return True
+        view = PlanView(plan, {}, self.made.plan.operators)
+        if self.options.confirm is not None:
+            if self.options.confirm(found, view):
+                return True
+            self.made.cannot = f"it was not confirmed: {found}"
+        else:
+            self.made.cannot = f"it needs {found}, more than confirm_over = {over:g}: raise it, or give confirm"
+        return False
+
+    # --------------------------------------------------------------------------------------------------------- the answer
+    async def _write(self) -> None:
+        """Writes the answer; where the model finds more is needed, what is missing is planned and run, at most twice."""
+        for again in range(1 + self.options.limits.answers):
+            findings = self._findings()
+            plan = self.executor.plan
+            assert plan is not None
+            if not findings:
+                why = "; ".join(f"{name}: {reason}" for name, reason in self.executor.failed.items())
+                self.made.cannot = why or self.executor.limit or "nothing was found"
+                return
+            last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), plan.nodes[-1])
+            step = self.ctx.step(f"{last.name} {again + 1}")
+            began = time.monotonic()
+            written = await aggregate(
+                step,
+                self.ctx.question,
+                findings,
+                style=self.options.style,
+                hidden=self.hidden,
+                write=self._writes(),
+                pick=self.options.mode == "meta" and takes_lines(self.model),
+            )
+            self._told(last, step, time.monotonic() - began, written)
+            if (
+                not (written.cannot and written.need_more)
+                or self.executor.replan is None
+                or again == self.options.limits.answers
+            ):
+                break
+            self.executor.replans += 1
+            self.ctx.emit(NodeEvent(last.name, "replan", written.cannot))
+            before = dict(self.executor.outputs)
+            await self.executor.again(f"the results do not answer the question yet: {written.cannot}")
+            assert self.executor.plan is not None
+            await self.executor.run(self.executor.plan)
+            if set(self.executor.outputs) == set(before):
+                break
+        self._keep(written, findings)
+
+    def _writes(self) -> bool | None:
+        """Does the model write the answer? The results of one that writes lines answer a request each: they stand side by side."""
+        plain = self.options.aggregate is None and self.options.style == "short" and self.options.mode != "meta"
+        return False if plain and takes_lines(self.model) else self.options.aggregate
+
+    def _told(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
+        from uql.nl.ask.outputs import Step
+
+        told = Step(
+            node.name,
+            node.kind.value,
+            written.text or written.cannot,
+            "the answer",
+            "done" if not written.cannot else "failed",
+        )
+        told.problem, told.prompts, told.tries = written.cannot, step.prompts, 1
+        told.seconds, told.cost = seconds, step.cost
+        self.executor.steps.append(told)
+
+    def _findings(self) -> list[Finding]:
+        """What the answer's inputs gave, with the sources they rest on; where some of them failed, what else is there."""
+        plan = self.executor.plan
+        if plan is None:
+            return []
+        outputs = self.executor.outputs
+        last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), None)
+        names = [n for n in (last.inputs if last is not None else ()) if n in outputs]
+        if last is not None and len(names) < len(last.inputs) and self.options.mode == "dag" and self.executor.failed:
+            return []  # a part of it would pass for the whole
+        for name in list(names):  # a plot is about the rows it shows
+            if outputs[name].plots:
+                names = [*(i for i in plan[name].inputs if i in outputs and i not in names), *names]
+        return [self._finding(plan, name, outputs[name]) for name in names]
+
+    def _finding(self, plan: Plan, name: str, output: Output) -> Finding:
+        node = plan[name]
+        asked = node.description or node.body
+        if node.kind is NodeKind.ADAPTER:  # as it was asked, with the answers of earlier sub-queries filled in
+            asked = next((step.body for step in reversed(self.executor.steps) if step.node == name), asked)
+        return Finding(name, asked, output, self._sources(plan, node))
+
+    def _sources(self, plan: Plan, node: Node) -> tuple[str, ...]:
+        if node.kind is NodeKind.ADAPTER:
+            sub = self.executor.outputs[node.name].sub if node.name in self.executor.outputs else None
+            return (sub.sources if sub is not None else ()) or node.sources
+        named = forms.tables_named(node.body) if node.kind in forms.SELECTS else set()
+        found = [s for s in self.ctx.sources if s.lower() in named]
+        for name in node.inputs:
+            if name in {n.name for n in plan.nodes}:
+                found += self._sources(plan, plan[name])
+        return tuple(dict.fromkeys(found))
+
+    def _keep(self, written: Words, findings: Sequence[Finding]) -> None:
+        made = self.made
+        made.text, made.cannot = written.text, written.cannot
+        made.json = dict(written.json)
+        made.rests_on = written.rests_on
+        made.notes = [*self.doubts, *self._caveats(made.rests_on or tuple(f.node for f in findings))]
+        if made.notes:
+            made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), *made.notes]))}
+        if written.cannot:
+            return
+        findings = [f for f in findings if f.node in made.rests_on or f.output.plots]
+        shown = [f for f in findings if not f.output.plots] or list(findings)
+        made.value = value_of(shown)
+        made.citations, made.unsupported = citations(f"{made.text}\n{made.json.get('details', '')}", findings)
+        if made.unsupported:
+            note = f"figures that stand in no result: {', '.join(made.unsupported)}"
+            made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), note]))}
+
+    def _caveats(self, names: Sequence[str]) -> list[str]:
+        """What is to be said of the results of these nodes and of all that they were made from."""
+        plan = self.executor.plan
+        nodes = {node.name: node for node in plan.nodes} if plan is not None else {}
+        found: list[str] = []
+        seen: list[str] = []
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop(0)
+            if name in seen or name not in self.executor.outputs:
+                continue
+            seen.append(name)
+            output = self.executor.outputs[name]
+            told = caveats(output.outcome) + list(output.sub.notes if output.sub is not None else ())
+            found += told if name in names else [f"{name}: {line}" for line in told]
+            waiting += nodes[name].inputs if name in nodes else ()
+        return list(dict.fromkeys(found))
+
+    async def _trace(self) -> None:
+        """The rows behind each cell that the answer cites, and of its results, while they can still be read; at most 30."""
+        plan, outputs = self.executor.plan, self.executor.outputs
+        if plan is None:
+            return
+        last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), None)
+        cited = [(c.node, c.row) for c in self.made.citations]
+        shown = [
+            (n, i)
+            for n in (last.inputs if last is not None else ())
+            if n in outputs
+            for i in range(outputs[n].rows or 0)
+        ]
+        for node, row in list(dict.fromkeys([*cited, *shown[:TRACED]]))[:TRACED]:
+            if node in {n.name for n in plan.nodes}:
+                self.made.behind[node, row] = await rows_behind(self.ctx.workspace, plan, outputs, plan[node], row)
+
+    def _finish(self) -> None:
+        made, run = self.made, self.executor
+        planned = [n.name for n in run.plan.nodes] if run.plan is not None else []
+        place = {name: i for i, name in enumerate(planned)}  # of the plan, whichever node was done first
+        outputs = dict(sorted(run.outputs.items(), key=lambda item: place.get(item[0], len(place))))
+        made.steps, made.results, made.replans = run.steps, outputs, run.replans
+        states = {step.node: step.state for step in run.steps}
+        made.plan = PlanView(run.plan or self.options.plan, states, made.plan.operators)
+        answer = next((n for n in run.plan.nodes if n.kind is NodeKind.ANSWER), None) if run.plan is not None else None
+        behind = set(answer.inputs) if answer is not None else set()
+        plots = (
+            [n for n in run.plan.nodes if n.name in behind and n.kind is NodeKind.PLOT] if run.plan is not None else []
+        )
+        drawn = {name for plot in plots for name in plot.inputs}
+        for name, output in outputs.items():
+            if output.table is not None and (name in behind or name in drawn):
+                made.tables[name] = output.table
+            made.plots += output.plots
+        made.cost = self.ctx.cost
+        partial = self.ctx.gate.budget.exhausted or (
+            "budget" if any(o.outcome is not None and o.outcome.partial for o in run.outputs.values()) else ""
+        )
+        made.partial = made.partial or partial or run.limit
+        if self.ctx.prompts:
+            from uql.nl.ask.outputs import Step
+
+            state = "done" if made.plan.plan is not None or not made.cannot else "failed"
+            before = Step("plan", "plan", made.plan.text, "the plan", state, prompts=self.ctx.prompts, tries=made.tries)
+            before.problem = made.cannot if state == "failed" else ""
+            before.cost = self.ctx.gate.cost
+            made.steps.insert(0, before)

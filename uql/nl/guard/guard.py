@@ -1,0 +1,255 @@
+"""The guard of statements that a model wrote: only one harmless query passes, and what passes is run apart from the user's database.
+
+`check_sql` and `check_uql` read the tree of the statement and refuse what is not on a list of what is allowed; the checked tree is
+written out again, and that text is the one to run, so nothing hides in what two readers may read differently. `run_sql` runs it in
+a DuckDB of its own in a child process, without files, network, extensions or settings to change, with limits of memory, rows and time.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from uql.base.errors import GuardError, UQLError
+from uql.compiler.parser import parse_script
+from uql.compiler.syntax import Call, Name, Node, Option, Query, Select, TableFunction, TableName, Union
+from uql.compiler.unparse import unparse
+from uql.nl.guard.allowed import CLOCKS, FUNCTIONS, NODES, OPTIONS, TABLE_FUNCTIONS, UQL_NODES
+from uql.nl.guard.duckdb_process import child_duckdb, stopped
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LONGEST = 20_000  # characters of a statement
+MOST_NODES = 5_000
+DEEPEST = 200
+BUDGET = 256  # calls, where the caller gives no budget
+MEMORY = 512  # MiB of a statement and its tables
+logging.getLogger("sqlglot").addHandler(
+    logging.NullHandler()
+)  # what it cannot read is refused, and said by the refusal
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ ]{0,62}\Z")  # a name that is no path, address or file
+_SYSTEM = ("duckdb_", "pragma_", "sqlite_", "pg_", "information_schema", "uql_")
+
+
+def check_sql(text: str, tables: Collection[str] | None = None) -> str:
+    """The text of one SELECT, written out again from its checked tree.
+
+    Args:
+        text: DuckDB SQL from a model.
+        tables: the names that FROM may hold; None: any plain name that is not DuckDB's own.
+    Raises: GuardError (UQL620) on everything that is not one query of allowed nodes, functions and tables.
+    """
+    return _text(_checked(text, tables))
+
+
+def check_uql(text: str, tables: Collection[str], *, budget: int = BUDGET, to: Collection[str] = ()) -> str:
+    """The text of one UQL query, written out again from its checked tree.
+
+    Args:
+        text: UQL from a model.
+        tables: the names that FROM may hold, besides those of WITH in the statement.
+        budget: the calls that WITH (budget = …) may name at most.
+        to: the names that TO may store under, in the run's own schema.
+    Raises: GuardError (UQL620) on other statements, tables, files, table functions, functions, parameters, options and TO.
+    """
+    _short(text)
+    try:
+        pieces = parse_script(text)
+    except UQLError as error:
+        raise _refused(f"it is not UQL: {error.message}") from error
+    if len(pieces) != 1:
+        raise _refused(f"it holds {len(pieces)} statements, not one")
+    query = pieces[0][0]
+    if isinstance(query, str):  # DuckDB's own SQL, without a text
+        return check_sql(text, tables)
+    if not isinstance(query, Select | Union):
+        raise _refused("it is not a query")
+    _walk_uql(query, frozenset(name.lower() for name in tables), budget)
+    if query.to is not None and query.to.lower() not in {name.lower() for name in to}:
+        raise _refused(f"it stores under a name that was not given: TO {query.to}")
+    return unparse(query)
+
+
+def run_sql(text: str, tables: Mapping[str, pa.Table], *, timeout_s: float = 10.0, max_rows: int = 10_000) -> pa.Table:
+    """The rows of a checked SELECT over copies of these tables, in a DuckDB of its own.
+
+    Args:
+        text: DuckDB SQL from a model; it is checked first.
+        tables: what FROM may name.
+        timeout_s: after that its process is killed.
+        max_rows: of the result.
+    Raises: GuardError, UQL620 where the text is refused or DuckDB finds an error in it; UQL621 where a limit stopped it.
+    """
+    import duckdb
+
+    tree = _checked(text, tables)
+    limit = tree.args.get("limit")
+    if limit is None or int(limit.expression.name) > max_rows:
+        tree = tree.limit(max_rows + 1)
+    sql = _text(tree)
+    with child_duckdb(MEMORY, timeout_s) as connection:
+        for name, table in tables.items():
+            connection.load(name, table)
+        try:
+            found = connection.arrow(sql)
+        except duckdb.Error as error:
+            raise _refused(f"DuckDB: {str(error).strip().splitlines()[0]}") from error
+    if found.num_rows > max_rows:
+        raise stopped(f"it gives more than {max_rows:,} rows", help="aggregate, or add LIMIT")
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------------- SQL
+def _checked(text: str, tables: Collection[str] | None) -> Any:
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    _short(text)
+    try:
+        trees = sqlglot.parse(text, read="duckdb", error_level=sqlglot.ErrorLevel.RAISE)
+    except (SqlglotError, RecursionError) as error:
+        raise _refused("it is not SQL that can be read") from error
+    statements = [tree for tree in trees if tree is not None]
+    if len(statements) != 1:
+        raise _refused(f"it holds {len(statements)} statements, not one")
+    tree = statements[0]
+    if not isinstance(tree, exp.Select | exp.SetOperation):
+        raise _refused(f"{type(tree).__name__} is not a SELECT")
+    given = None if tables is None else {name.lower() for name in tables}
+    for count, node in enumerate(tree.walk(), 1):
+        if count > MOST_NODES or node.depth > DEEPEST:
+            raise _refused("it is too large")
+        _check_node(node, given)
+    return tree
+
+
+def _text(tree: Any) -> str:
+    try:
+        return str(tree.sql(dialect="duckdb", comments=False))
+    except RecursionError as error:
+        raise _refused("it is too deep") from error
+
+
+def _check_node(node: Any, given: set[str] | None) -> None:
+    from sqlglot import exp
+
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        name = node.this.lower() if isinstance(node.this, str) else ""
+        if name not in FUNCTIONS:
+            raise _refused(f"the function {node.name} is not allowed")
+        return
+    if type(node).__name__ not in NODES:
+        raise _refused(f"{type(node).__name__} is not allowed")
+    if isinstance(node, exp.With) and node.args.get("recursive"):
+        raise _refused("WITH RECURSIVE is not allowed")
+    if isinstance(node, exp.Select) and (node.args.get("into") or node.args.get("locks")):
+        raise _refused("SELECT INTO and FOR UPDATE are not allowed")
+    if isinstance(node, exp.Limit | exp.Offset) and not _is_number(node.expression):
+        raise _refused("LIMIT and OFFSET need a number")
+    if isinstance(node, exp.Table):
+        _check_table(node, given)
+
+
+def _check_table(node: Any, given: set[str] | None) -> None:
+    from sqlglot import exp
+
+    if not isinstance(node.this, exp.Identifier) or node.args.get("db") or node.args.get("catalog"):
+        raise _refused("FROM names something else than a table")
+    name = node.name.lower()
+    if (given is not None and name in given) or name in _named_around(node):
+        return
+    if given is not None or not _PLAIN.match(node.name) or name.startswith(_SYSTEM):
+        raise _refused(f"FROM names {node.name!r}, which was not given")
+
+
+def _named_around(node: Any) -> set[str]:
+    """The names that WITH gives to queries where this node stands: inside one of them those before it, else all."""
+    found: set[str] = set()
+    below, above = node, node.parent
+    while above is not None:
+        held = above.args.get("with_") or above.args.get("with")
+        if held is not None and held is not below:
+            found |= {query.alias.lower() for query in held.expressions}
+        elif type(above).__name__ == "With":
+            place = next(i for i, query in enumerate(above.expressions) if query is below)
+            found |= {query.alias.lower() for query in above.expressions[:place]}
+        below, above = above, above.parent
+    return found
+
+
+def _is_number(node: Any) -> bool:
+    from sqlglot import exp
+
+    return isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit()
+
+
+# ------------------------------------------------------------------------------------------------------------------- UQL
+def _walk_uql(query: Query, tables: frozenset[str], budget: int) -> None:
+    """Checks every node below a query; names of its WITH are tables inside it."""
+    stack: list[tuple[Node, frozenset[str]]] = [(query, tables)]
+    count = 0
+    while stack:
+        node, visible = stack.pop()
+        count += 1
+        if count > MOST_NODES:
+            raise _refused("it is too large")
+        _check_uql_node(node, visible, budget)
+        parts = list(below(node))
+        if isinstance(node, Select | Union):
+            for cte in node.ctes:  # each sees those before it
+                stack.append((cte, visible))
+                visible = visible | {cte.name.lower()}
+            parts = [part for part in parts if part not in node.ctes]
+            if node is not query and node.to is not None:
+                raise _refused("TO inside a sub-query is not allowed")
+        stack += [(part, visible) for part in parts]
+
+
+def _check_uql_node(node: Node, tables: frozenset[str], budget: int) -> None:
+    if type(node).__name__ not in UQL_NODES:
+        raise _refused(f"{type(node).__name__} is not allowed")
+    if isinstance(node, Name) and len(node.parts) == 1 and node.parts[0].lower() in CLOCKS:
+        raise _refused(f"{node.parts[0]} is not allowed")
+    if isinstance(node, TableName):
+        if node.file or len(node.parts) != 1 or node.parts[0].lower() not in tables:
+            raise _refused(f"FROM names {'.'.join(node.parts)!r}, which was not given")
+    elif isinstance(node, TableFunction):
+        if node.call.name not in TABLE_FUNCTIONS:
+            raise _refused(f"the function {node.call.name} is not allowed in FROM")
+    elif isinstance(node, Call) and node.name.lower() not in FUNCTIONS | TABLE_FUNCTIONS:
+        raise _refused(f"the function {node.name} is not allowed")
+    elif isinstance(node, Option):
+        if node.name.lower() not in OPTIONS:
+            raise _refused(f"the option {node.name} is not allowed")
+        number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        if not number:
+            raise _refused(f"the option {node.name} needs a number")
+        if node.name.lower() == "budget" and not (isinstance(node.value, int) and 0 <= node.value <= budget):
+            raise _refused(f"the budget is at most {budget:,} calls")
+
+
+def below(node: Node) -> Iterator[Node]:
+    """The nodes directly below one of UQL's tree."""
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (item for item in value if isinstance(item, Node))
+
+
+# ---------------------------------------------------------------------------------------------------------------- errors
+def _short(text: str) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise _refused("it is empty")
+    if len(text) > LONGEST or "\0" in text:
+        raise _refused(f"it is longer than {LONGEST:,} characters, or no text")
+
+
+def _refused(why: str, help: str = "write one SELECT over the tables given") -> GuardError:
+    return GuardError(f"the statement is refused: {why}", help=help)

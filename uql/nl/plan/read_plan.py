@@ -1,0 +1,198 @@
+"""A plan as a model replies it, read into nodes: names, `ask('…')`, plots in short form, the answer at the end."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from uql.base.errors import QuestionError, UQLError
+from uql.base.schema import Field
+from uql.compiler.parser import parse
+from uql.compiler.syntax import Call, Quoted, Select, String, Union
+from uql.compiler.syntax import Node as Tree
+from uql.compiler.unparse import unparse
+from uql.nl.guard.guard import below
+from uql.nl.plan.clauses import statement
+from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
+from uql.nl.plan.fill_holes import completed
+
+ANSWER = "answer"  # name of the node that ends a plan
+ASK = "ask"
+SELECTS = (NodeKind.UQL, NodeKind.SQL)
+
+
+def from_json(
+    said: Mapping[str, Any], tables: Mapping[str, Sequence[Field]], *, kept: Sequence[Node] = (), shapes: Any = None
+) -> Plan:
+    """The plan of a reply.
+
+    Args:
+        said: as the schemas of `uql.nl.prompts.planner` say; nodes with the fields of `uql.nl.plan.dag.Node` are read too.
+        tables: columns of the tables in scope, for queries in clauses.
+        kept: nodes that have run already; the new ones may read them.
+        shapes: called with the name and text of each query, gives the columns it makes, which clauses of later nodes may name.
+    Raises: QuestionError (UQL630, UQL631) saying what is wrong.
+    """
+    nodes: list[Node] = []
+    known = dict(tables)
+    for n, item in enumerate(said["nodes"], 1 + len(kept)):
+        node = node_of(item, n, known)
+        if node.kind is NodeKind.UQL:
+            node = replace(node, body=completed(node.body, known))
+        if node.kind in SELECTS and shapes is not None:
+            fields = shapes(node.name, node.body)
+            if fields is not None:
+                known[node.name] = fields
+        nodes.append(node)
+    return finished(nodes, kept)
+
+
+def finished(nodes: Sequence[Node], kept: Sequence[Node] = ()) -> Plan:
+    """The nodes with their inputs read off their bodies, after those that are kept, and one answer at the end.
+
+    Raises: QuestionError (UQL630).
+    """
+    names = {node.name for node in (*nodes, *kept)}
+    wired = [_wired(node, names - {node.name}) for node in nodes]
+    answers = [node for node in wired if node.kind is NodeKind.ANSWER]
+    if len(answers) > 1:
+        raise QuestionError("the plan has two answer nodes", help="one answer, at the end")
+    inner = [*kept, *(node for node in wired if node.kind is not NodeKind.ANSWER)]
+    if not inner:
+        raise QuestionError("the plan has no step before its answer", help="add a uql node")
+    read = {name for node in inner for name in node.inputs}
+    fresh = [node.name for node in inner if node.name not in read and node not in kept]
+    last = answers[0] if answers else Node(ANSWER, NodeKind.ANSWER, "")
+    inputs = tuple(dict.fromkeys([*last.inputs, *fresh])) or (inner[-1].name,)
+    taken = {node.name.lower() for node in inner}
+    while last.name.lower() in taken:
+        last = replace(last, name=last.name + "_")
+    return Plan((*inner, replace(last, inputs=inputs)))
+
+
+def statement_of(sql: str) -> str:
+    """A model's SELECT as UQL: `ask('…')` becomes a quoted text, TO is dropped. Text that does not parse is returned as it is.
+
+    >>> statement_of("SELECT name FROM t WHERE ask('it is red') ;")
+    'SELECT name FROM t WHERE PROMPT "it is red"'
+    """
+    stripped = sql.strip().rstrip(";").strip()
+    try:
+        tree = parse(stripped)
+    except UQLError:
+        return stripped
+    if not isinstance(tree, Select | Union):
+        return stripped
+    return unparse(replace(_asked(tree), to=None))
+
+
+def _asked(tree: Any) -> Any:
+    """The tree with every `ask('…')` replaced."""
+    from dataclasses import fields
+
+    updates: dict[str, Any] = {}
+    for f in fields(tree):
+        value = getattr(tree, f.name)
+        new: Any = value
+        if isinstance(value, Tree):
+            new = _asked(value)
+        elif isinstance(value, tuple):
+            new = tuple(_asked(v) if isinstance(v, Tree) else v for v in value)
+        if new != value:
+            updates[f.name] = new
+    made = replace(tree, **updates) if updates else tree
+    if isinstance(made, Call) and made.name.lower() == ASK and made.args and isinstance(made.args[0], String | Quoted):
+        first = made.args[0]
+        return Quoted(first.value if isinstance(first, String) else first.text, forced=True)
+    return made
+
+
+def tables_named(text: str) -> set[str]:
+    """The names after FROM and JOIN of a query, lower case; empty where it does not parse."""
+    from uql.compiler.syntax import TableName
+
+    try:
+        stack: list[Tree] = [parse(text)]
+    except UQLError:
+        return set()
+    found: set[str] = set()
+    while stack:
+        node = stack.pop()
+        if isinstance(node, TableName):
+            found.add(node.parts[-1].lower())
+        stack += below(node)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------------- one node
+def node_of(item: Mapping[str, Any], n: int, tables: Mapping[str, Sequence[Field]]) -> Node:
+    try:
+        kind = NodeKind(item["kind"])
+    except (KeyError, ValueError):
+        raise QuestionError(
+            f"node {n} has the kind {item.get('kind')!r}", help=f"kinds: {', '.join(kind.value for kind in NodeKind)}"
+        ) from None
+    name = str(item.get("name") or (f"step{n}" if kind is not NodeKind.ANSWER else ANSWER))
+    common: dict[str, Any] = {
+        "inputs": tuple(item.get("inputs", ())),
+        "columns": tuple(item.get("columns", ())),
+        "may_be_empty": bool(item.get("may_be_empty", False)),
+        "description": str(item.get("description", "")),
+    }
+    match kind:
+        case NodeKind.UQL if "query" in item:
+            return Node(f"step{n}", kind, statement(item["query"], tables), **common)
+        case NodeKind.UQL:
+            return Node(name, kind, statement_of(str(item.get("sql", item.get("uql", item.get("body", ""))))), **common)
+        case NodeKind.PYTHON:
+            return Node(name, kind, str(item.get("python", item.get("body", ""))), **common)
+        case NodeKind.PLOT:
+            common["inputs"] = common["inputs"] or tuple(filter(None, [item.get("input", "")]))
+            return Node(name, kind, json.dumps(_spec(item)) if "mark" in item else str(item.get("body", "")), **common)
+        case NodeKind.ADAPTER:
+            try:
+                operator = Operator(item.get("operator", Operator.TABLE))
+            except ValueError:
+                raise QuestionError(f"node {name!r} has no operator of {', '.join(Operator)}") from None
+            return Node(
+                name,
+                kind,
+                str(item.get("body", "")),
+                operator=operator,
+                sources=tuple(item.get("sources", ())),
+                adapters=tuple(item.get("adapters", ())),
+                **common,
+            )
+    return Node(name, kind, str(item.get("body", "")), **common)
+
+
+def _spec(item: Mapping[str, Any]) -> dict[str, Any]:
+    """A plot in short form as a Vega-Lite specification; the types of its fields follow from the columns of its input."""
+    mark = item["mark"]
+    names = {key: item.get(key, "") for key in ("x", "y", "color")}
+    if mark == "arc":
+        encoding = {"theta": {"field": names["y"] or names["x"]}, "color": {"field": names["color"] or names["x"]}}
+    else:
+        encoding = {key: {"field": value} for key, value in names.items() if value}
+    spec: dict[str, Any] = {"mark": mark, "encoding": encoding}
+    if item.get("title"):
+        spec["title"] = item["title"]
+    return spec
+
+
+def _wired(node: Node, names: set[str]) -> Node:
+    """The node with the inputs that its body names."""
+    by_low = {name.lower(): name for name in names}
+    found: list[str] = list(node.inputs)
+    if node.kind in SELECTS:
+        found = [by_low[t] for t in sorted(tables_named(node.body)) if t in by_low] or [i for i in found if i in names]
+    elif node.kind is NodeKind.PYTHON:
+        try:
+            used = {x.id for x in ast.walk(ast.parse(node.body)) if isinstance(x, ast.Name)}
+        except (SyntaxError, ValueError):
+            used = set()
+        found += [name for name in sorted(names) if name in used]
+    return replace(node, inputs=tuple(dict.fromkeys(found)))

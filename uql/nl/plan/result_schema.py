@@ -1,0 +1,159 @@
+"""What a statement would produce, known before anything runs: names and types, bound against the columns of its inputs.
+
+Statements are bound by the engine's own binder over empty tables of a DuckDB in memory, so that what binds here binds there. What a
+model wrote is bound before it is run, so it is guarded here too: one harmless query, in a DuckDB of a child process, without files
+and network, with limits of time and memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from uql.base.errors import BindError, GuardError, UnknownTableError
+from uql.base.schema import Field, Modality, Table
+from uql.base.settings import Settings
+from uql.compiler.binder import bind
+from uql.compiler.parser import parse_script
+from uql.compiler.syntax import Column, Select, Union
+from uql.nl.guard.duckdb_process import as_connection, child_duckdb
+from uql.nl.guard.guard import MEMORY, check_sql, check_uql
+from uql.sources.catalog import Catalog
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.nl.schema.scope import Source
+
+BOUND_S = 10.0  # that DuckDB may take to bind one statement
+
+
+class Shapes:
+    """Tables as names, columns and types alone; a catalog for the binder."""
+
+    def __init__(self, sources: Mapping[str, Source]) -> None:
+        self._tables: dict[str, Table] = {}
+        self._catalog: Catalog | None = None  # of the statement that is bound now
+        for name, source in sources.items():
+            self.add(name, source.fields, rows=source.row_count)
+
+    def add(self, name: str, fields: Sequence[Field], *, rows: int = 1_000) -> None:
+        """A table that a statement may name from now on; another of that name is replaced."""
+        quoted = _quote(name)
+        own = apart_names([f.name for f in fields])
+        fields = [replace(f, name=given) for f, given in zip(fields, own, strict=True)]
+        self._tables[name.lower()] = Table(name, quoted, tuple(fields), rows)
+
+    @property
+    def names(self) -> list[str]:
+        return [table.name for table in self._tables.values()]
+
+    def fields(self, name: str) -> tuple[Field, ...]:
+        """The columns of a table. Raises UnknownTableError."""
+        return self.table((name,)).fields
+
+    # ----------------------------------------------------------------------------------------- what the binder asks for
+    @property
+    def aggregates(self) -> frozenset[str]:
+        with self._bound() as catalog:
+            return catalog.aggregates
+
+    def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
+        found = None if file or len(parts) != 1 else self._tables.get(parts[0].lower())
+        if found is None:
+            raise UnknownTableError(f"no table {'.'.join(parts)}", help=f"tables: {', '.join(self.names)}")
+        return found
+
+    def function_table(self, name: str, sql: str) -> Table:
+        raise UnknownTableError(f"{name} is no table", help=f"tables: {', '.join(self.names)}")
+
+    def describe(self, sql: str) -> list[tuple[str, str]]:
+        with self._bound() as catalog:
+            return catalog.describe(sql)
+
+    def value(self, sql: str) -> object:
+        with self._bound() as catalog:
+            return catalog.value(sql)
+
+    @contextmanager
+    def _bound(self) -> Iterator[Catalog]:
+        """The tables in a DuckDB of a child, the same one for all that a statement asks."""
+        if self._catalog is not None:
+            yield self._catalog
+            return
+        with child_duckdb(MEMORY, BOUND_S) as child:
+            for table in self._tables.values():
+                columns = ", ".join(f"{_quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields)
+                child.execute(f"CREATE TABLE {table.sql} ({columns or 'nothing INTEGER'})")
+            self._catalog = Catalog(as_connection(child), own=True)
+            try:
+                yield self._catalog
+            finally:
+                self._catalog = None
+
+    # ----------------------------------------------------------------------------------------------------- the statements
+    def of_uql(self, text: str, settings: Settings, *, to: Collection[str] = ()) -> tuple[Field, ...]:
+        """The columns of a UQL query, or of DuckDB's SQL in its place; `to` are names that its TO may have.
+
+        Raises: UQLSyntaxError, BindError, GuardError.
+        """
+        text = check_uql(text, self.names, to=to)
+        query = parse_script(text)[0][0]
+        if isinstance(query, str):
+            return self.of_sql(text)
+        if not isinstance(query, Select | Union):
+            raise BindError("this statement is not a query", code="UQL212").at(text)
+        with self._bound():
+            bound = bind(query, self, text=text, settings=settings)
+        shown = {f.name: f for table in bound.tables for f in table.fields if f.is_unstructured}
+        fields = []
+        for item in bound.query.items:
+            of = shown.get(item.expr.name) if isinstance(item.expr, Column) else None
+            same = of is not None and of.type == item.type
+            fields.append(Field(item.name, item.type, of.modality if of and same else Modality.STRUCTURED))
+        return tuple(fields)
+
+    def of_sql(self, sql: str) -> tuple[Field, ...]:
+        """The columns of a concrete SELECT, as DuckDB describes it. Raises GuardError, also with DuckDB's complaint."""
+        checked = check_sql(sql, self.names)
+        try:
+            described = self.describe(checked)
+        except duckdb.Error as error:
+            raise GuardError(f"DuckDB: {str(error).strip().splitlines()[0]}") from error
+        return tuple(Field(name, type) for name, type in described)
+
+
+def apart_names(names: Sequence[str]) -> list[str]:
+    """The names of columns, each of its own: a result may have two of one name, a table may not.
+
+    >>> apart_names(["id", "name", "ID"])
+    ['id', 'name', 'ID_2']
+    """
+    made: list[str] = []
+    for name in names:
+        own, n = name, len(made)
+        while own.lower() in map(str.lower, made):
+            own, n = f"{name}_{n}", n + 1
+        made.append(own)
+    return made
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def fields_of(table: pa.Table, like: Mapping[str, Field]) -> tuple[Field, ...]:
+    """The columns of rows with DuckDB's types; those of a name and type in `like` hold what they hold there."""
+    with duckdb.connect(":memory:") as connection:
+        connection.register("given", table.slice(0, 0))
+        described = connection.execute("DESCRIBE SELECT * FROM given").fetchall()
+    made = []
+    for row in described:
+        name, kind = str(row[0]), str(row[1])
+        same = like.get(name)
+        made.append(same if same is not None and same.type == kind else Field(name, kind))
+    return tuple(made)

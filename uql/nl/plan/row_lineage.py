@@ -1,0 +1,127 @@
+"""The rows of the database behind a row of a result: what its statement read, with the values that the row shows.
+
+Of a statement without anything semantic the rows are those of its FROM and WHERE whose keys are the row's; of one that a model read they
+are the rows that it was shown. A row of a node that reads another node is followed back to the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from uql.base.errors import UQLError
+from uql.nl.ask.outputs import Output
+from uql.nl.guard.workspace import Workspace
+from uql.nl.plan.dag import Node, NodeKind, Plan
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+SHOWN = 20  # rows behind a row that are kept
+
+
+async def rows_behind(
+    workspace: Workspace, plan: Plan, outputs: Mapping[str, Output], node: Node, row: int
+) -> list[dict[str, Any]]:
+    """At most 20 rows behind row `row` (from 0) of a node's result; empty where they cannot be told.
+
+    A row of one table is a dictionary of its columns; of a join a dictionary of such by table. Columns of bytes are left out.
+    """
+    output = outputs.get(node.name)
+    if output is None or output.table is None or row >= output.table.num_rows:
+        return []
+    trace = output.outcome.trace if output.outcome is not None else None
+    if trace is not None and row < len(trace.behind) and trace.columns:
+        shown = [dict(part.shown) for part in trace.why(row).evidence]
+        return [one for i, one in enumerate(shown) if one not in shown[:i]][:SHOWN]
+    if node.kind not in (NodeKind.UQL, NodeKind.SQL):
+        return []
+    text = statement_behind(node.body, output.table.slice(row, 1).to_pylist()[0])
+    if text is None:
+        return []
+    try:
+        found = await workspace.sql(text)
+    except UQLError:  # a statement of a kind that is not followed
+        return []
+    rows = [{k: _seen(v) for k, v in one.items() if not isinstance(v, bytes)} for one in found.to_pylist()]
+    made = {n.name: n for n in plan.nodes}
+    if len(node.inputs) != 1 or node.inputs[0] not in made or node.inputs[0] not in outputs:
+        return rows
+    before = outputs[node.inputs[0]].table
+    if before is None or set(rows[0] if rows else ()) - set(before.column_names):
+        return rows
+    back: list[dict[str, Any]] = []
+    held = before.slice(0, 10_000).to_pylist()
+    for one in rows:
+        at = next((i for i, other in enumerate(held) if all(other.get(k) == v for k, v in one.items())), None)
+        further = [] if at is None else await rows_behind(workspace, plan, outputs, made[node.inputs[0]], at)
+        back += [new for new in (further or [one]) if new not in back]
+        if len(back) >= SHOWN:
+            break
+    return back[:SHOWN]
+
+
+def statement_behind(text: str, row: Mapping[str, Any]) -> str | None:
+    """The SELECT of the rows behind a row of a statement; None where they cannot be told.
+
+    >>> statement_behind("SELECT city, count(*) AS n FROM shops WHERE open GROUP BY city", {"city": "Leeds", "n": 2})
+    "SELECT * FROM shops WHERE open AND city IS NOT DISTINCT FROM 'Leeds' LIMIT 20"
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        tree = sqlglot.parse_one(text, read="duckdb")
+    except sqlglot.errors.SqlglotError:
+        return None
+    made = _behind(tree, row) if isinstance(tree, exp.Select) else None
+    return made.limit(SHOWN).sql(dialect="duckdb") if made is not None else None
+
+
+def _behind(tree: exp.Select, row: Mapping[str, Any]) -> exp.Select | None:
+    from sqlglot import exp
+
+    source = tree.args.get("from_") or tree.args.get("from")
+    joins = tree.args.get("joins") or []
+    if source is None or tree.args.get("with_") or tree.args.get("with"):
+        return None
+    if isinstance(source.this, exp.Subquery):  # ranked rows: those of the inner query
+        inner = source.this.this
+        return _behind(inner, row) if isinstance(inner, exp.Select) and not joins else None
+    tables = [source.this, *(join.this for join in joins)]
+    if not all(isinstance(table, exp.Table) for table in tables):
+        return None
+    shown = ["*"] if not joins else [exp.column(table.alias_or_name) for table in tables]
+    made = exp.select(*shown).from_(source.this.copy())
+    made.set("joins", [join.copy() for join in joins])
+    if tree.args.get("where") is not None:
+        made = made.where(tree.args["where"].this.copy())
+    for item in tree.expressions:
+        value = item.unalias()
+        if item.alias_or_name not in row or isinstance(value, exp.Star):
+            continue
+        if value.find(exp.AggFunc, exp.Window, exp.Select) is not None:
+            continue
+        held = literal(row[item.alias_or_name])
+        if held is not None:
+            made = made.where(exp.NullSafeEQ(this=value.copy(), expression=held))
+    return made
+
+
+def literal(value: Any) -> exp.Expr | None:
+    """A value as SQL; None for what has no plain literal."""
+    from sqlglot import exp
+
+    if value is None:
+        return exp.null()
+    if isinstance(value, bool | int | float | str):
+        return exp.convert(value)
+    if isinstance(value, datetime):
+        return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), "TIMESTAMP")
+    return exp.cast(exp.Literal.string(value.isoformat()), "DATE") if isinstance(value, date) else None
+
+
+def _seen(value: Any) -> Any:
+    """A value without bytes: of a row of a joined table, its other columns."""
+    return {k: v for k, v in value.items() if not isinstance(v, bytes)} if isinstance(value, dict) else value

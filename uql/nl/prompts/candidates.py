@@ -1,0 +1,99 @@
+"""One statement of plain SQL for a question: CREATE TABLE text with example rows, the question, and DuckDB's message after an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from uql.base.schema import Field
+from uql.nl.prompts import Wording, rules_text
+from uql.nl.schema.scope import Scope, Source
+from uql.operators.texts import short
+
+TASK = "candidate"
+VERSION = "candidate-1"
+SYSTEM = (
+    "You translate a question into one DuckDB SQL SELECT statement. Use only the given tables and columns. Return exactly the "
+    "columns that are asked for. Answer with the statement alone."
+)
+REPLY_TOKENS = 300
+CELL = 60  # characters of an example value
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?\Z")
+_FENCE = re.compile(r"```(?:\w+\n)?(.*?)(?:```|\Z)", re.DOTALL)
+
+
+def wording(
+    question: str,
+    schema: str,
+    *,
+    rules: Sequence[str] = (),
+    temperature: float = 0.0,
+    seed: int = 0,
+    failure: tuple[str, str] | None = None,
+) -> Wording:
+    """The request for one candidate.
+
+    Args:
+        schema: of `create_tables`.
+        temperature, seed: of the model's sampling; 0: the most probable statement.
+        failure: a statement and what DuckDB says of it: the request is for a statement that works.
+    """
+    user = f"{schema}\n\n{rules_text(rules)}Question: {question}"
+    if failure is not None:
+        statement, error = failure
+        user += f"\n\nThis statement failed:\n{statement}\n{error}\nWrite a statement that works."
+    return Wording(TASK, VERSION, SYSTEM, user, max_tokens=REPLY_TOKENS, temperature=temperature, seed=seed)
+
+
+def statement_of(reply: str) -> str:
+    """The statement of a reply, without a code fence and what follows its semicolon.
+
+    >>> statement_of("Here it is:\\n```sql\\nSELECT 1;\\n```"), statement_of("SELECT ';' AS a; done")
+    ('SELECT 1', "SELECT ';' AS a")
+    """
+    fence = _FENCE.search(reply)
+    text = (fence[1] if fence else reply).strip()
+    quoted = False
+    for n, letter in enumerate(text):
+        quoted ^= letter == "'"
+        if letter == ";" and not quoted:
+            return text[:n].strip()
+    return text
+
+
+def create_tables(scope: Scope, *, chars: int) -> str:
+    """The tables as CREATE TABLE text, each with two example rows; where that is longer than `chars`, without the rows."""
+    sources = [source for _, source in sorted(scope.sources.items())]
+    whole = "\n".join(_table(source, rows=True) for source in sources)
+    return whole if len(whole) <= chars else "\n".join(_table(source, rows=False) for source in sources)[:chars]
+
+
+def _table(source: Source, *, rows: bool) -> str:
+    columns = ",\n".join(f"  {_named(f.name)} {f.type or 'VARCHAR'}{_comment(f)}" for f in source.shown)
+    text = f"CREATE TABLE {_named(source.name)} (\n{columns}\n);"
+    if not rows or not source.rows:
+        return text
+    return f"{text}\n-- rows of {source.name}: {', '.join(_row(source, row) for row in source.rows)}"
+
+
+def _comment(f: Field) -> str:
+    return f" /* {short(f.description.replace('*/', ''))} */" if f.description else ""
+
+
+def _row(source: Source, row: Mapping[str, str | None]) -> str:
+    types = {f.name: f.type for f in source.shown}
+    return f"({', '.join(_value(value, types[name]) for name, value in row.items() if name in types)})"
+
+
+def _value(value: str | None, kind: str) -> str:
+    if value is None:
+        return "NULL"
+    if kind != "VARCHAR" and (_NUMBER.match(value) or value in ("true", "false")):
+        return value
+    cut = value if len(value) <= CELL else value[: CELL - 1] + "…"
+    return "'" + " ".join(cut.split()).replace("'", "''") + "'"
+
+
+def _named(name: str) -> str:
+    return name if _PLAIN.match(name) else '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,262 @@
+"""The five shapes of a reply: all that a provider ever sees of an operator.
+
+A provider forces a shape (by a JSON schema, a grammar, log-probabilities of labels, a vendor's own endpoint) and reads it. What all
+providers share stands here: the JSON schema of a shape, and the reading of a JSON value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from uql.operators.texts import SHORT, short
+from uql.operators.types import json_schema, parse_type
+from uql.operators.types import read as read_value
+
+NONE = "none of these"  # the label that says no label fits
+ONE_WORD = 24  # tokens of a reply that is one word, at most, in JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a question has no answer, in the words of `Failure.kind`."""
+
+    kind: str
+    message: str
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question about one row.
+
+    `value` is None where the row does not say. `probability` is P(yes) of a YesNo, else that of the value; NaN where unknown.
+    `distribution` is over the labels of a OneOf (and "none of these", last) or the levels of a Level.
+    """
+
+    value: Any = None
+    probability: float = float("nan")
+    distribution: tuple[float, ...] | None = None
+    problem: Problem | None = None
+    paid: tuple[int, int, float | None] | None = field(
+        default=None, compare=False
+    )  # input, output tokens, USD of its call
+
+
+@dataclass(frozen=True, slots=True)
+class YesNo:
+    """Yes or no. Answered by a bool and the probability of yes."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the value may have in JSON, at most."""
+        return ONE_WORD
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "boolean"}
+
+    def read(self, value: Any) -> Answer:
+        """The answer in a JSON value; a problem where it is of another shape."""
+        if isinstance(value, bool):
+            return Answer(value)
+        if isinstance(value, str) and value.strip().lower().rstrip(".") in ("yes", "no", "true", "false"):
+            return Answer(value.strip().lower()[0] in "yt")
+        return _wrong("true or false was wanted", value)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of the labels, or, of `many`, a list of them. Answered by labels.
+
+    `letters` are shown in the labels' place where the prompt gives each label one: a reply is then one token.
+    """
+
+    labels: tuple[str, ...] = ()
+    none_of_these: bool = False
+    many: bool = False
+    letters: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> list[str]:
+        """The labels, each once, "none of these" last where it is allowed."""
+        return list(dict.fromkeys((*self.labels, *([NONE] if self.none_of_these else []))))
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """Each option as models see it. Not to be changed by the caller."""
+        return dict(zip(self.labels, self.letters, strict=True)) if self.letters else _lines(self)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the value may have in JSON, at most."""
+        if self.letters:
+            return ONE_WORD
+        if self.many:
+            return 20 + sum(len(label) // 2 + 4 for label in self.labels)
+        return 20 + max((len(label) // 2 for label in self.options), default=8)
+
+    def json_schema(self) -> dict[str, Any]:
+        if self.many:
+            lines = [self.shown[label] for label in self.labels]
+            return {"type": "array", "items": {"type": "string", "enum": lines}}
+        return {"type": "string", "enum": list(self.shown.values())}
+
+    def find(self, said: Any) -> str | None:
+        """The option that a reply names, as it was shown or as it is, but for case, spaces, quotes and a last dot."""
+        if not isinstance(said, str):
+            return None
+        bare = said.strip().casefold()
+        by_line = {line.casefold(): option for option, line in self.shown.items()}
+        by_name = {} if self.letters else {option.casefold(): option for option in reversed(self.options)}
+        for words in (bare, bare.strip("\"'").rstrip(".")):  # as it is first: a label may end with a dot
+            for names in (by_line, by_name):
+                if words in names:
+                    return names[words]
+        return None
+
+    def read(self, value: Any) -> Answer:
+        """The answer in a JSON value; a problem where it names none of the labels."""
+        if self.many:
+            found = [self.find(item) for item in value] if isinstance(value, list) else [None]
+            if all(label in self.labels for label in found):
+                return Answer(list(dict.fromkeys(found)))
+        elif (label := self.find(value)) is not None:
+            return Answer(label)
+        if self.letters:
+            return _wrong(f"{' or '.join(self.letters)} was wanted", value)
+        return _wrong(f"one of the labels ({', '.join(list(self.shown.values())[:20])}) was wanted", value)
+
+
+@lru_cache(maxsize=256)
+def _lines(reply: OneOf) -> dict[str, str]:
+    """Each option as models see it, in a menu as in a schema: one short line without double quotes, no two the same."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for option in reply.options:
+        line = plain = short(option).replace('"', "'") or "(empty)"
+        n = 1
+        while line.casefold() in taken:
+            n += 1
+            line = f"{plain[: SHORT - 6]} ({n})"
+        taken.add(line.casefold())
+        found[option] = line
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level from 0 to levels − 1. Answered by the expected level, a float."""
+
+    levels: int = 10
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the value may have in JSON, at most."""
+        return ONE_WORD
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "integer", "enum": list(range(self.levels))} if self.levels <= 20 else {"type": "integer"}
+
+    def read(self, value: Any) -> Answer:
+        """The answer in a JSON value; a problem where it is no level."""
+        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if number is None and isinstance(value, str) and value.strip().isdigit():
+            number = float(value)
+        if number is None or not 0 <= number <= self.levels - 1:
+            return _wrong(f"a level from 0 to {self.levels - 1} was wanted", value)
+        return Answer(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of a DuckDB type, or None where the row does not say."""
+
+    type: str = "VARCHAR"
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the value may have in JSON, at most."""
+        return 400
+
+    def json_schema(self) -> dict[str, Any]:
+        kind = parse_type(self.type)
+        # the fields of a struct may be null: one of nulls alone is read as NULL
+        return json_schema(kind, nullable=kind.kind != "struct")
+
+    def read(self, value: Any) -> Answer:
+        """The answer in a JSON value; a problem where it is not of the type."""
+        try:
+            return Answer(read_value(value, parse_type(self.type)))
+        except ValueError as error:
+            return Answer(problem=Problem("wrong_type", str(error), str(value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text, or JSON of a schema. It is always alone in its request. Answered by a str, or by the parsed JSON value.
+
+    `schema` is JSON text; `grammar` is one of llama.cpp, that a model in this process holds its reply to. Above `temperature` 0
+    the text is drawn by chance, by `seed`.
+    """
+
+    schema: str | None = None
+    max_tokens: int = 512
+    grammar: str = ""
+    temperature: float = 0.0
+    seed: int = 0
+    BOOLEAN: ClassVar[str] = json.dumps({"type": "boolean"})  # the schema of a yes or no
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that the reply may have, at most."""
+        return self.max_tokens
+
+    def json_schema(self) -> dict[str, Any]:
+        held: dict[str, Any] = {"type": "string"} if self.schema is None else json.loads(self.schema)
+        return held
+
+    def read(self, value: Any) -> Answer:
+        """The text, or the JSON value where there is a schema; of an object also where words or a code fence stand around it."""
+        if not isinstance(value, str):
+            return Answer(value if self.schema is not None else str(value))
+        text = value.strip()
+        if not text:
+            return Answer(problem=Problem("empty", "the reply was empty"))
+        if self.schema is None:
+            return Answer(text)
+        try:
+            return Answer(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            held = parsed(text)
+            return (
+                Answer(held)
+                if held is not None
+                else Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", value))
+            )
+
+
+Shape = YesNo | OneOf | Level | Value | Text
+
+
+def parsed(reply: str) -> dict[str, Any] | None:
+    """The JSON object of a reply, also where words or a code fence stand around it; None where there is none."""
+    text = reply.strip()
+    for candidate in (
+        text,
+        *re.findall(r"```(?:json)?\s*(.*?)```", text, re.DOTALL),
+        text[text.find("{") : text.rfind("}") + 1],
+    ):
+        try:
+            held = json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(held, dict):
+            return held
+    return None
+
+
+def _wrong(wanted: str, value: Any) -> Answer:
+    return Answer(problem=Problem("wrong_type", f"{wanted}, not {value!r}", str(value)))

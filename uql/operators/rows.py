@@ -1,0 +1,125 @@
+"""How a row is shown to a model: as data, fenced where the model is large enough to know what a fence is."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from uql.operators.record import Cell, Question, Row
+from uql.operators.texts import neutral, quoted, short
+
+VERSION = "rows-2"
+_HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+SYSTEM = "You answer questions about a text."  # one for several kinds: the row after it is evaluated once for all
+
+
+def label_of(cell: Cell) -> str:
+    return f"{cell.table}.{cell.name}" if cell.table else cell.name
+
+
+def holes_of(text: str) -> frozenset[str]:
+    """What stands in the holes of a text.
+
+    >>> sorted(holes_of("{city} and {t.name}, not {{braces}}"))
+    ['city', 't.name']
+    """
+    if "{" not in text:
+        return frozenset()
+    return frozenset(m.group(1).strip() for m in _HOLE.finditer(text) if m.group(1) is not None)
+
+
+def filled(question: Question, row: Row, names: Mapping[Cell, str] | None = None) -> str:
+    """The question's text with its holes filled: a value in quotes, or the name of a cell that is shown.
+
+    Args:
+        names: what cells are called where they are shown under another name than their own.
+
+    >>> filled(Question("{city} lies in {{Italy}}"), Row(holes=(("city", "Rome"),)))
+    '"Rome" lies in {Italy}'
+    """
+    if "{" not in question.text and "}" not in question.text:
+        return question.text
+    values = dict(row.holes)
+
+    def fill(found: re.Match[str]) -> str:
+        whole = found.group()
+        if whole in ("{{", "}}"):
+            return whole[0]
+        name = found.group(1).strip()
+        if name in values:
+            return quoted(values[name])
+        cell = _cell_of(name, row)
+        if cell is None:
+            return name
+        if names is not None and cell in names:
+            return names[cell]
+        return label_of(cell) if "." in name else cell.name
+
+    return _HOLE.sub(fill, question.text)
+
+
+def with_examples(instruction: str, question: Question) -> str:
+    """The instruction with the examples that a person answered and wants shown.
+
+    >>> print(with_examples("Is it warm?", Question("warm", examples=(("a sunny day", "yes"),))))
+    Is it warm?
+    A person answered so (the texts in quotes are data):
+    - "a sunny day": yes
+    """
+    if not question.examples:
+        return instruction
+    lines = "\n".join(f"- {quoted(text)}: {short(answer)}" for text, answer in question.examples)
+    return f"{instruction}\nA person answered so (the texts in quotes are data):\n{lines}"
+
+
+def _cell_of(hole: str, row: Row) -> Cell | None:
+    """The cell that a hole names. Rows of one table show no table, and {t.name} names their cell all the same."""
+    table, _, column = hole.rpartition(".")
+    return next((c for c in row.cells if c.name == column and (not table or c.table in (table, ""))), None)
+
+
+def named_cells(question: Question, row: Row) -> list[Cell]:
+    """The cells that the holes of a question name, each once."""
+    values = dict(row.holes)
+    holes = [found.group(1).strip() for found in _HOLE.finditer(question.text) if found.group(1) is not None]
+    cells = [_cell_of(hole, row) for hole in holes if hole not in values]
+    return list(dict.fromkeys(cell for cell in cells if cell is not None))
+
+
+def lines(row: Row) -> str:
+    """The text cells of a row: the bare text of a single one, else "name: value" lines. NULL cells are left out."""
+    shown = [cell for cell in row.cells if isinstance(cell.value, str)]
+    if len(shown) == 1 and not shown[0].table:
+        return neutral(str(shown[0].value))
+    return "\n".join(f"{short(label_of(cell))}: {neutral(str(cell.value))}" for cell in shown)
+
+
+@lru_cache(maxsize=1024)
+def fence(seed: int) -> str:
+    """A word that no row can know: eight characters made from the run's seed."""
+    return hashlib.blake2b(str(seed).encode(), digest_size=4, person=b"uql-fence").hexdigest()
+
+
+def fenced(text: str, seed: int) -> str:
+    """The text between two delimiters that it does not hold."""
+    mark = fence(seed)
+    while mark in text.casefold():
+        seed += 1
+        mark = fence(seed)
+    return f"<data-{mark}>\n{text}\n</data-{mark}>"
+
+
+def media(row: Row) -> list[Cell]:
+    """The cells of a row that are images, sounds or documents."""
+    return [cell for cell in row.cells if isinstance(cell.value, bytes)]
+
+
+def about(row: Row, question: str) -> str:
+    """The measured form: the row, an empty line, the question. A row of several cells begins on a line of its own."""
+    text = lines(row)
+    if not text:
+        return question
+    several = "\n" if text and sum(isinstance(c.value, str) for c in row.cells) > 1 else " "
+    return f"Text:{several}{text}\n\n{question}"

@@ -1,0 +1,87 @@
+"""Something of all rows of a group together: a summary, or a condition on the group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uql.operators.record import Operator, Place, Prompt, Row, Subject, Words
+from uql.operators.rows import filled
+from uql.operators.write import VERSION, WRITE, Write, listed, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class Summary(Write):
+    """What is so of the rows shown together. The parameter "stage" is "reduce" where they are themselves answers about parts of a
+    group; the parameter "type" is BOOLEAN where a condition on the group is asked."""
+
+    task: str = "summary"
+
+    @property
+    def operator(self) -> Operator:
+        return SUMMARY
+
+
+def prompt(question: Write, row: Row, seed: int | None = None) -> Prompt:
+    """The prompt of a summary. With a seed, the rows are fenced."""
+    return _summary(question, row, rows_of(question, row, seed))
+
+
+def _summary(question: Write, row: Row, rows: str) -> Prompt:
+    if dict(question.parameters).get("type") == "BOOLEAN":
+        return _group_condition(question, row, rows)
+    cite = (
+        "keep the numbers of rows in brackets that support it"
+        if _stage(question) == "reduce"
+        else ("name rows that support it by their number in brackets, as [12]")
+    )
+    return Prompt(
+        "You summarise the rows of a table.",
+        f"{rows}\n\nSay of all the rows above together: {filled(question, row)}. Answer in at most three sentences, from these "
+        f"rows alone, and {cite}.",
+    )
+
+
+def _group_condition(question: Write, row: Row, rows: str) -> Prompt:
+    """Is it so of a group? Of a part of a long group: what speaks for it and against, in numbers that can be added up."""
+    said = condition(question, row)
+    if question.schema is not None:
+        shown = "parts of a group, each judged by itself" if _stage(question) == "reduce" else "a group of rows"
+        asked = f"Above is {shown}. Of the whole group, is it so that {said}? Answer true or false, from this alone."
+    else:
+        asked = (
+            f"Above are {len(question.shown)} of the rows of a group. To be decided of the whole group later: {said}. Say in at most "
+            "two sentences what these rows tell about it: how many of them speak for it, how many against, and the strongest."
+        )
+    return Prompt("You judge the rows of a table.", f"{rows}\n\n{asked}")
+
+
+def condition(question: Write, row: Row) -> str:
+    return filled(question, row).strip().rstrip(".?")
+
+
+def judged(question: Write, row: Row) -> Prompt:
+    """A condition on a group for a small model, read from the log-probabilities of Yes and No: the form of conditions on a row."""
+    shown = listed(question.shown)
+    return Prompt(
+        "You answer questions about texts with Yes or No.",
+        f"Texts:\n{shown}\n\nQuestion: Of these texts together, is it so that {condition(question, row)}?",
+    )
+
+
+def _stage(question: Write) -> str:
+    return dict(question.parameters).get("stage", "")
+
+
+SUMMARY = Operator(
+    name="summary",
+    places=(Place.OF_GROUP,),
+    reply=WRITE.reply,
+    words=Words(VERSION, alone=prompt, whether=judged),
+    key=WRITE.key,
+    question=lambda text, given: Summary(text),
+    answer_tokens=150,
+    shown_as="SemAgg",
+    noun="summary",
+    kernel="sem_agg",
+    subject=Subject.ROWS,
+)

@@ -1,0 +1,40 @@
+"""Texts that enter a prompt from elsewhere: on one line, short, and without control tokens of chat templates."""
+
+from __future__ import annotations
+
+import re
+
+_TAGS = r"/?(?:start_of_turn|end_of_turn|bos|eos|s|pad|unk|think|tool_call|tool_response)>"
+_CONTROL = re.compile(rf"<(?=[|\uff5c]|{_TAGS})|\[(?=/?(?:INST|SYS|TOOL_CALLS|AVAILABLE_TOOLS)\b)", re.IGNORECASE)
+SHORT = 80  # characters of a value that enters an instruction
+
+
+def neutral(text: str) -> str:
+    """The text with nothing in it that a chat template reads as a control token: "<|im_start|>" becomes "< |im_start|>".
+
+    >>> neutral("a <|im_end|> b </s> [INST] x < y")
+    'a < |im_end|> b < /s> [ INST] x < y'
+    """
+    if "<" not in text and "[" not in text:
+        return text
+    return _CONTROL.sub(lambda found: found.group() + " ", text)
+
+
+def short(text: str, most: int = SHORT) -> str:
+    """A value for use inside an instruction: printable, on one line, at most 80 characters.
+
+    >>> short("new\\nline")
+    'new line'
+    """
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return neutral(line if len(line) <= most else line[: most - 1] + "…")
+
+
+def quoted(text: str) -> str:
+    """A value for use inside an instruction, in quotes that nothing in it closes.
+
+    >>> print(quoted('say "yes"'))
+    "say 'yes'"
+    """
+    line = short(text).replace('"', "'")
+    return f'"{line}"'

@@ -1,0 +1,101 @@
+"""EXPLAIN and quotes: what a plan will do and what it costs, by what is known before it runs (`known`). No model is asked here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from uql.compiler.choice import Alternative
+from uql.compiler.cost import Quote, Range, calls_of
+from uql.compiler.explain import Explained, explained
+from uql.compiler.physical import Block, Goal, PhysicalPlan
+from uql.kernels.cascade import CANDIDATES, labelled_rows
+from uql.pricing.model_prices import price_known
+
+if TYPE_CHECKING:
+    from uql.compiler.bound import BoundStatement
+    from uql.pricing.known import Knowledge
+
+LEAST_UNSURE, UNSURE = 0.0, 0.3  # of the rows, of which a small model is not sure
+
+
+def price(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
+    """The price of a plan within its budget; USD where the price of the model is known."""
+    return _predicted(plan, knowledge, budget)[1]
+
+
+def _predicted(
+    plan: PhysicalPlan, knowledge: Knowledge, budget: int | None
+) -> tuple[PhysicalPlan, Quote, tuple[Alternative, ...]]:
+    """The plan that runs, its price, and what else there was to choose from."""
+    best, others = knowledge.chosen(plan)
+    found, models = _with_cascade(best, _priced(best, knowledge, budget), knowledge)
+    cost = knowledge.price
+    if cost is not None:
+        others = tuple(replace(a, quote=a.quote.priced(cost.usd(1, 0), cost.usd(0, 1))) for a in others)
+    return best, found, (*models, *others)
+
+
+def _priced(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
+    found = knowledge.quote(plan).within(budget)
+    cost = knowledge.price
+    found = found.timed(knowledge.pace)
+    return found.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else found
+
+
+def explanation(statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Explained:
+    """All that EXPLAIN says."""
+    best, priced, alternatives = _predicted(plan, knowledge, budget)
+    found = explained(statement, best, knowledge, priced, budget)
+    if knowledge.rows_left_aside is not None:
+        found = replace(found, warnings=(*found.warnings, knowledge.rows_left_aside))
+    return replace(found, alternatives=alternatives)
+
+
+def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:
+    """The price with a small and a large model, beside that of the large one alone, where the settings name two."""
+    settings = knowledge.settings
+    if not settings.models or "cascade" in settings.disabled_rules or not isinstance(plan, Block):
+        return alone, ()
+    questions = [c for stage in plan.filter_stages for c in stage.columns]
+    asked = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter_stages]
+    calls, rows = sum(asked), knowledge(plan).rows.expected
+    each = labelled_rows(settings.accuracy, settings.confidence)
+    fits = knowledge.budget is None or 2 * (rows + each) * len(questions) <= knowledge.budget
+    if not questions or any(not c.is_condition for c in questions) or rows < CANDIDATES * each or not fits:
+        return alone, ()
+    if plan.goal is Goal.FIRST and max(asked) < each:  # LIMIT is expected to stop it before the small model is asked
+        return alone, ()
+    small, large = (price_known(knowledge.models.get(m), settings.with_values(model=m)) for m in settings.models)
+    labelled = each * len(questions)
+    share = Range(LEAST_UNSURE, UNSURE, 1.0).times(calls) + Range.exactly(labelled)
+    part = share.times(1 / max(1.0, alone.calls.expected))
+
+    def both(tokens: Range) -> Range:
+        return Range(tokens.low * (1 + part.low), tokens.expected * (1 + part.expected), tokens.high * (1 + part.high))
+
+    two = replace(alone, calls=alone.calls + share, input_tokens=both(alone.input_tokens))
+    two = replace(two, output_tokens=both(alone.output_tokens), every=two.calls).timed(knowledge.pace)
+    usd = None
+    if small is not None and large is not None:
+        alone = alone.priced(large.usd(1, 0), large.usd(0, 1))
+        cheap = alone.priced(small.usd(1, 0), small.usd(0, 1)).usd
+        assert cheap is not None and alone.usd is not None
+        usd = Range(
+            cheap.low + alone.usd.low * part.low,
+            cheap.expected + alone.usd.expected * part.expected,
+            cheap.high + alone.usd.high * part.high,
+        )
+    two = replace(two, usd=usd)
+    cheaper = usd is None or alone.usd is None or usd.expected < alone.usd.expected
+    names = settings.models
+    why = (
+        "a price is not known: the small one goes first"
+        if usd is None
+        else "the cheaper one, as long as the small one is sure"
+    )
+    one = Alternative(
+        f"{names[0]} first, {names[1]} where it is not sure", two, cheaper, f"chosen: {why}" if cheaper else "dearer"
+    )
+    other = Alternative(f"{names[1]} alone", alone, not cheaper, "dearer" if cheaper else "chosen: the cheaper one")
+    return (two, (one, other)) if cheaper else (alone, (other, one))

@@ -1,0 +1,498 @@
+"""What is known of a plan before it runs, and the plan chosen by it: the one builder for EXPLAIN, quotes and the run. It asks no model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from uql.compiler.bound import (
+    Bound,
+    BoundDerived,
+    BoundItem,
+    BoundJoin,
+    BoundQuery,
+    BoundSelect,
+    BoundSource,
+    BoundTable,
+    BoundUnion,
+)
+from uql.compiler.choice import Alternative, Terms, choose, has_ways, ways_by_rates
+from uql.compiler.cost import PROMPT_TOKENS, Answered, Known, Pace, Quote, Range, Site, Unit, blocks, quote, rows_out
+from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Formula, Masks, conjunction, conjuncts
+from uql.compiler.join_plans import with_sources
+from uql.compiler.orders import distinct_share
+from uql.compiler.pair_attribute import stated
+from uql.compiler.physical import (
+    Block,
+    Correlated,
+    Goal,
+    OuterJoin,
+    PhysicalPlan,
+    SqlQuery,
+    Stage,
+    UnionPlan,
+    asked_joins,
+)
+from uql.compiler.planner import condition_name, plan, term_rates
+from uql.compiler.sql import query_sql, render
+from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
+from uql.compiler.syntax import Call, Column, Expr, InQuery, Null, Number, Star
+from uql.compiler.virtual import VirtualColumn
+from uql.compiler.walk import columns, is_semantic
+from uql.compiler.worlds import told
+from uql.engine.choose_at_run import alone, chars_of, left_aside, needs_probabilities, pilot_rows, terms_of, whole
+from uql.engine.execute import Pilot, fields_read
+from uql.kernels.duck import Duck
+from uql.kernels.duck import quote as quoted
+from uql.kernels.sampling_inputs import FEWEST_ROWS, LEAST_BUDGET
+from uql.pricing.contents import content
+from uql.pricing.model_prices import unit_of
+
+if TYPE_CHECKING:
+    from uql.base.settings import Settings
+    from uql.llm.providers.base import Price, Provider
+    from uql.pricing.learned import Statistics
+
+UNKNOWN_SHARE = 1 / 3  # of the rows that a condition keeps which cannot be looked at before the run
+UNKNOWN = Range(0.0, UNKNOWN_SHARE, 1.0)
+MOST_SEEN = 20_000  # rows of a block that are looked at one by one
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """What is known of each block of a plan; counts are DuckDB's, each made once."""
+
+    cursor: duckdb.DuckDBPyConnection
+    memory: Statistics
+    settings: Settings
+    price: Price | None = None
+    pace: Pace = field(default_factory=Pace)
+    budget: int | None = None
+    rows_at_once: int = 1  # that a request to the model may hold
+    prompt: float = PROMPT_TOKENS  # of a request to the model, without the row and the questions
+    weighs_pairs: bool = True  # can the model weigh two texts against each other?
+    models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
+    pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
+    recall: Callable[[Block], tuple[Answered, ...]] | None = None  # what the ledger answers of a block's rows
+    _found: dict[int, tuple[Block, Known]] = field(
+        default_factory=dict
+    )  # blocks are kept, so that no other has their identity
+    _like: dict[int, tuple[Block, Block]] = field(default_factory=dict)  # of a block chosen: that as written
+
+    def __call__(self, block: Block) -> Known:
+        if id(block) in self._found:
+            return self._found[id(block)][1]
+        _, written = self._like.get(id(block), (block, block))
+        if id(written) not in self._found:
+            self._found[id(written)] = (written, self._look(written))
+        return self._found[id(written)][1]
+
+    @property
+    def terms(self) -> Terms:
+        """What choices depend on besides a block."""
+        unit = unit_of(self.price)
+        return terms_of(self.settings, unit, unit != Unit(), self.budget, self.rows_at_once)
+
+    @property
+    def rows_left_aside(self) -> str | None:
+        """Why rows share no request though the settings say so and the model could."""
+        if self.rows_at_once == 1 or needs_probabilities(self.settings) is None:
+            return None
+        return f"rows_per_request = {self.settings.rows_per_request}{left_aside(self.settings)}"
+
+    def planned(self, query: BoundQuery) -> PhysicalPlan:
+        """The plan of a query that is written while another one runs."""
+        return self.chosen(plan(query, self.settings.disabled_rules))[0]
+
+    def chosen(self, written: PhysicalPlan) -> tuple[PhysicalPlan, tuple[Alternative, ...]]:
+        """The plan that runs, and what else there was to choose from."""
+        others: list[Alternative] = []
+        made: dict[int, PhysicalPlan] = {}  # what stands in several places stays one
+
+        def one(part: PhysicalPlan) -> PhysicalPlan:
+            if id(part) not in made:
+                made[id(part)] = new(part)
+            return made[id(part)]
+
+        def new(part: PhysicalPlan) -> PhysicalPlan:
+            if isinstance(part, UnionPlan):
+                return replace(part, left=one(part.left), right=one(part.right))
+            if not isinstance(part, Block):
+                return part
+            block = part
+            if self.rows_at_once > 1 or has_ways(part):
+                choice = choose(part, self._with_pilot(part), self.terms)
+                others.extend(choice.alternatives)
+                block = choice.block
+            correlated = (
+                replace(sub, derived=tuple((alias, one(below)) for alias, below in sub.derived))
+                for sub in part.correlated
+            )
+            block = replace(
+                block,
+                derived=tuple((alias, one(below)) for alias, below in part.derived),
+                nested=tuple((bound, one(below)) for bound, below in part.nested),
+                correlated=tuple(correlated),
+                repeated=tuple(replace(run, plan=one(run.plan)) for run in part.repeated),
+            )
+            self._like[id(block)] = (block, part)
+            return block
+
+        return one(written), tuple(others)
+
+    def _with_pilot(self, block: Block) -> Known:
+        """What is known of a block, and the rows that it asks of a pilot before its plan is settled."""
+        known, terms = self(block), self.terms
+        pilot = pilot_rows(known.rows.expected)
+        fits = terms.budget is None or known.rows.expected <= terms.budget
+        ways = ways_by_rates(block, known, terms) if pilot and fits else ()
+        if ways:
+            known = replace(known, pilot=pilot, ways=ways)
+            self._found[id(block)] = (block, known)
+        return known
+
+    def _look(self, block: Block) -> Known:
+        fields = fields_read(block)
+        asked = [*block.filter_stages, *block.row_stages, *block.late_stages, *(Stage((c,)) for c in block.summaries)]
+        for join in asked_joins(block):
+            asked += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
+        chars = {s.shown: sum(chars_of(fields[c]) for c in s.shown if c in fields) for s in asked}
+        pilot = self.pilots.get(id(block))
+        site, pair_sites = self._sites(block)
+        rows, pairs = self._rows(block)
+        concrete = {}
+        if site is not None and not site.after and block.outer_join is None and site.n:
+            decided = np.flatnonzero((site.leaves != OPEN).all(axis=1)).tolist()
+            concrete = {i: float(np.mean(site.leaves[i] == TRUE)) for i in decided}
+        seen = [s for s in pair_sites if s is not None]
+        return Known(
+            rows,
+            chars,
+            pairs,
+            answers=pilot.answers if pilot is not None else self._remembered(block),
+            share=pilot.share if pilot is not None else None,
+            until=pilot.until if pilot is not None else None,
+            rates=term_rates(block, self.memory.rates),
+            copies={**self._copies(site, rows), **(pilot.copies if pilot is not None else {})},
+            output=self.memory.output_tokens(),
+            guided=self._guided(block, rows),
+            examples=self._has_examples(rows),
+            concrete=concrete,
+            pair_sides=self._pair_sides(block),
+            weighs_pairs=self.weighs_pairs,
+            budget=self.budget,
+            alone=alone(fields),
+            prompt=self.prompt,
+            learns="order_while_running" not in self.settings.disabled_rules,
+            site=site if len(seen) == len(pair_sites) else None,
+            pair_sites=tuple(seen),
+        )
+
+    def quote(self, plan: PhysicalPlan) -> Quote:
+        """The price of a plan that was chosen, without a budget; the calls of each of its blocks are known from then on."""
+        found = told(plan, self._with_answers)
+        if found is None:  # a block's rows come from answers
+            return quote(plan, self)
+        for i, block in blocks(plan).items():
+            self._found[i] = (block, replace(self(block), calls=found.blocks[i]))
+        return found.quote
+
+    def _with_answers(self, block: Block) -> Known:
+        """What is known of a block, with the rows that the ledger answers."""
+        known = self(block)
+        if self.recall is None or known.site is None:
+            return known
+        return replace(known, site=replace(known.site, answered=self.recall(block)))
+
+    # ----------------------------------------------------------------------------------------------- rows as DuckDB has them
+    def _site(
+        self,
+        block: Block,
+        source: BoundSource | None,
+        terms: list[Expr],
+        formula: Formula | None,
+        asked: list[VirtualColumn],
+        inner: tuple[tuple[str, PhysicalPlan], ...],
+        pairs: bool = False,
+    ) -> Site | None:
+        """Rows of a FROM clause, with what they show to these questions; None where there are too many, or DuckDB cannot tell them."""
+        made = {alias: _whole(plan, alias) for alias, plan in inner}
+        if any(part is None for part in made.values()):
+            return None
+        change = {alias: part for alias, part in made.items() if part is not None}
+        told_by_model = {
+            Column(a, i.name) for a, p in change.items() for i in p.query.items if isinstance(i.expr, Null)
+        }
+
+        def open_(expr: Expr) -> bool:
+            later = any(is_semantic_query(b.query) or b.correlated for b in in_expressions(expr))
+            return later or is_semantic(expr) or not told_by_model.isdisjoint(columns(expr))
+
+        plain = [t for t in terms if not open_(t)]
+        leaves = formula.leaves if formula is not None else ()
+        own = {i: leaf.expr for i, leaf in enumerate(leaves) if not open_(leaf.expr)}
+        keys = [] if pairs or any(open_(k.expr) for k in block.keys) else [k.expr for k in block.keys]
+        shown = dict.fromkeys(tuple(dict.fromkeys((*c.reads, *c.holes))) for c in asked)
+        needed = dict.fromkeys(c for one in shown for c in one)
+        items = [BoundItem(c, c.label, "") for c in needed]
+        items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
+        items += [BoundItem(expr, f"__k{i}", "") for i, expr in enumerate(keys)]
+        order = block.order_by if block.goal is Goal.FIRST and not pairs else ()
+        where = with_sources(source, change) if source is not None else None
+        query = BoundSelect(tuple(items) or (_ONE,), where, conjunction(plain), order_by=order)
+        parts = [content(one) for one in shown] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
+        parts += [f"hash({', '.join(f'__k{i}' for i in range(len(keys)))})"] if keys else []
+        sql = f"SELECT {', '.join(parts) or '1'} FROM ({render(query_sql(query))}) LIMIT {MOST_SEEN + 1}"
+        try:
+            rows = Duck(self.cursor).arrow(sql)
+        except duckdb.Error:  # the values that a model will give stand as NULL here: not each statement takes that
+            return None
+        if rows.num_rows > MOST_SEEN:
+            return None
+        masks = np.full((len(leaves), rows.num_rows), OPEN, dtype=np.uint8)
+        for j, i in enumerate(own, start=len(shown)):
+            values = rows.column(j).to_pylist()
+            masks[i] = [NULL if v is None else TRUE if v else FALSE for v in values]
+        cells = {one: np.asarray(rows.column(j), dtype=np.uint64) for j, one in enumerate(shown)}
+        groups = np.asarray(rows.column(rows.num_columns - 1), dtype=np.uint64) if keys else None
+        kept = Range.exactly(1)
+        for term in terms:
+            if term not in plain:
+                hidden = inner or block.outer_join is not None
+                kept = kept * (UNKNOWN if hidden else self._kept(term, block, plain))
+        return Site(rows.num_rows, cells, masks, groups, kept, tuple(alias for alias, _ in inner))
+
+    def _sites(self, block: Block) -> tuple[Site | None, tuple[Site | None, ...]]:
+        """The candidates of a block, and the pairs of each join that is asked."""
+        terms = conjuncts(block.pushed)
+        asked = [c for s in (*block.filter_stages, *block.row_stages, *block.late_stages) for c in s.columns]
+        asked += [*block.groups, *block.summaries]
+        pairs: list[Site | None] = []
+        source = block.source
+        join = block.outer_join
+        if join is not None:
+            if not (isinstance(join.left, BoundSource) and isinstance(join.right, BoundSource)):
+                return None, (None,)
+            sides = [t for part in (join.left_where, join.right_where) if part is not None for t in conjuncts(part)]
+            kind = "INNER" if join.pairs is not None else "CROSS"
+            both = BoundJoin(kind, join.left, join.right, join.pairs)
+            own = [c for stage in join.stages for c in stage.columns]
+            pairs.append(self._site(block, both, sides, join.formula, own, block.derived, pairs=True))
+            if join.kind in ("SEMI", "ANTI"):
+                source = join.left
+            else:
+                source = replace(both, kind=join.kind if join.pairs is not None or join.kind == "CROSS" else "INNER")
+            terms = [*terms, *(sides if join.kind in ("INNER", "CROSS") else conjuncts(join.left_where))]
+        plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
+        for part in block.correlated:
+            if block.source is None or set(aliases(block.source)) & set(aliases(part.source)):
+                return None, (None,)
+            both = BoundJoin("CROSS", block.source, part.source)
+            where = [*plain, *conjuncts(part.own), *conjuncts(part.pairs)]
+            own = [c for stage in (*part.stages, *part.values) for c in stage.columns]
+            pairs.append(self._site(block, both, where, part.formula, own, (*block.derived, *part.derived), pairs=True))
+        return self._site(block, source, terms, block.formula, asked, block.derived), tuple(pairs)
+
+    def _guided(self, block: Block, rows: Range) -> bool:
+        """Has a search features of the rows to learn from?"""
+        fields = fields_read(block)
+        texts = any(c in fields and fields[c].type != "BLOB" for stage in block.filter_stages for c in stage.shown)
+        return texts and self.settings.method != "uniform" and rows.expected >= FEWEST_ROWS
+
+    def _has_examples(self, rows: Range) -> bool:
+        """Does a search ask for example rows first?"""
+        enough = rows.expected >= FEWEST_ROWS and (self.budget is None or self.budget >= LEAST_BUDGET)
+        return enough and self.settings.examples is True and self.settings.method != "uniform"
+
+    def _remembered(self, block: Block) -> Masks | None:
+        """Answers to a whole WHERE, from earlier queries that asked it."""
+        found = self.memory.answers(condition_name(block)) if block.formula is not None else None
+        return whole(found)
+
+    def _copies(self, site: Site | None, rows: Range) -> dict[tuple[Column, ...], float]:
+        """Rows that show a stage the same cells, on the average: these are asked once, and NULLs never."""
+        if site is None or site.after or not site.n or not rows.expected:
+            return {}
+        found = {}
+        for shown, codes in site.cells.items():
+            copies = site.n / max(1, len(np.unique(codes[codes != 0])))
+            share = min(1.0, rows.expected / site.n)  # of the candidates, where sub-queries leave fewer
+            found[shown] = share / distinct_share(share, copies)
+        return found
+
+    def _distinct(self, block: Block, shown: tuple[Column, ...], plain: list[Expr]) -> float:
+        """Distinct contents of some columns among the candidates, those without any left out."""
+        keys = tuple(BoundItem(c, c.label, "") for c in shown)
+        inner = render(query_sql(BoundSelect(keys, block.source, conjunction(plain), distinct=True)))
+        said = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in shown)
+        return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {said}") or 0)
+
+    def _pair_sides(self, block: Block) -> tuple[float, ...]:
+        """Distinct rows of each side of a condition on pairs; one table joined with itself is one side."""
+        asked = [c for stage in block.filter_stages for c in stage.columns]
+        pairs = [c for c in asked if c.is_pair_condition]
+        if not self.weighs_pairs:  # two columns of one table may be compared too
+            pairs += [c for c in asked if len(c.reads) == 2 and not c.holes and stated(c.text) is not None]
+        if not pairs or block.derived or block.outer_join is not None or block.correlated:
+            return ()
+        shown = (*pairs[0].reads, *pairs[0].holes)
+        tables = dict.fromkeys(c.table for c in shown)
+        plain = [t for t in conjuncts(block.pushed) if not list(in_expressions(t))]
+        sides = (
+            [tuple(c for c in shown if c.table == table) for table in tables]
+            if len(tables) > 1
+            else [(c,) for c in shown]
+        )
+        columns = {tuple(c.name for c in side): side for side in sides}  # one table joined with itself is asked once
+        return tuple(self._distinct(block, side, plain) for side in columns.values())
+
+    # -------------------------------------------------------------------------------------------------- numbers of rows
+    def _rows(self, block: Block) -> tuple[Range, tuple[Range, ...]]:
+        """The candidates of a block, and the pairs of each join that is asked."""
+        derived = {alias: self._out(plan) for alias, plan in block.derived}
+        plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
+        later = [t for t in conjuncts(block.pushed) if t not in plain]
+        hidden = False
+        pairs: tuple[Range, ...] = ()
+        if block.outer_join is not None:
+            rows, pairs = self._joined(block.outer_join, derived)
+            hidden = hidden or block.pushed is not None
+        elif not derived:
+            rows = Range.exactly(self._count(block.source, conjunction(plain)))
+        else:
+            rows = self._guess(block.source, derived)
+            hidden = hidden or block.pushed is not None
+        for part in block.correlated:
+            pairs = (*pairs, self._sub_pairs(block, part, rows, conjunction(plain)))
+        for term in later:
+            rows = rows * (UNKNOWN if derived or block.outer_join is not None else self._kept(term, block, plain))
+        return (rows * UNKNOWN if hidden else rows), pairs
+
+    def _kept(self, term: Expr, block: Block, plain: list[Expr]) -> Range:
+        """The share of the candidates that a condition on a sub-query keeps, which has not been run."""
+        match term:
+            case InQuery(operand=Column() as key, query=Bound() as part):
+                found = next((plan for own, plan in block.nested if own is part), None)
+                if found is None:
+                    return UNKNOWN
+                out, keys = self._out(found), max(1.0, self._distinct(block, (key,), plain))
+                is_key = keys >= self._count(block.source, conjunction(plain))
+                most = min(1.0, out.high / keys) if is_key else 1.0
+                share = Range(min(most, out.low / keys) if is_key else 0.0, min(most, out.expected / keys), most)
+                return Range(1 - share.high, 1 - share.expected, 1 - share.low) if term.negated else share
+        return UNKNOWN
+
+    def _sub_pairs(self, block: Block, part: Correlated, rows: Range, where: Expr | None) -> Range:
+        """The pairs of a block's rows with those of a sub-query that reads them: DuckDB's count where it is available."""
+        around, own = set(aliases(block.source)), set(aliases(part.source))
+        if block.source is not None and not (block.derived or part.derived or around & own):
+            joined = BoundJoin("CROSS", block.source, part.source)
+            terms = [t for t in (where, part.own, part.pairs) if t is not None]
+            if not any(True for _ in in_expressions(*terms)):
+                return Range.exactly(self._count(joined, conjunction(terms)))
+        both = rows * self._guess(part.source, {alias: self._out(plan) for alias, plan in part.derived})
+        if part.pairs is None and part.own is None:
+            return both
+        return Range(0, max(rows.expected, both.expected / max(rows.expected, 1.0)), both.high)
+
+    def _joined(self, join: OuterJoin, derived: dict[str, Range]) -> tuple[Range, tuple[Range, ...]]:
+        """The rows of a join, and the pairs of it and of those inside it, innermost first."""
+        left, before = self._side(join.left, join.left_where, derived)
+        right, after = self._side(join.right, join.right_where, derived)
+        inside = (*before, *after)
+        if isinstance(join.left, BoundSource) and isinstance(join.right, BoundSource) and not derived:
+            kind = "INNER" if join.pairs is not None else "CROSS"
+            where = conjunction([part for part in (join.left_where, join.right_where) if part is not None])
+            pairs = Range.exactly(self._count(BoundJoin(kind, join.left, join.right, join.pairs), where))
+        else:
+            pairs = left * right
+            if join.pairs is not None:
+                pairs = Range(0, min(pairs.expected, max(left.expected, right.expected, 1.0)), pairs.high)
+        match join.kind:
+            case "LEFT":
+                rows = Range(left.low, left.expected, max(left.high, pairs.high))
+            case "RIGHT":
+                rows = Range(right.low, right.expected, max(right.high, pairs.high))
+            case "FULL":
+                most = max(left.high + right.high, pairs.high)
+                rows = Range(max(left.low, right.low), max(left.expected, right.expected), most)
+            case "SEMI" | "ANTI":
+                rows = Range(0, left.expected / 2, left.high)
+            case _:
+                rows = pairs if join.formula is None else Range(0, pairs.expected * UNKNOWN_SHARE, pairs.high)
+        return rows, (*inside, pairs)
+
+    def _side(
+        self, side: BoundSource | OuterJoin, where: Expr | None, derived: dict[str, Range]
+    ) -> tuple[Range, tuple[Range, ...]]:
+        if isinstance(side, OuterJoin):
+            return self._joined(side, derived)
+        if where is None:
+            return self._guess(side, derived), ()
+        if any(alias in derived for alias in aliases(side)):
+            rows = self._guess(side, derived)
+            return Range(0, rows.expected * UNKNOWN_SHARE, rows.high), ()
+        return Range.exactly(self._count(side, where)), ()
+
+    def _count(self, source: BoundSource | None, where: Expr | None) -> float:
+        if where is None and isinstance(source, BoundJoin) and source.on is None and source.kind in ("CROSS", "INNER"):
+            return self._count(source.left, None) * self._count(source.right, None)
+        if where is None and isinstance(source, BoundTable) and source.table.row_count is not None:
+            return float(source.table.row_count)
+        star = BoundItem(Call("count", (Star(),)), "n", "BIGINT")
+        return float(
+            Duck(self.cursor).scalar(render(query_sql(BoundSelect((star,), source, where, aggregated=True)))) or 0
+        )
+
+    def _guess(self, source: BoundSource | None, derived: dict[str, Range]) -> Range:
+        """The rows of a FROM clause in which some sources have not been run."""
+        if isinstance(source, BoundJoin):
+            left, right = self._guess(source.left, derived), self._guess(source.right, derived)
+            both = left * right
+            return both if source.on is None else Range(0, max(left.expected, right.expected), both.high)
+        alias = getattr(source, "alias", "")
+        return derived[alias] if alias in derived else Range.exactly(self._count(source, None))
+
+    def _out(self, plan: PhysicalPlan) -> Range:
+        """The rows that an inner query gives."""
+        match plan:
+            case UnionPlan(left=left, right=right):
+                return self._out(left) + self._out(right)
+            case Block():
+                return rows_out(plan, self(plan))
+            case SqlQuery(query=query):
+                return Range.exactly(
+                    float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({render(query_sql(query))})") or 0)
+                )
+        raise TypeError(f"not a physical plan: {plan!r}")
+
+
+_ONE = BoundItem(Number("1"), "__one", "INTEGER")
+
+
+def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
+    """The rows that an inner query gives if all pass, values of the model NULL; None where they are groups of rows."""
+    if isinstance(plan, UnionPlan):
+        left, right = _whole(plan.left, alias), _whole(plan.right, alias)
+        if left is None or right is None:
+            return None
+        return BoundDerived(BoundUnion(plan.items, left.query, right.query, all=True), alias, ())
+    if isinstance(plan, SqlQuery):
+        return BoundDerived(plan.query, alias, ())
+    if not isinstance(plan, Block) or plan.aggregated or plan.outer_join is not None or plan.source is None:
+        return None
+    made = {own: _whole(below, own) for own, below in plan.derived}
+    change = {own: part for own, part in made.items() if part is not None}
+    if len(change) < len(made):
+        return None
+
+    def plain(expr: Expr) -> bool:
+        return not is_semantic(expr) and not any(is_semantic_query(b.query) for b in in_expressions(expr))
+
+    items = tuple(i if plain(i.expr) else replace(i, expr=Null()) for i in plan.items)
+    terms = conjunction([t for t in conjuncts(plan.pushed) if plain(t)])
+    return BoundDerived(BoundSelect(items, with_sources(plan.source, change), terms), alias, ())

@@ -1,0 +1,150 @@
+"""What earlier queries taught: how often terms are true, alone and together, how long answers are, how fast the model answers.
+
+Kept in the ledger, by model and database; plans are chosen and priced with it, answers never come from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from uql.base.settings import Settings
+from uql.compiler.cost import Range
+from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Masks
+from uql.kernels.duck import Duck
+from uql.llm.ledger import Ledger, default_path
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from uql.llm.providers.base import Provider
+
+MOST_ROWS = 512  # whose answers are kept of one WHERE
+LEAST_CALLS = 8  # before the seconds of a call are those measured
+SPREAD = 2.0  # times faster or slower than before
+_QUOTED = re.compile(r'"([^"]+)"')
+_MARKS = {TRUE: "t", FALSE: "f", NULL: "n"}
+_MASKS = {mark: mask for mask, mark in _MARKS.items()}
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Of one model on one database.
+
+    Attributes:
+        rates: terms by name: answers seen, and how many of them are true.
+        together: conditions by name: combinations of answers, one letter a term ("t", "f", "n" or "?" where not asked), and their rows.
+        output: quoted texts: answers seen, and their tokens in all.
+        calls, seconds: made, and how long they took, added up.
+        scope: model and database, in words.
+    """
+
+    rates: dict[str, tuple[int, int]] = field(default_factory=dict)
+    together: dict[str, dict[str, int]] = field(default_factory=dict)
+    output: dict[str, tuple[int, int]] = field(default_factory=dict)
+    calls: int = 0
+    seconds: float = 0.0
+    scope: str = ""
+    _saved: dict[str, Any] = field(default_factory=dict)
+
+    # ---------------------------------------------------------------------------------------------------------- learning
+    def observe(self, event: Any) -> None:
+        """Learns from a call that was made: an `events.Event`; others are passed over."""
+        if getattr(event, "kind", "") != "call" or event.error:
+            return
+        self.calls += 1
+        self.seconds += event.seconds
+        if "+" not in event.question:
+            n, tokens = self.output.get(event.text, (0, 0))
+            self.output[event.text] = (n + 1, tokens + event.output_tokens)
+
+    def keep(self, name: str, masks: Masks) -> None:
+        """Keeps the answers (leaves, m) to the terms of a condition, the latest MOST_ROWS."""
+        kinds, counts = np.unique(masks[:, -MOST_ROWS:], axis=1, return_counts=True)
+        rows = {"".join(_MARKS.get(int(m), "?") for m in kinds[:, i]): int(counts[i]) for i in range(kinds.shape[1])}
+        self.together[name] = {row: n for row, n in rows.items() if set(row) != {"?"}}
+
+    # ------------------------------------------------------------------------------------------------------------- using
+    def answers(self, name: str) -> Masks | None:
+        """(leaves, m) what is remembered of a condition, None where nothing is."""
+        rows = self.together.get(name)
+        if not rows:
+            return None
+        columns = [[_MASKS.get(mark, OPEN) for mark in row] for row, n in sorted(rows.items()) for _ in range(n)]
+        return np.array(columns, dtype=np.uint8).T
+
+    def output_tokens(self) -> dict[str, float]:
+        """Tokens of an answer, by text."""
+        return {text: tokens / n for text, (n, tokens) in self.output.items() if n}
+
+    def seconds_a_call(self) -> Range | None:
+        """None before LEAST_CALLS calls."""
+        if self.calls < LEAST_CALLS:
+            return None
+        mean = self.seconds / self.calls
+        return Range(mean / SPREAD, mean, mean * SPREAD)
+
+    # ----------------------------------------------------------------------------------------------------------- keeping
+    def save(self, ledger: Ledger) -> None:
+        """Writes what is new to the ledger."""
+        values = self.values()
+        new = {name: value for name, value in values.items() if self._saved.get(name) != value}
+        if new:
+            ledger.keep_statistics(self.scope, new)
+            self._saved = values
+
+    def about(self, statement: str) -> dict[str, Any]:
+        """What a statement can use, as plain values: entries with one of its quoted texts, and how fast the model is."""
+
+        def named(name: str) -> bool:
+            kind, _, rest = name.partition(": ")
+            return kind == "calls" or rest in statement or any(text in statement for text in _QUOTED.findall(rest))
+
+        return {name: value for name, value in self.values().items() if named(name)}
+
+    def values(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        values: dict[str, Any] = {f"rate: {name}": list(seen) for name, seen in self.rates.items()}
+        values |= {f"together: {name}": dict(rows) for name, rows in self.together.items()}
+        values |= {f"output: {text}": list(seen) for text, seen in self.output.items()}
+        if self.calls:
+            values["calls"] = [self.calls, self.seconds]
+        return values
+
+    @classmethod
+    def load(cls, settings: Settings, scope: str) -> Statistics:
+        """What the ledger of the settings remembers; nothing where it is new."""
+        path = default_path() if settings.ledger is None else Path(settings.ledger)
+        if settings.ledger == ":memory:" or not path.exists():
+            return cls(scope=scope)
+        with Ledger(settings.ledger) as ledger:
+            return cls.of(ledger.statistics(scope), scope)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], scope: str = "") -> Statistics:
+        """From plain values, as `values` gives them."""
+        found = cls(scope=scope)
+        for name, value in values.items():
+            kind, _, rest = name.partition(": ")
+            match kind:
+                case "rate":
+                    found.rates[rest] = (int(value[0]), int(value[1]))
+                case "together":
+                    found.together[rest] = {str(row): int(n) for row, n in value.items()}
+                case "output":
+                    found.output[rest] = (int(value[0]), int(value[1]))
+                case "calls":
+                    found.calls, found.seconds = int(value[0]), float(value[1])
+        found._saved = found.values()
+        return found
+
+
+def scope_of(cursor: duckdb.DuckDBPyConnection, model: Provider | None, settings: Settings) -> str:
+    """Model and database: what was learned of one says nothing of another."""
+    path = Duck(cursor).scalar("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
+    return f"{model.name if model is not None else settings.model or ''} on {path or 'memory'}"

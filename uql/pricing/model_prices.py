@@ -1,0 +1,113 @@
+"""Prices and pace of a model before it is asked: from a provider that is at hand, else by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from uql.compiler.cost import FENCED_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
+from uql.llm.prices import own_price, price_of
+from uql.llm.providers.base import Price
+
+if TYPE_CHECKING:
+    from uql.base.settings import Settings
+    from uql.kernels.cascade import Cascade
+    from uql.llm.providers.base import Provider
+
+VENDORS = ("openai", "anthropic")
+LOCAL_SECONDS = Range(0.0, 0.5, 10.0)  # of a call to a model on this machine that was not timed yet
+REMOTE_SECONDS = Range(0.2, 1.0, 5.0)
+
+
+def price_known(model: Provider | None, settings: Settings) -> Price | None:
+    """USD per million tokens, None where it is unknown. No model is opened or called."""
+    if model is not None:
+        return model.price
+    if is_in_process(settings):
+        return Price(0.0, 0.0)
+    vendor, _, name = (settings.model or "").partition(":")
+    if vendor in VENDORS and name:
+        return price_of(vendor, name, settings)
+    return own_price(settings.model or "", settings)
+
+
+def cascade_of(settings: Settings, given: Mapping[str, Provider]) -> Cascade | None:
+    """The cascade that the settings name, None where they name none; `given` are providers by name."""
+    if not settings.models or "cascade" in settings.disabled_rules:
+        return None
+    small, large = settings.models
+    from uql.kernels.cascade import Cascade
+
+    return Cascade(
+        given.get(small, small),
+        given.get(large, large),
+        settings.accuracy,
+        settings.confidence,
+        (small, large),
+        small_share(settings, given),
+    )
+
+
+def small_share(settings: Settings, given: Mapping[str, Provider]) -> float:
+    """What a request of the small model costs beside one of the large; 0 where a price is not known."""
+    small, large = (price_known(given.get(m), settings.with_values(model=m)) for m in settings.models)
+    if small is None or large is None or not large.input:
+        return 0.0
+    return unit_of(small).input / unit_of(large).input if small.input else 0.0
+
+
+def prompt_of(model: Provider | None, settings: Settings) -> int:
+    """Tokens of a request to this model, without the row and the questions."""
+    local = model.is_local if model is not None else (settings.model or "").partition(":")[0] in ("local", "oracle")
+    return PROMPT_TOKENS if local or not (model or settings.model) else FENCED_TOKENS
+
+
+def weighs_pairs(model: Provider | None, settings: Settings) -> bool:
+    """Can the model weigh two texts against each other? Those of this process cannot."""
+    return not is_in_process(settings) if model is None else model.capabilities.weighs_pairs
+
+
+def is_in_process(settings: Settings) -> bool:
+    """Do the settings name a model of this process?"""
+    return (settings.model or "").partition(":")[0].partition("?")[0] == "local"
+
+
+def rows_of(model: Provider | None, settings: Settings) -> int:
+    """Rows that a request to this model may hold: as the settings say, or as many as the model is known for under 'auto'.
+
+    Always 1 of a model that takes no two rows at once, as those of this process.
+    """
+    from uql.llm.providers.base import ROWS_AT_ONCE, RowsProvider
+
+    wanted = settings.rows_per_request
+    alone = is_in_process(settings) if model is None else not isinstance(model, RowsProvider)
+    if wanted == 1 or alone:
+        return 1
+    if wanted != "auto":
+        return int(wanted)
+    if model is not None:
+        return model.capabilities.rows
+    vendor, _, name = (settings.model or "").partition(":")
+    if vendor == "openai":
+        from uql.llm.providers.openai_api import DECIDES
+
+        return 1 if name.startswith(DECIDES) else ROWS_AT_ONCE
+    return ROWS_AT_ONCE if vendor == "anthropic" else 1
+
+
+def unit_of(price: Price | None) -> Unit:
+    """What plans are compared by: USD where they cost something, else tokens."""
+    if price is None or not (price.input or price.output):
+        return Unit()
+    return Unit(price.input / 1e6, price.output / 1e6)
+
+
+def pace_of(model: Provider | None, settings: Settings, measured: Range | None) -> Pace:
+    """Requests in flight, what the provider allows a minute, and the seconds of a call: measured before, else a guess."""
+    named = settings.model or ""
+    local = model.is_local if model is not None else named.partition(":")[0] in ("local", "oracle")
+    each = measured or (LOCAL_SECONDS if local else REMOTE_SECONDS)
+    if model is None:
+        return Pace(settings.concurrency or (1 if named.startswith("local") else 8), each)
+    limits = model.limits
+    return Pace(settings.concurrency or limits.concurrency, each, limits.requests_per_minute, limits.tokens_per_minute)

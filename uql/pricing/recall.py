@@ -1,0 +1,80 @@
+"""Which rows of a block the ledger answers, told before the run: a look for a question that is new, else at a few hundred rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import duckdb
+import numpy as np
+
+from uql.compiler.cost import Answered, Range
+from uql.engine.execute import candidates_sql, fields_of
+from uql.kernels.duck import Duck
+from uql.kernels.relation import Relation
+from uql.llm.ledger_keys import question_key, row_key
+from uql.pricing.contents import content
+
+if TYPE_CHECKING:
+    from uql.compiler.physical import Block, Stage
+    from uql.compiler.virtual import VirtualColumn
+    from uql.llm.ledger import Ledger
+    from uql.llm.providers.base import Provider
+
+MOST_LOOKED_UP = 400  # rows of a block; of more, a random sample of as many
+SURE = 2.0  # standard deviations of the share of the rows that were not looked up
+
+
+def answered(block: Block, model: Provider, ledger: Ledger, duck: Duck) -> tuple[Answered, ...]:
+    """What the ledger knows of the candidates of a block, question by question. Empty where other answers decide which rows there are."""
+    if block.derived or block.nested or block.correlated or block.repeated or block.outer_join is not None:
+        return ()
+    found = []
+    relation: Relation | None = None
+    for stage in dict.fromkeys((*block.filter_stages, *block.row_stages, *block.late_stages)):
+        with suppress(duckdb.Error):  # the run says it
+            relation = relation or _empty(block, duck)
+            asked = [c for c in stage.columns if _was_asked(c, relation, model, ledger)]
+            if not asked:
+                continue
+            if not relation.name:
+                name, n = duck.create(candidates_sql(block))
+                relation = Relation(duck, name, n, fields_of(block))
+            found += list(_looked_up(stage, asked, relation, model, ledger))
+    return tuple(found)
+
+
+def _empty(block: Block, duck: Duck) -> Relation:
+    """Puts questions, before its rows are wanted."""
+    return Relation(duck, "", 0, fields_of(block))
+
+
+def _was_asked(column: VirtualColumn, relation: Relation, model: Provider, ledger: Ledger) -> bool:
+    """Was a question asked of any row?"""
+    if column.names_groups or column.label_query is not None or column.is_pair_condition:
+        return False
+    digest = ledger.key(question_key(model, relation.question(column)))
+    return ledger.work(
+        lambda db: db.execute("SELECT 1 FROM questions WHERE digest = ?", (digest,)).fetchone() is not None
+    )
+
+
+def _looked_up(
+    stage: Stage, asked: list[VirtualColumn], relation: Relation, model: Provider, ledger: Ledger
+) -> Iterator[Answered]:
+    rids = np.arange(relation.n, dtype=np.int64)
+    if relation.n > MOST_LOOKED_UP:
+        rids = np.sort(np.random.default_rng(0).choice(rids, MOST_LOOKED_UP, replace=False))
+    if not len(rids):
+        return
+    rows = [row_key(row) for row in relation.rows(rids, stage.columns)]
+    codes = relation.fetch(rids, [content(stage.shown)]).column(0).to_numpy().astype(np.uint64)
+    for column in asked:
+        head = question_key(model, relation.question(column))
+        keys = [ledger.key(head, row) for row in rows]
+        known = ledger.answers(keys)
+        held = np.array([key in known for key in keys])
+        p, m = float(held.mean()), len(held)
+        off = SURE * ((p * (1 - p) + 1 / m) / m) ** 0.5
+        yield Answered(stage.columns, column, codes[held], codes, Range(max(0.0, p - off), p, min(1.0, p + off)))

@@ -1,0 +1,145 @@
+"""A script is bound whole before its first statement runs: what is wrong with the last one is said before the first one is paid for.
+
+A table that a statement of UQL makes stands for itself in those that follow, with its columns and no rows. What DuckDB's own statements
+and files change is not known ahead: what fails behind them is said when its turn comes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from uql.base.errors import BindError, UQLError, UQLSyntaxError
+from uql.base.schema import Table
+from uql.compiler.parser import parse
+from uql.compiler.syntax import (
+    CopyQuery,
+    CreateSemanticTable,
+    CreateTable,
+    Explain,
+    Insert,
+    Query,
+    SetOption,
+    Span,
+    Statement,
+)
+from uql.session.statements import check_target, has_free_text
+
+if TYPE_CHECKING:
+    from uql.compiler.bind.scope import CatalogLike
+    from uql.compiler.bound import BoundStatement
+    from uql.sources.catalog import Catalog
+
+    Bind = Callable[[Query, "CatalogLike"], BoundStatement]
+    Names = Callable[[BindError, Statement, Span], bool]
+
+_KEEPS = re.compile(
+    r"(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT|CHECKPOINT|ANALYZE|VACUUM|EXPLAIN|SHOW|DESCRIBE|DESC|SUMMARIZE|PIVOT|UNPIVOT|WITH|FROM"
+    r"|SELECT|VALUES|TABLE|INSERT|UPDATE|DELETE|MERGE|TRUNCATE|EXECUTE|PREPARE|DEALLOCATE)\b",
+    re.IGNORECASE,
+)
+"""How statements of DuckDB's own begin behind which the same names stand for the same columns."""
+
+
+def check(
+    pieces: Sequence[tuple[Statement | str, Span]], text: str, catalog: Catalog, bind: Bind, names: Names
+) -> None:
+    """Parses and binds every statement as far as it can be known ahead. Raises: as the statements would.
+
+    Args:
+        pieces: the statements of a script with their places.
+        text: the script.
+        catalog: of the connection.
+        bind: binds a query, with the tables of the catalog given.
+        names: can DuckDB place the names that the binder cannot?
+    """
+    tables, known = _Tables(catalog), True
+    for piece, span in pieces:
+        if isinstance(piece, str):
+            _check_own(piece, span, text, catalog)
+            known = known and _KEEPS.match(piece) is not None
+            continue
+        if isinstance(piece, SetOption):
+            known = known and piece.name != "quoted"
+            continue
+        query = piece.statement if isinstance(piece, Explain) else getattr(piece, "query", piece)
+        if not isinstance(query, Query):  # REFRESH, DROP SEMANTIC TABLE
+            known = False
+            continue
+        try:
+            bound = bind(query, tables)
+            if known and isinstance(piece, CreateTable | Insert | CopyQuery) and not _is_made(piece, tables):
+                check_target(catalog.cursor, piece, bound.query.items, text)
+        except UQLError as error:
+            unplaced = isinstance(error, BindError) and names(error, piece, span)
+            if known and not unplaced:
+                raise error.at(text) from None
+            known = known and not isinstance(piece, CreateTable | CreateSemanticTable)
+            continue
+        _make(piece, query, bound, tables)
+        known = known and not isinstance(piece, CopyQuery)
+
+
+def _is_made(piece: CreateTable | Insert | CopyQuery, tables: _Tables) -> bool:
+    return not isinstance(piece, CopyQuery) and piece.name[-1].lower() in tables.made
+
+
+def _make(piece: Statement, query: Query, bound: BoundStatement, tables: _Tables) -> None:
+    """Notes the table that a statement makes."""
+    if isinstance(piece, CreateTable | CreateSemanticTable):
+        tables.add(piece.name[-1], bound)
+    elif piece is query and bound.to is not None:
+        tables.add(bound.to, bound)
+
+
+def _check_own(piece: str, span: Span, text: str, catalog: Catalog) -> None:
+    """A statement that is none of UQL's: is it one of DuckDB's? Raises: UQLSyntaxError with what both say."""
+    if '"' in piece and has_free_text(piece):  # sub-queries with texts: bound when its turn comes
+        return
+    try:
+        parse(piece)
+    except UQLSyntaxError as error:
+        try:
+            catalog.cursor.extract_statements(piece)
+        except duckdb.Error as other:
+            said = str(other).strip().splitlines()[0]
+            start, end = error.start + span.start, error.end + span.start
+            message = f"{error.message}; and DuckDB says: {said}"
+            raise UQLSyntaxError(message, code=error.code, text=text, start=start, end=end, help=error.help) from None
+
+
+class _Tables:
+    """The catalog with the tables that the statements so far would make."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog, self.made = catalog, dict[str, Table]()
+
+    def add(self, name: str, bound: BoundStatement) -> None:
+        from uql.compiler.bind.block import output_fields
+        from uql.compiler.sql import null_of, quote, render
+
+        fields = output_fields(bound.query)
+        columns = ", ".join(f"{render(null_of(f.type))} AS {quote(f.name)}" for f in fields)
+        self.made[name.lower()] = Table(name, f"(SELECT {columns} WHERE false)", fields, 0)
+
+    @property
+    def aggregates(self) -> frozenset[str]:
+        return self.catalog.aggregates
+
+    def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
+        made = None if file else self.made.get(parts[-1].lower())
+        if made is not None:
+            return made
+        return self.catalog.table(parts, frames=frames, file=file)
+
+    def function_table(self, name: str, sql: str) -> Table:
+        return self.catalog.function_table(name, sql)
+
+    def describe(self, sql: str) -> list[tuple[str, str]]:
+        return self.catalog.describe(sql)
+
+    def value(self, sql: str) -> object:
+        return self.catalog.value(sql)

@@ -1,0 +1,537 @@
+"""Statements that only DuckDB knows, around sub-queries with texts: PIVOT (SELECT …), SUMMARIZE SELECT …, UPDATE … FROM (SELECT …).
+
+Each sub-query in parentheses that is UQL and holds a text is answered by itself; its rows are a temporary table, and DuckDB runs the
+statement over it. DuckDB has seen the whole statement over tables without rows before any model is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from uql.base.errors import BudgetError, DataError, UnknownColumnError, UQLError, UQLSyntaxError
+from uql.compiler.statement_targets import Change, changed, options, without_options
+from uql.compiler.statement_targets import tokens as tokens_of
+from uql.engine.stored_estimates import end_column
+from uql.session.prepared import PreparedStatement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.compiler.bound import BoundItem, BoundStatement
+    from uql.compiler.lexer import Token
+    from uql.engine.outcome import Outcome
+    from uql.llm.run_record import Cost
+    from uql.sources.catalog import Catalog
+
+    Bind = Callable[[str, Mapping[str, Any]], BoundStatement]
+
+_names = count()
+ALONE = "in a statement of DuckDB's own a sub-query with texts is answered by itself: it reads no column around it"
+OPEN = "SELECT list is empty"  # of a PIVOT, whose columns are the values of rows that are not there yet
+_OPENS = ("SELECT", "FROM", "WITH", "LPAREN")
+_WHOLE = ("SUMMARIZE", "DESCRIBE", "DESC", "SHOW")  # what follows is a query without parentheses
+_STAYS = ("VIEW", "MACRO", "FUNCTION")  # DuckDB would keep the sub-query, and cannot ask a model
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sub-query with texts: its place, its text, the values of its parameters, the table that its rows become, its columns."""
+
+    start: int
+    end: int
+    text: str
+    values: Mapping[str, Any]
+    table: str
+    items: tuple[BoundItem, ...]
+    partial: bool  # may its estimates go into a table? as its own WITH (…) says
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of its table."""
+        from uql.show.render import unique_names
+
+        return unique_names([item.name for item in self.items])
+
+    @property
+    def ends(self) -> dict[str, tuple[str, str]]:
+        """The columns of its table for the ends of intervals, by the column that may hold an estimate."""
+        from uql.engine.outcome import end_names
+        from uql.kernels.estimates.sample_bounds import NUMBER
+
+        taken = {name.lower() for name in self.names}
+        typed = zip(self.names, self.items, strict=True)
+        return {name: end_names(name, taken) for name, item in typed if NUMBER.fullmatch(item.type)}
+
+    def select(self, around: Collection[str] = ()) -> str:
+        """Its table as a query, with those ends of intervals that the statement around it names."""
+        from uql.kernels.duck import quote
+
+        columns = list(self.names)
+        for name, ends in self.ends.items():
+            if all(end.lower() in around for end in ends):
+                at = columns.index(name) + 1
+                columns[at:at] = ends
+        return f'SELECT {", ".join(map(quote, columns))} FROM temp."{self.table}"'
+
+
+def around(
+    source: str,
+    parameters: Mapping[str, Any],
+    bind: Bind,
+    run: Callable[[str, Mapping[str, Any]], PreparedStatement],
+    catalog: Catalog,
+    store: Callable[[str, Outcome], None],
+    partial: bool,
+) -> PreparedStatement | None:
+    """The result of such a statement; None where it is none: no sub-query with a text, or a text outside of them.
+
+    Args:
+        source: the statement.
+        parameters: of the statement.
+        bind: binds a query with the values of its parameters.
+        run: its result, not yet run.
+        partial: may estimates go into tables? `WITH (partial = true)` at the end of the statement says so too.
+    Raises: as the sub-queries do; UQLSyntaxError (UQL100) with what DuckDB says of the statement, and for what DuckDB would keep
+        (a view). A statement that changes tables runs at once; it raises BudgetError (UQL401) where its rows would be a part of them.
+    """
+    from uql.engine.outcome import text_outcome
+
+    source, tail = without_options(source)
+    tokens = _tokens(source)
+    parts = _parts(source, tokens, parameters, lambda part, values: bind(f"{part} {tail}", values))
+    if not parts:
+        return None
+    first = [str(t.value).upper() for t in tokens[:4]]
+    explains = first[0] == "EXPLAIN"
+    if explains and first[1] in ("ANALYZE", "SAMPLE", "("):
+        how = "EXPLAIN (…)" if first[1] == "(" else f"EXPLAIN {first[1]}"
+        raise UQLSyntaxError(
+            f"{how} takes one query, not a statement that DuckDB runs around its sub-queries",
+            text=source,
+            start=tokens[1].lexpos,
+            end=tokens[1].endlexpos,
+            help=f"EXPLAIN alone, or {how} with the sub-query",
+        )
+    if first[0] == "CREATE" and any(word in _STAYS for word in first):
+        raise UQLSyntaxError(
+            "a view or a macro cannot hold a text: DuckDB would keep it, and asks no model",
+            text=source,
+            start=tokens[0].lexpos,
+            end=tokens[0].endlexpos,
+            help="store the answers: CREATE TABLE name AS SELECT …",
+        )
+    rest = {name: value for name, value in parameters.items() if name in _named(tokens, parts)}
+    replaced = _replaced(source, parts)[tokens[0].endlexpos if explains else 0 :]
+    allowed = bool(options(tail).get("partial", partial)) or any(part.partial for part in parts)
+    work = _Work(parts, replaced, rest, catalog, changed(replaced), allowed)
+    work.list_columns()
+    work.check(source)
+    if first[0] in ("DESCRIBE", "DESC", "SHOW"):  # the types are known before anything is asked
+        described = work.described()
+        return PreparedStatement(lambda: described, lambda: "DuckDB", _free, source, store)
+    results = [run(f"{part.text} {tail}", part.values) for part in parts]
+
+    def explained() -> str:
+        return "\n".join(["DuckDB", *("  " + line for r in results for line in r.explain().splitlines())])
+
+    if explains:
+        return PreparedStatement(lambda: text_outcome(explained().splitlines(), None), explained, _free, source, store)
+    result = PreparedStatement(
+        lambda: work.outcome(results, source), explained, lambda: _priced(results), source, store
+    )
+    if work.change is not None:
+        result.run()
+    return result
+
+
+@dataclass(slots=True)
+class _Work:
+    """The statement over the tables of its parts."""
+
+    parts: list[Part]
+    sql: str
+    parameters: dict[str, Any]
+    catalog: Catalog
+    change: Change | None
+    partial: bool
+    changed_rows: dict[str, tuple[pa.Table, list[str]]] = field(default_factory=dict)  # by the table of the part
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        return self.catalog.cursor
+
+    def list_columns(self) -> None:
+        """INSERT of a part says for which columns it is, where the table has others for the ends of intervals."""
+        from uql.kernels.duck import quote
+        from uql.session.store_estimates import listed
+
+        change, part = self.change, self.parts[0]
+        if change is None or change.verb != "INSERT" or change.columns or change.by_name:
+            return
+        head, found, rest = self.sql.partition(part.select())
+        columns = (
+            listed(self.catalog, change.name, len(part.names)) if found and _only_opens(head[change.end :]) else ()
+        )
+        if len(columns) < len(self.catalog.columns(change.name)) and columns:
+            self.sql = f"{head[: change.end]} ({', '.join(map(quote, columns))}){head[change.end :]}{found}{rest}"
+            self.change = changed(self.sql)
+
+    def check(self, source: str) -> None:
+        """Raises UQLSyntaxError (UQL100) where DuckDB refuses the statement over tables without rows."""
+        try:
+            self._empty()
+            self._explain(source)
+        finally:
+            self._drop()
+
+    def described(self) -> Outcome:
+        try:
+            self._empty()
+            return self._answer()
+        finally:
+            self._drop()
+
+    def outcome(self, results: list[PreparedStatement], source: str) -> Outcome:
+        """Runs the parts, then the statement. Raises DataError (UQL509), BudgetError (UQL401)."""
+        from uql.session.store_estimates import mark, placed, refusal, together
+
+        done = [result.run() for result in results]
+        change, reads = (
+            self.change,
+            self.catalog.estimates_read(self.sql, self.change.name if self.change else ()),
+        )
+        inexact = bool(reads) or not all(one.exact for one in done)
+        try:
+            if change is not None and inexact and not self.partial and change.verb != "CREATE":
+                raise refusal(done, reads)
+            self._carry(done)
+            with together(self.connection) if change is not None and inexact else nullcontext():
+                for part, one in zip(self.parts, done, strict=True):
+                    self._put(part, one)
+                found = self._answer()
+                if change is not None and change.name and inexact:
+                    mark(self.catalog, change.name, source)
+        except BudgetError as error:
+            raise placed(error, source, self.parts[0].start, self.parts[0].end) from None
+        except duckdb.Error as error:
+            message, end = str(error).strip().splitlines()[0], max(len(source.split(maxsplit=1)[0]), 1)
+            raise DataError(f"DuckDB: {message}", code="UQL509", text=source, start=0, end=end) from error
+        finally:
+            self._drop()
+        whole = _together(found, done)
+        return replace(whole, exact=whole.exact and not reads, based_on=[*whole.based_on, *reads])
+
+    def _put(self, part: Part, one: Outcome) -> None:
+        """The rows of a part as its table, with the ends of intervals."""
+        from uql.kernels.duck import Duck, quote, typed_columns
+
+        rows, types = self.changed_rows.get(part.table) or self._rows(part, one)
+        chosen = typed_columns(rows.column_names, types)
+        Duck(self.connection).execute(
+            f"CREATE OR REPLACE TEMP TABLE {quote(part.table)} AS SELECT {chosen} FROM __rows", {"__rows": rows}
+        )
+
+    def _rows(self, part: Part, one: Outcome) -> tuple[pa.Table, list[str]]:
+        """The rows of a part, with the ends of the intervals that the statement names."""
+        import pyarrow as pa
+
+        from uql.session.store_estimates import ENDS
+
+        rows = one.table.rename_columns(part.names)
+        types = dict(zip(part.names, one.types, strict=True))
+        words = {token.name.lower() for token in tokens_of(self.sql)}
+        for name, ends in part.ends.items():
+            found = one.estimates.get(one.table.column_names[part.names.index(name)])
+            for end, column in zip(ENDS, ends, strict=True):
+                if column.lower() in words and found is None:
+                    rows = rows.append_column(column, rows.column(name).cast("float64"))
+                elif column.lower() in words:
+                    cells = [getattr(e, end) for e in (found if isinstance(found, list) else [found])]
+                    rows = rows.append_column(column, pa.array(cells, pa.float64()))
+        return rows, [types.get(name, "DOUBLE") for name in rows.column_names]
+
+    def _carry(self, done: list[Outcome]) -> None:
+        """Changes the statement so that estimates which it stores take their intervals along. Raises: BudgetError (UQL401)."""
+        from uql.session.store_estimates import without_interval
+
+        if self.change is None or self.change.verb == "DELETE":
+            return
+        for part, one in zip(self.parts, done, strict=True):
+            if not one.estimates or self._inserted(part, one):
+                continue
+            words = {token.name.lower() for token in tokens_of(self.sql)}
+            for name in one.inexact:
+                named = all(end.lower() in words for end in part.ends.get(name, ("",)))
+                if not named and not self._assigned(part, name):
+                    raise without_interval(name, ".".join(self.change.name), None)
+
+    def _inserted(self, part: Part, one: Outcome) -> bool:
+        """Where the part is all that INSERT takes: its rows with their intervals, for the columns that the table has for them."""
+        from uql.kernels.duck import quote
+        from uql.session.store_estimates import carried, listed, without_interval
+
+        change = self.change
+        head, found, rest = self.sql.partition(part.select())
+        if change is None or change.verb != "INSERT" or not found:
+            return False
+        if not _only_opens(head[change.end :]):
+            return False
+        columns = change.columns or (
+            part.names if change.by_name else listed(self.catalog, change.name, len(part.names))
+        )
+        if len(columns) != len(part.names):
+            return False
+        rows, into, types = carried(self.catalog, change.name, columns, one)
+        named = {token.name.lower() for token in tokens_of(rest)}
+        for end in into[len(columns) :] if "excluded" in named else ():
+            if end.lower() not in named:
+                column = next(c for c in columns if end.lower().startswith(c.lower()))
+                raise without_interval(column, ".".join(change.name), None)
+        self.changed_rows[part.table] = rows, types
+        opened = "(" if "(" in head[change.end :] else ""
+        listing = ", ".join(map(quote, into))
+        self.sql = f'{head[: change.head]} ({listing}) {opened}SELECT * FROM temp."{part.table}"{rest}'
+        return True
+
+    def _assigned(self, part: Part, name: str) -> bool:
+        """Where UPDATE sets a column to the value of the part: the ends of its interval are set beside it."""
+        from uql.kernels.duck import quote
+        from uql.session.store_estimates import ENDS, without_interval
+
+        assert self.change is not None
+        value = rf'(?:\bSET|,)\s*("(?:[^"]|"")+"|\w+)\s*=\s*\(\s*{re.escape(part.select())}\s*\)'
+        set_ = re.search(value, self.sql, re.IGNORECASE) if self.change.verb == "UPDATE" else None
+        if set_ is None or name not in part.ends:
+            return False
+        column = set_[1].strip('"').replace('""', '"')
+        there = self.catalog.columns(self.change.name)
+        for end, of in zip(ENDS, part.ends[name], strict=True):
+            at = end_column(column, end, there)
+            if at is None:
+                raise without_interval(name, ".".join(self.change.name), column)
+            more = f', {quote(at)} = (SELECT {quote(of)} FROM temp."{part.table}")'
+            self.sql = self.sql[: set_.end()] + more + self.sql[set_.end() :]
+        return True
+
+    def _empty(self) -> None:
+        from uql.kernels.duck import quote
+        from uql.kernels.finish import castable
+
+        for part in self.parts:
+            columns = [
+                f"CAST(NULL AS {item.type}) AS {quote(name)}" if castable(item.type) else f"NULL AS {quote(name)}"
+                for name, item in zip(part.names, part.items, strict=True)
+            ]
+            columns += [f"CAST(NULL AS DOUBLE) AS {quote(end)}" for ends in part.ends.values() for end in ends]
+            self.connection.execute(
+                f"CREATE OR REPLACE TEMP TABLE {quote(part.table)} AS SELECT {', '.join(columns)} WHERE false"
+            )
+
+    def _explain(self, source: str) -> None:
+        try:
+            self.connection.execute(f"EXPLAIN {self.sql}", self.parameters or None).fetchall()
+        except duckdb.Error as error:
+            if OPEN in str(error):
+                return
+            raise UQLSyntaxError(
+                f"DuckDB says: {str(error).strip().splitlines()[0]}",
+                text=source,
+                start=0,
+                end=max(len(source.split(maxsplit=1)[0]), 1),
+                help=ALONE,
+            ) from None
+
+    def _answer(self) -> Outcome:
+        from uql.session.statements import own_rows
+
+        return own_rows(self.catalog, self.sql, self.parameters)
+
+    def _drop(self) -> None:
+        from uql.kernels.duck import quote
+
+        for part in self.parts:
+            self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(part.table)}")
+
+
+# ----------------------------------------------------------------------------------------------------------------- parts
+def _tokens(source: str) -> list[Token]:
+    from uql.compiler.lexer import tokenize
+
+    try:
+        return [t for t in tokenize(source) if t.type != "SEMICOLON"]
+    except UQLSyntaxError:
+        return []
+
+
+def _free_text(token: Token) -> bool:
+    return token.type == "QUOTED" and len(token.value.split()) > 1
+
+
+def _parts(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind: Bind, all: bool = True) -> list[Part]:
+    """The outermost sub-queries that are UQL with a text in them and read nothing around them.
+
+    None of them where a text stands outside of them. Raises: what is wrong with one, where none in it can be answered either.
+
+    Args:
+        all: the tokens are the whole statement.
+    """
+    found: list[Part] = []
+    bare = _bare(tokens) if all and tokens else None
+    at = 0
+    while at < len(tokens):
+        end = _closing(tokens, at) if tokens[at].type == "LPAREN" else None
+        inside = (at + 1, end) if end is not None else None
+        if bare is not None and at == bare[0]:
+            inside = bare
+        parts: list[Part] = []
+        if inside is not None:
+            within = tokens[inside[0] : inside[1]]
+            try:
+                parts = _part(source, within, parameters, bind)
+            except UQLError as error:  # perhaps it names what the statement around it makes
+                parts = _parts(source, within, parameters, bind, all=False)
+                if not parts:
+                    raise error from None
+        if parts and inside is not None:
+            found += parts
+            at = inside[1]
+        elif _free_text(tokens[at]) and (at == 0 or str(tokens[at - 1].value).upper() != "AS"):
+            return []
+        else:
+            at += 1
+    return found
+
+
+def _bare(tokens: list[Token]) -> tuple[int, int] | None:
+    """Where the query of a statement stands without parentheses: SUMMARIZE query, INSERT … query ON CONFLICT … RETURNING …."""
+    words = [str(t.value).upper() if t.type != "QUOTED" else "" for t in tokens]
+    depths, depth = [], 0
+    for token in tokens:
+        depth += {"LPAREN": 1, "RPAREN": -1}.get(token.type, 0)
+        depths.append(depth)
+    outside = [i for i in range(1, len(tokens)) if depths[i] == 0]
+    if words[0] in _WHOLE:
+        return (1, len(tokens))
+    if words[0] == "CREATE":
+        begin = next((i + 1 for i in outside if words[i] == "AS"), None)
+        end = next((i for i in outside if words[i : i + 3] == ["WITH", "NO", "DATA"]), len(tokens))
+    elif words[0] == "INSERT":
+        begin = next((i for i in outside if tokens[i].type in _OPENS and tokens[i].type != "LPAREN"), None)
+        tails = (i for i in outside if words[i] == "RETURNING" or words[i : i + 2] == ["ON", "CONFLICT"])
+        end = next((i for i in tails if begin is not None and i > begin), len(tokens))
+    else:
+        return None
+    return None if begin is None or begin >= end or tokens[begin].type == "LPAREN" else (begin, end)
+
+
+def _part(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind: Bind) -> list[Part]:
+    """These tokens as one sub-query with a text; none where they are something else."""
+    from uql.compiler.parser import parse
+    from uql.compiler.syntax import Query
+
+    asks = any(_free_text(t) or (t.type == "PARAMETER" and _is_text(parameters.get(t.value))) for t in tokens)
+    if not asks or tokens[0].type not in _OPENS:
+        return []
+    start, end = tokens[0].lexpos, tokens[-1].endlexpos
+    try:
+        query = parse(source[start:end])
+    except UQLSyntaxError:
+        return []
+    if not isinstance(query, Query):
+        return []
+    values = {t.value: parameters[t.value] for t in tokens if t.type == "PARAMETER" and t.value in parameters}
+    try:
+        bound = bind(source[start:end], values)
+    except UQLError as error:
+        if error.start >= 0:
+            error.text, error.start, error.end = source, error.start + start, error.end + start
+        if isinstance(error, UnknownColumnError):
+            error.help = f"{error.help or ''}; {ALONE}".removeprefix("; ")
+        raise
+    partial = bool(dict(bound.options).get("partial", False))
+    return [Part(start, end, source[start:end], values, f"__uql_part_{next(_names)}", bound.query.items, partial)]
+
+
+def _is_text(value: object) -> bool:
+    from uql.compiler.virtual import SemText
+
+    return isinstance(value, SemText)
+
+
+def _closing(tokens: list[Token], at: int) -> int | None:
+    """The place of the parenthesis that closes the one at `at`."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        depth += {"LPAREN": 1, "RPAREN": -1}.get(tokens[i].type, 0)
+        if depth == 0:
+            return i
+    return None
+
+
+def _named(tokens: list[Token], parts: list[Part]) -> set[str]:
+    """The parameters that stand outside of the parts."""
+    return {t.value for t in tokens if t.type == "PARAMETER" and not any(p.start <= t.lexpos < p.end for p in parts)}
+
+
+def _replaced(source: str, parts: list[Part]) -> str:
+    """The statement with each part as the table of its rows."""
+    places = [0, *(part.end for part in parts)]
+    outside = [source[at : part.start] for at, part in zip(places, parts, strict=False)] + [source[places[-1] :]]
+    around = {token.name.lower() for text in outside for token in tokens_of(text)}
+    selects = [part.select(around) for part in parts]
+    change = changed(outside[0] + "SELECT 1")
+    if change is not None and change.verb == "INSERT" and _only_opens(outside[0][change.end :]):
+        selects[0] = parts[0].select()  # what INSERT takes as a whole
+    return "".join(text + select for text, select in zip(outside, selects, strict=False)) + outside[-1]
+
+
+def _only_opens(text: str) -> bool:
+    """Does nothing stand between the columns of INSERT and its query?"""
+    return [word.upper() for word in text.replace("(", " ").split()] in ([], ["BY", "NAME"], ["BY", "POSITION"])
+
+
+# --------------------------------------------------------------------------------------------------------------- results
+def _together(found: Outcome, done: list[Outcome]) -> Outcome:
+    """What DuckDB gave, with the cost, the errors and the notes of the parts."""
+    cost = done[0].cost
+    for one in done[1:]:
+        cost = _sum(cost, one.cost)
+    return replace(
+        found,
+        errors=[e for one in done for e in one.errors],
+        cost=cost,
+        warnings=list(dict.fromkeys(w for one in done for w in one.warnings)),
+        notes=list(dict.fromkeys(n for one in done for n in one.notes)),
+        based_on=list(dict.fromkeys(b for one in done for b in one.based_on)),
+        exact=all(one.exact for one in done),
+        partial=any(one.partial for one in done),
+    )
+
+
+def _sum(a: Cost, b: Cost) -> Cost:
+    """What two runs cost together; unknown where the price of one is."""
+    sums: dict[str, Any] = {}
+    for f in fields(a):
+        x, y = getattr(a, f.name), getattr(b, f.name)
+        sums[f.name] = None if x is None or y is None else x + y
+    return replace(a, **sums)
+
+
+def _free() -> Any:
+    from uql.compiler.cost import FREE
+
+    return FREE
+
+
+def _priced(results: list[PreparedStatement]) -> Any:
+    price = results[0].quote()
+    for result in results[1:]:
+        price = price + result.quote()
+    return price

@@ -1,0 +1,158 @@
+"""One bound query from its plan to its outcome, and the prepared statement that does this when its rows are wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from uql.base.errors import BindError, UQLError
+from uql.engine.outcome import Outcome
+from uql.pricing.quotes import limit_of
+from uql.session.events import PlanEvent, finished
+from uql.session.prepared import PreparedStatement
+from uql.session.read_only import check_sql_reads, reading
+from uql.session.resume import Before, Said, find
+from uql.session.statements import refused, store
+
+if TYPE_CHECKING:
+    from uql.base.settings import Settings
+    from uql.compiler.bound import BoundStatement
+    from uql.compiler.physical import PhysicalPlan
+    from uql.engine.provenance import Trace
+    from uql.kernels.base import Context
+    from uql.kernels.finish import Output
+    from uql.llm.gate import Gate
+    from uql.session.events import Watcher
+    from uql.session.session import Session
+
+
+def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedStatement:
+    from uql.engine import plain_sql as concrete
+
+    said = session.said
+    settings = session.settings.with_values(**{**dict(bound.options), **said.changes})
+    if bound.semantic or settings.disabled_rules:
+        session.plan(bound, settings)  # what has no legal plan is said at once
+
+    def work(said: Said) -> Outcome:
+        if bound.semantic:
+            return finished(execute(session, bound, session.plan(bound, settings), settings, said=said))
+        if bound.sql is not None:
+            check_sql_reads(session.catalog, bound.sql)
+        session.emit(PlanEvent(None))  # DuckDB's own: nothing else of the engine is loaded for it
+        with reading(session.catalog.cursor, session.catalog.read_only):
+            found = concrete.outcome(bound, session.catalog.cursor, settings.confidence)
+        return stored(bound, found, session)
+
+    def before(run: str) -> Before:
+        with session.ledgers.open(settings.ledger) as ledger:
+            return find(run, ledger)
+
+    def prepared(said: Said) -> PreparedStatement:
+        return PreparedStatement(
+            lambda: session.run_locked(bound, lambda: work(said), settings),
+            lambda: session.explained(bound, settings),
+            lambda: session.quoted(bound, settings),
+            source,
+            session.store(source),
+            lambda run: prepared(Said(said.text, said.parameters, before(run))),
+        )
+
+    return prepared(said)
+
+
+async def execute(
+    session: Session,
+    bound: BoundStatement,
+    plan: PhysicalPlan,
+    settings: Settings,
+    shared: Gate | None = None,
+    said: Said | None = None,
+    watcher: Watcher | None = None,
+) -> Outcome:
+    from uql.compiler.media import check_media
+    from uql.compiler.subqueries import estimated_sources
+    from uql.engine import execute as engine
+    from uql.engine.provenance import trace
+    from uql.engine.stored_estimates import opened
+    from uql.kernels.estimates.sample import method_of
+    from uql.session.replay import replayed
+    from uql.session.run_context import in_context
+
+    async def work(ctx: Context, gate: Gate) -> tuple[Output, Context, Trace | None]:
+        ctx.warnings += bound.warnings
+        ctx.based_on += dict.fromkeys(estimated_sources(bound.query))
+        if bound.semantic:
+            method_of(ctx)  # one that does not exist is said before anything is asked
+            model = await gate.provider()
+            check_media(bound.query, model.name, images=model.capabilities.images, audio=model.capabilities.audio)
+        if watcher is not None:
+            watcher.begins(ctx)
+        output = await engine.execute(plan if ctx.plans is None else ctx.plans.chosen(plan)[0], ctx)
+        if watcher is not None:
+            await watcher.ended(output, ctx)
+        if not bound.semantic:
+            return output, ctx, None
+        return output, ctx, await trace(output, ctx, gate, session.ledgers, bound.query.items)
+
+    calls = limit_of(plan, settings)
+    drawing = session.drawing(bound, plan, settings) if shared is None else None
+    (output, ctx, found), gate = await in_context(
+        session, bound.text, settings, calls, work, bound.semantic, shared, said, drawing
+    )
+    if gate.run.root and not gate.run.again and gate.run.started is not None:
+        ctx.notes.append(replayed(gate.run.root, gate.run.started, gate.cost.calls))
+    exhausted = gate.interrupted or gate.budget.exhausted in ("tokens", "usd", "seconds")
+    outcome = Outcome(
+        output.table,
+        [item.type for item in bound.query.items],
+        opened(bound.query, output.estimates or {}) if ctx.based_on else dict(output.estimates or {}),
+        ctx.errors,
+        gate.cost,
+        [*ctx.warnings, *gate.warnings],
+        ctx.notes,
+        ctx.based_on,
+        ctx.exact and not exhausted and not ctx.based_on and not ctx.errors,
+        ctx.partial or exhausted,
+        _positions(output, ctx),
+        found,
+        gate.run.id if gate.draws.kept and bound.semantic else "",
+    )
+    return stored(bound, outcome, session)
+
+
+def stored(bound: BoundStatement, outcome: Outcome, session: Session) -> Outcome:
+    """Keeps the rows as the table that TO names. Raises BindError (UQL203) for a table that TO did not make."""
+    if bound.to is not None:
+        store(session.catalog.cursor, bound.to, outcome, bound.text)
+    return outcome
+
+
+async def outcome(session: Session, text: str, gate: Gate | None = None) -> Outcome:
+    """Runs one query in the event loop of the caller, through a gate of the caller's where one is given.
+
+    Its calls are then limited by that gate's budget alone. Raises as `uql`, at once.
+    """
+    from uql.compiler.parser import parse
+    from uql.compiler.syntax import Select, Union
+
+    piece = parse(text)
+    if not isinstance(piece, Select | Union):
+        raise BindError("this statement is not a query", code="UQL212").at(text)
+    bound = session.bind(piece, text, {}, {})
+    settings = session.settings.with_values(**dict(bound.options))
+    try:
+        return await execute(session, bound, session.plan(bound, settings), settings, gate)
+    except UQLError as error:
+        raise error.at(text) from None
+    except duckdb.Error as error:
+        raise refused(error) from error
+
+
+def _positions(output: Output, ctx: Context) -> list[int]:
+    """Where the rows that were returned unasked stand in the output."""
+    if ctx.unverified is None or output.rids is None:
+        return []
+    unasked = set(ctx.unverified.tolist())
+    return [i for i, rid in enumerate(output.rids.tolist()) if rid in unasked]

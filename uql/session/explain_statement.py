@@ -1,0 +1,102 @@
+"""EXPLAIN, EXPLAIN SAMPLE n and EXPLAIN ANALYZE as statements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from uql.compiler.explain_formats import Measured, Sampled, written
+from uql.compiler.physical import Block
+from uql.compiler.planner import plan
+from uql.engine.execute import Pilot, pilot
+from uql.engine.outcome import Outcome, text_outcome, text_table
+from uql.pricing.explanation import explanation
+from uql.pricing.quotes import limit_of
+from uql.session.events import finished
+from uql.session.execute_statement import prepare
+from uql.session.prepared import PreparedStatement
+from uql.session.run_context import in_context
+
+if TYPE_CHECKING:
+    from uql.base.settings import Settings
+    from uql.compiler.bound import BoundStatement
+    from uql.compiler.physical import PhysicalPlan
+    from uql.compiler.syntax import Explain
+    from uql.kernels.base import Context
+    from uql.llm.gate import Gate
+    from uql.session.session import Session
+
+
+def explain(session: Session, piece: Explain, bound: BoundStatement, source: str) -> PreparedStatement:
+    """The plan as rows of text. ANALYZE runs the query and adds what happened; SAMPLE n pays for n rows, and plans again."""
+    settings = session.settings.with_values(**dict(bound.options))
+    inner = prepare(session, bound, source)
+    physical = plan(bound.query, settings.disabled_rules)
+
+    def shown() -> list[str]:
+        return written(session.explanation(bound, settings), piece.format).splitlines()
+
+    def run() -> Outcome:
+        if piece.mode == "SAMPLE":
+            return _sampled(session, bound, physical, settings, piece)
+        if piece.mode == "ANALYZE":
+            predicted = session.foresight.explained(bound, physical, settings)  # before the run, which teaches
+            asked: dict[tuple[str, str], int] = {}
+
+            def count(event: Any) -> None:
+                if getattr(event, "kind", "") in ("call", "cached") and event.question != "Write":
+                    about = event.text, event.source
+                    asked[about] = asked.get(about, 0) + 1
+
+            stop = session.on_event(count)
+            try:
+                outcome = inner.run()
+            finally:
+                stop()
+            cost = outcome.cost
+            measured = Measured(
+                cost.calls,
+                cost.cached,
+                cost.input_tokens,
+                cost.output_tokens,
+                cost.usd,
+                cost.seconds,
+                outcome.table.num_rows,
+                tuple(outcome.notes),
+                asked,
+            )
+            return text_outcome(written(predicted, piece.format, measured).splitlines(), outcome)
+        return text_outcome(shown(), None)
+
+    return PreparedStatement(run, lambda: "\n".join(shown()), inner.quote, source, session.store(source))
+
+
+def _sampled(
+    session: Session, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, piece: Explain
+) -> Outcome:
+    """The plan priced with the answers for n random rows, which are paid for and kept."""
+    calls = limit_of(plan, settings)
+    knowledge = session.foresight.knowledge(settings, calls)
+    sampled: Sampled | None = None
+    outcome = text_outcome([], None)
+    if isinstance(plan, Block) and plan.formula is not None:
+        block, n = plan, piece.sample or 0
+
+        async def ask(ctx: Context, _: Gate) -> Pilot:
+            return await pilot(block, ctx, n)
+
+        with session.lock:
+            found, gate = finished(in_context(session, bound.text, settings, calls, ask))
+        knowledge.pilots[id(plan)] = found
+        outcome.cost = gate.cost
+        sampled = Sampled(
+            found.rows,
+            found.passed,
+            *found.share,
+            settings.confidence,
+            gate.cost.calls,
+            gate.cost.cached,
+            found.until is not None,
+        )
+    shown = written(explanation(bound, plan, knowledge, calls), piece.format, None, sampled)
+    outcome.table, outcome.types = text_table(shown.splitlines()), ["VARCHAR"]
+    return outcome

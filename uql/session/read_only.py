@@ -1,0 +1,168 @@
+"""Read-only sessions: which statements only read, decided here for the page, the shell and the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from uql.base.errors import DataError
+from uql.compiler.statement_targets import tokens
+
+if TYPE_CHECKING:
+    from uql.compiler.syntax import Statement
+    from uql.sources.catalog import Catalog
+
+_EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!/\*|\*/).)*\*/)*EXPLAIN\b", re.IGNORECASE | re.DOTALL)
+_OPTIONS = re.compile(
+    r"\s*(?:ANALYZE\b|\([\w\s,]*\))", re.IGNORECASE
+)  # no quotes and no comments: they could hide a parenthesis
+_READING_NODES = {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+_READING_WORDS = {
+    "SELECT",
+    "FROM",
+    "WITH",
+    "VALUES",
+    "TABLE",
+    "PIVOT",
+    "UNPIVOT",
+    "SUMMARIZE",
+    "DESCRIBE",
+    "DESC",
+    "SHOW",
+    "",
+}
+_CHANGING_WORDS = {"INSERT", "UPDATE", "DELETE", "MERGE", "COPY"}  # in a WITH, or behind one
+
+
+def check_reads(catalog: Catalog, text: str) -> None:
+    """Raises DataError (UQL511) where the session is read-only and a statement of a script would change something."""
+    from uql.compiler.parser import parse_script
+
+    if not catalog.read_only:
+        return
+    temporary = is_read_only(catalog.cursor)  # a table of TO is then
+    for piece, span in parse_script(text):
+        if not reads(piece, temporary=temporary):
+            raise _refusal(text, span.start, span.end)
+
+
+def is_read_only(connection: duckdb.DuckDBPyConnection) -> bool:
+    from uql.kernels.duck import Duck
+
+    return bool(
+        Duck(connection).scalar("SELECT readonly FROM duckdb_databases() WHERE database_name = current_database()")
+    )
+
+
+def check_sql_reads(catalog: Catalog, sql: str) -> None:
+    """As `check_reads`, for the text that DuckDB gets: it may read quotes in another way than UQL. Raises DataError (UQL511)."""
+    if catalog.read_only and not reads(sql):
+        raise _refusal(sql, 0, len(sql))
+
+
+def _refusal(text: str, start: int, end: int) -> DataError:
+    return DataError(
+        "the session is read-only: a query, EXPLAIN of a query, or SET uql.name = value",
+        code="UQL511",
+        text=text,
+        start=start,
+        end=end,
+        help="start it without --read-only, and `uql ui` with --write, to change something",
+    )
+
+
+def reads(piece: Statement | str, *, temporary: bool = False) -> bool:
+    """Does a statement only read? The statement below EXPLAIN decides, for ANALYZE runs it.
+
+    >>> reads("EXPLAIN ANALYZE COPY t TO 'x.csv'"), reads("WITH x AS (DELETE FROM t RETURNING *) FROM x"), reads("PIVOT t ON a")
+    (False, False, True)
+    """
+    from uql.compiler.syntax import Explain, Select, SetOption, Union
+
+    if isinstance(piece, str):
+        return any(map(_is_query, _below_explain(piece)))
+    query = piece.statement if isinstance(piece, Explain) else piece
+    if isinstance(query, Select | Union):
+        return query.to is None or temporary
+    return isinstance(query, SetOption)
+
+
+@contextmanager
+def reading(connection: duckdb.DuckDBPyConnection, only: bool) -> Iterator[None]:
+    """What runs within is a read-only transaction of DuckDB's where `only`: temporary tables alone may change."""
+    if not only:
+        yield
+        return
+    connection.execute("BEGIN TRANSACTION READ ONLY")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _below_explain(text: str) -> Iterator[str]:
+    """The statement; of an EXPLAIN what may be the statement below it. DuckDB's parser then takes one of them at most."""
+    explain = _EXPLAIN.match(text)
+    if explain is None:
+        yield text
+        return
+    yield text[explain.end() :]
+    options = _OPTIONS.match(text, explain.end())
+    if options is not None:
+        yield text[options.end() :]
+
+
+def _is_query(text: str) -> bool:
+    """Is a statement one query by DuckDB's parser, without INSERT, UPDATE, DELETE or COPY in a WITH?"""
+    try:
+        found = duckdb.extract_statements(text)
+    except duckdb.Error:
+        return _has_query_words(text)
+    if [statement.type for statement in found] == [duckdb.StatementType.SELECT]:
+        try:
+            return all(map(_READING_NODES.__contains__, _node_types(_tree(text))))
+        except RecursionError:
+            return False
+    pivots = [statement.type for statement in found] == [duckdb.StatementType.MULTI]
+    return pivots and _has_query_words(text)  # DuckDB gives no tree of a PIVOT
+
+
+def _has_query_words(text: str) -> bool:
+    """As `_is_query`, for what DuckDB's parser does not read, such as UQL within a PIVOT: no word of it may be of a change."""
+    words = [token.word for token in tokens(text)]
+    first = next((word for word in words if word), "")
+    return first in _READING_WORDS and _CHANGING_WORDS.isdisjoint(words)
+
+
+@cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(":memory:")
+
+
+def _tree(text: str) -> Any:
+    """DuckDB's tree of a query."""
+    with _parser().cursor() as cursor:
+        rows = cursor.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+    return json.loads(str(rows[0][0]))
+
+
+def _node_types(tree: Any) -> Iterator[str]:
+    """The kinds of the queries in a tree; "error" where DuckDB could not make one."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            kind = str(node.get("type", ""))
+            if kind.endswith("_NODE"):
+                yield kind
+            if node.get("error"):
+                yield "error"
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node

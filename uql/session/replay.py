@@ -1,0 +1,252 @@
+"""The same statement again: it takes up the run that drew its rows, and pays for nothing that this one has paid for.
+
+A run is known by its statement in normal form, parameters, model, seed, the settings that change answers, this version of UQL, and
+the rows that it reads. Each larger budget of the same run is a sitting: its rows follow those of the sittings before. A budget that had
+a sitting gives that sitting's numbers; one below the largest is answered from the next larger sitting; a larger one goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from uql.base.settings import Settings
+
+if TYPE_CHECKING:
+    from uql.compiler.physical import PhysicalPlan
+    from uql.kernels.duck import Duck
+    from uql.llm.ledger import Ledger
+
+ENDED = ("done", "unfinished")  # runs that the same calls would not take further
+MOST_ROOTS = 8  # of one statement, on other data each, that are looked at
+LIMITS = {"budget", "exact", "max_cost", "max_seconds"}  # how far a run goes, not what it draws
+BESIDE = {
+    "ledger",
+    "offline",
+    "endpoints",
+    "prices",
+    "plugins",
+    "progress",
+    "concurrency",
+    "hedge",
+    "timeout_s",
+    "confirm_over",
+    "fresh",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The run whose draws a statement takes up, or begins."""
+
+    root: str  # the run that drew first
+    since: float  # when it began: answers paid for from then on are draws, earlier ones are known rows
+    steps: tuple[int, ...] = ()  # the calls of its sittings, those before the one that is given
+    calls: int | None = None  # of the sitting that is given; None: without limit
+    new: int | None = None  # calls that may be made now
+    rates: Mapping[str, Any] = field(default_factory=dict)  # that its plan was made with
+    done: bool = False  # the sitting was had, and ended well
+    begins: bool = False  # the sitting is a new one
+
+
+def replayed(root: str, since: float, calls: int) -> str:
+    """What a result says that takes up the draws of a run."""
+    run = f"run {root} of {datetime.fromtimestamp(since):%Y-%m-%d %H:%M}"
+    said = f"answered from {run}" if not calls else f"goes on with {run}, which is not paid for again"
+    return f"{said}; `WITH (fresh = true)` draws anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What a run is known by: its identity, and the plan that reads the rows."""
+
+    identity: bytes
+    plan: PhysicalPlan
+    proxy: str | None = None  # SQL of one more column of the rows
+    grows: bool = False  # `error = x` without a budget: it makes the calls that it takes
+
+
+def drawing_of(
+    plan: PhysicalPlan, normal: str, model: str, settings: Settings, calls: int | None, duck: Duck
+) -> Drawing | None:
+    """What a run is known by; None where none is kept: of a budget of 0, the ledger alone.
+
+    Args:
+        normal: the statement in normal form with its parameters.
+        model: the name of the model.
+        calls: its budget. Where a design cannot be gone on with, each budget is a run of its own.
+    """
+    from uql.base.version import __version__
+
+    if calls == 0:
+        return None
+    kept = {f.name: getattr(settings, f.name) for f in fields(Settings) if f.name not in LIMITS | BESIDE}
+    fixed = settings.precision is not None or settings.models or settings.method == "importance"
+    tables = [name for name in (settings.audit, settings.examples) if isinstance(name, str)]
+    judged = [_rows_of(name, duck) for name in tables]
+    parts = (__version__, normal, model, sorted(kept.items()), calls if fixed else "", judged)
+    identity = blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=20).digest()
+    grows = settings.error is not None and settings.budget is None and settings.max_tokens is None and calls is not None
+    return Drawing(identity, plan, settings.proxy, grows)
+
+
+def _rows_of(table: str, duck: Duck) -> int | None:
+    """A hash of a table of judged rows; None where there is none, which the run says."""
+    import duckdb
+
+    from uql.kernels.duck import quote
+
+    name = ".".join(map(quote, table.split(".")))
+    try:
+        return int(duck.scalar(_hash_of(f"SELECT * FROM {name}")) or 0)
+    except duckdb.Error:
+        return None
+
+
+def _hash_of(rows: str) -> str:
+    """SQL of a hash of rows and their order."""
+    return f"SELECT bit_xor(hash(r, n)) FROM (SELECT r, row_number() OVER () - 1 AS n FROM ({rows}) AS r)"
+
+
+def take(
+    drawing: Drawing,
+    run: str,
+    calls: int | None,
+    rates: Mapping[str, Any],
+    ledger: Ledger,
+    duck: Duck,
+    *,
+    fresh: bool,
+) -> Replay:
+    """What a run draws: what an earlier run of the same statement drew, or where there is none, or it begins afresh, its own.
+
+    Args:
+        run: the id of the new run.
+        rates: those that its plan would be made with.
+    """
+    identity = drawing.identity
+    while True:
+        sittings = _sittings(identity, ledger)
+        found = None if fresh else _fitting(sittings, calls, drawing, ledger, duck)
+        if found is not None and not found.begins:
+            return found
+        at = time.time()
+        taken = found or Replay(run, at, (), calls, calls, rates)
+        root, since, kept = taken.root, taken.since if found else at, json.dumps(dict(taken.rates))
+        row = (run, identity, root, calls, since, kept)
+
+        def work(db: sqlite3.Connection, row: tuple[Any, ...] = row, had: int = len(sittings)) -> bool:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                alone = db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0] == had
+                if alone or fresh:
+                    db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
+                    if drawing.grows:
+                        db.execute("INSERT INTO grown VALUES (?, ?)", (run, row[3]))
+                return alone or fresh
+            finally:
+                db.execute("COMMIT")
+
+        if ledger.work(work):  # else another has begun the same meanwhile
+            return taken
+
+
+def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Replay | None:
+    """The run that a statement would take up; None where none has read the rows as they are now."""
+    return _fitting(_sittings(drawing.identity, ledger), calls, drawing, ledger, duck)
+
+
+def forget(run: str, ledger: Ledger) -> None:
+    """Of a run that drew nothing."""
+    ledger.work(lambda db: db.execute("DELETE FROM sittings WHERE run = ?", (run,)))
+
+
+def grew(run: str, calls: int, ledger: Ledger) -> None:
+    """A run without a budget was allowed so many calls in the end."""
+    ledger.work(lambda db: db.execute("UPDATE grown SET calls = ? WHERE run = ?", (calls, run)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sitting:
+    """A run that drew rows: the first of its statement, or one that went on with more calls."""
+
+    root: str
+    since: float  # when the root began
+    budget: float  # infinity: without limit
+    reach: float  # the calls that it was allowed in the end, as many or more
+    grew: bool  # it had no budget, and made the calls that it took
+    rates: str  # JSON
+    status: str  # of the run
+
+
+def _sittings(identity: bytes, ledger: Ledger) -> list[_Sitting]:
+    def work(db: sqlite3.Connection) -> list[tuple[Any, ...]]:
+        return db.execute(
+            "SELECT s.root, s.at, s.budget, g.calls, s.rates, COALESCE(r.status, '') FROM sittings s "
+            "LEFT JOIN runs r ON r.run = s.run LEFT JOIN grown g ON g.run = s.run "
+            "WHERE s.identity = ? ORDER BY s.at DESC, s.root",
+            (identity,),
+        ).fetchall()
+
+    found = []
+    for root, since, budget, reach, rates, status in ledger.work(work):
+        limit = math.inf if budget is None else budget
+        found.append(_Sitting(root, since, limit, limit if reach is None else reach, reach is not None, rates, status))
+    return found
+
+
+def _fitting(
+    sittings: Sequence[_Sitting], calls: int | None, drawing: Drawing, ledger: Ledger, duck: Duck
+) -> Replay | None:
+    """The latest run that has read the rows as they are now."""
+    now: list[tuple[str, int]] | None = None
+    for root in list(dict.fromkeys(s.root for s in sittings))[:MOST_ROOTS]:
+        now = contents(drawing, duck) if now is None else now
+        logged = {source: ledger.draws(root, f"rows of {source}") for source, _ in now}
+        if all(not logged[source] or [content] in logged[source] for source, content in now):
+            return _taken([s for s in sittings if s.root == root], calls, drawing.grows)
+    return None
+
+
+def _taken(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Replay:
+    """What a statement takes up of a run with these sittings. One that makes the calls it takes is given that of its own kind."""
+    wanted = math.inf if calls is None else calls
+    if grows:
+        given = next((s for s in had if s.grew), None)
+        others = [s.reach for s in had if s is not given and s.reach < math.inf]
+        budget = max(wanted, *others) if given is None else given.budget
+        before = {int(reach) for reach in others if reach <= budget}
+    else:
+        given = min((s for s in had if s.reach >= wanted), key=lambda s: s.reach, default=None)
+        budget = wanted if given is None else given.reach
+        before = {int(s.reach) for s in had if s.reach < budget}
+    return Replay(
+        had[0].root,
+        had[0].since,
+        tuple(sorted(before)),
+        None if budget == math.inf else int(budget),
+        calls,
+        json.loads(had[0].rates),
+        given is not None and given.status in ENDED,
+        given is None,
+    )
+
+
+def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
+    """The candidate rows of the blocks that no other block feeds: their tables, and a hash of the rows as `DrawLog.candidates` logs it."""
+    from uql.compiler.cost import blocks
+    from uql.engine.execute import candidates_sql, tables_of
+
+    found = []
+    for block in blocks(drawing.plan).values():
+        if block.derived or block.nested or block.correlated or block.repeated or block.outer_join is not None:
+            continue
+        found.append((tables_of(block), int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
+    return found

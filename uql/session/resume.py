@@ -1,0 +1,223 @@
+"""Runs that can be continued, and the ledger's tables.
+
+The ledger keeps with each run what it takes to give its statement again: text, parameters, settings, the seed, the rates that its
+plan was made with, the database. A later sitting of the same run draws the same rows, pays for none that was answered, and
+counts those calls as spent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from uql.base.errors import BindError, ConfigError
+from uql.base.settings import Settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.llm.budget import Budget
+    from uql.llm.ledger import Ledger
+    from uql.llm.open_ledgers import Ledgers
+    from uql.llm.run_record import Run
+    from uql.session.replay import Replay
+    from uql.sources.catalog import Catalog
+
+OWN = {"ledger", "progress", "offline", "endpoints", "prices", "plugins"}  # settings of a sitting, not of a run
+TABLES = ("uql_runs", "uql_calls", "uql_errors", "uql_corrections")
+_NAMED = re.compile(rf"\b({'|'.join(TABLES)})\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The sittings that a run has had: what they were given, and what they paid."""
+
+    id: str
+    statement: str
+    started: float  # seconds since the epoch
+    status: str
+    seed: int
+    settings: Mapping[str, Any]
+    parameters: Mapping[str, Any] | None  # None: some are no JSON values
+    rates: Mapping[str, Any]
+    database: str | None
+    folder: str
+    read_only: bool
+    tokens: int
+    usd: float
+    since: float  # answers paid for from then on are draws of the run
+    root: str  # the run that drew first; "": this one
+    steps: tuple[int, ...]  # the calls of the sittings that it goes on with
+    calls: int | Literal["settings"] | None  # its own
+
+    def restored(self, session: Settings) -> tuple[Settings, Mapping[str, Any]]:
+        """The settings and the parameters that the run was given; the ledger is that of the session.
+
+        Raises: ConfigError (UQL412) where the parameters could not be kept.
+        """
+        if self.parameters is None:
+            raise ConfigError(
+                f"the run {self.id} had parameters that the ledger cannot keep", code="UQL412", help="run it anew"
+            )
+        own = {name: getattr(session, name) for name in OWN if hasattr(session, name)}
+        return Settings().with_values(**{**self.settings, **own}), self.parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A statement as it was given, and where it continues a run, that run and the settings that replace its own."""
+
+    text: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    before: Before | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    def budget(self, settings: Settings, calls: int | None) -> Budget | None:
+        """What a later sitting may spend: of tokens and USD what is left. A run that had reached such a limit is granted it anew."""
+        from uql.llm.budget import Budget
+
+        if self.before is None:
+            return None
+        tokens, usd = settings.max_tokens, settings.max_cost
+        own = not {"budget", "exact"} & set(self.changes)
+        calls = self.before.calls if own and self.before.calls != "settings" else calls
+        if self.before.status != "partial":
+            tokens = None if tokens is None else max(0, tokens - self.before.tokens)
+            usd = None if usd is None else max(0.0, usd - self.before.usd)
+        steps = self.before.steps if own else ()
+        return Budget(calls=calls, tokens=tokens, usd=usd, seconds=settings.max_seconds, steps=steps)
+
+    def run(
+        self,
+        text: str,
+        session: Settings,
+        rates: Mapping[str, Any],
+        database: str | None,
+        read_only: bool,
+        id: str,
+        replay: Replay | None,
+    ) -> Run:
+        """The run of this sitting: a new one that is called `id`, or the one continued."""
+        from uql.llm.run_record import Run
+
+        if self.before is not None:
+            before = self.before
+            return Run(before.id, before.seed, self.text, started=before.since, root=before.root, again=True)
+        default = Settings()
+        changed = {f.name: getattr(session, f.name) for f in fields(Settings)}
+        told: dict[str, Any] = {
+            "settings": {n: v for n, v in changed.items() if n not in OWN and v != getattr(default, n)},
+            "parameters": self.parameters,
+            "rates": dict(rates),
+            "database": None if database is None else str(Path(database).absolute()),
+            "folder": os.getcwd(),
+            "read_only": read_only,
+        }
+        if replay is not None:
+            told |= {"since": replay.since, "root": "" if replay.root == id else replay.root}
+            told |= {"steps": replay.steps, "calls": replay.calls}
+        try:
+            details = json.dumps(told)
+        except (TypeError, ValueError):
+            details = json.dumps({**told, "parameters": None})
+        since = None if replay is None else replay.since
+        root = "" if replay is None or replay.root == id else replay.root
+        return Run(id, session.seed, self.text or text, details, since, root)
+
+
+def find(token: str, held: Ledger) -> Before:
+    """The run of a token (its id, or how it begins).
+
+    Raises: ConfigError (UQL412) where the ledger has none or cannot continue it, (UQL414) where another process is at it.
+    """
+    from uql.llm.run_lease import refuse_held
+
+    stored = held.stored(token)
+    if stored is not None:
+        refuse_held(held, stored.id)
+    if stored is None:
+        raise ConfigError(f"there is no run {token!r} in {held.path}", code="UQL412", help="uql runs lists them")
+    if not stored.details:
+        raise ConfigError(f"the run {stored.id} does not say how it was begun", code="UQL412", help="run it anew")
+    told = json.loads(stored.details)
+    settings = {name: tuple(v) if isinstance(v, list) else v for name, v in told["settings"].items()}
+    return Before(
+        stored.id,
+        stored.statement,
+        stored.started,
+        stored.status,
+        stored.seed,
+        settings,
+        told["parameters"],
+        told["rates"],
+        told["database"],
+        told["folder"],
+        told["read_only"],
+        stored.tokens,
+        stored.usd,
+        told.get("since", stored.started),
+        told.get("root", ""),
+        tuple(told.get("steps", ())),
+        told.get("calls", "settings"),
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- the tables
+def by_name(parameters: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a statement. Raises: BindError (UQL213) for a list of them."""
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise BindError(
+            f"parameters are given by name, not as a {type(parameters).__name__}",
+            code="UQL213",
+            help='write $name in the statement: con.uql("SELECT $least AS n", least=3), or a mapping {"least": 3}',
+        )
+    return {**(parameters or {}), **named}
+
+
+def named(text: str) -> tuple[str, ...]:
+    """The ledger's tables that a statement names, as `FROM uql_calls()`.
+
+    >>> named("SELECT * FROM UQL_calls() JOIN uql_runs() USING (run)")
+    ('uql_calls', 'uql_runs')
+    """
+    return tuple(dict.fromkeys(name.lower() for name in _NAMED.findall(text)))
+
+
+def offer(text: str, ledger: str | None, ledgers: Ledgers, catalog: Catalog) -> None:
+    """Makes the tables of ours that a statement names, as they are now: those of the ledger, and `uql_tables()`."""
+    if "uql_tables" in text.lower():
+        from uql.session.semantic_store import listing
+
+        catalog.offer("uql_tables", listing(catalog.cursor))
+    wanted = named(text)
+    if wanted:
+        with ledgers.open(ledger) as held:
+            for name in wanted:
+                catalog.offer(name, table(name, held))
+
+
+def table(name: str, ledger: Ledger) -> pa.Table:
+    """One of TABLES as it is now: the runs, newest first, with what they paid; a row for each call, answer of the ledger and row
+    given up; the rows given up alone; what people answered in the model's place. Times are UTC, `usd` is NULL where a price is unknown."""
+    import pyarrow as pa
+
+    when, whole, text = pa.timestamp("us", tz="UTC"), pa.int64(), pa.string()
+    types: dict[str, pa.DataType] = dict.fromkeys(("started", "finished", "at", "undone"), when)
+    types |= dict.fromkeys(("id", "seed", "calls", "cached", "failed", "input_tokens", "output_tokens"), whole)
+    types |= {"requests": whole, "attempt": whole, "usd": pa.float64(), "seconds": pa.float64()}
+    columns, batches = ledger.table(name.removeprefix("uql_"))
+    schema = pa.schema([(column, types.get(column, text)) for column in columns])
+    made = []
+    for rows in filter(None, batches):
+        arrays = []
+        for column, values in zip(schema, zip(*rows, strict=True), strict=True):
+            moments = pa.types.is_timestamp(column.type)
+            read = [None if v is None else int(v * 1e6) for v in values] if moments else list(values)
+            arrays.append(pa.array(read, type=column.type))
+        made.append(pa.record_batch(arrays, schema=schema))
+    return pa.Table.from_batches(made, schema=schema)

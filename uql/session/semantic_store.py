@@ -1,0 +1,385 @@
+"""What a database holds of its semantic tables: their definitions, what is known of each source row, and how new rows come in.
+
+`uql_semantic_tables` has a row for each: its name, the query, the key, the columns, the groups of the first build, when (UTC). Of a table
+made row by row, `__uql_rows_NAME` has a row for each candidate: its key, and a digest of what the query reads of it, NULL where it has no
+answer yet.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from uql.base.errors import BindError, DataError
+from uql.compiler.sql import literal
+from uql.kernels.duck import Duck, quote
+from uql.sources.catalog import ESTIMATED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+REGISTRY = "uql_semantic_tables"
+MADE = "uql: semantic table: "  # begins the comment of a table whose rows are all answered
+MADE_ESTIMATED = ESTIMATED + "semantic table: "  # of another
+COLUMNS = {
+    "schema_name": "VARCHAR", "table_name": "VARCHAR", "definition": "VARCHAR", "key": "VARCHAR[]", "columns": "JSON",
+    "groups": "JSON", "by_row": "BOOLEAN", "model": "VARCHAR", "built": "TIMESTAMP", "refreshed": "TIMESTAMP",
+    "calls": "BIGINT",
+}  # fmt: skip
+Groups = dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One semantic table, as `uql_semantic_tables` holds it."""
+
+    schema: str
+    name: str
+    text: str  # of the query
+    key: tuple[str, ...]  # output columns
+    columns: tuple[tuple[str, str], ...] = ()  # output columns and their DuckDB types
+    groups: Groups = field(default_factory=dict)  # names and descriptions by quoted text
+    by_row: bool = False  # is every output row made of one row of one table?
+    model: str = ""
+    refreshed_s: float = 0.0  # seconds since the epoch
+    calls: int = 0  # that it has taken so far
+
+    @property
+    def sql(self) -> str:
+        return f"{quote(self.schema)}.{quote(self.name)}"
+
+    @property
+    def rows_sql(self) -> str:
+        """The table of what is known of the source rows."""
+        return f"{quote(self.schema)}.{quote('__uql_rows_' + self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Rows of a semantic table that one refresh changed."""
+
+    added: int
+    changed: int
+    removed: int
+    rows: int  # there are now
+
+
+@contextmanager
+def transaction(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All or nothing. Raises: DataError (UQL509) where DuckDB refuses."""
+    try:
+        cursor.execute("BEGIN TRANSACTION")
+        whole = False
+        try:
+            yield
+            whole = True
+        finally:
+            cursor.execute("COMMIT" if whole else "ROLLBACK")
+    except duckdb.Error as error:
+        raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+
+
+# --------------------------------------------------------------------------------------------------------- definitions
+def named(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> tuple[str, str]:
+    """Schema and name that a statement means. Raises: BindError (UQL520) where another database is meant."""
+    if len(parts) > 2:
+        raise BindError(
+            f"a semantic table belongs to the database that is open, not to {parts[0]}",
+            code="UQL520",
+            help="write table, or schema.table",
+        )
+    schema = parts[0] if len(parts) == 2 else str(Duck(cursor).scalar("SELECT current_schema()"))
+    return schema, parts[-1]
+
+
+def find(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> Definition | None:
+    """The definition of a name, None where there is none."""
+    schema, name = named(cursor, parts)
+    low = (schema.lower(), name.lower())
+    return next((d for d in definitions(cursor) if (d.schema.lower(), d.name.lower()) == low), None)
+
+
+def needed(cursor: duckdb.DuckDBPyConnection, parts: Sequence[str]) -> Definition:
+    """The same. Raises: BindError (UQL520) where there is none."""
+    found = find(cursor, parts)
+    if found is None:
+        names = ", ".join(d.name for d in definitions(cursor))
+        there = kind_of(cursor, *named(cursor, parts)) is not None
+        what = f"{parts[-1]} is a table, but no semantic one" if there else f"no semantic table {'.'.join(parts)}"
+        raise BindError(
+            what,
+            code="UQL520",
+            help=f"semantic tables: {names}" if names else "CREATE SEMANTIC TABLE name AS SELECT … KEY (id) makes one",
+        )
+    return found
+
+
+def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
+    """All of the database, in the order of their names."""
+    there = Duck(cursor).scalar(
+        f"SELECT count(*) FROM system.main.duckdb_tables() WHERE table_name = '{REGISTRY}' AND schema_name = 'main' "
+        "AND database_name = current_database()"
+    )
+    if not there:
+        return []
+    found = cursor.execute(
+        "SELECT schema_name, table_name, definition, key, columns::VARCHAR, groups::VARCHAR, by_row, model, "
+        f"epoch(refreshed), calls FROM main.{REGISTRY} ORDER BY ALL"
+    ).fetchall()
+    return [
+        Definition(
+            schema,
+            name,
+            text,
+            tuple(key),
+            tuple((column, kind) for column, kind in json.loads(columns)),
+            {said: (tuple(labels), tuple(about)) for said, (labels, about) in json.loads(groups).items()},
+            by_row,
+            model,
+            refreshed_s,
+            calls,
+        )
+        for schema, name, text, key, columns, groups, by_row, model, refreshed_s, calls in found
+    ]
+
+
+def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: int) -> None:
+    """Writes a definition in the place of the earlier one of its name, as refreshed now at a cost of `calls`."""
+    listed = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    cursor.execute(f"CREATE TABLE IF NOT EXISTS main.{REGISTRY} ({listed})")
+    values = [
+        definition.schema, definition.name, definition.text, list(definition.key), json.dumps(definition.columns),
+        json.dumps(definition.groups), definition.by_row, definition.model, definition.calls + calls,
+    ]  # fmt: skip
+    built = cursor.execute(
+        f"SELECT built FROM main.{REGISTRY} WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)",
+        values[:2],
+    ).fetchall()
+    now = datetime.now(UTC).replace(tzinfo=None)
+    forget(cursor, definition)
+    cursor.execute(
+        f"INSERT INTO main.{REGISTRY} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [*values[:8], built[0][0] if built and definition.refreshed_s else now, now, values[8]],
+    )
+
+
+def forget(cursor: duckdb.DuckDBPyConnection, definition: Definition) -> None:
+    cursor.execute(
+        f"DELETE FROM main.{REGISTRY} WHERE lower(schema_name) = lower(?) AND lower(table_name) = lower(?)",
+        [definition.schema, definition.name],
+    )
+
+
+def kind_of(cursor: duckdb.DuckDBPyConnection, schema: str, name: str) -> str | None:
+    """What a name is now: semantic, table or view; None: nothing."""
+    found = cursor.execute(
+        "SELECT 'table', comment FROM duckdb_tables() WHERE database_name = current_database() "
+        "AND lower(schema_name) = lower(?1) AND lower(table_name) = lower(?2) UNION ALL "
+        "SELECT 'view', comment FROM duckdb_views() WHERE database_name = current_database() "
+        "AND lower(schema_name) = lower(?1) AND lower(view_name) = lower(?2)",
+        [schema, name],
+    ).fetchall()
+    if not found:
+        return None
+    kind, comment = found[0]
+    return "semantic" if str(comment or "").startswith((MADE, MADE_ESTIMATED)) else str(kind)
+
+
+def drop(cursor: duckdb.DuckDBPyConnection, definition: Definition) -> None:
+    """Drops the table, where it is still the one that the definition made, and all that is kept of it."""
+    if kind_of(cursor, definition.schema, definition.name) == "semantic":
+        cursor.execute(f"DROP TABLE {definition.sql}")
+    cursor.execute(f"DROP TABLE IF EXISTS {definition.rows_sql}")
+    forget(cursor, definition)
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+def check_key(duck: Duck, table: str, key: Sequence[str], names: Sequence[str], of: str, *, null: bool = False) -> None:
+    """Raises: DataError (UQL521) where a key is NULL, or stands in two rows.
+
+    Args:
+        key: the columns in `table`.  names: what the user calls them.  of: what has the rows.
+        null: may one be NULL, as the group of rows without a value?
+    """
+    columns = ", ".join(map(quote, key))
+    missing = " OR ".join(f"{quote(name)} IS NULL" for name in key)
+    listed = ", ".join(names)
+    empty = 0 if null else duck.scalar(f"SELECT count(*) FROM {table} WHERE {missing}")
+    if empty:
+        raise DataError(
+            f"the key ({listed}) is NULL in {empty:,} row{'s' * (empty > 1)} of {of}",
+            code="UQL521",
+            help=f"leave them out: WHERE {names[0]} IS NOT NULL",
+        )
+    twice = duck.arrow(f"SELECT {columns}, count(*) FROM {table} GROUP BY {columns} HAVING count(*) > 1 LIMIT 1")
+    if twice.num_rows:
+        *values, times = (column[0].as_py() for column in twice.columns)
+        shown = ", ".join(f"{name} = {value!r}" for name, value in zip(names, values, strict=True))
+        raise DataError(
+            f"the key ({listed}) is not unique in {of}: {shown} stands in {times:,} rows",
+            code="UQL521",
+            help="KEY (…) takes the columns that tell every row from the others, as KEY (id, day)",
+        )
+
+
+def typed(duck: Duck, table: pa.Table, types: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The rows as a temporary table in DuckDB's types: its name, and its columns with their types."""
+    from uql.kernels.finish import castable
+
+    known = [*types, *[""] * (table.num_columns - len(types))]
+    parts = [
+        f"CAST({quote(name)} AS {kind}) AS {quote(name)}" if castable(kind) else quote(name)
+        for name, kind in zip(table.column_names, known, strict=True)
+    ]
+    made, _ = duck.create(f"SELECT {', '.join(parts)} FROM __rows", {"__rows": table})
+    described = duck.arrow(f"DESCRIBE {quote(made)}")
+    columns = zip(described.column(0).to_pylist(), described.column(1).to_pylist(), strict=True)
+    return made, tuple((str(name), str(kind)) for name, kind in columns)
+
+
+def build(duck: Duck, definition: Definition, rows: str) -> Changes:
+    """Makes the table from the rows of a temporary one."""
+    duck.connection.execute(f"CREATE TABLE {definition.sql} AS SELECT * FROM {quote(rows)}")
+    n = int(duck.scalar(f"SELECT count(*) FROM {definition.sql}"))
+    return Changes(n, 0, 0, n)
+
+
+def merge(duck: Duck, definition: Definition, rows: str, scope: str | None = None) -> Changes:
+    """Brings the new rows into the table: those of their keys that differ are replaced, those that are missing go.
+
+    Args:
+        rows: a temporary table of the new rows.
+        scope: a temporary table of the keys that were looked at; None: all.
+    """
+    target, key = definition.sql, definition.key
+    looked = f"{target} AS t" + (
+        f" SEMI JOIN {quote(scope)} AS s ON {_same('t', 's', key)}" if scope is not None else ""
+    )
+    left, right = (", ".join(f"{side}.{quote(name)}" for name, _ in definition.columns) for side in "tr")
+    both, keys = _same("t", "r", key), ", ".join(f"t.{quote(k)}" for k in key)
+    gone, n_gone = duck.create(
+        f"SELECT {keys} FROM (SELECT t.* FROM {looked}) AS t ANTI JOIN {quote(rows)} AS r ON {both}"
+    )
+    changed, n_changed = duck.create(
+        f"SELECT {keys} FROM {target} AS t JOIN {quote(rows)} AS r ON {both} WHERE row({left}) IS DISTINCT FROM row({right})"
+    )
+    added, n_added = duck.create(f"SELECT r.* FROM {quote(rows)} AS r ANTI JOIN {target} AS t ON {both}")
+    run = duck.connection.execute
+    replaced, _ = duck.create(f"SELECT r.* FROM {quote(rows)} AS r SEMI JOIN {quote(changed)} AS t ON {both}")
+    for outdated in (gone, changed):
+        run(f"DELETE FROM {target} AS t WHERE EXISTS (SELECT 1 FROM {quote(outdated)} AS r WHERE {both})")
+    for new in (replaced, added):
+        run(f"INSERT INTO {target} BY NAME SELECT * FROM {quote(new)}")
+    return Changes(n_added, n_changed, n_gone, int(duck.scalar(f"SELECT count(*) FROM {target}")))
+
+
+def _same(one: str, two: str, key: Sequence[str]) -> str:
+    """SQL: the rows of two aliases have the same key."""
+    return " AND ".join(f"{one}.{quote(k)} IS NOT DISTINCT FROM {two}.{quote(k)}" for k in key)
+
+
+def say(duck: Duck, definition: Definition, exact: bool) -> None:
+    """The table's comment, by which it is known, and by which statements that read an estimate say so.
+
+    What it says of estimates that other statements put there stays.
+    """
+    before = duck.scalar(
+        f"SELECT comment FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = {literal(definition.schema)}"
+        f" AND table_name = {literal(definition.name)}"
+    )
+    more = [line for line in str(before or "").splitlines()[1:] if line.startswith(ESTIMATED)]
+    said = (MADE if exact else MADE_ESTIMATED) + " ".join(definition.text.split())[:200]
+    duck.connection.execute(f"COMMENT ON TABLE {definition.sql} IS {literal(chr(10).join([said, *more]))}")
+
+
+# ---------------------------------------------------------------------------------------------------- the source's rows
+def digest(columns: Sequence[str]) -> str:
+    """SQL of a digest over columns."""
+    parts = [f"coalesce(md5({c}::VARCHAR), '-')" for c in columns]
+    return f"md5(concat({', '.join(parts)}))" if parts else "''"
+
+
+def know(duck: Duck, definition: Definition, seen: str, scope: str | None, unsettled: pa.Table | None) -> None:
+    """Notes the candidates of a source.
+
+    Args:
+        seen: a temporary table of key and `__digest` of every candidate.
+        scope: of the keys that were looked at, gone ones among them; None: all are new.
+        unsettled: keys of the rows without an answer: they are looked at again.
+    """
+    run, key = duck.connection.execute, definition.key
+    if scope is None:
+        run(f"CREATE OR REPLACE TABLE {definition.rows_sql} AS SELECT * FROM {quote(seen)}")
+    else:
+        looked = f"(SELECT 1 FROM {quote(scope)} AS s WHERE {_same('r', 's', key)})"
+        run(f"DELETE FROM {definition.rows_sql} AS r WHERE EXISTS {looked}")
+        run(f"INSERT INTO {definition.rows_sql} BY NAME SELECT * FROM {quote(seen)} AS r WHERE EXISTS {looked}")
+    if unsettled is not None and unsettled.num_rows:
+        duck.execute(
+            f"UPDATE {definition.rows_sql} AS r SET __digest = NULL "
+            f"WHERE EXISTS (SELECT 1 FROM __open AS s WHERE {_same('r', 's', key)})",
+            {"__open": unsettled},
+        )
+
+
+def scope_of(duck: Duck, definition: Definition, seen: str, answered: pa.Table | None) -> tuple[str, int, int]:
+    """The keys to be looked at: a temporary table, how many of them are candidates, and how many are gone.
+
+    `answered` are keys of rows that people answered about since the last refresh.
+    """
+    same = _same("s", "r", definition.key)
+    keys, old = (", ".join(f"{side}.{quote(k)}" for k in definition.key) for side in "sr")
+    tables = {} if answered is None else {"__answered": answered}
+    also = "" if answered is None else f" OR EXISTS (FROM __answered AS r WHERE {same})"
+    made, n = duck.create(
+        f"SELECT {keys}, FALSE AS __gone FROM {quote(seen)} AS s "
+        f"WHERE NOT EXISTS (FROM {definition.rows_sql} AS r WHERE {same} AND r.__digest = s.__digest){also} UNION ALL "
+        f"SELECT {old}, TRUE FROM {definition.rows_sql} AS r ANTI JOIN {quote(seen)} AS s ON {same}",
+        tables,
+    )
+    gone = int(duck.scalar(f"SELECT count(*) FROM {quote(made)} WHERE __gone"))
+    return made, n - gone, gone
+
+
+def listing(cursor: duckdb.DuckDBPyConnection) -> pa.Table:
+    """What `FROM uql_tables()` shows: a row for each semantic table."""
+    import pyarrow as pa
+
+    shown: dict[str, list[Any]] = {
+        "name": [], "key": [], "rows": [], "refreshed": [], "model": [], "calls": [], "definition": [],
+    }  # fmt: skip
+    here = str(Duck(cursor).scalar("SELECT current_schema()"))
+    for d in definitions(cursor):
+        there = kind_of(cursor, d.schema, d.name) == "semantic"
+        shown["name"].append(d.name if d.schema == here else f"{d.schema}.{d.name}")
+        shown["key"].append(", ".join(d.key))
+        shown["rows"].append(int(Duck(cursor).scalar(f"SELECT count(*) FROM {d.sql}")) if there else None)
+        shown["refreshed"].append(int(d.refreshed_s * 1e6))
+        shown["model"].append(d.model)
+        shown["calls"].append(d.calls)
+        shown["definition"].append(d.text)
+    types = {"rows": pa.int64(), "refreshed": pa.timestamp("us", tz="UTC"), "calls": pa.int64()}
+    return pa.table({name: pa.array(values, type=types.get(name, pa.string())) for name, values in shown.items()})
+
+
+def with_columns(definition: Definition, columns: tuple[tuple[str, str], ...]) -> Definition:
+    """The definition with the columns that its first build had. Raises: DataError (UQL522) where they are others now."""
+    if not definition.columns:
+        return replace(definition, columns=columns)
+    if definition.columns != columns:
+        was, now = dict(definition.columns), dict(columns)
+        parts = [f"{n} is no longer there" for n in was if n not in now]
+        parts += [f"{n} is new" for n in now if n not in was]
+        parts += [f"{n} is {now[n]} now and was {was[n]}" for n in was if n in now and was[n] != now[n]]
+        raise DataError(
+            f"the columns of {definition.name} would change: {'; '.join(parts) or 'they stand in another order'}",
+            code="UQL522",
+            help=f"CREATE OR REPLACE SEMANTIC TABLE {definition.name} AS … makes it anew",
+        )
+    return definition

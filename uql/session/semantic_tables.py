@@ -1,0 +1,551 @@
+"""CREATE SEMANTIC TABLE t AS SELECT … KEY (id), REFRESH t and DROP SEMANTIC TABLE t.
+
+A definition whose every output row is made of one row of one table is refreshed row by row: only rows that are new, that have changed
+in what the query reads, or that had no answer, are looked at. Any other is run again as a whole, and the ledger answers for rows that
+it knows. Either way the columns and the groups of the first build stay, and what differs is written in one transaction at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from uql.base.errors import BindError, DataError, UnknownTableError, UQLError
+from uql.compiler import planner, syntax
+from uql.compiler.binder import bind
+from uql.compiler.bound import BoundItem, BoundSelect, BoundStatement, BoundTable
+from uql.compiler.parser import parse
+from uql.compiler.physical import Block
+from uql.compiler.sql import query_sql, render
+from uql.compiler.subqueries import expressions
+from uql.compiler.syntax import Call, Column, CreateSemanticTable, DropSemanticTable, Query, Quoted, Refresh
+from uql.compiler.unparse import unparse
+from uql.compiler.walk import columns, is_semantic, needs_every_row, walk
+from uql.kernels.duck import Duck, quote
+from uql.kernels.finish import castable
+from uql.session import semantic_store as store
+from uql.session.events import DoneEvent, finished
+from uql.session.execute_statement import execute
+from uql.session.prepared import PreparedStatement
+from uql.session.read_only import is_read_only
+from uql.session.semantic_store import Changes, Definition
+from uql.sources.frames import is_frame
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.base.schema import Table
+    from uql.engine.outcome import Outcome
+    from uql.kernels.base import Context
+    from uql.kernels.finish import Output
+    from uql.session.session import Session
+
+Statement = CreateSemanticTable | Refresh | DropSemanticTable
+
+
+def run(
+    session: Session, piece: Statement, source: str, parameters: Mapping[str, Any], frames: Mapping[str, object]
+) -> PreparedStatement:
+    """Runs the statement; its result is one row of what changed.
+
+    Raises: BindError (UQL203) where the name is taken, (UQL520) where there is no such semantic table, (UQL525) for parameters;
+        DataError (UQL521) for a key that is NULL or not unique, (UQL522) where the definition no longer fits its sources, (UQL523) where
+        the database is read-only; and what a query raises.
+    """
+    from uql.compiler.cost import FREE
+
+    cursor = session.catalog.cursor
+    name = ".".join(piece.name)
+    if is_read_only(cursor):
+        raise DataError(
+            f"the database is read-only, and {source.split()[0].upper()} writes to {name}",
+            code="UQL523",
+            help="open it without read_only; queries read the table as it is",
+        )
+    try:
+        match piece:
+            case DropSemanticTable():
+                outcome = _drop(session, piece)
+            case CreateSemanticTable():
+                outcome = _create(session, piece, source, parameters, frames)
+            case Refresh():
+                outcome = _refresh(session, store.needed(cursor, piece.name))
+    except UQLError as error:
+        raise error.at(source) from None
+    finally:
+        session.emit(DoneEvent())
+    return PreparedStatement(lambda: outcome, lambda: plan(session, piece), lambda: FREE, source, session.store(source))
+
+
+def plan(session: Session, piece: Statement) -> str:
+    """What the statement would do, with the plan of its query and the price; asks nobody and writes nothing."""
+    if isinstance(piece, DropSemanticTable):
+        return f"DROP SEMANTIC TABLE {'.'.join(piece.name)}"
+    if isinstance(piece, CreateSemanticTable):
+        bound = session.bind(piece.query, unparse(piece.query), {}, {})
+        return session.explained(bound, session.settings.with_values(**dict(bound.options)))
+    definition = store.needed(session.catalog.cursor, piece.name)
+    work = _Work(session, definition, _bound(session, definition))
+    try:
+        found = work.look()
+        lines = [f"REFRESH {definition.name}"]
+        if found is not None:
+            lines[0] += f": {found[1]:,} rows new, changed or without an answer; {found[2]:,} gone"
+        if found is None or found[1]:
+            lines += [f"  {line}" for line in work.explained().splitlines()]
+        return "\n".join(lines)
+    finally:
+        work.duck.close()
+
+
+# ---------------------------------------------------------------------------------------------------------- statements
+def _drop(session: Session, piece: DropSemanticTable) -> Outcome:
+    cursor = session.catalog.cursor
+    found = store.find(cursor, piece.name)
+    if found is None and piece.if_exists:
+        return _told(piece.name[-1], None)
+    definition = found or store.needed(cursor, piece.name)
+    with store.transaction(cursor):
+        store.drop(cursor, definition)
+    return _told(definition.name, None)
+
+
+def _create(
+    session: Session,
+    piece: CreateSemanticTable,
+    source: str,
+    parameters: Mapping[str, Any],
+    frames: Mapping[str, object],
+) -> Outcome:
+    cursor = session.catalog.cursor
+    schema, name = store.named(cursor, piece.name)
+    taken, before = store.kind_of(cursor, schema, name), store.find(cursor, piece.name)
+    if taken is not None and piece.if_not_exists:
+        return _told(name, None)
+    if taken is not None and not (piece.replace and taken == "semantic"):
+        how = "CREATE OR REPLACE SEMANTIC TABLE replaces it" if taken == "semantic" else "choose another name"
+        raise BindError(
+            f"there is a {taken.replace('semantic', 'semantic table')} {name} already", code="UQL203", help=how
+        )
+    _refuse_parameters(piece.query)
+    bound = _own_tables(session, piece.query, source, frames)
+    key = tuple(_output(bound, wanted) for wanted in piece.key)
+    names = [item.name.lower() for item in bound.query.items]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise BindError(
+            f"two columns of the query are called {twice}", code="UQL525", help="give them names: … AS name"
+        )
+    text = _pinned(session, piece.query, bound)
+    definition = Definition(schema, name, text, key, by_row=_by_row(session, piece.query, bound, key))
+    return _Work(session, definition, _bound(session, definition), before).done(first=True)
+
+
+def _refresh(session: Session, definition: Definition) -> Outcome:
+    kind = store.kind_of(session.catalog.cursor, definition.schema, definition.name)
+    if kind != "semantic":
+        what = "was dropped" if kind is None else f"is another {kind} now"
+        raise DataError(
+            f"{definition.name} {what}; its definition is still kept",
+            code="UQL522",
+            help=f"DROP SEMANTIC TABLE {definition.name} forgets it, CREATE SEMANTIC TABLE makes it anew",
+        )
+    return _Work(session, definition, _bound(session, definition)).done(first=False)
+
+
+def _refuse_parameters(query: Query) -> None:
+    for node in _everything(query):
+        if isinstance(node, syntax.Parameter):
+            raise BindError(
+                f"${node.name}: the query of a semantic table is kept, and run again without parameters",
+                code="UQL525",
+                start=node.span.start,
+                end=node.span.end,
+                help="write the value in its place",
+            )
+
+
+def _own_tables(session: Session, query: Query, source: str, frames: Mapping[str, object]) -> BoundStatement:
+    """The bound query; a data frame is none of its tables, since it is gone when the session ends."""
+    try:
+        return bind(query, session.catalog, text=source, settings=session.settings)
+    except UnknownTableError as error:
+        wanted = error.message.rpartition(" ")[2]
+        if is_frame(frames.get(wanted)):
+            error.help = f"{wanted} is a data frame of this session: CREATE TABLE name AS FROM {wanted} stores it first"
+        raise
+
+
+def _output(bound: BoundStatement, wanted: str) -> str:
+    names = [item.name for item in bound.query.items]
+    for same in (lambda n: n == wanted, lambda n: n.lower() == wanted.lower()):
+        if any(map(same, names)):
+            return next(filter(same, names))
+    raise BindError(
+        f"KEY ({wanted}): the query has no column {wanted}", code="UQL202", help=f"columns: {', '.join(names)}"
+    )
+
+
+def _bound(session: Session, definition: Definition) -> BoundStatement:
+    """The query of a definition over its sources as they are now. Raises: DataError (UQL522) where it no longer fits."""
+    query = parse(definition.text)
+    assert isinstance(query, Query)
+    try:
+        return bind(query, session.catalog, text=definition.text, settings=session.settings)
+    except UQLError as error:
+        raise DataError(
+            f"the definition of {definition.name} no longer fits: {error.message}",
+            code="UQL522",
+            text=definition.text,
+            start=error.start,
+            end=error.end,
+            help=f"mend the source, or CREATE OR REPLACE SEMANTIC TABLE {definition.name} AS …",
+        ) from error
+
+
+# ------------------------------------------------------------------------------------------------------ what it is made of
+def _by_row(session: Session, query: Query, bound: BoundStatement, key: tuple[str, ...]) -> bool:
+    """Is every output row made of one row of one table, which the key names?"""
+    found = bound.query
+    if not isinstance(found, BoundSelect) or not isinstance(found.source, BoundTable) or not bound.semantic:
+        return False
+    if not isinstance(query, syntax.Select) or not isinstance(query.source, syntax.TableName) or query.source.sample:
+        return False
+    if found.aggregated or found.distinct or found.limit is not None or found.offset or found.qualify is not None:
+        return False
+    exprs = [e for e in expressions(found) if e is not None]
+    nodes = [node for expr in exprs for node in walk(expr)]
+    if needs_every_row(*exprs) or any(isinstance(value, Query) for node in nodes for value in _values(node)):
+        return False
+    if any(not v.by_row or v.label_query is not None for v in found.virtuals):
+        return False
+    by_name = {item.name: item.expr for item in found.items}
+    if not all(isinstance(by_name[k], Column) for k in key):
+        return False
+    calls = {node.name for node in nodes if isinstance(node, Call)}
+    volatile = session.catalog.cursor.execute(
+        "SELECT count(*) FROM duckdb_functions() WHERE list_contains(?, lower(function_name)) AND stability <> 'CONSISTENT'",
+        [sorted(calls)],
+    ).fetchall()
+    return not volatile[0][0]
+
+
+def _values(node: syntax.Node) -> list[Any]:
+    from dataclasses import fields
+
+    found: list[Any] = []
+    for f in fields(node):
+        value = getattr(node, f.name)
+        found += value if isinstance(value, tuple) else [value]
+    return found
+
+
+def _everything(node: syntax.Node) -> list[syntax.Node]:
+    """The node and all below it, sub-queries too."""
+    found: list[syntax.Node] = []
+    stack: list[Any] = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, tuple):
+            stack += top
+        elif isinstance(top, syntax.Node):
+            found.append(top)
+            stack += _values(top)
+    return found
+
+
+def _pinned(session: Session, query: Query, bound: BoundStatement) -> str:
+    """The query as text, in which each quoted text says which columns it reads and * is written out: they stay the same when the
+    source gets new ones."""
+    plain = unparse(query)
+    if not isinstance(bound.query, BoundSelect) or not isinstance(query, syntax.Select):
+        return plain
+    alone = isinstance(bound.query.source, BoundTable)
+    reads = {v.text: v.reads for v in bound.query.virtuals if v.reads and "{" not in v.text}
+
+    def pinned(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(pinned, value))
+        if isinstance(value, Quoted) and not value.using and value.text in reads:
+            using = tuple(syntax.Name((c.name,) if alone else (c.table, c.name)) for c in reads[value.text])
+            return replace(value, using=using)
+        if isinstance(value, syntax.Node) and not isinstance(value, Query):
+            return _rebuilt(value, pinned)
+        return value
+
+    text = unparse(_rebuilt(_written_out(query, bound.query) if alone else query, pinned))
+    try:
+        again = bind(parse(text), session.catalog, text=text, settings=session.settings)  # type: ignore[arg-type]
+    except UQLError:  # a place where USING cannot stand
+        return plain
+    assert isinstance(again.query, BoundSelect)
+    same = [(v.text, v.reads, v.operator) for v in again.query.virtuals] == [
+        (v.text, v.reads, v.operator) for v in bound.query.virtuals
+    ]
+    return text if same else plain
+
+
+def _written_out(query: syntax.Select, bound: BoundSelect) -> syntax.Select:
+    """The query with the columns of its table in the place of *."""
+    stars = [i for i, item in enumerate(query.items) if isinstance(item.expr, syntax.Star)]
+    if len(stars) != 1:
+        return query
+    (at,) = stars
+    rest = len(query.items) - at - 1
+    found = bound.items[at : len(bound.items) - rest]
+    if not all(isinstance(item.expr, Column) and item.expr.name == item.name for item in found):
+        return query  # * REPLACE or RENAME
+    columns = tuple(syntax.SelectItem(syntax.Name((item.name,))) for item in found)
+    return replace(query, items=(*query.items[:at], *columns, *query.items[at + 1 :]))
+
+
+def _rebuilt(node: Any, change: Any) -> Any:
+    from dataclasses import fields
+
+    parts = {f.name: getattr(node, f.name) for f in fields(node) if f.name != "span"}
+    return replace(node, **{name: change(value) for name, value in parts.items()})
+
+
+# ---------------------------------------------------------------------------------------------------------------- the work
+@dataclass(slots=True)
+class _Work:
+    """One build or refresh."""
+
+    session: Session
+    definition: Definition
+    bound: BoundStatement
+    replaced: Definition | None = None  # that goes when this one is there
+    duck: Duck = field(init=False)
+    open_keys: pa.Table | None = None  # of rows without an answer, after the run
+    groups: store.Groups = field(default_factory=dict)
+    model: str = ""
+
+    def __post_init__(self) -> None:
+        self.duck = Duck(self.session.catalog.cursor)
+
+    def done(self, *, first: bool) -> Outcome:
+        """Does it, and tells what changed."""
+        try:
+            return self._done(first)
+        finally:
+            self.duck.close()
+
+    def look(self) -> tuple[str, int, int] | None:
+        """Of a table made row by row, the keys to be looked at, how many are candidates, and how many are gone; None: all."""
+        if not self.definition.by_row:
+            return None
+        return store.scope_of(self.duck, self.definition, self._seen(), self._answered())
+
+    def explained(self) -> str:
+        return self.session.explained(self.bound, self.session.settings.with_values(**dict(self.bound.options)))
+
+    def _done(self, first: bool) -> Outcome:
+        definition = self.definition
+        seen = self._seen() if definition.by_row else None
+        scope, wanted = None, 1
+        if seen is not None and not first:
+            scope, wanted, _ = store.scope_of(self.duck, definition, seen, self._answered())
+        if definition.columns:
+            self._check_items()
+        bound = self.bound if scope is None else self._only(scope)
+        outcome = self._run(bound) if wanted else None
+        if outcome is not None and outcome.partial:
+            outcome.notes.append(
+                f"{definition.name} is as it was: what was answered is kept, and the next REFRESH goes on from there"
+            )
+            return _told(definition.name, None, outcome)
+        with store.transaction(self.session.catalog.cursor):
+            changes = self._written(outcome, seen, scope, first)
+        return _told(definition.name, changes, outcome)
+
+    def _written(self, outcome: Outcome | None, seen: str | None, scope: str | None, first: bool) -> Changes:
+        cursor, definition = self.session.catalog.cursor, self.definition
+        if outcome is None:  # no row is new: those that are gone leave
+            rows, _ = self.duck.create(f"SELECT * FROM {definition.sql} LIMIT 0")
+            columns_now = definition.columns
+        else:
+            rows, columns_now = store.typed(self.duck, *self._table(outcome))
+        definition = store.with_columns(definition, columns_now)
+        if not definition.by_row:
+            grouped = isinstance(self.bound.query, BoundSelect) and self.bound.query.aggregated
+            store.check_key(self.duck, quote(rows), definition.key, definition.key, "the result", null=grouped)
+        if first:
+            if self.replaced is not None:
+                store.drop(cursor, self.replaced)
+            changes = store.build(self.duck, definition, rows)
+        else:
+            changes = store.merge(self.duck, definition, rows, scope)
+        if seen is not None:
+            store.know(self.duck, definition, seen, scope, self.open_keys)
+        exact = outcome is None or outcome.exact
+        if definition.by_row:
+            open_ = self.duck.scalar(f"SELECT count(*) FROM {definition.rows_sql} WHERE __digest IS NULL")
+            exact = not open_ and not (outcome.based_on if outcome is not None else False)
+        store.say(self.duck, definition, exact)
+        kept = replace(definition, groups=self.groups or definition.groups, model=self.model or definition.model)
+        store.keep(cursor, kept, calls=outcome.cost.calls if outcome is not None else 0)
+        return changes
+
+    def _table(self, outcome: Outcome) -> tuple[pa.Table, list[str]]:
+        """The rows to be stored: an aggregate that may be an estimate always has its ends, so that the columns stay the same."""
+        table = outcome.bounded(_may_be_estimates(self.bound))
+        types = dict(zip(outcome.table.column_names, outcome.types, strict=True))
+        twice = next((n for n in table.column_names if n not in types and n.endswith("_")), None)
+        if twice is not None:
+            raise BindError(f"{twice[:-1]} is the name of an interval's end: choose another", code="UQL525")
+        return table, [types.get(name, "") for name in table.column_names]
+
+    # ------------------------------------------------------------------------------------------------ the source's rows
+    def _seen(self) -> str:
+        """A temporary table of key and digest of every row that the plain conditions leave. Raises: DataError (UQL521)."""
+        query = self.bound.query
+        assert isinstance(query, BoundSelect) and isinstance(query.source, BoundTable)
+        block = planner.plan(query, self.session.settings.disabled_rules)
+        assert isinstance(block, Block)
+        keys = self._key_columns()
+        read = tuple(dict.fromkeys(columns(*expressions(query))))
+        items = [BoundItem(c, f"k{i}", "") for i, c in enumerate(keys)]
+        items += [BoundItem(c, f"c{i}", "") for i, c in enumerate(read)]
+        inner = render(query_sql(BoundSelect(tuple(items), query.source, where=block.pushed)))
+        named = [f"k{i} AS {quote(name)}" for i, name in enumerate(self.definition.key)]
+        told = store.digest([f"c{i}" for i in range(len(read))])
+        seen, _ = self.duck.create(f"SELECT {', '.join(named)}, {told} AS __digest FROM ({inner})")
+        names = [c.name for c in keys]
+        store.check_key(self.duck, quote(seen), self.definition.key, names, query.source.table.name)
+        return seen
+
+    def _key_columns(self) -> list[Column]:
+        by_name = {item.name: item.expr for item in self.bound.query.items}
+        return [expr for k in self.definition.key if isinstance(expr := by_name[k], Column)]
+
+    def _answered(self) -> pa.Table | None:
+        """Keys of the rows that people answered about, or took an answer back of, since the last refresh; None: of none."""
+        import numpy as np
+        import pyarrow as pa
+
+        from uql.kernels.relation import Relation
+        from uql.llm.corrections import touched
+
+        settings, query = self.session.settings, self.bound.query
+        assert isinstance(query, BoundSelect) and isinstance(query.source, BoundTable)
+        with self.session.ledgers.open(settings.ledger) as ledger:
+            people = touched(ledger, self.definition.refreshed_s)
+        fields = {Column(query.source.alias, f.name): f for f in query.source.table.fields}
+        empty = Relation(self.duck, "", 0, fields)
+        asked = [v for v in query.virtuals if people.knows(empty.question(v))]
+        if not asked:
+            return None
+        wanted = tuple(dict.fromkeys((*self._key_columns(), *(c for v in asked for c in (*v.reads, *v.holes)))))
+        sql = render(query_sql(BoundSelect(tuple(BoundItem(c, c.label, "") for c in wanted), query.source)))
+        duck = Duck(self.session.catalog.cursor, self.session.media(settings))
+        name, n = duck.create(sql)
+        self.duck.temporary.append(name)
+        relation, rids = Relation(duck, name, n, fields), np.arange(n, dtype=np.int64)
+        found = {i for v in asked for i in people.answers(relation.question(v), relation.rows(rids, [v]))}
+        keys = relation.fetch(np.array(sorted(found), dtype=np.int64), [quote(c.label) for c in self._key_columns()])
+        return pa.table(dict(zip(self.definition.key, keys.columns, strict=True)))
+
+    def _only(self, scope: str) -> BoundStatement:
+        """The query over the source's rows of these keys alone."""
+        query = self.bound.query
+        assert isinstance(query, BoundSelect) and isinstance(query.source, BoundTable)
+        source = query.source
+        pairs = zip(self._key_columns(), self.definition.key, strict=True)
+        same = " AND ".join(f"t.{quote(c.name)} = s.{quote(k)}" for c, k in pairs)
+        name, n = self.duck.create(f"SELECT t.* FROM {source.table.sql} AS t SEMI JOIN {quote(scope)} AS s ON {same}")
+        table: Table = replace(source.table, sql=quote(name), row_count=n)
+        return replace(self.bound, query=replace(query, source=replace(source, table=table)))
+
+    def _check_items(self) -> None:
+        """The columns are those of the first build, before anybody is asked. Raises: DataError (UQL522)."""
+        items = self.bound.query.items
+        typed = ", ".join(
+            f"CAST(NULL AS {item.type if castable(item.type) else 'INTEGER'}) AS {quote(item.name)}" for item in items
+        )
+        now = tuple(self.session.catalog.describe(f"SELECT {typed}"))
+        ends = {f"{name}_{end}" for name, _ in now for end in ("low", "high")} - {name for name, _ in now}
+        was = tuple((name, kind) for name, kind in self.definition.columns if name not in ends)
+        store.with_columns(replace(self.definition, columns=was), now)
+
+    # --------------------------------------------------------------------------------------------------------- the run
+    def _run(self, bound: BoundStatement) -> Outcome:
+        session = self.session
+        settings = session.settings.with_values(**{**dict(bound.options), **session.said.changes})
+        if not bound.semantic:
+            from uql.engine.plain_sql import outcome
+
+            return outcome(bound, session.catalog.cursor, settings.confidence)
+        physical = session.plan(bound, settings)
+        return session.run_locked(
+            bound,
+            lambda: finished(execute(session, bound, physical, settings, said=session.said, watcher=self)),
+            settings,
+        )
+
+    def begins(self, ctx: Context) -> None:
+        """The groups of the first build stay."""
+        ctx.groups.update(self.definition.groups)
+        ctx.groups_stay = bool(self.definition.groups)
+
+    async def ended(self, output: Output, ctx: Context) -> None:
+        """Notes the groups, the model, and which rows have no answer, while the run's tables are there."""
+        import numpy as np
+        import pyarrow as pa
+
+        from uql.kernels.sem_filter import recalled
+
+        self.groups = dict(ctx.groups)
+        self.model = str((await ctx.gate.provider()).name)
+        if self.definition.model and self.model != self.definition.model:
+            ctx.warnings.append(
+                f"{self.definition.name} was made by {self.definition.model}, these rows by {self.model}"
+            )
+        relation = output.relation
+        if not self.definition.by_row or relation is None:
+            return
+        left = {error.row for error in ctx.errors if error.row >= 0}
+        block = planner.plan(self.bound.query, ctx.settings.disabled_rules)
+        assert isinstance(block, Block)
+        if not ctx.exact and block.formula is not None:  # a search, which leaves rows unasked
+            decided, _ = await recalled(block.formula, block.filter_stages, relation, ctx)
+            left |= set(range(relation.n)) - set(decided.tolist())
+        if left:
+            rids = np.array(sorted(left), dtype=np.int64)
+            keys = relation.fetch(rids, [quote(c.label) for c in self._key_columns()])
+            self.open_keys = pa.table(dict(zip(self.definition.key, keys.columns, strict=True)))
+
+
+def _may_be_estimates(bound: BoundStatement) -> frozenset[str]:
+    """The columns whose aggregates rest on answers of a model."""
+    query = bound.query
+    if not isinstance(query, BoundSelect):
+        return frozenset(item.name for item in query.items)
+    chosen = (query.where, query.having, *(key.expr for key in query.group_by))
+    every = any(is_semantic(e) for e in chosen) or not isinstance(query.source, BoundTable)
+    return frozenset(item.name for item in query.items if every or is_semantic(item.expr))
+
+
+def _told(name: str, changes: Changes | None, outcome: Outcome | None = None) -> Outcome:
+    """One row of what changed, with the cost and the errors of the run."""
+    import pyarrow as pa
+
+    from uql.engine.outcome import Outcome as Told
+    from uql.llm.run_record import Cost
+
+    cost = outcome.cost if outcome is not None else Cost()
+    said = changes or Changes(0, 0, 0, 0)
+    counts = [None if changes is None else n for n in (said.rows, said.added, said.changed, said.removed)]
+    row = {
+        "table": [name],
+        **{
+            k: pa.array([n], type=pa.int64())
+            for k, n in zip(("rows", "added", "changed", "removed"), counts, strict=True)
+        },
+    }
+    table = pa.table({**row, "calls": pa.array([cost.calls], type=pa.int64())})
+    told = Told(table, ["VARCHAR", *["BIGINT"] * 5], {}, [], cost)
+    if outcome is not None:
+        told.errors, told.warnings, told.notes, told.run = outcome.errors, outcome.warnings, outcome.notes, outcome.run
+        told.partial, told.exact, told.based_on = outcome.partial, outcome.exact, outcome.based_on
+    return told

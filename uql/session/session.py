@@ -1,0 +1,275 @@
+"""A session: one DuckDB connection, its settings and caches, and the way from a text to prepared statements and outcomes."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from uql.base.errors import DataError, UnknownTableError, UQLError
+from uql.base.settings import Settings
+from uql.engine.row_vectors import Vectors
+from uql.llm.open_ledgers import Ledgers
+from uql.pricing.quotes import Foresight, limit_of
+from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, ForetoldEvent
+from uql.session.resume import Said
+from uql.session.statements import refused, store
+from uql.show.progress import watching
+
+if TYPE_CHECKING:
+    from uql.compiler.bound import BoundStatement, BoundTable
+    from uql.compiler.cost import Quote
+    from uql.compiler.explain import Explained
+    from uql.compiler.physical import PhysicalPlan
+    from uql.compiler.syntax import Query
+    from uql.engine.outcome import Outcome
+    from uql.llm.gate import Gate
+    from uql.llm.providers.base import Provider
+    from uql.sampling.base import Estimate
+    from uql.session.replay import Drawing
+    from uql.sources.catalog import Catalog
+    from uql.sources.media import Media
+
+log = logging.getLogger("uql")
+
+_BEHIND = (
+    "a transaction is open on the connection that was attached, and what it has changed is not seen here: "
+    'begin and end it by con.uql("BEGIN") and con.uql("COMMIT")'
+)
+
+
+class Session:
+    """One query at a time. `Connection` is its façade; questions in words run their statements through it.
+
+    Args:
+        connection: on which users run plain SQL; queries run on a cursor of it.
+        settings: in force until `use` changes them.
+        model: opened already, in place of the settings' name.
+        models: those of a cascade that are opened already, by name.
+        ledgers: shared with other sessions, so that a ledger in memory is one; None: of this session alone.
+        owned: the connection was opened for this session, so that statements run on it and not on a cursor.
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        settings: Settings,
+        model: Provider | None = None,
+        models: Mapping[str, Provider] | None = None,
+        *,
+        owned: bool = False,
+        ledgers: Ledgers | None = None,
+    ) -> None:
+        from uql.sources.catalog import Catalog
+
+        self.duck = connection
+        self.settings = settings
+        self.model = model
+        self.models = dict(models or {})
+        self.catalog: Catalog = Catalog(connection, own=owned)
+        self.catalog.hide_internal()
+        self.listeners: list[Callable[[Any], None]] = []
+        self.gates: list[Gate] = []  # of the queries that run now
+        self.lock = threading.RLock()
+        self.vectors = Vectors(self.announce, self.embedded)
+        self.announced: set[tuple[str, tuple[str, ...]]] = set()  # models and columns that were announced
+        self.ledgers = ledgers or Ledgers()
+        self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
+        self.said = Said()  # the statement that is being read
+        self.closed = False
+        self.last_run = ""  # id of the latest run, with which `resume` continues it
+
+    def close(self) -> None:
+        """Closes the cursor of queries; the connection stays open. A second call does nothing."""
+        if not self.closed:
+            self.ledgers.close()
+        self.closed = True
+        self.catalog.cursor.close()
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise DataError("the connection is closed", code="UQL506", help="open it again: uql.connect(path)")
+
+    def on_event(self, listener: Callable[[Any], None]) -> Callable[[], None]:
+        """Calls `listener` with every event of this connection's queries; the function returned ends it."""
+        self.listeners.append(listener)
+
+        def stop() -> None:
+            if listener in self.listeners:
+                self.listeners.remove(listener)
+
+        return stop
+
+    def use(self, **values: Any) -> None:
+        """Other settings from now on, as SET."""
+        self.settings = self.settings.with_values(**values)
+
+    def interrupt(self) -> None:
+        """Ends the running query early, from any thread: nothing more is sent, what is in flight is waited for and kept."""
+        for gate in tuple(self.gates):
+            gate.interrupt()
+
+    # --------------------------------------------------------------------------------------------------- statements
+    def bind(
+        self, query: Query, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
+    ) -> BoundStatement:
+        from uql.compiler.binder import bind
+        from uql.compiler.syntax import Select, Union
+        from uql.compiler.unnest_subqueries import unnested
+        from uql.compiler.unparse import unparse
+
+        try:
+            bound = bind(query, self.catalog, text=source, parameters=parameters, frames=frames, settings=self.settings)
+            if bound.semantic:
+                assert isinstance(query, Select | Union)
+                normal = f"{unparse(replace(query, options=(), to=None))} {sorted(parameters.items())!r}"
+                bound = replace(bound, query=unnested(bound.query, self.is_key), normal=normal)
+            if bound.tables and self.catalog.is_behind():
+                bound = replace(bound, warnings=(*bound.warnings, _BEHIND))
+            return bound
+        except UQLError as error:
+            if isinstance(error, UnknownTableError) and self.catalog.is_behind():
+                error.help = f"{_BEHIND}; {error.help or ''}".removesuffix("; ")
+            raise error.at(source) from None
+
+    def is_key(self, source: BoundTable, column: str) -> bool:
+        """Is each value of a table's column there once?"""
+        from uql.compiler.sql import quote
+
+        name = quote(column)
+        try:
+            return bool(
+                self.catalog.value(f"SELECT count({name}) = count(DISTINCT {name}) FROM {source.table.sql} AS t")
+            )
+        except duckdb.Error:
+            return False
+
+    def plan(self, bound: BoundStatement, settings: Settings) -> PhysicalPlan:
+        from uql.compiler.planner import plan
+
+        try:
+            return plan(bound.query, settings.disabled_rules)
+        except UQLError as error:
+            raise error.at(bound.text) from None
+
+    def explained(self, bound: BoundStatement, settings: Settings) -> str:
+        """The plan, how each text was read, and the price, as text. Makes no call."""
+        from uql.compiler.explain import text
+
+        return text(self.explanation(bound, settings))
+
+    def explanation(self, bound: BoundStatement, settings: Settings) -> Explained:
+        """What EXPLAIN says: the plan with its price, or the run that answers the statement for no call."""
+        from uql.compiler.cost import FREE
+
+        self.catalog.begin()
+        plan = self.plan(bound, settings)
+        found = self.foresight.explained(bound, plan, settings)
+        run = self.answering_run(bound, plan, settings)
+        return replace(found, quote=FREE, answered_from=run) if run else found
+
+    def quoted(self, bound: BoundStatement, settings: Settings) -> Quote:
+        """The price of a bound query. Makes no call."""
+        from uql.compiler.cost import FREE
+
+        self.catalog.begin()
+        plan = self.plan(bound, settings)
+        return FREE if self.answering_run(bound, plan, settings) else self.foresight.quoted(plan, settings)
+
+    def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
+        """What a run of a statement is known by; None where no run is kept."""
+        from uql.kernels.duck import Duck
+        from uql.session.replay import drawing_of
+
+        if not bound.semantic:
+            return None
+        model = self.model.name if self.model is not None else settings.model or ""
+        duck = Duck(self.catalog.cursor)
+        return drawing_of(plan, bound.normal, model, settings, limit_of(plan, settings), duck)
+
+    def answering_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> str:
+        """The run that answers a statement for no call, in words; "" where there is none."""
+        from uql.kernels.duck import Duck
+        from uql.session.replay import find, replayed
+
+        drawing = None if settings.fresh else self.drawing(bound, plan, settings)
+        if drawing is None or not self.ledgers.exists(settings.ledger):
+            return ""
+        with self.ledgers.open(settings.ledger) as ledger:
+            taken = find(drawing, limit_of(plan, settings), ledger, Duck(self.catalog.cursor))
+        return replayed(taken.root, taken.since, 0) if taken is not None and taken.done else ""
+
+    def plain_sql(self) -> duckdb.DuckDBPyConnection:
+        """DuckDB's connection for a statement of the caller's, who may name data frames of theirs."""
+        self.check_open()
+        self.catalog.python_variables(True)
+        return self.catalog.cursor
+
+    def run_locked(self, bound: BoundStatement, work: Callable[[], Outcome], settings: Settings) -> Outcome:
+        self.check_open()
+        with self.lock, watching(self.on_event, settings.progress, bool(self.listeners)):
+            self.catalog.begin()
+            latest, self.last_run = self.last_run, ""
+            try:
+                return work()
+            except KeyboardInterrupt as stop:
+                if self.last_run:
+                    stop.add_note(f'what was answered is kept; con.resume("{self.last_run}") goes on from there')
+                raise
+            except UQLError as error:
+                raise error.at(bound.text) from None
+            except duckdb.Error as error:
+                raise refused(error, bound).at(bound.text) from error
+            finally:
+                self.last_run = self.last_run or latest
+                self.emit(DoneEvent())
+
+    def store(self, source: str) -> Callable[[str, Outcome], None]:
+        return lambda name, outcome: store(self.catalog.cursor, name, outcome, source)
+
+    def database(self) -> str | None:
+        """The path of the database file; None: it is in memory."""
+        found = self.catalog.value("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
+        return str(found) if found else None
+
+    def large(self, settings: Settings) -> Provider | str | None:
+        """The large model of a cascade, which answers what is no condition too, where no other model is named."""
+        if not settings.models or settings.model is not None:
+            return None
+        return self.models.get(settings.models[1], settings.models[1])
+
+    def media(self, settings: Settings) -> Media:
+        """What reads the files that rows name: below uql.folder, else beside the database file, else in the working directory."""
+        from uql.sources.media import Media
+
+        path = self.database()
+        beside = Path(path).parent if path else Path.cwd()
+        folder = Path(settings.folder).expanduser() if settings.folder else beside
+        return Media(folder, urls=settings.urls, seconds=settings.max_seconds)
+
+    def emit(self, event: Any) -> None:
+        for listener in tuple(self.listeners):
+            listener(event)
+
+    def forecast(self, calls: int) -> None:
+        self.emit(ForetoldEvent(calls))
+
+    def estimated(self, name: str, estimate: Estimate) -> None:
+        self.emit(EstimateEvent(name, estimate))
+
+    def embedded(self, done: int, rows: int) -> None:
+        self.emit(EmbeddedEvent(done, rows))
+
+    def announce(self, model: str, columns: tuple[str, ...], rows: int | None) -> None:
+        """Rows are about to leave this machine: said by the progress that is shown, else by the log, once for each model and columns."""
+        event = AnnounceEvent(model, columns, rows)
+        told = any(getattr(listener, "announces", False) for listener in self.listeners)
+        if not told and (model, columns) not in self.announced:
+            self.announced.add((model, columns))
+            log.warning(event.text())
+        self.emit(event)

@@ -1,0 +1,369 @@
+"""What a statement leaves behind: tables that TO, CREATE, INSERT and COPY write, and what DuckDB runs unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from uql.base.errors import BindError, DataError, UQLSyntaxError
+from uql.engine.outcome import Outcome, text_outcome
+from uql.session.prepared import PreparedStatement
+from uql.session.read_only import check_sql_reads, is_read_only, reading
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.compiler.bound import BoundItem, BoundStatement
+    from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Statement
+    from uql.sources.catalog import Catalog
+
+_OF_PLACES = ("UQL202", "UQL209", "UQL212")  # of names in FROM, of what may stand there, of SQL that we wrote
+MADE_BY_TO = "uql: made by TO"  # starts the comment of tables that TO made: those it may replace
+
+
+def write(
+    catalog: Catalog,
+    statement: CreateTable | Insert | CopyQuery,
+    outcome: Outcome,
+    text: str,
+    bound: BoundStatement,
+) -> Outcome:
+    """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: DuckDB writes the rows of the query. The count of the rows.
+
+    An estimated column x takes x_low and x_high along; what reads a table of which not every row is certain says so (`based_on`).
+
+    Args:
+        statement: INSERT with the columns that its items are for.
+        text: the statement as written.
+        bound: its query.
+    Raises: DataError (UQL509); BudgetError (UQL401) where a table has no columns for the interval of an estimate.
+    """
+    from uql.compiler.syntax import CreateTable, Insert
+    from uql.kernels.duck import Duck, typed_columns
+    from uql.session.store_estimates import carried, counted, mark, together
+    from uql.show.render import unique_names
+
+    duck = Duck(catalog.cursor)
+    if isinstance(statement, Insert) and len(statement.columns) == outcome.table.num_columns:
+        rows, into, types = carried(catalog, statement.name, statement.columns, outcome)
+        statement = replace(statement, columns=tuple(into))
+    else:
+        rows, types = _bounded(outcome)
+        rows = rows.rename_columns(unique_names(rows.column_names))
+    chosen = f"SELECT {typed_columns(rows.column_names, types)} FROM __rows"
+    try:
+        with together(catalog.cursor):
+            written = duck.execute(_written(statement, chosen), {"__rows": rows})
+            if isinstance(statement, CreateTable | Insert) and not outcome.exact:
+                mark(catalog, statement.name, text)
+    except duckdb.Error as error:
+        raise refused(error, bound).at(text) from error
+    return counted(outcome, written)
+
+
+def _bounded(outcome: Outcome) -> tuple[pa.Table, list[str]]:
+    """The rows of an outcome with the ends of its intervals, and the DuckDB types of the columns."""
+    table = outcome.bounded()
+    types = iter(outcome.types)
+    own = set(outcome.table.column_names)
+    return table, [next(types) if name in own else "DOUBLE" for name in table.column_names]
+
+
+def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataError:
+    """What DuckDB says of values while a statement runs, at the place of the expression that it is about."""
+    from uql.session.error_spans import is_value_of_case, place
+
+    message = str(error).strip().splitlines()[0]
+    help = None
+    if any(part in message for part in ("Could not convert", "Unimplemented type for cast", "field format")):
+        help = "TRY_CAST(x AS type) gives NULL where a value is none of the type"
+    span = None if bound is None else place(message, bound.query)
+    if bound is not None and span is not None and is_value_of_case(bound.query, span):
+        help = "the values of CASE have one type: write them alike, as in CASE WHEN … THEN '1' ELSE 'no' END"
+    elif "More than one row returned by a subquery" in message:
+        help = "a sub-query as a value gives one row: write max(…), LIMIT 1, or x IN (SELECT …)"
+    elif "transaction is aborted" in message:
+        help = 'an error before it has ended the transaction: con.uql("ROLLBACK")'
+    start, end = (-1, -1) if span is None else (span.start, span.end)
+    return DataError(f"DuckDB: {message}", code="UQL509", start=start, end=end, help=help)
+
+
+def check_target(
+    connection: duckdb.DuckDBPyConnection,
+    statement: CreateTable | Insert | CopyQuery,
+    items: tuple[BoundItem, ...],
+    source: str,
+) -> None:
+    """What is certain to fail when the rows are there fails before they are paid for, at the place of the target.
+
+    Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
+    """
+    from uql.compiler.syntax import CopyQuery, CreateTable
+    from uql.kernels.duck import quote
+    from uql.show.render import unique_names
+
+    target = statement.path if isinstance(statement, CopyQuery) else statement.name[-1]
+    start = source.find(target)
+
+    def error(message: str, code: str, help: str | None = None) -> DataError:
+        found = DataError(message, code=code, start=start, end=start + len(target), help=help)
+        found.at(source)
+        return found
+
+    new = isinstance(statement, CreateTable) and not (statement.replace or statement.if_not_exists)
+    if new and is_there(connection, statement):
+        way = "CREATE OR REPLACE TABLE makes it anew, INSERT INTO adds rows to it"
+        raise error(f"there is a table {target} already", "UQL203", way)
+    if isinstance(statement, CopyQuery) and "://" not in target and not Path(target).parent.is_dir():
+        raise error(f"there is no folder {Path(target).parent}", "UQL509", "make the folder, or name another file")
+    names = unique_names([item.name for item in items])
+    parts = [
+        f"CAST(NULL AS {item.type}) AS {quote(name)}"
+        if item.type.strip('"') not in ("", "NULL")
+        else f"NULL AS {quote(name)}"
+        for name, item in zip(names, items, strict=True)
+    ]
+    try:
+        connection.execute("EXPLAIN " + _written(statement, f"SELECT {', '.join(parts)} LIMIT 0")).fetchall()
+    except duckdb.Error as refused:
+        first, *rest = str(refused).strip().splitlines()
+        near = next((line for line in rest if line.startswith("Did you mean")), None)
+        raise error(f"DuckDB: {first}", "UQL509", near and near[0].lower() + near[1:]) from None
+
+
+def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery) -> bool:
+    """Is there a table of the name already that CREATE TABLE gives?"""
+    from uql.compiler.syntax import CreateTable
+    from uql.kernels.duck import quote
+
+    if not isinstance(statement, CreateTable):
+        return False
+    *_, name = statement.name
+    if len(statement.name) > 1:
+        try:
+            connection.execute(f"DESCRIBE {'.'.join(map(quote, statement.name))}").fetchall()
+        except duckdb.CatalogException:
+            return False
+        return True
+    found = connection.execute(
+        "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower($name) AND CASE WHEN $temporary THEN temporary"
+        " ELSE database_name = current_database() AND schema_name = current_schema() END",
+        {"name": name, "temporary": statement.temporary},
+    ).fetchall()
+    return bool(found)
+
+
+def _written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
+    """The statement as DuckDB has it, over a query for the rows."""
+    from uql.compiler.sql import literal
+    from uql.compiler.syntax import CreateTable, Insert
+    from uql.kernels.duck import quote
+
+    if isinstance(statement, CreateTable):
+        how = ("OR REPLACE " if statement.replace else "") + ("TEMP " if statement.temporary else "")
+        exists = "IF NOT EXISTS " if statement.if_not_exists else ""
+        return f"CREATE {how}TABLE {exists}{'.'.join(map(quote, statement.name))} AS {rows}"
+    if isinstance(statement, Insert):
+        columns = f" ({', '.join(map(quote, statement.columns))})" if statement.columns else ""
+        return f"INSERT INTO {'.'.join(map(quote, statement.name))}{columns} {rows}"
+    options = f" ({statement.options})" if statement.options else ""
+    return f"COPY ({rows}) TO {literal(statement.path)}{options}"
+
+
+def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, text: str) -> None:
+    """TO name: the rows as a table; an estimated column x is stored with x_low and x_high.
+
+    In a read-only database it is a temporary table. Raises BindError (UQL203) for a table that TO did not make.
+    """
+    from uql.compiler.sql import literal
+    from uql.kernels.duck import Duck, quote, typed_columns
+    from uql.show.render import unique_names
+    from uql.sources.catalog import ESTIMATED
+
+    check_to(connection, name, text)
+    table, kinds = _bounded(outcome)
+    table = table.rename_columns(unique_names(table.column_names))
+    chosen = typed_columns(table.column_names, kinds)
+    duck = Duck(connection)
+    temporary = "TEMP " if is_read_only(connection) else ""
+    duck.execute(f"CREATE OR REPLACE {temporary}TABLE {quote(name)} AS SELECT {chosen} FROM __rows", {"__rows": table})
+    said = MADE_BY_TO if outcome.exact else ESTIMATED + " ".join(text.split())[:200]
+    duck.execute(f"COMMENT ON TABLE {quote(name)} IS {literal(said)}")
+
+
+def check_to(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
+    """May TO store a table under this name? Raises BindError (UQL203) for one that TO did not make."""
+    found = connection.execute(
+        "SELECT comment FROM duckdb_tables() WHERE lower(table_name) = lower(?) "
+        "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
+        [name, name],
+    ).fetchall()
+    if found and not _made_by_to(str(found[0][0] or "")):
+        start = text.rfind(name)
+        end = start + len(name) if start >= 0 else -1
+        message = f"there is a table {name} already, and TO did not make it"
+        raise BindError(message, code="UQL203", start=start, end=end, help="choose another name").at(text)
+
+
+def _made_by_to(comment: str) -> bool:
+    from uql.session.semantic_store import MADE_ESTIMATED
+    from uql.sources.catalog import ESTIMATED
+
+    other = comment.removeprefix(ESTIMATED).upper().startswith(("CREATE", "INSERT", "UPDATE", "DELETE", "MERGE"))
+    return comment.startswith((MADE_BY_TO, ESTIMATED)) and not comment.startswith(MADE_ESTIMATED) and not other
+
+
+def duckdb_own(
+    catalog: Catalog,
+    error: UQLSyntaxError,
+    source: str,
+    parameters: Mapping[str, Any],
+    partial: bool,
+) -> PreparedStatement:
+    """What UQL's grammar does not have: unchanged.
+
+    Args: partial: may estimates go into tables? `WITH (partial = true)` at the end of the statement says so too.
+    Raises: the error, where a quoted text may be free text, or where DuckDB cannot either; BudgetError (UQL401) where the statement
+        would put what it reads of estimates into a table.
+    """
+    from uql.compiler.statement_targets import options, without_options
+
+    source, tail = without_options(source)
+    partial = bool(options(tail).get("partial", partial))
+    if has_free_text(source):
+        raise error.at(source)
+    try:
+        return _passed_on(catalog, source, parameters, partial)
+    except duckdb.Error as other:
+        said = str(other).strip().splitlines()[0]
+        message = f"{error.message}; and DuckDB says: {said}"
+        raise UQLSyntaxError(
+            message, code=error.code, text=source, start=error.start, end=error.end, help=error.help
+        ) from None
+
+
+def duckdb_names(
+    catalog: Catalog,
+    error: BindError,
+    statement: Statement,
+    text: str,
+    source: str,
+    parameters: Mapping[str, Any],
+    partial: bool,
+) -> PreparedStatement:
+    """A statement with names that only DuckDB can place, such as those of a lateral sub-query: its own text. Raises: the error.
+
+    Args:
+        error: of the binder.
+        statement: its tree, with places in `text`.
+        text: the script.
+        source: the statement's part of the script.
+        partial: as in `duckdb_own`.
+    """
+    from uql.compiler.statement_targets import options, without_options
+
+    placed = placed_by_duckdb(catalog, error, statement, text, source, parameters)
+    if placed is None:
+        raise error
+    partial = bool(options(without_options(source)[1]).get("partial", partial))
+    return _passed_on(catalog, *placed, partial)
+
+
+def placed_by_duckdb(
+    catalog: Catalog,
+    error: BindError,
+    statement: Statement,
+    text: str,
+    source: str,
+    parameters: Mapping[str, Any],
+) -> tuple[str, Mapping[str, Any]] | None:
+    """The SQL of such a statement with its parameters; None where DuckDB cannot place the names either."""
+    from uql.compiler.bind.own_text import duckdb_text
+    from uql.compiler.statement_targets import without_options
+    from uql.compiler.syntax import Query
+
+    source, _ = without_options(source)
+    sql = source if '"' not in source else None
+    if isinstance(statement, Query):
+        own = duckdb_text(statement, text, parameters)
+        sql, parameters = (sql, parameters) if own is None else (own, {})
+    if error.code not in _OF_PLACES or sql is None:
+        return None
+    try:
+        catalog.cursor.sql(f"EXPLAIN {sql}", params=dict(parameters) or None)
+    except duckdb.Error:
+        return None
+    return sql, parameters
+
+
+def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], partial: bool) -> PreparedStatement:
+    """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401)."""
+    from uql.compiler.cost import FREE
+    from uql.compiler.statement_targets import changed
+    from uql.session.store_estimates import mark, placed, refusal, together
+
+    change = changed(source)
+    reads = catalog.estimates_read(source, change.name if change is not None else ())
+    if change is None or not reads:
+        outcome = own_rows(catalog, source, parameters)
+    else:
+        if not partial and change.verb != "CREATE":
+            raise placed(refusal([], reads), source, change.start, change.end)
+        with together(catalog.cursor):
+            outcome = own_rows(catalog, source, parameters)
+            if change.name:
+                mark(catalog, change.name, source)
+    outcome.based_on, outcome.exact = reads, not reads
+    return PreparedStatement(
+        lambda: outcome,
+        lambda: "DuckDB",
+        lambda: FREE,
+        source,
+        lambda name, done: store(catalog.cursor, name, done, source),
+    )
+
+
+def own_rows(catalog: Catalog, sql: str, parameters: Mapping[str, Any]) -> Outcome:
+    """The rows that DuckDB gives for a statement: of one that writes rows their count. Raises: duckdb.Error."""
+    check_sql_reads(catalog, sql)
+    with reading(catalog.cursor, catalog.read_only):
+        return _own_rows(catalog.cursor, sql, parameters)
+
+
+def _own_rows(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any]) -> Outcome:
+    from uql.compiler.statement_targets import changed
+    from uql.session.store_estimates import counted
+
+    outcome = text_outcome([], None)
+    if changed(sql) is not None and "RETURN" not in sql.upper():  # as a relation it has no count before DuckDB 2.0
+        return counted(outcome, connection.execute(sql, dict(parameters) or None).fetchall())
+    relation = connection.sql(sql, params=dict(parameters)) if parameters else connection.sql(sql)
+    if relation is not None:
+        table: pa.Table = (
+            relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+        )
+        outcome.table, outcome.types = table, [str(kind) for kind in relation.types]
+    return outcome
+
+
+def nothing(source: str, store: Callable[[str, Outcome], None]) -> PreparedStatement:
+    """The result of a statement for which there is nothing to do."""
+    from uql.compiler.cost import FREE
+
+    done = text_outcome([], None)
+    return PreparedStatement(lambda: done, lambda: "nothing to do", lambda: FREE, source, store)
+
+
+def has_free_text(source: str) -> bool:
+    """Does a double-quoted text of the statement hold white space? Then DuckDB would take it for a name."""
+    from uql.compiler.lexer import tokenize
+
+    try:
+        tokens = tokenize(source)
+    except UQLSyntaxError:
+        return True
+    return any(len(token.value.split()) > 1 for token in tokens if token.type == "QUOTED")

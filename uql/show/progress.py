@@ -1,0 +1,246 @@
+"""What a running query tells: one block on a terminal, a line now and then in a log, one place in a notebook's cell.
+
+A `Progress` listens to the event stream (`con.on_event(progress)`). It draws from events alone and starts no thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from uql.base.printable import printable
+from uql.show.notebook_cells import block_here
+from uql.show.render import format_estimate
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from uql.sampling.base import Estimate
+
+FIRST_S = 0.3  # a query that is done sooner shows nothing
+REFRESH_S = 0.1  # between two drawings of the block
+LINE_S = 10.0  # between two lines of a log
+MOST_POINTS = 64  # of the course of an estimate; beyond, every second one is dropped
+SHOWN_ESTIMATES = 5
+
+
+class EventLike(Protocol):
+    """An event says its kind; the fields of each kind are read in `Counts.add`."""
+
+    @property
+    def kind(self) -> Any: ...
+
+
+@dataclass(slots=True)
+class Counts:
+    """The sum of the events so far.
+
+    >>> counts = Counts(calls=64, cap=256, cached=3, seconds=20.0)
+    >>> counts.line()
+    '64 of 256 calls, 3.2 rows/s, 3 from the ledger, 60 s left'
+    """
+
+    calls: int = 0
+    cached: int = 0
+    failed: int = 0
+    usd: float = 0.0
+    priced: bool = False  # has any call had a price?
+    cap: int | None = None  # calls at most
+    usd_cap: float | None = None
+    seconds: float = 0.0  # since the statement began
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+    course: dict[str, list[tuple[int, Estimate]]] = field(default_factory=dict)  # each so far with the calls made then
+    ended: bool = False
+    embedded: tuple[int, int] | None = None  # rows that have a vector, of those that need one; None: not at it
+
+    def add(self, event: EventLike) -> None:
+        self.ended = event.kind == "done"
+        match event.kind:
+            case "call":
+                self.calls += 1
+                usd = getattr(event, "usd", None)
+                if usd is not None:
+                    self.usd += usd
+                    self.priced = self.priced or usd > 0
+            case "cached":
+                self.cached += 1
+            case "failed":
+                self.failed += 1
+            case "plan":
+                self.cap = getattr(event, "budget", None)
+                self.usd_cap = getattr(event, "max_cost", None)
+            case "foretold":
+                self.cap = self.calls + getattr(event, "calls", 0)
+            case "embedded":
+                done, rows = getattr(event, "done", 0), getattr(event, "rows", 0)
+                self.embedded = (done, rows) if done < rows else None
+            case "estimate":
+                name, estimate = getattr(event, "column", ""), event.estimate  # type: ignore[attr-defined]
+                self.estimates[name] = estimate
+                course = self.course.setdefault(name, [])
+                if len(course) >= MOST_POINTS:
+                    del course[1::2]
+                course.append((self.calls, estimate))
+
+    def line(self) -> str:
+        """Calls of the cap, rows a second, what the ledger spared, what failed, money, time left."""
+        if self.ended and self.cached and not self.calls:
+            parts = ["0 new calls"]
+        else:
+            parts = [f"{self.calls:,} of {self.cap:,} calls" if self.cap is not None else f"{self.calls:,} calls"]
+        if self.embedded is not None:
+            parts.append("vectors of {:,} of {:,} rows".format(*self.embedded))
+        rate = self.calls / self.seconds if self.seconds > 0 else 0.0
+        if rate:
+            parts.append(_pace(rate))
+        if self.cached:
+            parts.append(f"{self.cached:,} from the ledger")
+        if self.failed:
+            parts.append(f"{self.failed:,} failed")
+        if self.priced:
+            spent = f"${self.usd:.4f}"
+            parts.append(f"{spent} of ${self.usd_cap:.2f}" if self.usd_cap is not None else spent)
+        if rate and self.cap is not None and self.calls >= 8 and not self.ended:
+            parts.append(_left(max(0, self.cap - self.calls) / rate))
+        return ", ".join(parts)
+
+    def estimate_lines(self) -> list[str]:
+        """`n = 120 ± 14` for each estimate so far, at most SHOWN_ESTIMATES."""
+        shown = [
+            f"{printable(name)} = {format_estimate(estimate)}" if name else format_estimate(estimate)
+            for name, estimate in list(self.estimates.items())[:SHOWN_ESTIMATES]
+        ]
+        more = len(self.estimates) - len(shown)
+        return [*shown, f"… and {more} more"] if more > 0 else shown
+
+
+def _pace(rows_a_second: float) -> str:
+    """
+    >>> _pace(3.21), _pace(250.0), _pace(0.05)
+    ('3.2 rows/s', '250 rows/s', '20 s a row')
+    """
+    if rows_a_second < 0.5:
+        return f"{1 / rows_a_second:.0f} s a row"
+    return f"{rows_a_second:.1f} rows/s" if rows_a_second < 100 else f"{rows_a_second:,.0f} rows/s"
+
+
+def _left(seconds: float) -> str:
+    """
+    >>> _left(54), _left(1500)
+    ('54 s left', '25 min left')
+    """
+    return f"{seconds:.0f} s left" if seconds < 180 else f"{seconds / 60:,.0f} min left"
+
+
+class Progress:
+    """Listens to a run and shows it; a context manager, after which nothing of it is left on the screen.
+
+    Args:
+        enabled: False shows nothing; True and None show a block on a terminal, a place in a notebook's cell, and lines elsewhere.
+        stream: where to; None: sys.stderr.
+        clock: seconds, monotonic.
+    """
+
+    announces = True  # says which rows leave this machine
+
+    def __init__(
+        self, *, enabled: bool | None = None, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.stream = sys.stderr if stream is None else stream
+        self.enabled = enabled is not False
+        self.counts = Counts()
+        self._clock = clock
+        self._started: float | None = None
+        self._drawn = 0.0
+        self._live: Live | None = None
+        self._cell = block_here() if stream is None else None  # a place in a notebook
+        self._shown = False  # is anything in it?
+        self._terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
+
+    def __call__(self, event: EventLike) -> None:
+        if event.kind == "announce":  # rows leave this machine: said also where nothing is shown
+            self.say(f"note: {event.text()}")  # type: ignore[attr-defined]
+            return
+        now = self._clock()
+        if self._started is None or event.kind == "plan":  # the next statement begins
+            self.counts = Counts()
+            self._started = now
+            self._drawn = now if self._live is None and not self._shown else self._drawn
+        self.counts.add(event)
+        self.counts.seconds = now - self._started
+        if not self.enabled or event.kind == "done":
+            return
+        if self._terminal or self._cell is not None:
+            begun = self._live is not None or self._shown
+            if now - self._drawn >= (REFRESH_S if begun else FIRST_S):
+                self._drawn = now
+                self._draw()
+        elif now - self._drawn >= LINE_S:
+            self._drawn = now
+            print(self.counts.line(), *self.counts.estimate_lines(), sep=", ", file=self.stream, flush=True)
+
+    def say(self, line: str) -> None:
+        """A line that stays, above the block where one is drawn; also where progress is not shown."""
+        if self._live is not None:
+            self._live.console.print(printable(line), markup=False)
+        else:
+            print(printable(line), file=self.stream, flush=True)
+
+    def _draw(self) -> None:
+        if self._cell is not None:
+            from uql.show.html import progress
+
+            self._shown = True
+            share = self.counts.calls / self.counts.cap if self.counts.cap else None
+            self._cell.update(progress(self.counts.line(), share, self.counts.estimate_lines()))
+            return
+        from rich.text import Text
+
+        if self._live is None:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(file=self.stream, highlight=False)
+            self._live = Live(console=console, auto_refresh=False, transient=True)
+            self._live.start()
+        lines = [self.counts.line(), *(f"  {line}" for line in self.counts.estimate_lines())]
+        self._live.update(Text("\n".join(lines), overflow="ellipsis", no_wrap=True), refresh=True)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        if self._cell is not None and self._shown:
+            self._cell.clear()
+            self._shown = False
+
+
+@contextmanager
+def watching(
+    subscribe: Callable[[Callable[[Any], None]], Callable[[], None]], wanted: bool | None, told: bool
+) -> Iterator[None]:
+    """Shows a statement's progress where the setting wants it; where it is open, in a notebook that hears of it from nobody else.
+
+    Args:
+        subscribe: of the connection's events.  wanted: the setting.  told: somebody listens already.
+    """
+    if wanted is False or told or (wanted is None and block_here() is None):
+        yield
+        return
+    with Progress() as progress:
+        stop = subscribe(progress)
+        try:
+            yield
+        finally:
+            stop()

@@ -1,0 +1,550 @@
+"""Results as people and programs read them: a table with intervals and a footer, CSV, JSON, Markdown, Parquet.
+
+An estimate is never shown without its interval: `120 ± 14` in a table, the columns `n_low` and `n_high` in a file.
+Values are written as DuckDB writes them (its cast to VARCHAR), so that a list, a date or a BLOB looks as it does there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from uql.engine.outcome import TEXT, Estimates, estimate_at, with_bounds
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+from uql.base.printable import printable
+from uql.sampling.base import Estimate
+
+MAX_ROWS = 40  # of a table on a terminal: the first and the last half of it
+MIN_WIDTH = 8  # of a column that had to shrink, in characters
+BATCH = 10_000  # rows turned into text at a time
+_NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL", "HUGEINT", "UINT", "BIGINT")
+
+
+class RowErrorLike(Protocol):
+    @property
+    def kind(self) -> str: ...
+
+
+class CostLike(Protocol):
+    """What a query cost; `usd` is None where the price is not known."""
+
+    @property
+    def calls(self) -> int: ...
+    @property
+    def requests(self) -> int: ...
+    @property
+    def cached(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def input_tokens(self) -> int: ...
+    @property
+    def output_tokens(self) -> int: ...
+    @property
+    def usd(self) -> float | None: ...
+    @property
+    def seconds(self) -> float: ...
+
+
+class RangeLike(Protocol):
+    @property
+    def low(self) -> float: ...
+    @property
+    def expected(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+class QuoteLike(Protocol):
+    """The price of a query that has not run."""
+
+    @property
+    def calls(self) -> RangeLike: ...
+    @property
+    def usd(self) -> RangeLike | None: ...
+    @property
+    def seconds(self) -> RangeLike | None: ...
+
+
+class ResultLike(Protocol):
+    """The part of `uql.api.result.Result` that is shown."""
+
+    def arrow(self, *, intervals: bool = True) -> pa.Table: ...
+    @property
+    def types(self) -> Sequence[str]: ...
+    @property
+    def estimates(self) -> Estimates: ...
+    @property
+    def errors(self) -> Sequence[RowErrorLike]: ...
+    @property
+    def cost(self) -> CostLike: ...
+    @property
+    def warnings(self) -> Sequence[str]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+    @property
+    def partial(self) -> bool: ...
+
+
+# ----------------------------------------------------------------------------------------------------------- estimates
+_BOUNDS = {"at least": "≥ ", "at most": "≤ "}
+
+
+def format_estimate(estimate: Estimate, *, whole: bool = False, text: str | None = None) -> str:
+    """An estimate in a few characters, its last digits no finer than its interval; `whole` shows no decimals.
+
+    `text` is the value where it is no number, such as the largest date among the rows seen.
+
+    >>> from uql.sampling.base import Estimate
+    >>> format_estimate(Estimate(120.3, 106.1, 134.2))
+    '120 ± 14'
+    >>> format_estimate(Estimate(37.0, 21.4, 88.0))
+    '37 (21–88)'
+    >>> format_estimate(Estimate(0.7312, 0.7, 0.7624))
+    '0.731 ± 0.031'
+    >>> format_estimate(Estimate(9.5, 9.5, math.inf))
+    '≥ 9.5'
+    >>> format_estimate(Estimate(12.0, 12.0, 12.0, exact=True))
+    '12'
+    >>> format_estimate(Estimate(2.4, 1.0, 4.1)), format_estimate(Estimate(2.4, 1.0, 4.1), whole=True)
+    ('2.4 (1.0–4.1)', '2 (1–4)')
+    >>> format_estimate(Estimate(None, None, None, method="at least"), text="2024-09-18")
+    '≥ 2024-09-18'
+    """
+    value, low, high = estimate.value, estimate.low, estimate.high
+    if value is None and text is not None:
+        return _BOUNDS.get(estimate.method, "") + printable(text)
+    if value is None:
+        return "NULL" if low is None or high is None else f"? ({_bound(low, 0)}–{_bound(high, 0)})"
+    if estimate.exact or low is None or high is None:
+        return _plain(value)
+    if math.isinf(high) and low == value:
+        return f"≥ {_plain(value)}"
+    if math.isinf(low) and high == value:
+        return f"≤ {_plain(value)}"
+    below, above = value - low, high - value
+    finite = [width for width in (below, above) if math.isfinite(width) and width > 0]
+    places = _places(max(finite)) if finite and not whole else 0
+    if math.isfinite(below) and math.isfinite(above) and abs(above - below) <= 0.1 * max(above, below):
+        return f"{value:.{places}f} ± {max(below, above):.{places}f}"
+    return f"{value:.{places}f} ({_bound(low, places)}–{_bound(high, places)})"
+
+
+def _places(width: float) -> int:
+    """Decimals that show two digits of `width`, none from 10 on."""
+    return max(0, 1 - math.floor(math.log10(width)))
+
+
+def _plain(value: float) -> str:
+    return str(int(value)) if math.isfinite(value) and value == int(value) else f"{value:.6g}"
+
+
+def _bound(value: float, places: int) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.{places}f}"
+
+
+# ---------------------------------------------------------------------------------------------------------- a text each
+def _texts(data: pa.Table, function: str = "CAST(COLUMNS(*) AS VARCHAR)") -> list[tuple[str | None, ...]]:
+    """Every value as DuckDB writes it, None for NULL."""
+    if not data.num_columns or not data.num_rows:
+        return [() for _ in range(data.num_rows)]
+    import duckdb
+
+    numbered = data.rename_columns([f"c{i}" for i in range(data.num_columns)])
+    with duckdb.connect(":memory:") as con:
+        con.execute("PRAGMA disable_optimizer")  # it takes 10 s for 10,000 columns, and there is nothing to optimize
+        con.register("numbered", numbered)
+        return con.execute(f"SELECT {function} FROM numbered").fetchall()
+
+
+def _types(data: pa.Table) -> list[str]:
+    """The DuckDB type of every column."""
+    if not data.num_columns:
+        return []
+    import duckdb
+
+    numbered = data.slice(0, 0).rename_columns([f"c{i}" for i in range(data.num_columns)])
+    with duckdb.connect(":memory:") as con:
+        con.register("numbered", numbered)
+        return [str(kind) for kind in con.sql("SELECT * FROM numbered").types]
+
+
+def _batches(data: pa.Table, function: str = "CAST(COLUMNS(*) AS VARCHAR)") -> Iterator[tuple[str | None, ...]]:
+    for start in range(0, data.num_rows, BATCH):
+        yield from _texts(data.slice(start, BATCH), function)
+
+
+def cell_width(text: str) -> int:
+    """Columns that a text takes on a terminal.
+
+    >>> cell_width("été"), cell_width("日本")
+    (3, 4)
+    """
+    if text.isascii():
+        return len(text)
+    width = 0
+    for char in text:
+        if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+            continue
+        width += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return width
+
+
+def _cut(text: str, width: int) -> str:
+    """`text` in at most `width` columns, its end replaced by … where it is longer."""
+    if cell_width(text) <= width:
+        return text
+    kept, used = [], 0
+    for char in text:
+        used += cell_width(char)
+        if used > width - 1:
+            break
+        kept.append(char)
+    return "".join(kept) + "…"
+
+
+def _pad(text: str, width: int, right: bool) -> str:
+    space = " " * (width - cell_width(text))
+    return space + text if right else text + space
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+def table(
+    data: pa.Table,
+    *,
+    types: Sequence[str] | None = None,
+    estimates: Estimates | None = None,
+    max_rows: int = MAX_ROWS,
+    width: int | None = None,
+) -> str:
+    """A box like DuckDB's: names, types, rows, estimates with their intervals. Lines of text, as EXPLAIN gives, stand as they are.
+
+    Args:
+        data: the rows; of more than `max_rows` the first and last half are shown.
+        types: DuckDB types by column; None: those of the Arrow types.
+        estimates: by column, in row order where grouped.
+        width: columns of the terminal; None: those of the terminal that stdout is, else 120.
+    """
+    if not data.num_columns:
+        return ""
+    if TEXT in (data.schema.metadata or {}):
+        return "\n".join(printable(line or "") for line in data.column(0).to_pylist())
+    estimates = estimates or {}
+    kinds = [kind.upper() for kind in (types if types is not None else _types(data))]
+    rows, shown = shown_rows(data, kinds, estimates, max_rows)
+    right = [kind.startswith(_NUMBERS) for kind in kinds]
+    names = [printable(name) for name in data.column_names]
+    heads = [[name, kind.lower()] for name, kind in zip(names, kinds, strict=True)]
+    columns = [[*head, *(row[i] for row in rows)] for i, head in enumerate(heads)]
+    limit = (shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 120) if width is None else width
+    kept, widths = _fit(columns, limit)
+    lines = [_rule("┌┬┐", widths)]
+    for level in (0, 1):
+        texts = [_cut(columns[i][level], w) if i >= 0 else "…" for i, w in zip(kept, widths, strict=True)]
+        lines.append("│ " + " │ ".join(_centre(text, w) for text, w in zip(texts, widths, strict=True)) + " │")
+    lines.append(_rule("├┼┤", widths))
+    for number, row in enumerate(rows):
+        if shown < data.num_rows and number == (shown + 1) // 2:
+            dots = [_pad("·", w, i >= 0 and right[i]) for i, w in zip(kept, widths, strict=True)]
+            lines += ["│ " + " │ ".join(dots) + " │"] * 3
+        cells = [
+            _pad(_cut(row[i], w), w, right[i]) if i >= 0 else _pad("…", w, False)
+            for i, w in zip(kept, widths, strict=True)
+        ]
+        lines.append("│ " + " │ ".join(cells) + " │")
+    lines.append(_rule("└┴┘", widths))
+    return "\n".join([*lines, *_size_line(data, shown, sum(i >= 0 for i in kept))])
+
+
+def _cells(
+    part: pa.Table, numbers: Sequence[int], kinds: Sequence[str], estimates: Estimates
+) -> Iterator[list[str | None]]:
+    """The rows of `part`, which are the rows `numbers` of the whole: a text a value, None for NULL, an estimate with its interval."""
+    for number, texts in zip(numbers, _texts(part), strict=True):
+        row: list[str | None] = []
+        for column, kind, text in zip(part.column_names, kinds, texts, strict=True):
+            estimate = estimate_at(estimates, column, number)
+            if estimate is not None and not estimate.exact:
+                row.append(format_estimate(estimate, whole="INT" in kind, text=text))
+            else:
+                row.append(None if text is None else printable(text))
+        yield row
+
+
+def texts_of(data: pa.Table) -> list[list[str | None]]:
+    """Every value of a table as DuckDB writes it, None for NULL."""
+    return [[None if text is None else printable(text) for text in row] for row in _texts(data)]
+
+
+def page(result: ResultLike, offset: int, limit: int) -> list[list[str | None]]:
+    """`limit` rows of a result from `offset` on, as texts."""
+    part = result.arrow(intervals=False).slice(offset, limit)
+    numbers = range(offset, offset + part.num_rows)
+    return list(_cells(part, numbers, list(result.types), result.estimates))
+
+
+def shown_rows(
+    data: pa.Table, kinds: Sequence[str], estimates: Estimates, max_rows: int
+) -> tuple[list[list[str]], int]:
+    """The texts of the rows to show, and how many they are."""
+    import pyarrow as pa
+
+    count = data.num_rows
+    if count > max_rows:
+        head, tail = (max_rows + 1) // 2, max_rows // 2
+        part = pa.concat_tables([data.slice(0, head), data.slice(count - tail, tail)])
+        numbers = [*range(head), *range(count - tail, count)]
+    else:
+        part, numbers = data, list(range(count))
+    rows = [["NULL" if text is None else text for text in row] for row in _cells(part, numbers, kinds, estimates)]
+    return rows, len(rows)
+
+
+def _fit(columns: list[list[str]], limit: int) -> tuple[list[int], list[int]]:
+    """Which columns to show (−1: those left out) and how wide: the widest shrink first, then the middle ones go."""
+    count = len(columns)
+    natural = [max(map(cell_width, texts)) for texts in columns]
+    head, tail = count, 0  # columns before and behind those left out
+    taken = sum(min(w, MIN_WIDTH) + 3 for w in natural)
+    while taken > limit - 1 and head + tail > 2:
+        if head == count:
+            head, tail = count // 2, count - count // 2 - 1
+            gone = head
+            taken += 4  # of …
+        elif head > tail:
+            head -= 1
+            gone = head
+        else:
+            gone = count - tail
+            tail -= 1
+        taken -= min(natural[gone], MIN_WIDTH) + 3
+    kept = [*range(head), *([-1] if head < count else []), *range(count - tail, count)]
+    widths = [natural[i] if i >= 0 else 1 for i in kept]
+    room = limit - 3 * len(kept) - 1
+    if sum(widths) > room:  # the widest give way: find the width at which all fit
+        low, high = MIN_WIDTH, max(widths)
+        while low < high:
+            cap = (low + high + 1) // 2
+            low, high = (cap, high) if sum(min(w, cap) for w in widths) <= room else (low, cap - 1)
+        widths = [min(w, low) for w in widths]
+    return kept, widths
+
+
+def _rule(corners: str, widths: list[int]) -> str:
+    return corners[0] + corners[1].join("─" * (w + 2) for w in widths) + corners[2]
+
+
+def _centre(text: str, width: int) -> str:
+    space = width - cell_width(text)
+    return " " * (space // 2) + text + " " * (space - space // 2)
+
+
+def _size_line(data: pa.Table, shown: int, columns: int) -> list[str]:
+    parts = []
+    if data.num_rows != 1 or shown < data.num_rows:
+        parts.append(f"{data.num_rows:,} rows" if data.num_rows != 1 else "1 row")
+        if shown < data.num_rows:
+            parts[-1] += f" ({shown} shown)"
+    if columns < data.num_columns:
+        parts.append(f"{data.num_columns} columns ({columns} shown)")
+    return [", ".join(parts)] if parts else []
+
+
+# --------------------------------------------------------------------------------------------------------------- footer
+def footer(result: ResultLike) -> list[str]:
+    """What has to be said beside the rows: estimates, notes, warnings, rows without an answer, what it cost."""
+    lines = []
+    inexact = _inexact(result.estimates)
+    if inexact:
+        levels = sorted({f"{100 * e.confidence:.6g} %" for e in inexact})
+        asked, methods = max(e.calls for e in inexact), sorted({e.method for e in inexact})
+        unknown = max(e.unknown for e in inexact)
+        line = f"estimate from {asked:,} rows asked ({', '.join(methods)}), interval at {', '.join(levels)}"
+        lines.append(line + (f", {unknown:,} of them without an answer" if unknown else ""))
+    lines += list(result.notes)
+    if result.partial:
+        lines.append("partial: a limit was reached before the end")
+    lines += [f"warning: {warning}" for warning in result.warnings]
+    if result.errors:
+        kinds: dict[str, int] = {}
+        for error in result.errors:
+            kinds[error.kind] = kinds.get(error.kind, 0) + 1
+        what = ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items(), key=lambda item: -item[1]))
+        lines.append(f"{_count(len(result.errors), 'row')} without an answer: {what}")
+    cost = cost_line(result.cost)
+    return [*lines, cost] if cost else lines
+
+
+def _inexact(estimates: Estimates) -> list[Estimate]:
+    found: list[Estimate] = []
+    for entry in estimates.values():
+        found += entry if isinstance(entry, Sequence) else [entry]
+    return [estimate for estimate in found if not estimate.exact]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def cost_line(cost: CostLike) -> str:
+    """`64 calls, 3 from the ledger, 3,120 + 64 tokens, $0.0021, 12.3 s`; empty when nothing was asked."""
+    if not (cost.calls or cost.cached or cost.failed):
+        return ""
+    parts = [_count(cost.calls, "call") if cost.calls or not cost.cached else "0 new calls"]
+    if cost.cached:
+        parts.append(f"{cost.cached:,} from the ledger")
+    if cost.failed:
+        parts.append(f"{cost.failed:,} failed")
+    if cost.input_tokens or cost.output_tokens:
+        parts.append(f"{cost.input_tokens:,} + {cost.output_tokens:,} tokens")
+    if cost.usd is None:
+        parts.append("price unknown")
+    elif cost.usd:
+        parts.append(f"${cost.usd:.4f}" if cost.usd < 1 else f"${cost.usd:,.2f}")
+    parts.append(f"{cost.seconds:.1f} s")
+    return ", ".join(parts)
+
+
+def price_line(quote: QuoteLike) -> str:
+    """What a statement will cost: `about 64 calls (64–128), $0.0021 (0.0010–0.0042), 12 s`."""
+    parts = [f"about {_ranged(quote.calls, '{:,.0f}')} calls"]
+    if quote.usd is None:
+        parts.append("price unknown")
+    elif quote.usd.high:
+        places = 4 if quote.usd.high < 1 else 2
+        parts.append("$" + _ranged(quote.usd, f"{{:,.{places}f}}"))
+    if quote.seconds is not None and quote.seconds.high >= 1:
+        parts.append(f"{_ranged(quote.seconds, '{:,.0f}')} s")
+    return ", ".join(parts)
+
+
+def _ranged(of: RangeLike, shape: str) -> str:
+    low, expected, high = (shape.format(number) for number in (of.low, of.expected, of.high))
+    return expected if low == high else f"{expected} ({low}–{high})"
+
+
+def text(result: ResultLike, *, max_rows: int = MAX_ROWS, width: int | None = None) -> str:
+    """A result as a table with its footer: what `Result.show()` prints."""
+    box = table(
+        result.arrow(intervals=False), types=result.types, estimates=result.estimates, max_rows=max_rows, width=width
+    )
+    return "\n".join([*([box] if box else []), *(printable(line) for line in footer(result))])
+
+
+# ---------------------------------------------------------------------------------------------------------------- files
+def write_csv(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
+    """RFC 4180 with a header and \\n at line ends. NULL is an empty field, an empty string is "" as in DuckDB."""
+    data = with_bounds(data, estimates or {})
+    stream.write(",".join(_csv_field(name) for name in data.column_names) + "\n")
+    for row in _batches(data):
+        stream.write(",".join("" if value is None else _csv_field(value) for value in row) + "\n")
+
+
+def _csv_field(value: str) -> str:
+    if not value or value != value.strip() or any(char in value for char in ',"\r\n'):
+        return '"' + value.replace('"', '""') + '"'
+    return value
+
+
+def write_json(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
+    """An array with one object a line. NaN and infinite numbers are null: JSON has none."""
+    separator = "[\n"
+    for line in _objects(data, estimates):
+        stream.write(separator + line)
+        separator = ",\n"
+    stream.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def write_jsonl(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
+    """One object a line, and nothing else."""
+    for line in _objects(data, estimates):
+        stream.write(line + "\n")
+
+
+def _objects(data: pa.Table, estimates: Estimates | None) -> Iterator[str]:
+    """Each row as a JSON object."""
+    data = with_bounds(data, estimates or {})
+    keys = [json.dumps(name, ensure_ascii=False) + ":" for name in unique_names(data.column_names)]
+    floats = [any(word in kind for word in ("FLOAT", "DOUBLE", "REAL")) for kind in _types(data)]
+    for row in _batches(data, "CAST(to_json(COLUMNS(*)) AS VARCHAR)"):
+        values = [
+            "null" if v is None else _finite(v) if is_float else v for v, is_float in zip(row, floats, strict=True)
+        ]
+        yield "{" + ",".join(key + value for key, value in zip(keys, values, strict=True)) + "}"
+
+
+def _finite(value: str) -> str:
+    """JSON text without NaN and Infinity, which DuckDB writes and JSON does not know."""
+    if "n" not in value.lower():
+        return value
+
+    def clean(item: Any) -> Any:
+        match item:
+            case float() if not math.isfinite(item):
+                return None
+            case list():
+                return [clean(x) for x in item]
+            case dict():
+                return {key: clean(x) for key, x in item.items()}
+        return item
+
+    return json.dumps(clean(json.loads(value.replace("inf", "Infinity") if value in ("inf", "-inf") else value)))
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Names that are said once: a second `n` is `n_1`, as in DuckDB's data frames."""
+    seen: set[str] = set()
+    out = []
+    for name in names:
+        unique, number = name, 0
+        while unique in seen:
+            number += 1
+            unique = f"{name}_{number}"
+        seen.add(unique)
+        out.append(unique)
+    return out
+
+
+def write_markdown(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
+    """A table of GitHub's Markdown; estimates as `120 ± 14`, NULL as NULL."""
+    estimates = estimates or {}
+    kinds = [kind.upper() for kind in _types(data)]
+    right = [kind.startswith(_NUMBERS) for kind in kinds]
+    stream.write("| " + " | ".join(_markdown_cell(name) for name in data.column_names) + " |\n")
+    stream.write("|" + "|".join(" ---: " if number else " --- " for number in right) + "|\n")
+    for number, row in enumerate(_batches(data)):
+        cells = []
+        for column, kind, value in zip(data.column_names, kinds, row, strict=True):
+            estimate = estimate_at(estimates, column, number)
+            if estimate is not None and not estimate.exact:
+                cells.append(_markdown_cell(format_estimate(estimate, whole="INT" in kind, text=value)))
+            else:
+                cells.append("NULL" if value is None else _markdown_cell(value))
+        stream.write("| " + " | ".join(cells) + " |\n")
+
+
+def _markdown_cell(value: str) -> str:
+    lines = value.replace("\\", "\\\\").replace("|", "\\|").replace("\r\n", "\n").splitlines() or [""]
+    return "<br>".join(printable(line) for line in lines)
+
+
+def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = None) -> None:
+    """Zstandard-compressed Parquet, estimates with their bounds."""
+    import pyarrow.parquet as pq
+
+    bounded = with_bounds(data, estimates or {})
+    pq.write_table(bounded.rename_columns(unique_names(bounded.column_names)), path, compression="zstd")
+
+
+WRITERS = {"csv": write_csv, "json": write_json, "jsonl": write_jsonl, "markdown": write_markdown}

@@ -1,0 +1,431 @@
+"""The catalog: the tables, views, files and data frames that a query may name, over a DuckDB connection."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import Any
+
+import duckdb
+
+from uql.base.errors import DataError, UnknownTableError, UQLError
+from uql.base.media_types import media_type
+from uql.base.media_types import modality as _modality
+from uql.base.schema import Field, Modality, Table
+from uql.compiler.statement_targets import tables
+from uql.sources.files import file_sql, reader
+from uql.sources.frames import Frames, is_frame
+
+ESTIMATED = "estimated by UQL: "  # begins a line in the comment of a table that holds estimates, or a part of the rows
+SAMPLE_ROWS = 1_000
+WIDE = 100  # columns that are measured at a time
+LONG_TEXT = 30  # characters: a VARCHAR column of a greater mean length is text
+_PRIVATE = re.compile(r"\bprivate\b", re.IGNORECASE)
+_INTERNAL = "starts_with(table_name, '__uql_') OR table_name = 'uql_semantic_tables'"  # tables of UQL's own bookkeeping
+_FIRST_WORD = re.compile(r"\W*(\w+)")
+HEAD_BYTES = 4_096  # of a BLOB that say what it is
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A table or view: database, schema and name, its comment."""
+
+    path: tuple[str, str, str]
+    comment: str
+    view: bool
+
+
+def said_estimated(comment: object) -> str | None:
+    """What the comment of a table says of the statement that put estimates, or a part of the rows, into it; None: nothing."""
+    lines = str(comment or "").splitlines()
+    return next((line.removeprefix(ESTIMATED) for line in lines if line.startswith(ESTIMATED)), None)
+
+
+class Catalog:
+    """What a query may name.
+
+    Statements that use a `Table.sql` run on `cursor`, the session. It is the connection itself where that belongs to UQL. Over a
+    connection of the user's it is a cursor, so that a result which the user has half read is never disturbed; data frames, and
+    copies of the user's temporary tables, are visible there alone.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, *, own: bool = False) -> None:
+        """Args: own: is the connection UQL's, and no user's?"""
+        self.connection = connection
+        self.cursor = connection if own else connection.cursor()
+        self.read_only = False  # do statements that change something raise UQL511?
+        self._own = own
+        self._replacing = True  # may a name mean a Python variable of the caller's?
+        self._followed = ""  # the search path of the user's connection that the cursor has
+        self.python_variables(False)
+        self._frames = Frames(self.cursor)
+        self._fields: dict[tuple[object, ...], tuple[Field, ...]] = {}
+        self._lock = threading.RLock()
+
+    # ------------------------------------------------------------------------------------------------------- session
+    def python_variables(self, on: bool) -> None:
+        """May a name in SQL mean a data frame of the caller's? Only in `con.sql` and `con.execute`: elsewhere the caller is UQL."""
+        if on == self._replacing:
+            return
+        with contextlib.suppress(duckdb.Error):  # inside a transaction that an error has ended
+            self.cursor.execute(f"SET python_enable_replacements = {str(on).lower()}")
+            self._replacing = on
+
+    def begin(self) -> None:
+        """Makes the session ready for a statement of UQL's. What is left of a result of `con.execute` is given up, as DuckDB does."""
+        with self._lock:
+            if self._replacing:
+                if hasattr(self.cursor, "complete"):  # from DuckDB 2.0 on nothing else runs before
+                    self.cursor.complete()
+                self.python_variables(False)
+            self._follow()
+
+    def hide_internal(self) -> None:
+        """Leaves UQL's own tables out of SHOW TABLES, duckdb_tables() and information_schema in this session."""
+        for listed in ("tables", "views", "columns"):
+            hidden = _INTERNAL.replace("table_name", "view_name") if listed == "views" else _INTERNAL
+            with contextlib.suppress(duckdb.Error):
+                self.cursor.execute(
+                    f"CREATE OR REPLACE TEMP MACRO duckdb_{listed}() AS TABLE"
+                    f" SELECT * FROM system.main.duckdb_{listed}() WHERE NOT ({hidden})"
+                )
+
+    def _follow(self) -> None:
+        """Takes over what USE and SET schema have chosen on the user's connection since the last look."""
+        found = self._of_users("SELECT current_setting('search_path')")
+        path = str(found[0][0]) if found else self._followed
+        if path != self._followed:
+            self._followed = path
+            with contextlib.suppress(duckdb.Error):
+                self.cursor.execute(f"SET search_path = '{path.replace(chr(39), chr(39) * 2)}'")
+
+    def _of_users(self, sql: str) -> list[tuple[Any, ...]] | None:
+        """Rows of a query on the user's connection; None where there is none, or where it holds a result that may be half read.
+
+        From DuckDB 2.0 on a relation refuses to run while the connection holds a half-read result; an older one would
+        drop that result, and is asked only when it holds none.
+        """
+        if self._own:
+            return None
+        held = [column[0] for column in self.connection.description or ()]
+        if int(duckdb.__version__.split(".")[0]) < 2 and held not in ([], ["Count"], ["Success"]):
+            return None  # Count and Success: of a statement without rows
+        try:
+            return self.connection.sql(sql).fetchall()
+        except duckdb.Error:
+            return None
+
+    # ------------------------------------------------------------------------------------------------------ look-ups
+    def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
+        """The table, view, file or data frame of this name.
+
+        Args:
+            parts: the name, without quotes: table, schema.table, database.table or database.schema.table.
+            frames: data frames of the caller by name; a table of the same name goes first, as in DuckDB.
+            file: the name is a path (FROM 'reviews.csv').
+        Raises: UnknownTableError (UQL201); DataError (UQL5xx) when a file or a frame cannot be read.
+        """
+        with self._lock:
+            name = ".".join(parts)
+            if file:
+                return self._relation(name, file_sql(parts[0]), "file")
+            found = self._find(parts)
+            if found is not None:
+                words = said_estimated(found.comment)
+                if words is None and found.view:
+                    words = self.marked().get(found.path)
+                comments = self._comments(found.path)
+                return self._relation(name, _quoted(found.path), "table", found.comment, comments, words)
+            temporary = self._temporary(parts)
+            if temporary is not None:
+                return self._relation(name, temporary, "table")
+            frame = (frames or {}).get(parts[0]) if len(parts) == 1 else None
+            if frame is not None and (is_frame(frame) or not reader(name)):
+                private = _quoted((self._frames.register(name, frame),))
+                words = None if getattr(frame, "exact", True) else str(getattr(frame, "text", ""))
+                return self._relation(name, private, "frame", estimated=words)
+            if len(parts) == 1 and reader(name):
+                return self._relation(name, file_sql(name), "file")
+            raise self._unknown(name, frames or {})
+
+    def named(self, name: str) -> Table:
+        """The table of a name as `names` gives it: dots part it, but for a table that is called so whole. Raises as `table`."""
+        words = name.split(".")
+        for n in range(min(3, len(words))):
+            for cuts in combinations(range(1, len(words)), n):
+                parts = tuple(".".join(words[a:b]) for a, b in pairwise((0, *cuts, len(words))))
+                if self._find(parts) is not None:
+                    return self.table(parts)
+        return self.table(tuple(words))
+
+    def comment(self, parts: tuple[str, ...]) -> str:
+        """The comment of a table or view; "" where it has none, or there is none of the name."""
+        found = self._find(parts)
+        return found.comment if found is not None else ""
+
+    def columns(self, parts: tuple[str, ...]) -> list[str]:
+        """The names of the columns of a table or view; none where there is none of the name."""
+        found = self._find(parts)
+        return [] if found is None else [name for name, _ in self.describe(f"SELECT * FROM {_quoted(found.path)}")]
+
+    def marked(self) -> dict[tuple[str, str, str], str]:
+        """The tables that hold estimates or a part of the rows, and the views over them: the statement that made them so."""
+        rows = self._rows(
+            "SELECT database_name, schema_name, table_name, comment, '' FROM duckdb_tables() WHERE contains(comment, $said)"
+            " UNION ALL SELECT database_name, schema_name, view_name, comment, sql FROM duckdb_views() WHERE NOT internal",
+            {"said": ESTIMATED},
+        )
+        found = {(d, s, t): words for d, s, t, comment, _ in rows if (words := said_estimated(comment)) is not None}
+        if not found:
+            return found
+        views = {
+            (d, s, t): {at.path for name in tables(sql) if (at := self._find(name)) is not None}
+            for d, s, t, _, sql in rows
+            if sql
+        }
+        while True:
+            more = {
+                view: found[held[0]]
+                for view, read in views.items()
+                if view not in found and (held := sorted(read & found.keys()))
+            }
+            if not more:
+                return found
+            found |= more
+
+    def estimates_read(self, sql: str, target: tuple[str, ...] = ()) -> list[str]:
+        """What a statement of DuckDB's own reads of `marked`, as `based_on` lists it; of its own target nothing."""
+        names = list(dict.fromkeys(tables(sql)))
+        marked = self.marked() if names else {}
+        own = self._find(target) if target and marked else None
+        said = []
+        for name in names if marked else ():
+            found = self._find(name)
+            if found is not None and found.path in marked and (own is None or own.path != found.path):
+                said.append(f"{'.'.join(name)} ({marked[found.path]})")
+        return said
+
+    def offer(self, name: str, data: object) -> None:
+        """Give a table of ours to every statement, as `FROM name()`: `data` is Arrow, and replaces what was offered before."""
+        with self._lock:
+            private = _quoted((self._frames.register(f"{name}()", data),))
+            self.cursor.execute(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE SELECT * FROM {private}")
+
+    def function_table(self, name: str, sql: str) -> Table:
+        """What a table function gives: `sql` is the call as DuckDB SQL."""
+        with self._lock:
+            return self._relation(name, sql, "function")
+
+    def names(self) -> list[str]:
+        """The tables and views that a bare name reaches, sorted, those of other schemas with their schema."""
+        rows = self._rows(
+            "SELECT database_name = current_database() AND schema_name = current_schema(), database_name, schema_name,"
+            " table_name FROM (SELECT database_name, schema_name, table_name, internal FROM duckdb_tables()"
+            " UNION ALL SELECT database_name, schema_name, view_name, internal FROM duckdb_views())"
+            f" WHERE NOT internal AND NOT ({_INTERNAL})"
+        )
+        return sorted({t if here or db == "temp" else f"{db}.{schema}.{t}" for here, db, schema, t in rows})
+
+    def describe(self, sql: str) -> list[tuple[str, str]]:
+        """Names and DuckDB types of a query's columns, without running it. Raises: duckdb.Error."""
+        with self._lock:
+            return [(str(row[0]), str(row[1])) for row in self.cursor.execute(f"DESCRIBE {sql}").fetchall()]
+
+    def value(self, sql: str) -> object:
+        """The one value of a constant query. Raises: duckdb.Error."""
+        with self._lock:
+            rows = self.cursor.execute(sql).fetchall()  # to the end: an unread row would hold the cursor
+            return rows[0][0] if rows else None
+
+    @cached_property
+    def aggregates(self) -> frozenset[str]:
+        """The names of DuckDB's aggregate functions, lower case, and of grouping, which has a value for each group too."""
+        sql = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
+        return frozenset(str(name).lower() for (name,) in self._rows(sql)) | {"grouping", "grouping_id"}
+
+    # -------------------------------------------------------------------------------------------------------- finding
+    def _find(self, parts: tuple[str, ...]) -> _Found | None:
+        """A table or view on the cursor; temporary first, then the search path."""
+        rows = self._rows(
+            "SELECT database_name, schema_name, name, comment, view, current_database(), current_schema() FROM"
+            " (SELECT database_name, schema_name, table_name AS name, comment, false AS view FROM system.main.duckdb_tables()"
+            " UNION ALL SELECT database_name, schema_name, view_name, comment, true FROM system.main.duckdb_views())"
+            " WHERE lower(name) = lower(?) AND NOT starts_with(name, '__uql_frame_')",
+            [parts[-1]],
+        )
+        best: tuple[int, _Found] | None = None
+        for database, schema, name, comment, view, here, current in rows:
+            rank = _rank(parts, database, schema, name, here, current)
+            if rank is not None and (best is None or rank < best[0]):
+                best = rank, _Found((database, schema, name), comment or "", view)
+        return None if best is None else best[1]
+
+    def _comments(self, path: tuple[str, str, str]) -> dict[str, str]:
+        """The comments of the columns of a table."""
+        comments = self._rows(
+            "SELECT column_name, comment FROM duckdb_columns() WHERE comment IS NOT NULL"
+            " AND database_name = ? AND schema_name = ? AND table_name = ?",
+            list(path),
+        )
+        return {str(column): str(text) for column, text in comments}
+
+    def _temporary(self, parts: tuple[str, ...]) -> str | None:
+        """A temporary table of the user's connection, copied to the cursor, which cannot see it."""
+        if len(parts) > 2 or (len(parts) == 2 and parts[0].lower() != "temp"):
+            return None
+        wanted = "'" + parts[-1].lower().replace("'", "''") + "'"
+        found = self._of_users(
+            f"SELECT table_name FROM duckdb_tables() WHERE temporary AND lower(table_name) = {wanted}"
+        )
+        if not found:
+            return None
+        try:
+            arrow = self.connection.sql(f"SELECT * FROM temp.{_quoted((found[0][0],))}").to_arrow_table()
+        except duckdb.Error:
+            return None
+        private = self._frames.register(f"temp.{parts[-1].lower()}", arrow)
+        return _quoted((private,))
+
+    def is_behind(self) -> bool:
+        """Has the user's own connection a transaction open, whose changes the cursor does not see?"""
+        first, second = (self._of_users("SELECT txid_current()") for _ in range(2))
+        return first is not None and first == second
+
+    def _unknown(self, name: str, frames: Mapping[str, object]) -> UnknownTableError:
+        names = self.names() + sorted(key for key, value in frames.items() if is_frame(value))
+        low = {known.lower(): known for known in names}
+        close = get_close_matches(name.lower(), low, 1)
+        hint = f"did you mean {low[close[0]]}? " if close else ""
+        shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        listed = f"tables: {shown}" if names else "there are no tables; FROM 'file.csv' reads a file"
+        return UnknownTableError(f"no table {name}", help=hint + listed)
+
+    # ---------------------------------------------------------------------------------------------------- describing
+    def _relation(
+        self,
+        name: str,
+        sql: str,
+        kind: str,
+        comment: str = "",
+        comments: Mapping[str, str] | None = None,
+        estimated: str | None = None,
+    ) -> Table:
+        comments = comments or {}
+        try:
+            schema = tuple(self.describe(f"SELECT * FROM {sql}"))
+            count = int(str(self.value(f"SELECT count(*) FROM {sql}")))
+            key = (sql, count, schema, tuple(sorted(comments.items())))
+            if key not in self._fields or kind == "file":
+                self._fields[key] = self._measured(sql, schema, comments)
+        except duckdb.Error as error:
+            raise _unreadable(name, kind, error) from error
+        return Table(name, sql, self._fields[key], count, comment, estimated)
+
+    def _measured(
+        self, sql: str, schema: tuple[tuple[str, str], ...], comments: Mapping[str, str]
+    ) -> tuple[Field, ...]:
+        """The fields with their modalities and mean lengths, from the first 1,000 rows."""
+        measures = []
+        for column, type in schema:
+            quoted = _quoted((column,))
+            if type == "BLOB":
+                measures.append(
+                    f"(list(array_slice({quoted}, 1, {HEAD_BYTES})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]"
+                )
+            else:
+                measures.append(f"avg(length({quoted}::VARCHAR))")
+        row = self._measures(sql, [column for column, _ in schema], measures)
+        return tuple(
+            _field(Field(column, type, description=comments.get(column, "")), value)
+            for (column, type), value in zip(schema, row, strict=True)
+        )
+
+    def _measures(self, sql: str, columns: list[str], measures: list[str]) -> list[object]:
+        """A measure of each column over the first rows. Of many columns some at a time: DuckDB's optimizer is quadratic in aggregates."""
+        if len(columns) <= WIDE:
+            parts = [f"SELECT {', '.join(measures)} FROM (SELECT * FROM {sql} LIMIT {SAMPLE_ROWS})"] if measures else []
+            return self._first_rows(parts)
+        self.cursor.execute(f"CREATE OR REPLACE TEMP TABLE __uql_sample AS SELECT * FROM {sql} LIMIT {SAMPLE_ROWS}")
+        try:
+            starts = range(0, len(columns), WIDE)
+            return self._first_rows(
+                [f"SELECT {', '.join(measures[at : at + WIDE])} FROM temp.__uql_sample" for at in starts]
+            )
+        finally:
+            self.cursor.execute("DROP TABLE temp.__uql_sample")
+
+    def _first_rows(self, queries: list[str]) -> list[object]:
+        return [value for query in queries for row in self.cursor.execute(query).fetchall() for value in row]
+
+    def _rows(self, sql: str, parameters: list[str] | dict[str, str] | None = None) -> list[tuple[Any, ...]]:
+        with self._lock:
+            return list(self.cursor.execute(sql, parameters or []).fetchall())
+
+
+def _field(field: Field, measure: object) -> Field:
+    """The field with what its type, its comment and a measure (mean length, or first bytes of some values) say of it."""
+    modality, mean = Modality.STRUCTURED, 0.0
+    if isinstance(measure, list):
+        kinds = [_modality(media_type(bytes(head))) for head in measure]
+        modality = max(set(kinds), key=lambda kind: (kinds.count(kind), kind.value), default=Modality.STRUCTURED)
+    elif measure is not None:
+        mean = float(str(measure))
+        if field.type == "VARCHAR" and mean > LONG_TEXT:
+            modality = Modality.TEXT
+    word = _FIRST_WORD.match(field.description)
+    if word and word[1].lower() in set(Modality) - {Modality.STRUCTURED}:
+        modality = Modality(word[1].lower())
+    return replace(field, modality=modality, mean_chars=mean, private=bool(_PRIVATE.search(field.description)))
+
+
+def _rank(
+    parts: tuple[str, ...], database: object, schema: object, name: object, here: object, current: object
+) -> int | None:
+    """How near a table is to a name: smaller is nearer, None is not meant. Exact spelling goes before another case."""
+    inexact = 0 if name == parts[-1] else 1
+
+    def same(a: object, b: object) -> bool:
+        return str(a).lower() == str(b).lower()
+
+    if len(parts) == 1:
+        if database == "temp":
+            return inexact
+        if same(database, here) and same(schema, current):
+            return 2 + inexact
+        if same(database, here) and schema == "main":
+            return 4 + inexact
+        return 6 + inexact if database == "system" else None
+    if len(parts) == 2:
+        if same(parts[0], schema) and (same(database, here) or database == "system"):
+            return 2 + inexact
+        return 4 + inexact if same(parts[0], database) and schema in ("main", "public") else None
+    if len(parts) == 3 and same(parts[0], database) and same(parts[1], schema):
+        return inexact
+    return None
+
+
+def _quoted(parts: tuple[str, ...]) -> str:
+    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+
+
+def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:
+    """DuckDB's complaint about a file, frame or view as a DataError that names it."""
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    said = "; ".join(lines[:3])
+    low = str(error).lower()
+    if "utf-8" in low or "unicode" in low:
+        return DataError(
+            f"{name} holds bytes that are not UTF-8: {said}",
+            code="UQL502",
+            help="convert it to UTF-8 first (iconv -f latin1 -t utf-8), or FROM read_csv(…, encoding = 'latin-1')",
+        )
+    if "no files found" in low:
+        return DataError(f"{name}: there is no such file", code="UQL501")
+    what = {"file": "the file", "frame": "the data frame", "function": "the table function"}.get(kind, "the table")
+    return DataError(f"{what} {name} cannot be read: {said}", code="UQL503")
