@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -63,15 +64,16 @@ def plan(*nodes: dict[str, Any], cannot: str = "", **more: Any) -> Scripted:
 class Connected:
     """A connection, the model that plans (`asked` is what it was asked), and the one that reads rows (`calls`).
 
-    With `lines` the model is one that takes a grammar, so that it is asked for queries in lines.
+    With `small` the model is a small one, whose plans are decided by a vote.
     """
 
     def __init__(
-        self, replies: Sequence[Scripted], *, latency_s: float = 0.0, lines: bool = False, **settings: Any
+        self, replies: Sequence[Scripted], *, latency_s: float = 0.0, small: bool = False, **settings: Any
     ) -> None:
         self.reader = Reader(read, latency_s=latency_s, concurrency=64)
         self.reader.is_local = True
-        self.model = ScriptedModel(replies, readers=self.reader, name="local:script" if lines else "scripted")
+        self.model = ScriptedModel(replies, readers=self.reader)
+        self.model.capabilities = replace(self.model.capabilities, small=small)
         self.con: Connection = uql.attach(database(), model=self.model, ledger=":memory:", **settings)
 
     def tasks(self) -> list[str]:

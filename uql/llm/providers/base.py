@@ -120,6 +120,7 @@ class Capabilities:
     audio: bool | None = None
     context: int | None = None  # tokens
     descriptions: bool = True  # does it tell labels apart better with a description of each? Small models do not
+    small: bool = False  # of a few billion parameters: it plans by candidates that vote, and writes no answers
     weighs_pairs: bool = True  # can it tell of two texts side by side whether they agree? Small models are near chance
     sure_from: float | None = (
         None  # probability of yes from which LIMIT takes it for sure; None: its yes is taken as it is

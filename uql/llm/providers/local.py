@@ -84,6 +84,7 @@ class Local:
             images=False,
             audio=False,
             context=self.n_ctx,
+            small=True,
             descriptions=False,
             weighs_pairs=False,
             sure_from=SURE_FROM,

@@ -10,7 +10,7 @@ from uql.nl.plan.dag import MAX_NODES
 from uql.nl.prompts import Schema, Wording, array, obj, one_of, rules_text, text
 
 VERSION = "planner-2"
-Form = Literal["text", "clauses", "lines"]
+Form = Literal["text", "clauses"]
 MARKS = ("bar", "line", "point", "arc", "area", "boxplot", "rect")
 STEPS = tuple(f"step{n}" for n in range(1, 5))
 SQL = (
