@@ -1,5 +1,4 @@
-"""Ask–tell: a sampler proposes rows, is told the answers, gives an estimate. Arrays in, arrays out, no model, no
-plan."""
+"""Ask–tell: a sampler proposes rows, is told the answers, gives an estimate. Arrays in, arrays out, no model, no plan."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ class AggregateSampler(Protocol):
     def propose(self, k: int) -> Indices:
         """At most k rows not proposed before; empty when the plan of the sample is done."""
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """The truth of the rows proposed: 1, 0, or NaN where there is no answer."""
 
     def more(self, budget: int, look: int = 0) -> None:
@@ -87,7 +86,7 @@ class RetrievalSampler(Protocol):
 
     def propose(self, k: int) -> Indices: ...
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None: ...
+    def tell(self, indices: Indices, answers: Floats) -> None: ...
 
     def learn(self, indices: Indices, answers: Floats) -> None:
         """The answers of rows that it has not proposed."""

@@ -103,8 +103,7 @@ def check_budget_and_no_row_twice(make: MakeAggregate) -> None:
 
 
 def check_exact_when_all_is_asked(make: MakeAggregate) -> None:
-    """N ≤ budget: every row is asked and the estimate is the truth, exact; so is it of one row, all true and all
-    false."""
+    """N ≤ budget: every row is asked and the estimate is the truth, exact; so is it of one row, all true and all false."""
     for n, share in ((1, 1.0), (1, 0.0), (40, 0.3), (40, 0.0), (40, 1.0)):
         world = World.of(n, share)
         sampler, asked = run(make, world, 50, 0)

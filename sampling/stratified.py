@@ -172,8 +172,7 @@ def allocate(sizes: Indices, draws: int) -> Indices:
 def strata_of(
     n_rows: int, features: Matrix | None, prior: Floats | None, groups: Indices | None, strata: int
 ) -> Indices:
-    """(N,) the concrete groups if given; else equal runs by the prior; else clusters of the features; else one
-    stratum."""
+    """(N,) the concrete groups if given; else equal runs by the prior; else clusters of the features; else one stratum."""
     if groups is not None:
         return groups
     if prior is not None:

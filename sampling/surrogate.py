@@ -1,8 +1,8 @@
 """Cheap models of an answer, fitted to a few hundred labelled rows: logistic and ridge regression with leave-one-out
 choices.
 
-Fits run in the span of the labelled rows and on one BLAS thread: on a busy machine two spinning threads turn 10 ms
-into 1 s.
+Fits run in the span of the labelled rows and on one BLAS thread: on a busy machine two spinning threads turn 10 ms into
+1 s.
 """
 
 from __future__ import annotations
