@@ -64,9 +64,13 @@ class AggregateSampler(Protocol):
         weights: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """The sum of any y over all N rows (or those of one group) from the same draws.
+        """The sum of any y over all N rows, or over those of one group, from the same draws.
 
-        y is NaN where unknown, then `bounds` of one value widen the interval; `weights` (N,) where y = weight · 0 or 1.
+        Args:
+            y: (n,) NaN where unknown; such a row counts as 0, and the interval spans what it may be.
+            bounds: the least and the greatest y of a row, where known.
+            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known.
+            domain: a value of `groups`.
         """
 
     def ratio(
@@ -78,7 +82,13 @@ class AggregateSampler(Protocol):
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """total(y) / total(x), with Fieller's interval, open where that of x touches 0; `counts` as `weights`, of x."""
+        """total(y) / total(x), with Fieller's interval, open where that of x touches 0.
+
+        Args:
+            y, x: (n,) NaN where unknown.
+            weights, counts: (N,) where y, x = weight · (0 or 1) and the weight of every row is known.
+            domain: a value of `groups`.
+        """
 
 
 class RetrievalSampler(Protocol):

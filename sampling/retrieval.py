@@ -226,7 +226,13 @@ class LearnedSearch(Search):
 
 
 def balanced_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = (30.0, 10.0, 3.0, 1.0, 0.3)) -> Linear:
-    """Ridge regression on ±1 with both classes of equal weight; the penalty is chosen by exact leave-one-out error."""
+    """Ridge regression on ±1 with both classes of equal weight; the penalty is chosen by exact leave-one-out error.
+
+    Args:
+        span: of the n labelled rows.
+        y: (n,) 0 or 1, both present.
+        penalties: from which to choose.
+    """
     n = len(y)
     share = float(y.mean())
     weight = np.where(y > 0.5, 0.5 / share, 0.5 / (1 - share))

@@ -213,8 +213,15 @@ class Draws(Told, ABC):
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """total(y) / total(x): AVG with x = 1 on the rows that count, a share, or a ratio of two sums. None where
-        nothing was found. `weights` and `counts` (N,) where y, x = weight · (0 or 1) with a weight known of every row."""
+        """total(y) / total(x): AVG with x = 1 on the rows that count, a share, or a ratio of two sums; None where x adds
+        up to 0.
+
+        Args:
+            y, x: (n,) in the order of `told`; NaN where unknown.
+            weights, counts: (N,) where y, x = weight · (0 or 1) and the weight of every row is known.
+            domain: a value of `groups`: the ratio within that group alone.
+        Raises: ValueError for a domain without groups, or for arrays of another length than `told`.
+        """
         y, x = self._checked(y), self._checked(x)
         rows = self.told
         inside = np.ones(len(rows), bool)
