@@ -57,12 +57,32 @@ def pull(
     raise typer.Exit(outcome.run(run))
 
 
+def _served(server: str) -> list[str]:
+    import asyncio
+
+    from uql.base import config
+    from uql.llm.providers.hosted import models_of
+
+    return asyncio.run(models_of(server, config.load()[0]))
+
+
 @app.command("list")
-def list_(as_json: Annotated[bool, typer.Option("--json", help="Write a JSON array.")] = False) -> None:
-    """The models that can be fetched, and those that are there."""
+def list_(
+    server: Annotated[
+        str | None,
+        typer.Argument(help="A server to ask: ollama, openrouter, gemini, azure, openai, http(s)://host/v1."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON array.")] = False,
+) -> None:
+    """The models that can be fetched, and those that are there; with a server, the models that it has."""
 
     def run() -> int:
         from uql.llm import model_files as models
+
+        if server is not None:
+            names = _served(server)
+            print(json.dumps(names) if as_json else "\n".join(names))
+            return Code.OK
 
         found = models.list_models()
         if as_json:
