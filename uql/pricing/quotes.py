@@ -139,5 +139,5 @@ def limit_of(plan: PhysicalPlan, settings: Settings) -> int | None:
         return None
     if settings.budget is not None:
         return int(settings.budget)
-    aggregates = isinstance(plan, Block) and plan.aggregated and not plan.derived
+    aggregates = isinstance(plan, Block) and plan.aggregate.present and not plan.inner.derived
     return CALLS_AGGREGATE if aggregates else CALLS_ROWS
