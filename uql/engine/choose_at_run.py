@@ -64,7 +64,7 @@ async def after_pilot(block: Block, written: Block, relation: Relation, ctx: Con
     """
     _recall(block, written, relation, ctx)
     rows = pilot_rows(relation.n)
-    if ctx.plans is None or not ctx.plans(written).pilot or not rows or not ctx.fits(relation.n):
+    if ctx.plans is None or not ctx.plans(written).pilot or not rows or not ctx.purse.fits(relation.n):
         return block
     assert block.filter.formula is not None
     asked = stages(tuple(c for stage in apart(block).filter.stages for c in stage.columns))
