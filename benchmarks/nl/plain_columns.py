@@ -7,8 +7,8 @@ rows. An answer that is not right and says nothing of its doubt is silently wron
 
     python -m uql.benchmarks.nl.plain_columns --set judged_plain --half open --sample 1 --limit 50 --model local
 
-A route `without_…` switches one mechanism of a small model's vote off (`uql.nl.small.candidates.SWITCHES`); `--route` several times makes the
-rows of an ablation table.
+A route `without_…` switches one mechanism of a small model's vote off (`uql.nl.small.candidates.SWITCHES`); `--route` several times makes
+the rows of an ablation table.
 """
 
 from __future__ import annotations
