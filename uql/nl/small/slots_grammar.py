@@ -16,7 +16,7 @@ from uql.nl.small.slots import AGGREGATES, ANSWER, NOTHING, PARTS
 
 MOST_VALUES = 30  # of a column that are offered one by one
 LONGEST_VALUE = 40  # characters of one
-WORDS = 110  # characters of what is asked of a text
+WORDS = 18  # of what is asked of a text
 _ANSWERED = f' | "{ANSWER}"'
 _DATED = re.compile(r"'?-?\d{4}-\d\d")
 _YEAR = re.compile(r"\b(year|date|born|founded)|_(year|date)\b")
@@ -36,7 +36,9 @@ def grammar(scope: Scope) -> str:
     rules = [
         f"root ::= {_literal(NOTHING)} | first-yes rest-yes | first-number rest-number | first-text rest-text",
         f"read ::= {_either(read)}",
-        f"words ::= ([A-Za-z0-9 ,.()/-]{' | hole' if called else ''}){{3,{WORDS}}}",
+        f'words ::= word ((" " | ", ") word){{0,{WORDS}}}',
+        # no line of the form is a word: of capital letters at most three
+        "word ::= [A-Z]{1,3} [a-z0-9.'/-]{0,20} | [a-z0-9] [a-z0-9.'/-]{0,20}" + (" | hole" if called else ""),
         *(["hole ::= " + _either(f"{{{name}}}" for name in called)] if called else []),
         'also ::= ("ALSO " read " yes_no: " words "\\n")?',
         'string ::= "\'" [^\'\\n]{1,40} "\'"',
