@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import IO, TYPE_CHECKING, Any
 
-from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
+from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError, memory_errors
 
 if TYPE_CHECKING:
     import typer
@@ -68,7 +68,8 @@ def run(command: Callable[[], int]) -> int:
     """Run a command and turn every error that a user can cause into words and an exit code."""
     _say_utf8()
     try:
-        code = command()
+        with memory_errors():
+            code = command()
         sys.stdout.flush()
         return int(code)
     except UsageError as error:
