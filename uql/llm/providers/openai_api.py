@@ -232,7 +232,7 @@ def _read(question: Question, said: Any) -> Answer:
             if total > 0:
                 spread = tuple(weight / total for weight in weights)
                 return Answer(sum(level * share for level, share in enumerate(spread)), max(spread), spread)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         return Answer(problem=Problem("wrong_type", f"an answer without its parts: {error!r}", str(said)[:500]))
     return Answer(
         problem=Problem("wrong_type", f"the answer is {kind or 'missing'}, which was not asked", str(said)[:500])
