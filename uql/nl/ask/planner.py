@@ -1,28 +1,29 @@
 """The planner: a question and the tables in scope, written by a model as a checked plan.
 
-An invalid plan goes back with its faults, at most twice. A model of this machine mends a plan in clauses, where a grammar holds every table
-and column to the names in scope. What a small model plans is decided by a vote: `uql/nl/small/`.
+An invalid plan goes back with its faults, at most twice. Sizes of prompts and replies follow from what the model declares
+(`uql.nl.ask.room`). What a small model plans is decided by a vote (`uql.nl.small`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import QuestionError, UQLError
-from uql.base.schema import Field, Modality
+from uql.base.schema import Field
 from uql.nl.ask.context import AskContext
-from uql.nl.ask.plan_checks import Checked, Problem, check_plan, said
-from uql.nl.plan import clauses
+from uql.nl.ask.plan_checks import Checked, Problem, check_plan, checked_node, said
+from uql.nl.ask.room import Room
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.plan.few_shot import examples_text
 from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.result_schema import Shapes
+from uql.nl.prompts import Wording
 from uql.nl.prompts import planner as words
+from uql.nl.prompts.plans import examples_text
 from uql.nl.schema.discover import schema_text, tokens_of
 from uql.nl.schema.scope import Scope, Source
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
 
 TRIES = 3  # the plan, and at most two more after its faults are shown
-PROMPT_TOKENS = 4_000
-REPLY_TOKENS = 900
+SHOWN = 1_500  # characters of a plan that goes back
+SHOTS, SHORT = 4, 3_500  # examples in a prompt, and the tokens of one that has half as many
 _PLOT = re.compile(r"\b(plots?|charts?|graphs?|draw|diagram|histogram|scatter|visuali[sz]e|bar|pie)\b", re.IGNORECASE)
 
 
@@ -60,30 +61,32 @@ class Planner:
 
     ctx: AskContext
     scope: Scope
-    tokens: int = PROMPT_TOKENS
+    tokens: int = 4_000
     forms: tuple[words.Form, ...] = ("text", "text", "text")
-    shots: int = 4
+    shots: int = SHOTS
     near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
 
     @classmethod
     def of(
         cls, ctx: AskContext, scope: Scope, model: Provider, forms_: tuple[words.Form, ...] | None = None
     ) -> Planner:
-        """The planner for a model: its context, and the forms that it writes best.
+        """The planner for a model, with its room.
 
         Args:
-            forms_: of queries; None: clauses where a model of this machine mends a plan.
+            forms_: of queries, one a try; None: three times as text.
         """
-        context = model.capabilities.context
-        tokens = PROMPT_TOKENS if context is None else max(1_000, min(PROMPT_TOKENS, context - REPLY_TOKENS - 200))
-        usual: tuple[words.Form, ...] = ("text", "clauses", "clauses") if model.is_local else ("text", "text", "text")
-        return cls(ctx, scope, tokens, forms_ or usual, 2 if model.is_local else 4, ctx.near)
+        tokens = Room.of(model.capabilities, ctx.sizes).prompt
+        return cls(
+            ctx, scope, tokens, forms_ or ("text", "text", "text"), SHOTS if tokens > SHORT else SHOTS // 2, ctx.near
+        )
 
     async def plan(
         self,
         *,
         kept: Sequence[Node] = (),
         why: str = "",
+        results: str = "",
+        stay: Collection[str] = (),
         step: AskContext | None = None,
     ) -> Planned:
         """A plan for the question, or what remains of it where some nodes have run.
@@ -91,20 +94,23 @@ class Planner:
         Args:
             kept: nodes that have run; their rows are there.
             why: what went wrong with the plan before.
+            results: of the kept nodes, with rows; "": their names and columns.
+            stay: names of kept nodes that are part of the answer, where no new node reads them.
             step: whose prompts and costs these are; None: those of the run.
         Raises: QuestionError (UQL630) where no try gave a valid plan; BudgetError.
         """
         ctx = step or self.ctx
         faults: list[str] = []
         back = why
-        for n, form in enumerate(self.forms[:TRIES], 1):
+        tries = len(self.forms[:TRIES])
+        for n in range(1, tries + 1):
             shown = ""
             try:
-                reply = await ctx.say(self._wording(form, kept, back))
+                reply = await ctx.say(self._wording(results or self._kept(kept), back))
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
                     return _cannot(str(reply["cannot"]).strip(), n, faults)
                 shown = json.dumps(reply["nodes"], ensure_ascii=False)
-                plan = self._read(reply, kept)
+                plan = self._read(reply, kept, stay)
                 checked = check_plan(plan, self.ctx.sources, ctx.settings)
                 problems: tuple[Problem, ...] = checked.problems
             except QuestionError as error:
@@ -114,69 +120,40 @@ class Planner:
                     return Planned(checked, n, tuple(faults))
             faults += [str(problem) for problem in problems]
             listed = "\n".join(f"- {problem}" for problem in problems)
-            back = (why + "\n\n" if why else "") + words.repaired(shown[:1500], listed)
+            back = (why + "\n\n" if why else "") + words.repaired(shown[:SHOWN], listed)
         raise QuestionError(
-            f"no valid plan after {len(self.forms[:TRIES])} tries: {'; '.join(faults[-2:])}",
+            f"no valid plan after {tries} tries: {'; '.join(faults[-2:])}",
             help="ask in other words, or write UQL",
         )
 
-    async def mended(self, node: Node, error: str, inputs: Mapping[str, tuple[Field, ...]], step: AskContext) -> Node:
-        """A node that failed, written again by the model and checked. Raises QuestionError, GuardError, BindError where that fails too."""
-        from uql.nl.ask.plan_checks import check_node
+    async def mended(
+        self, node: Node, error: str, inputs: Mapping[str, tuple[Field, ...]], step: AskContext, results: str = ""
+    ) -> Node:
+        """A node that failed, written again by the model and checked; `results` are its inputs with rows.
 
-        form = self.forms[-1]
-        tables = {**{n: s.fields for n, s in self.scope.sources.items()}, **inputs}
-        shape = clauses.schema(list(tables), columns_of(tables)) if form == "clauses" else None
-        kind = node.kind.value
+        Raises: QuestionError, GuardError, BindError where that fails too.
+        """
         reply = await step.say(
-            words.debugging(
-                step.question,
-                kind,
-                node.body,
-                error,
-                self._schema(inputs),
-                form if node.kind in forms.SELECTS else "text",
-                shape,
-            )
+            words.debugging(step.question, node.kind.value, node.body, error, self._schema(inputs), results)
         )
-        if node.kind in forms.SELECTS and "from" in reply:
-            body = clauses.statement(reply, tables)
-        else:
-            body = reply["body"]
-            body = forms.statement_of(body) if node.kind is NodeKind.UQL else body
+        body = reply["body"]
         if node.kind is NodeKind.UQL:
-            body = completed(body, tables)
-        made = Node(
-            node.name, node.kind, body, node.inputs, node.columns, node.may_be_empty, description=node.description
-        )
-        shapes = Shapes(self.ctx.sources)
-        for name, fields in inputs.items():
-            shapes.add(name, fields)
-        checked, _ = check_node(made, self.ctx.sources, shapes, inputs, step.settings)
-        return checked
+            tables = {**{n: s.fields for n, s in self.scope.sources.items()}, **inputs}
+            body = completed(forms.statement_of(body), tables)
+        return checked_node(replace(node, body=body), self.ctx.sources, inputs, step.settings)
 
     # ------------------------------------------------------------------------------------------------------- internals
-    def _wording(self, form: words.Form, kept: Sequence[Node], faults: str) -> Any:
-        fields = {name: source.shown for name, source in self.scope.sources.items()}
-        ran = {node.name: tuple(_fields_of(self.ctx, node.name)) for node in kept if node.kind is not NodeKind.ANSWER}
-        examples = examples_text(self.ctx.question, form, self.near, most=self.shots)
-        fixed = tokens_of(examples) + tokens_of(faults) + tokens_of(self.ctx.question) + 700
+    def _wording(self, kept: str, faults: str) -> Wording:
+        examples = examples_text(self.ctx.question, self.near, most=self.shots)
+        fixed = tokens_of(examples) + tokens_of(kept) + tokens_of(faults) + tokens_of(self.ctx.question)
         schema = schema_text(self.scope, tokens=max(300, self.tokens - fixed))
-        return words.wording(
-            self.ctx.question,
-            schema,
-            [*fields, *(n for n, f in ran.items() if f)],
-            columns_of({**fields, **ran}),
-            examples,
-            self.ctx.rules,
-            form=form,
-            plots=wants_plot(self.ctx.question),
-            faults=faults,
-            kept="\n".join(f"{name} ({', '.join(f.name for f in made)})" for name, made in ran.items()),
-            max_tokens=REPLY_TOKENS,
-        )
+        return words.wording(self.ctx.question, schema, examples, self.ctx.rules, faults=faults, kept=kept)
 
-    def _read(self, reply: Mapping[str, Any], kept: Sequence[Node]) -> Plan:
+    def _kept(self, kept: Sequence[Node]) -> str:
+        made = {node.name: _fields_of(self.ctx, node.name) for node in kept if node.kind is not NodeKind.ANSWER}
+        return "\n".join(f"{name} ({', '.join(f.name for f in fields)})" for name, fields in made.items())
+
+    def _read(self, reply: Mapping[str, Any], kept: Sequence[Node], stay: Collection[str]) -> Plan:
         tables: dict[str, Sequence[Field]] = {name: s.fields for name, s in self.ctx.sources.items()}
         shapes = Shapes(self.ctx.sources)
         for node in kept:
@@ -197,18 +174,12 @@ class Planner:
                 shapes.add(name, made)
             return made
 
-        return forms.from_json(reply, tables, kept=kept, shapes=named)
+        return forms.from_json(reply, tables, kept=kept, stay=stay, shapes=named)
 
     def _schema(self, inputs: Mapping[str, tuple[Field, ...]]) -> str:
         made = {n: Source(n, n, f, 0) for n, f in inputs.items() if n not in self.scope.sources}
         scope = Scope({**self.scope.sources, **made}, self.scope.links)
         return schema_text(scope, tokens=self.tokens - 900)
-
-
-def columns_of(tables: Mapping[str, Sequence[Field]]) -> list[str]:
-    """The columns of tables as "table.column"; images and the like, which only a model reads, are left out."""
-    seen = (Modality.STRUCTURED, Modality.TEXT)
-    return [f"{name}.{f.name}" for name, fields in tables.items() for f in fields if f.modality in seen]
 
 
 def _cannot(why: str, tries: int, faults: Sequence[str]) -> Planned:

@@ -39,4 +39,4 @@ def plot_of(question: str, name: str, rows: str, fields: Sequence[Field]) -> Nod
         "color": more[0].name if len(more) == 1 else "",
         "title": " ".join(question.split())[:80],
     }
-    return node_of(item, 1, {})
+    return node_of(item, 1)
