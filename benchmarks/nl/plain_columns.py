@@ -6,6 +6,9 @@ its results has the rows of a reference, in any order of columns, and, but where
 rows. An answer that is not right and says nothing of its doubt is silently wrong.
 
     python -m uql.benchmarks.nl.plain_columns --set judged_plain --half open --sample 1 --limit 50 --model local
+
+A route `without_…` switches one mechanism of a small model's vote off (`uql.nl.small.candidates.SWITCHES`); `--route` several times makes
+the rows of an ablation table.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ import uql
 from uql.base.errors import UQLError
 from uql.benchmarks.nl import judged, suites
 from uql.benchmarks.nl.references import key_of
+from uql.nl.small.candidates import SWITCHES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,11 +52,8 @@ SETS = ("questions", "judged_plain", "judged_reading")
 HALVES = ("open", "held-back")
 ROUTES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "lines": {},
-    "plain": {"candidates": 1, "lines": False},
-    "vote": {"candidates": 5},
-    "vote_without_lines": {"candidates": 5, "lines": False},
-    "vote_without_repair": {"candidates": 5, "repair": False},
+    "plain": {"candidates": 1, "without": ("slots", "evidence", "values", "names", "hints", "ties")},
+    **{f"without_{name}": {"without": (name,)} for name in SWITCHES},  # the ablation
 }
 MOST_COLUMNS = 6  # of a result whose columns are put in every order
 
