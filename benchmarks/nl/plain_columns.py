@@ -34,8 +34,10 @@ import duckdb
 
 import uql
 from uql.base.errors import UQLError
+from uql.base.settings import Settings
 from uql.benchmarks.nl import judged, suites
 from uql.benchmarks.nl.references import key_of
+from uql.llm.providers import open_provider
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -380,6 +382,7 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = [one.id for one in questions(given.set, given.half) if not given.only or one.id in given.only]
     routes = given.route or ["default"]
     try:
+        open_provider(given.model, Settings())  # fails at once where there is no such model or no key
         run(
             given.model,
             routes,
@@ -392,7 +395,7 @@ def main(arguments: list[str] | None = None) -> int:
             done=read(given.rows),
             tell=tell,
         )
-    except UQLError as error:  # of the model itself: an error of a question is a row
+    except UQLError as error:
         print(error, file=sys.stderr)
         return 2
     mine = [row for row in read(given.rows) if (row.set, row.model) == (given.set, given.model)]
