@@ -72,7 +72,7 @@ demo: $(STAMP)
 
 # Another seed each night; the statement, the seed and what was broken stand in the failure.
 soak: $(STAMP)
-	UQL_SOAK=2000 $(BIN)/python -m pytest -q -s tests/llm/test_soak.py -m slow
+	UQL_SOAK=2000 $(BIN)/python -m pytest -q -s -o faulthandler_timeout=3600 tests/llm/test_soak.py -m slow
 
 startup: $(STAMP)
 	$(BIN)/python -m uql.benchmarks.speed.startup
