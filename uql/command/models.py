@@ -49,10 +49,20 @@ def pull(
 
 
 @command(app, "list")
-def list_(as_json: options.Json = False) -> None:
-    """The models that can be fetched, and those that are there."""
+def list_(
+    server: Annotated[
+        str | None,
+        typer.Argument(help="A server to ask: ollama, openrouter, gemini, azure, openai, http(s)://host/v1."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """The models that can be fetched, and those that are there; with a server, the models that it has."""
     from uql.llm import model_files as models
 
+    if server is not None:
+        names = _served(server)
+        print_json(names) if as_json else print(*names, sep="\n")
+        return
     found = models.list_models()
     if as_json:
         print_json([{"name": m.name, "path": str(m.path), "there": m.there, "bytes": m.bytes} for m in found])
@@ -61,6 +71,15 @@ def list_(as_json: options.Json = False) -> None:
     for model in found:
         there = str(model.path) if model.there else f"not here: uql models pull {model.name}"
         print(f"{model.name:<{width}}  {model.bytes / 1e9:5.2f} GB  {model.licence or '–':<12}  {there}")
+
+
+def _served(server: str) -> list[str]:
+    import asyncio
+
+    from uql.base import config
+    from uql.llm.providers.hosted import models_of
+
+    return asyncio.run(models_of(server, config.load()[0]))
 
 
 @command(app)
