@@ -40,6 +40,8 @@ class Output:
         default_factory=list
     )  # of groups: the candidate rows behind each output row, where known
     certain: bool = True  # are these the rows that there would be if every row had been asked?
+    exact: bool = True  # are no numbers estimates, and was nothing left out, here and in the queries below?
+    unverified: Rids | None = None  # candidate rows returned unasked (precision = …)
 
 
 def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Expr, str] | None = None) -> str:
@@ -187,7 +189,7 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     members = [found.members[g] for g in order] if found.members else []
     chosen_groups = block.having is not None or block.qualify is not None or block.limit is not None
     certain = found.exact or (found.every and not chosen_groups)
-    return Output(rename(table, block.items), None, estimates, None, members, certain)
+    return Output(rename(table, block.items), None, estimates, None, members, certain, found.exact)
 
 
 def _with_ratios(table: pa.Table, block: Block, found: Groups, estimates: Estimates) -> pa.Table:
