@@ -74,7 +74,7 @@ def judged(
 
 def columns_read(block: Block) -> tuple[Column, ...]:
     """The columns that the conditions of a WHERE show the model."""
-    found = (c for stage in block.filter_stages for v in stage.columns for c in (*v.reads, *v.holes))
+    found = (c for stage in block.filter.stages for v in stage.columns for c in (*v.reads, *v.holes))
     return tuple(dict.fromkeys(found))
 
 
@@ -97,16 +97,16 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
     from uql.sampling.model_errors import Audit
 
     name = ctx.settings.audit
-    if name is None or (condition is None and block.formula is None):
+    if name is None or (condition is None and block.filter.formula is None):
         return None
-    stages = block.filter_stages if condition is None else (Stage((condition,)),)
+    stages = block.filter.stages if condition is None else (Stage((condition,)),)
     columns = columns_read(block) if condition is None else tuple(dict.fromkeys((*condition.reads, *condition.holes)))
     rows, truth = judged(name, "audit", columns, relation, ctx)
     rids: Rids = np.arange(rows.n, dtype=np.int64)
     if condition is None:
-        assert block.formula is not None
+        assert block.filter.formula is not None
         with _beside_budget(rows.calls(stages), rows, ctx):
-            said = await sem_filter.truth(block.formula, stages, rids, rows, ctx)
+            said = await sem_filter.truth(block.filter.formula, stages, rids, rows, ctx)
         positive, known = said.yes, said.yes | said.no
     else:
         with _beside_budget(rows.calls(stages), rows, ctx):
@@ -120,8 +120,8 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
 
 async def note_errors(block: Block, calls: Sequence[Call], relation: Relation, ctx: Context) -> None:
     """Says once that numbers rest on answers of a model whose errors were not measured; not where DuckDB alone makes them."""
-    columns = dict.fromkeys(c for stage in block.filter_stages for c in stage.columns)
-    columns |= dict.fromkeys(virtuals(*calls, *(key.expr for key in block.keys)))
+    columns = dict.fromkeys(c for stage in block.filter.stages for c in stage.columns)
+    columns |= dict.fromkeys(virtuals(*calls, *(key.expr for key in block.aggregate.keys)))
     for column in columns:
         if (await ctx.gate.audited(relation.question(column)))[1] is None:
             ctx.note_once(UNMEASURED, "")

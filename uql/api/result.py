@@ -205,7 +205,7 @@ class Result:
         """Prints the rows, the intervals, and a line on what it cost."""
         from uql.show.render import text
 
-        print(text(self, max_rows=max_rows))
+        print(text(self.run(), max_rows=max_rows))
 
     def plot(self, kind: Literal["bar", "line", "histogram", "scatter", "images"] | None = None) -> Plot:
         """The plot that fits the rows (`uql.show.charts.chart`), shown by a notebook; `.save("x.svg")` writes .svg, .png or .html."""
@@ -274,12 +274,12 @@ class Result:
             return f"<uql.Result of {self.text.strip()[:60]!r}, not run yet: .show() runs it>"
         from uql.show.render import text
 
-        return text(self)
+        return text(self.run())
 
     def _repr_html_(self) -> str:
         from uql.show.html import not_run, result
 
-        return result(self) if self.has_run else not_run(self.text)
+        return result(self.run()) if self.has_run else not_run(self.text)
 
     # ------------------------------------------------------------------------------------------- what is said of them
     @property

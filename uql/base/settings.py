@@ -188,7 +188,7 @@ def meanings() -> dict[str, str]:
     return found
 
 
-MOST_ROWS = 64  # that share a request
+MOST_ROWS = 100  # that share a request
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"accuracy", "confidence", "recall", "precision", "explore"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}

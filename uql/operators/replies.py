@@ -17,6 +17,7 @@ from uql.operators.types import json_schema, parse_type
 from uql.operators.types import read as read_value
 
 NONE = "none of these"  # the label that says no label fits
+DEEPEST = 100  # levels of a JSON value that are read
 ONE_WORD = 24  # tokens of a reply that is one word, at most, in JSON
 
 
@@ -228,8 +229,8 @@ class Text:
         if self.schema is None:
             return Answer(text)
         try:
-            return Answer(json.loads(text))
-        except (ValueError, RecursionError) as error:
+            return Answer(json_value(text))
+        except ValueError as error:
             held = parsed(text)
             return (
                 Answer(held)
@@ -241,6 +242,28 @@ class Text:
 Shape = YesNo | OneOf | Level | Value | Text
 
 
+def json_value(text: str) -> Any:
+    """The value of a JSON text that a model wrote. Raises ValueError where it is not JSON, or nests deeper than DEEPEST.
+
+    >>> json_value("[1, null]")
+    [1, None]
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deep") from None
+    if text.count("[") + text.count("{") > DEEPEST:
+        inner = [value]
+        for _ in range(DEEPEST):
+            inner = [
+                item for held in inner if isinstance(held, list | dict)
+                for item in (held.values() if isinstance(held, dict) else held)
+            ]  # fmt: skip
+        if inner:
+            raise ValueError("it nests too deep")
+    return value
+
+
 def parsed(reply: str) -> dict[str, Any] | None:
     """The JSON object of a reply, also where words or a code fence stand around it; None where there is none."""
     text = reply.strip()
@@ -250,8 +273,8 @@ def parsed(reply: str) -> dict[str, Any] | None:
         text[text.find("{") : text.rfind("}") + 1],
     ):
         try:
-            held = json.loads(candidate)
-        except (ValueError, RecursionError):
+            held = json_value(candidate)
+        except ValueError:
             continue
         if isinstance(held, dict):
             return held

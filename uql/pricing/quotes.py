@@ -133,4 +133,4 @@ def limit_of(plan: PhysicalPlan, settings: Settings) -> int | None:
     """The calls that a query may make; None: without limit."""
     from uql.compiler.physical import Block
 
-    return settings.calls(aggregates=isinstance(plan, Block) and plan.aggregated and not plan.derived)
+    return settings.calls(aggregates=isinstance(plan, Block) and plan.aggregate.present and not plan.inner.derived)

@@ -246,7 +246,13 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
 
     found = []
     for block in blocks(drawing.plan).values():
-        if block.derived or block.nested or block.correlated or block.repeated or block.outer_join is not None:
+        if (
+            block.inner.derived
+            or block.inner.nested
+            or block.inner.correlated
+            or block.inner.repeated
+            or block.scan.join is not None
+        ):
             continue
         found.append((tables_of(block), int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
     return found
