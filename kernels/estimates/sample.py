@@ -203,7 +203,7 @@ async def _draw(
     if watched:
         sampler.more(size_of_look)
     foretold = 0  # rows that the intervals take, by the pilot
-    named = all(relation[column].labels is not None for column in block.values.groups)
+    named = all(relation[column].prompt.labels is not None for column in block.values.groups)
     reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.values.groups)
     while True:
         left = ctx.purse.left if fits else ctx.purse.left_now
@@ -522,7 +522,7 @@ async def classify(
         pilot = np.sort(ctx.rng.choice(rids, PILOT, replace=False))
         await classify(after, block, pilot, relation, ctx, sampled=sampled)
     for stage in after:
-        usable = tuple(c for c in stage.columns if c not in block.values.groups or relation[c].labels)
+        usable = tuple(c for c in stage.columns if c not in block.values.groups or relation[c].prompt.labels)
         if usable:
             for start in range(0, len(rids), CHUNK):
                 await asking.ask(replace(stage, columns=usable), rids[start : start + CHUNK], relation, ctx)
