@@ -88,10 +88,11 @@ class Compatible:
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
         self._reasons = False
+        self._stated: int | None = None  # context, as the list of models states it
 
     @property
     def capabilities(self) -> Capabilities:
-        held = _probed.get((self.url, self.model), Capabilities())
+        held = _probed.get((self.url, self.model), Capabilities(context=self._stated))
         return replace(held, descriptions=False) if self.is_local else held
 
     def version(self, question: Question) -> str:
@@ -357,6 +358,11 @@ class Compatible:
         return Capabilities(
             probabilities=offered["probabilities"], schema=offered["schema"], images=None, context=await self._context()
         )
+
+    async def learn_context(self) -> None:
+        """Learns the context that the server states, before the first request: it costs no tokens."""
+        if self.capabilities.context is None:
+            self._stated = await self._context()
 
     async def _context(self) -> int | None:
         """The context that the server's list of models states, where it states one."""
