@@ -81,6 +81,7 @@ class Explained:
     warnings: tuple[str, ...]
     alternatives: tuple[Alternative, ...] = ()
     answered_from: str = ""  # the run that answers it for no call
+    limit: str = ""  # what ends the sampling, in the place of a number of calls
 
 
 def explained(
@@ -123,7 +124,7 @@ def text(found: Explained) -> str:
     if found.readings:
         lines += ["", "Quoted texts, as they were read:", *(f"  {reading}" for reading in found.readings)]
     free = [f"Price: 0 new calls: {found.answered_from}"]
-    lines += ["", *(free if found.answered_from else quote_lines(found.quote, found.budget))]
+    lines += ["", *(free if found.answered_from else quote_lines(found.quote, found.budget, found.limit))]
     if found.alternatives:
         lines += ["", "Alternatives:", *(f"  {line}" for line in map(alternative_line, found.alternatives))]
     lines += [f"Warning: {w}" for w in found.warnings]
@@ -138,19 +139,19 @@ def tree(step: Step, depth: int = 0) -> list[str]:
     return lines
 
 
-def quote_lines(quote: Quote, budget: int | None) -> list[str]:
-    """The price, low–high in parentheses where they differ."""
+def quote_lines(quote: Quote, budget: int | None, limit: str = "") -> list[str]:
+    """The price, low–high in parentheses where they differ. `limit`: what is said in the place of the budget."""
     if not quote.every.high:
         return ["Price: nothing; no model is asked"]
-    limit = "all, every row is asked" if budget is None else f"{budget:,} calls"
+    said = "all, every row is asked" if budget is None else f"{budget:,} calls"
     if budget is not None and quote.every.high > budget:
-        limit += f"; with budget = 'all': {number(quote.every)} calls"
+        said += f"; with budget = 'all': {number(quote.every)} calls"
     return [
         f"Calls: {number(quote.calls)}" + (f" in {number(quote.requests)} requests" if quote.shared.high else ""),
         f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
         f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
         *([f"Seconds: {number(quote.seconds, 1)}"] if quote.seconds is not None else []),
-        f"Budget: {limit}",
+        f"Budget: {limit or said}",
     ]
 
 

@@ -123,8 +123,8 @@ def settle(
 
 
 def open_texts(uses: list[Use]) -> set[str]:
-    """The texts to which no place here gives a type."""
-    return {use.text for use in uses if _is_open([use.want])}
+    """The texts to which some place here gives no type; a place of a condition makes them BOOLEAN."""
+    return {use.text for use in uses if use.want.place is not Place.CONDITION and _is_open([use.want])}
 
 
 def _is_open(wants: list[Want]) -> bool:
