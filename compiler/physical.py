@@ -7,6 +7,7 @@ merging of two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -149,11 +150,19 @@ class SemFilter:
     formula: Formula | None = None  # None: every candidate passes
     stages: tuple[Stage, ...] = ()
     goal: Goal = Goal.EVERY
+    terms: tuple[str, ...] = ()  # the name of each leaf of the formula in the statistics of earlier queries
+    name: str = ""  # that of the whole condition
 
     @property
     def riders(self) -> frozenset[int]:
         """The ids of the virtual columns that every row that passes has from the request of its WHERE."""
         return frozenset(c.id for stage in self.stages for c in stage.riders)
+
+    def rates(self, seen: Mapping[str, tuple[int, int]]) -> tuple[float, ...] | None:
+        """The share of rows for which each term is true, None where one is unknown. `seen`: answers and true ones by term."""
+        found = [seen[name] for name in self.terms if name in seen]
+        every = bool(self.terms) and len(found) == len(self.terms)
+        return tuple((yes + 1) / (n + 2) for n, yes in found) if every else None
 
     def left_over(self, wanted: tuple[Stage, ...]) -> tuple[Stage, ...]:
         """What is still to be asked of a row that has passed: the stages without what rode along with its WHERE."""

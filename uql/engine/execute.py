@@ -27,20 +27,20 @@ from uql.compiler.physical import (
     Goal,
     PerValue,
     PhysicalPlan,
+    SemFilter,
     SqlQuery,
     SubQueries,
     UnionPlan,
     asking,
     asks,
 )
-from uql.compiler.planner import condition_name, term_name
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import derived, leaves
 from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.engine import plain_sql as concrete
-from uql.engine.choose_at_run import after_pilot
+from uql.engine.pilot import after_pilot
 from uql.kernels import correlated, examples, proxy, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.base import Context, Memory, Stored
 from uql.kernels.budget_split import others_to_come, sharing
@@ -117,12 +117,12 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
 
 
 async def _block(block: Block, ctx: Context) -> Output:
-    asked, exact, ctx.exact = block, ctx.exact, True
+    written, exact, ctx.exact = block, ctx.exact, True
     block, relation, inner = await _prepared(block, ctx)
     below, ctx.exact, errors = ctx.exact, True, len(ctx.errors)
     extended, more = carried.extended(block, inner)
     try:
-        output = await _answered(extended, asked, relation, ctx)
+        output = await _answered(extended, written, relation, ctx)
         answered = ctx.exact and len(ctx.errors) == errors
         output.certain = inner.certain and (answered or carried.all_rows(block, output))
         carried.note_chosen(block, inner, ctx)
@@ -131,34 +131,31 @@ async def _block(block: Block, ctx: Context) -> Output:
         ctx.exact = exact and below and ctx.exact
 
 
-async def _answered(block: Block, asked: Block, relation: Relation, ctx: Context) -> Output:
-    """The rows of a block whose inner queries are answered; what is learned of its terms is kept by those of `asked`."""
+async def _answered(block: Block, written: Block, relation: Relation, ctx: Context) -> Output:
+    """The rows of a block whose inner queries are answered; `written` is the block before they were."""
     ctx.begin_steps()
-    names: dict[Expr, str] = {}
-    if block.filter.formula is not None and asked.filter.formula is not None:
-        pairs = zip(block.filter.formula.leaves, asked.filter.formula.leaves, strict=True)
-        names = {leaf.expr: term_name(asked, before) for leaf, before in pairs}
-    if ctx.memory is None:
-        return await _rows(await after_pilot(block, asked, relation, ctx), relation, ctx)
-    rates = ctx.memory.rates
-    relation.filters.terms.update({expr: rates[name] for expr, name in names.items() if name in rates})
+    formula, memory = block.filter.formula, ctx.memory
+    if formula is None or memory is None:
+        return await _rows(await after_pilot(block, written, relation, ctx), relation, ctx)
+    named = zip(formula.leaves, block.filter.terms, strict=True)
+    relation.filters.terms.update({leaf.expr: memory.rates[name] for leaf, name in named if name in memory.rates})
     try:
-        return await _rows(await after_pilot(block, asked, relation, ctx), relation, ctx)
+        return await _rows(await after_pilot(block, written, relation, ctx), relation, ctx)
     finally:
-        _remember(block, asked, relation, ctx.memory)
+        _remember(block.filter, formula, relation, memory)
 
 
-def _remember(block: Block, asked: Block, relation: Relation, memory: Memory) -> None:
+def _remember(filter: SemFilter, formula: Formula, relation: Relation, memory: Memory) -> None:
     """Keeps how often the terms of WHERE were true, of all rows, also where only rows that earlier terms left were asked."""
-    masks = relation.filters.of(block.filter.formula).profile if block.filter.formula is not None else None
-    if block.filter.formula is None or asked.filter.formula is None or masks is None or not masks.shape[1]:
+    masks = relation.filters.of(formula).profile
+    if masks is None or not masks.shape[1]:
         return
-    memory.keep(condition_name(asked), masks)
+    memory.keep(filter.name, masks)
     shares = (learned(masks) == TRUE).mean(axis=1)
-    for leaf, before, share in zip(block.filter.formula.leaves, asked.filter.formula.leaves, shares, strict=True):
+    for leaf, name, share in zip(formula.leaves, filter.terms, shares, strict=True):
         n, _ = relation.filters.terms.get(leaf.expr, (0, 0))
         if n:
-            memory.rates[term_name(asked, before)] = (n, round(n * float(share)))
+            memory.rates[name] = (n, round(n * float(share)))
 
 
 async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
@@ -454,7 +451,6 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     """
     from uql.sampling.intervals import clopper_pearson
 
-    asked = block
     block, relation, _ = await _prepared(block, ctx)
     assert block.filter.formula is not None
     until, copies = None, {}
@@ -468,9 +464,9 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     rows = masks.shape[1]
     result = block.filter.formula.evaluate(masks)
     passed = int((result == TRUE).sum())
-    if ctx.memory is not None and asked.filter.formula is not None:
-        for leaf, answered in zip(asked.filter.formula.leaves, masks, strict=True):
-            ctx.memory.rates[term_name(asked, leaf)] = (rows, int((answered == TRUE).sum()))
-        ctx.memory.keep(condition_name(asked), masks)
+    if ctx.memory is not None:
+        for name, answered in zip(block.filter.terms, masks, strict=True):
+            ctx.memory.rates[name] = (rows, int((answered == TRUE).sum()))
+        ctx.memory.keep(block.filter.name, masks)
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
     return Pilot(masks, share, rows, passed, until, copies)
