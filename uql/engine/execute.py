@@ -348,13 +348,13 @@ async def _candidates(block: Block, ctx: Context) -> Relation:
         joined = await sem_join.outer_join(block.scan.join, block.scan.columns, fields, ctx)
         where = f" WHERE {ctx.duck.expression(block.scan.where)}" if block.scan.where is not None else ""
         name, n = ctx.duck.create(f"SELECT * FROM {quote(joined)}{where} ORDER BY rowid")
-        return Relation(ctx.duck, name, n, fields, f"{block.scan.join.kind} join")
+        return Relation(ctx.duck, name, n, fields, block.scan.tables)
     guided = ctx.settings.proxy if block.filter.stages or block.values.stages else None
     if guided is not None:
         name, n = proxy.create(candidates_query(block), guided, ctx.duck)
     else:
         name, n = ctx.duck.create(candidates_sql(block))
-    relation = Relation(ctx.duck, name, n, fields, tables_of(block))
+    relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
     if ctx.draws is not None and ctx.draws.kept:
         content = ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(name)} AS r")
         await ctx.draws.candidates(relation.source, int(content or 0))
@@ -377,12 +377,6 @@ def candidates_query(block: Block) -> exp.Expression:
     if block.filter.goal is Goal.FIRST:  # asked in this order up to the k-th certain yes
         keys = block.order.keys
     return query_sql(BoundSelect(items, block.scan.source, where=block.scan.where, order_by=keys))
-
-
-def tables_of(block: Block) -> str:
-    """The tables that the rows come from, by name."""
-    tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in leaves(block.scan.source))
-    return ", ".join(dict.fromkeys(tables))
 
 
 def fields_of(block: Block) -> dict[Column, Field]:
