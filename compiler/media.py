@@ -22,8 +22,7 @@ def check_media(query: BoundQuery, model: str, *, images: bool | None, audio: bo
             raise PlanError(
                 f'"{column.text}" reads {read.label}, and {model} takes no {WORDS[kind]}',
                 code="UQL304",
-                start=column.span.start,
-                end=column.span.end,
+                span=column.span,
                 help=f'use a model that does, or name other columns: "…" USING (column); {read.label} holds {WORDS[kind]}',
             )
 

@@ -78,7 +78,7 @@ class Blocks:
             if isinstance(query, Select):
                 return _Block(self, query, outer, known).bind()
             return self._union(query, outer, known)
-        raise BindError("this is not a query", code="UQL212", start=query.span.start, end=query.span.end)
+        raise BindError("this is not a query", code="UQL212", span=query.span)
 
     def _counted(self, query: Select | Union, known: dict[str, Common]) -> Select | Union:
         """The query with numbers for the sub-queries of its LIMIT and OFFSET."""
@@ -96,9 +96,7 @@ class Blocks:
         for common in query.ctes:
             low = common.name.lower()
             if low in own:
-                raise BindError(
-                    f"WITH gives {common.name} twice", code="UQL204", start=common.span.start, end=common.span.end
-                )
+                raise BindError(f"WITH gives {common.name} twice", code="UQL204", span=common.span)
             own.add(low)
             before = self.statement.copies
             bound, _ = self.query(common.query, None, known)
@@ -108,8 +106,7 @@ class Blocks:
                     raise BindError(
                         f"{common.name} is given {len(common.columns)} column names and has {len(fields)} columns",
                         code="UQL211",
-                        start=common.span.start,
-                        end=common.span.end,
+                        span=common.span,
                     )
                 named = [replace(f, name=name) for f, name in zip(fields, common.columns, strict=False)]
                 fields = (*named, *fields[len(named) :])
@@ -136,7 +133,7 @@ class Blocks:
             if twice:
                 help = f"give each column a name of its own: {twice[0]} AS {twice[0]}2"
                 message = f"BY NAME: two columns are called {twice[0]}"
-                raise BindError(message, code="UQL211", start=span.start, end=span.end, help=help)
+                raise BindError(message, code="UQL211", span=span, help=help)
         names = list(
             {item.name.lower(): item.name for item in (*reversed(right.items), *reversed(left.items))}.values()
         )
@@ -161,8 +158,7 @@ class Blocks:
             raise BindError(
                 f"the sides of {query.op} have {len(left.items)} and {len(right.items)} columns",
                 code="UQL211",
-                start=query.span.start,
-                end=query.span.end,
+                span=query.span,
             )
         types = self.statement.types.union(
             [(item.name, item.type) for item in left.items],
@@ -202,8 +198,7 @@ class Blocks:
                 return replace(key, expr=Column("", name, span=expr.span))
         raise UnknownColumnError(
             "ORDER BY after UNION, INTERSECT or EXCEPT takes a column of its result",
-            start=expr.span.start,
-            end=expr.span.end,
+            span=expr.span,
             help=suggestion(wanted or "", names) + f"columns: {', '.join(names)}",
         )
 
@@ -230,8 +225,7 @@ class Blocks:
             raise BindError(
                 f"{clause} {text or value} is not a number of rows",
                 code="UQL208",
-                start=expr.span.start,
-                end=expr.span.end,
+                span=expr.span,
                 help=f"{clause} takes a whole number from 0 on",
             )
         return number
@@ -401,16 +395,14 @@ class _Block:
             raise BindError(
                 f"{'MANY' if key.many else 'INTO'} belongs to a text that makes groups",
                 code="UQL212",
-                start=expr.span.start,
-                end=expr.span.end,
+                span=expr.span,
                 help='as in GROUP BY "the topic" INTO 5',
             )
         if key.into is not None and key.into < 1:
             raise BindError(
                 f"INTO {key.into} is not a number of groups",
                 code="UQL208",
-                start=key.span.start,
-                end=key.span.end,
+                span=key.span,
                 help="INTO takes a whole number from 1 on",
             )
         return bound
@@ -576,8 +568,7 @@ def ordinal(number: Number | Position | Unary, count: int, clause: str) -> int:
         raise BindError(
             f"{clause} {text} is not a SELECT item",
             code="UQL208",
-            start=number.span.start,
-            end=number.span.end,
+            span=number.span,
             help=f"there {'is' if count == 1 else 'are'} {count}: write 1{f' to {count}' if count > 1 else ''}",
         )
     return int(text) - 1
@@ -597,7 +588,7 @@ def orders_nothing(expr: Expr, count: int) -> BindError:
     if isinstance(expr, String):
         help += f'; a text for the model stands in double quotes: "{expr.value[:40]}"'
     message = "ORDER BY a constant orders nothing"
-    return BindError(message, code="UQL208", start=expr.span.start, end=expr.span.end, help=help)
+    return BindError(message, code="UQL208", span=expr.span, help=help)
 
 
 def _selects(query: BoundQuery) -> list[BoundSelect]:

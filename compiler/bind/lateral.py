@@ -144,4 +144,4 @@ def _columns(items: Expr, scope: Scope) -> Iterator[Column]:
 
 def _wrong(function: TableFunction, message: str, help: str = "") -> BindError:
     help = help or "the items of a list, taken apart in a sub-query: FROM (SELECT *, unnest(list) AS item FROM t)"
-    return BindError(message, code="UQL212", start=function.span.start, end=function.span.end, help=help)
+    return BindError(message, code="UQL212", span=function.span, help=help)

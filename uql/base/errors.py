@@ -23,6 +23,8 @@ Each says what is wrong, where in the text, and what to write instead.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 
 def _caret(text: str, start: int, end: int) -> str:
     """The line of `text` that holds `start`, with carets under start … end."""
@@ -40,6 +42,14 @@ def _caret(text: str, start: int, end: int) -> str:
     return f"  line {line}, column {column}\n    {shown}\n    {pad}{'^' * min(width, max(1, len(shown) - offset))}"
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Character offsets of a piece of the text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
 class UQLError(Exception):
     """Base of all errors of UQL.
 
@@ -47,6 +57,7 @@ class UQLError(Exception):
         message: what is wrong, one line.
         code: "UQL101" …; each class has a default.
         text, start, end: the statement and the place in it, as character offsets.
+        span: the place, in one.
         help: what to write instead.
     """
 
@@ -60,11 +71,14 @@ class UQLError(Exception):
         text: str | None = None,
         start: int = -1,
         end: int = -1,
+        span: Span | None = None,
         help: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code or type(self).code
+        if span is not None:
+            start, end = span.start, span.end
         self.text, self.start, self.end, self.help = text, start, end, help
 
     def at(self, text: str) -> UQLError:
