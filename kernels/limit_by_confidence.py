@@ -54,7 +54,7 @@ async def surer(
         certainty = _certainty(formula, relation)
         assert certainty is not None
         passing = _passing(formula, relation)
-        room = left if ctx.calls_left is None else min(left, (ctx.calls_left - reserved) // max(1, len(stages)))
+        room = left if ctx.purse.left is None else min(left, (ctx.purse.left - reserved) // max(1, len(stages)))
         if int((certainty[passing] >= sure).sum()) >= k or room <= 0:
             break
         rids = propose(min(BATCH, room, k))

@@ -53,7 +53,7 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
     """Asks the first n rows of the search that the query would make, or fewer where k of them pass before."""
     assert block.filter.formula is not None
     uniform = ctx.settings.method == "uniform"
-    guided = None if block.order.keys or uniform or ctx.calls_left == 0 else await guide(block, relation, ctx)
+    guided = None if block.order.keys or uniform or ctx.purse.left == 0 else await guide(block, relation, ctx)
     sampler = None
     rids: Rids = np.zeros(0, dtype=np.int64)
     passes: NDArray[np.float64] = np.zeros(0)

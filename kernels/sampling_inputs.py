@@ -178,7 +178,7 @@ async def _examples(
 async def _examples_of(condition: VirtualColumn, relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:
     if isinstance(ctx.settings.examples, str):
         return own_examples(condition.reads, relation, ctx)
-    left = ctx.calls_now
+    left = ctx.purse.left_now
     own_yes, own_no = corrected_examples(condition, relation, ctx)
     if ctx.settings.examples is not True or (left is not None and left < LEAST_BUDGET):
         return own_yes, own_no

@@ -16,7 +16,7 @@ from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic, walk
 from uql.kernels import asking, sem_filter, sem_order
 from uql.kernels.answers import Rids
-from uql.kernels.base import Context, need
+from uql.kernels.base import Context
 from uql.kernels.calls_needed import MOST_RECALLED, open_calls
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.estimates.sample import draw, known_rows
@@ -45,12 +45,12 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     filter_columns = [c for stage in block.filter.stages for c in stage.columns]
     if block.values.stages:
         unknown_rows = _unasked(passing, block.values.stages, relation)
-        if block.filter.formula is None and not ctx.fits(unknown_rows):
+        if block.filter.formula is None and not ctx.purse.fits(unknown_rows):
             calls = await open_calls(block.values.stages, relation, ctx, passing)
             cut = block.order.limit is None and not (block.project.distinct or block.needs_every_row)
             cut = cut and not any(is_semantic(key.expr) for key in block.order.keys)
             less = "add LIMIT" if cut else "fewer rows by plain conditions"
-            need(ctx, calls, f"{_texts(early)} for {len(passing):,} rows", less)
+            ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less)
         await ask_all(block.values.stages, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
     known = [*filter_columns, *early]
@@ -60,10 +60,10 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
     if block.values.late:
         late = [c for stage in block.values.late for c in stage.columns]
-        if not ctx.fits(_unasked(rids, block.values.late, relation)):
+        if not ctx.purse.fits(_unasked(rids, block.values.late, relation)):
             calls = await open_calls(block.values.late, relation, ctx, rids)
             less = "add LIMIT" if block.order.limit is None else "a smaller LIMIT"
-            need(ctx, calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
+            ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
         await ask_all(block.values.late, rids, relation, ctx)
         rids, known = dropped(rids, late, relation, ctx), [*known, *late]
     return rows(block, rids, known, relation, ctx)
@@ -130,7 +130,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
         return await _first(block, block.order.wanted, rids, relation, ctx)
     n = len(rids)
     await prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
-    left = ctx.calls_left
+    left = ctx.purse.left
     if ctx.settings.recall is not None or ctx.settings.precision is not None:
         promised = await _promised(block, rids, relation, ctx)
         if promised is not None:
@@ -143,7 +143,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
             await by_attribute(column, relation, ctx)
     stages = (*block.filter.stages, *block.filter.left_over(block.values.stages))
     calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
-    if calls <= (ctx.calls_left or 0):
+    if calls <= (ctx.purse.left or 0):
         truth = await sem_filter.every(block.filter.formula, block.filter.stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)
     if block.has_window:
@@ -172,7 +172,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
     reserved = k * (len(block.filter.left_over(block.values.late)) + len(block.filter.left_over(block.values.stages)))
     if reserved:
         calls = reserved + len(block.filter.stages)
-        need(ctx, calls, f"the {k} rows of LIMIT with their values", "a smaller LIMIT")
+        ctx.purse.need(calls, f"the {k} rows of LIMIT with their values", "a smaller LIMIT")
     if k == 0:
         return rids[:0]
     guided = None if block.order.keys else await _guide(block, relation, ctx)
@@ -242,10 +242,10 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
     if units is not None and known is not None:
         whole = units.whole(known[0])
         known = known[0][whole], known[1].of(whole)
-    sampler = retrieval(relation.n, ctx.calls_left or 0, guided, ctx, known=known, units=units)
+    sampler = retrieval(relation.n, ctx.purse.left or 0, guided, ctx, known=known, units=units)
     searched = Searched.of(known)
     while True:  # once, but where it goes on with the search of a run that had fewer calls
-        audit = _audit_rows(block, ctx.calls_now or 0, ctx)
+        audit = _audit_rows(block, ctx.purse.left_now or 0, ctx)
         reserved = audit * (per_row + per_passing)
         await _learn(block, sampler, searched, relation, ctx, reserved=reserved, units=units, stepwise=True)
         if audit and ctx.settings.total is None and (searched.answers[-audit:] == 1.0).any():
@@ -296,7 +296,7 @@ async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) 
     guided = await _guide(block, relation, ctx)
     if guided is None:
         return None
-    left = ctx.calls_left
+    left = ctx.purse.left
     room = relation.n if left is None else left // max(1, len(block.filter.stages))
     settings = ctx.settings
     known = await known_rows(block, relation, ctx)
@@ -402,7 +402,7 @@ class Searched:
 
 
 async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    if ctx.settings.method == "uniform" or ctx.calls_left == 0:
+    if ctx.settings.method == "uniform" or ctx.purse.left == 0:
         return None
     return await guide(block, relation, ctx)
 
@@ -499,7 +499,7 @@ async def _learn(
             break
         if wanted is not None:
             size = batch_size(wanted, len(found), asked)
-        left = ctx.calls_now if stepwise else ctx.calls_left
+        left = ctx.purse.left_now if stepwise else ctx.purse.left
         if left is not None:
             passing = len(found) if units is None or not per_passing else units.count(np.array(found, dtype=np.int64))
             room = left - reserved - per_passing * passing

@@ -54,7 +54,7 @@ async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], rela
         ctx.notes.append(alone)
         return ranked[block.order.offset : k]
     near = [r for i, r in enumerate(ranked) if scores[r] is not None and (i < k or abs(scores[r] - cut) <= TIE)]
-    if not ctx.fits(CALLS):
+    if not ctx.purse.fits(CALLS):
         ctx.notes.append(f"{alone}: the budget leaves no comparison")
         return ranked[block.order.offset : k]
     contest = _Contest(column, key, near, relation, ctx)
@@ -98,7 +98,7 @@ class _Contest:
         """Does `row` come before `other`, which has the better or an equal score?"""
         if abs(self.scores[row] - self.scores[other]) > MARGIN or self.rows[row] == self.rows[other]:
             return False
-        if self.ended or not self.ctx.fits(CALLS):
+        if self.ended or not self.ctx.purse.fits(CALLS):
             self.ended = True
             return False
         self.compared += 1

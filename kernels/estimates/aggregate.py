@@ -127,15 +127,15 @@ def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) 
 async def _check_estimable(block: Block, only_seen: frozenset[Call], relation: Relation, ctx: Context) -> None:
     bad = [c for c in sorted(only_seen, key=lambda c: c.span.start) if not is_bound(c)]
     everything = await whole_cost(block, relation, ctx)
-    if block.aggregate.sets and not ctx.fits(everything):
+    if block.aggregate.sets and not ctx.purse.fits(everything):
         raise BudgetError(
             f"ROLLUP, CUBE and GROUPING SETS need the value of each row: {everything:,} calls, and the budget leaves "
-            f"{ctx.calls_left:,}; nothing was sent",
+            f"{ctx.purse.left:,}; nothing was sent",
             help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; a plain GROUP BY can be estimated",
         )
-    if bad and not ctx.fits(everything):
+    if bad and not ctx.purse.fits(everything):
         raise BudgetError(
-            f"{bad[0].name}(…) needs the value of each row: {everything:,} calls, and the budget leaves {ctx.calls_left:,}; "
+            f"{bad[0].name}(…) needs the value of each row: {everything:,} calls, and the budget leaves {ctx.purse.left:,}; "
             "nothing was sent",
             start=bad[0].span.start,
             end=bad[0].span.end,

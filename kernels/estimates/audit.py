@@ -6,14 +6,15 @@ of `examples = 'table'` is read likewise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError, DataError
+from uql.base.settings import CALLS_AGGREGATE
 from uql.compiler.physical import Block, Stage
 from uql.compiler.syntax import Call, Column
 from uql.compiler.virtual import VirtualColumn
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 UNMEASURED = (
     "the model's own errors are not in this interval: `uql calibrate` measures them, `audit = 'table'` corrects by them"
 )
-LEAST_BUDGET = 128  # calls that an aggregate gets where no budget is set
 
 
 def judged(
@@ -78,25 +78,15 @@ def columns_read(block: Block) -> tuple[Column, ...]:
     return tuple(dict.fromkeys(found))
 
 
-@contextmanager
-def _beside_budget(calls: int, rows: Relation, ctx: Context) -> Iterator[None]:
-    """Within it so many calls more may be made; after it the budget is what it was.
-
-    Raises: BudgetError (UQL401) where the budget is 0: then nothing may be asked.
-    """
-    left = ctx.gate.calls_left
-    if left == 0 and calls:
+def _beside_budget(calls: int, rows: Relation, ctx: Context) -> AbstractContextManager[None]:
+    """Within it so many calls more may be made. Raises BudgetError (UQL401) where the budget is 0: then nothing may be asked."""
+    if ctx.gate.calls_left == 0 and calls:
         raise BudgetError(
             f"the model's answers about the {rows.n:,} rows of audit = '{rows.source}' are {calls:,} calls, which do not count "
             "in the budget, but a budget of 0 leaves no row to estimate from; nothing was sent",
-            help=f"WITH (budget = {LEAST_BUDGET}) gives an estimate",
+            help=f"WITH (budget = {CALLS_AGGREGATE}) gives an estimate",
         )
-    ctx.gate.extend(calls)
-    try:
-        yield
-    finally:
-        if left is not None:
-            ctx.gate.extend(left - (ctx.gate.calls_left or 0))
+    return ctx.purse.beside(calls)
 
 
 async def audit(block: Block, condition: VirtualColumn | None, relation: Relation, ctx: Context) -> Audit | None:

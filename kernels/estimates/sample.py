@@ -83,7 +83,7 @@ async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
     """Calls that asking every row takes; of few rows, or of rows that are alike, those that are still to be made."""
     stages = (*block.filter.stages, *block.filter.left_over(after_stages(block)))
     calls = relation.n * len(stages) + len(block.values.groups)
-    if ctx.fits(calls) or block.values.groups or ctx.settings.max_tokens is not None:
+    if ctx.purse.fits(calls) or block.values.groups or ctx.settings.max_tokens is not None:
         return calls
     if relation.n > MOST_RECALLED and units_of(block, relation, ctx) is None:
         return calls
@@ -125,7 +125,7 @@ async def _draw(
     `groups` (N,) are the groups of all rows where DuckDB knows them, `size` (N,) what a SUM weighs each row with, `target` is the
     aggregate by which rows are allotted to groups.
 
-    A run that goes on with the draws of one with fewer calls draws those first, and then more: `ctx.calls_now`.
+    A run that goes on with the draws of one with fewer calls draws those first, and then more: `ctx.purse.left_now`.
 
     Every step is no larger than fits if each of its rows passes, so nothing is ever half asked: a sample has no holes that the
     budget tore. `excess` is how many times as wide as `error = x` allows the widest interval is. Then a pilot foretells how many
@@ -136,7 +136,7 @@ async def _draw(
     taxonomies = len(block.values.groups)
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(after))
     rides = any(column.id in block.filter.riders for column in block.values.groups)  # once it is named
-    left = ctx.calls_left
+    left = ctx.purse.left
     n = relation.n
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
     if relation.derives:  # conditions on pairs that are answered from their rows
@@ -160,15 +160,15 @@ async def _draw(
     watched = watched and not block.values.groups and per_row + len(after) > 0
     fits = fits and not watched
     if watched and pilot is not None and left is not None and _free_to_grow(ctx):
-        ctx.gate.budget.allow(pilot * (per_row + per_passing) + ctx.held_now)
-    room = _room(ctx.calls_now, n, taxonomies, per_row + per_passing)
+        ctx.purse.allow(pilot * (per_row + per_passing))
+    room = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)
     while not fits and room < LEAST_STEP and ctx.next_step():
-        room = _room(ctx.calls_now, n, taxonomies, per_row + per_passing)
+        room = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
     guided = None if fits or room <= 0 or target is not None else await _guided(block, relation, ctx)
     if guided is not None:
-        by_calls = _room(ctx.calls_now, n, taxonomies, per_row + per_passing)  # the example rows cost a call
+        by_calls = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)  # the example rows cost a call
         room = min(room, by_calls)
     tokens = None if each is None or fits else _Tokens(ctx, each, per_row + per_passing > 1)
     alone = left == 0  # budget 0: the ledger alone
@@ -206,7 +206,7 @@ async def _draw(
     named = all(relation[column].labels is not None for column in block.values.groups)
     reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.values.groups)
     while True:
-        left = ctx.calls_left if fits else ctx.calls_now
+        left = ctx.purse.left if fits else ctx.purse.left_now
         if isinstance(classes, _Classes) and left is not None and tokens is None and named:
             classes.plan(max(0, left - reopened))
         elif isinstance(classes, Values) and left is not None and tokens is None:
@@ -253,7 +253,7 @@ async def _draw(
                 break
             told = drawn.asked if units is None else units.count(drawn.told)
             kept = (0 if named else taxonomies) + (per_passing if named else len(after)) * waiting
-            grown = _room(ctx.calls_now, n, kept, per_row + (per_passing if named else len(after)))
+            grown = _room(ctx.purse.left_now, n, kept, per_row + (per_passing if named else len(after)))
             room = by_calls = told + max(0, grown)
             if watched:
                 size_of_look = min(max(size_of_look, math.ceil(GROWTH * drawn.asked)), room)
@@ -320,7 +320,7 @@ def _granted(needed: int, asked: int, n: int, calls_of_row: int, ctx: Context) -
     """
     rows = min(n, int(SPARE * needed))
     calls, limit = (rows - asked) * calls_of_row, ctx.settings.confirm_over
-    usd, error = calls * ctx.gate.budget.usd_a_call, ctx.settings.error
+    usd, error = calls * ctx.purse.usd_a_call, ctx.settings.error
     if limit is not None and usd > limit:
         about = (needed - asked) * calls_of_row
         raise BudgetError(
@@ -328,7 +328,7 @@ def _granted(needed: int, asked: int, n: int, calls_of_row: int, ctx: Context) -
             f"confirm_over = ${limit:g}; the answers of the {asked:,} rows asked are kept",
             help=f"WITH (error = {error:g}, budget = {calls}) allows them, or SET uql.confirm_over, or a larger error",
         )
-    ctx.gate.budget.allow(calls + ctx.held_now)
+    ctx.purse.allow(calls)
     if ctx.on_budget is not None:
         ctx.on_budget(calls)
     return rows
@@ -375,7 +375,7 @@ class _Tokens:
 
     def __init__(self, ctx: Context, each: NDArray[np.float64], staged: bool) -> None:
         self.ctx, self.each, self.slack = ctx, each, TOKEN_SLACK if staged else 1.0
-        self.at_first = ctx.tokens_left or 0
+        self.at_first = ctx.purse.tokens_left or 0
 
     @staticmethod
     def first(estimated: int) -> int:
@@ -388,7 +388,7 @@ class _Tokens:
         What is left leaves room for one more request at its upper bound, so the last row has that; a row longer than those
         so far takes more.
         """
-        left = self.ctx.tokens_left
+        left = self.ctx.purse.tokens_left
         if left is None or len(asked) < LEAST_PAID:
             return 0
         scale = self.slack * (self.at_first - left) / float(self.each[asked].sum())

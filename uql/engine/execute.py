@@ -43,7 +43,6 @@ from uql.engine import plain_sql as concrete
 from uql.engine.pilot import after_pilot
 from uql.kernels import correlated, examples, proxy, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.base import Context, Memory, Stored
-from uql.kernels.budget_split import others_to_come, sharing
 from uql.kernels.duck import quote, typed_columns
 from uql.kernels.estimates import interval_propagation as carried
 from uql.kernels.estimates.aggregate import aggregate
@@ -75,7 +74,7 @@ def _concrete(query: BoundQuery, ctx: Context) -> Output:
 
 
 async def _union(plan: UnionPlan, ctx: Context) -> Output:
-    with others_to_come(asking(plan.right), ctx):
+    with ctx.purse.others_to_come(asking(plan.right)):
         left = await execute(plan.left, ctx)
     right = await execute(plan.right, ctx)
     names = [f"c{i}" for i in range(len(plan.items))]
@@ -161,7 +160,7 @@ def _remember(filter: SemFilter, formula: Formula, relation: Relation, memory: M
 async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
     per_row = len(block.filter.stages) + len(block.filter.left_over(block.values.stages))
     needed = 0 if block.filter.goal is Goal.FIRST else relation.n * per_row + len(block.values.groups)
-    with sharing(needed, ctx):
+    with ctx.purse.sharing(needed):
         if not block.aggregate.present:
             output = await select(block, relation, ctx)
         else:
@@ -259,7 +258,7 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
 
     async def run(plan: PhysicalPlan, alias: str, fields: tuple[Field, ...]) -> Table:
         later.remove(plan)
-        with others_to_come(asking(*later) + own, ctx):
+        with ctx.purse.others_to_come(asking(*later) + own):
             stored = await _run_once(plan, alias, ctx, fields)
         inner.take(stored)
         for name, (low, high) in stored.bounds.items():
@@ -286,7 +285,7 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
     swap: dict[int, Bound] = {}
     for part, plan in block.inner.nested:
         later.remove(plan)
-        with others_to_come(asking(*later) + own, ctx):
+        with ctx.purse.others_to_come(asking(*later) + own):
             output = await execute(plan, ctx)
         stored = _stored(output, "sub", ctx)
         inner.take(stored)

@@ -27,7 +27,7 @@ async def after_pilot(block: Block, written: Block, relation: Relation, ctx: Con
     """
     _recall(block, relation, ctx)
     rows = ctx.plans.pilot(written, relation.n) if ctx.plans is not None else 0
-    if ctx.plans is None or not rows or not ctx.fits(relation.n):
+    if ctx.plans is None or not rows or not ctx.purse.fits(relation.n):
         return block
     assert block.filter.formula is not None
     asked = stages(tuple(column for stage in block.filter.stages for column in stage.columns))
