@@ -20,14 +20,13 @@ from uql.compiler.bound import (
     Bound,
     BoundDerived,
     BoundItem,
-    BoundJoin,
     BoundQuery,
     BoundSelect,
     BoundSource,
     BoundUnion,
 )
 from uql.compiler.sql import expression, is_literal, render
-from uql.compiler.subqueries import in_expressions
+from uql.compiler.subqueries import field_of, in_expressions, with_leaves
 from uql.compiler.syntax import (
     Binary,
     Call,
@@ -500,11 +499,7 @@ class _Block:
         return rewrite(expr, change)
 
     def _settled_source(self, source: BoundSource | None) -> BoundSource | None:
-        if isinstance(source, BoundJoin):
-            left, right = self._settled_source(source.left), self._settled_source(source.right)
-            assert left is not None and right is not None
-            return replace(source, left=left, right=right, on=self._settled(source.on))
-        return source
+        return None if source is None else with_leaves(source, lambda leaf: leaf, self._settled)
 
     def _group_item(self, key: GroupKey, bound: Expr) -> BoundItem:
         expr = self._settled(bound)
@@ -598,22 +593,9 @@ def _selects(query: BoundQuery) -> list[BoundSelect]:
     return [query]
 
 
-def _source_field(source: BoundSource | None, column: Column) -> Field | None:
-    from uql.compiler.bound import BoundDerived, BoundTable
-
-    match source:
-        case BoundTable(table=table, alias=column.table):
-            return table.field(column.name)
-        case BoundDerived(alias=column.table, fields=fields):
-            return next((f for f in fields if f.name == column.name), None)
-        case BoundJoin():
-            return _source_field(source.left, column) or _source_field(source.right, column)
-    return None
-
-
 def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]]) -> Field:
     """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
-    plain = [_source_field(source, expr) if isinstance(expr, Column) else None for expr, source in made_from]
+    plain = [field_of(source, expr) if isinstance(expr, Column) else None for expr, source in made_from]
     asked = tuple(dict.fromkeys(text for expr, source in made_from for text in _texts_in(expr, source)))
     if plain and all(f is not None and f.type == type for f in plain):
         first = plain[0]
@@ -623,7 +605,7 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]
         f
         for expr, source in made_from
         for node in walk(expr)
-        if isinstance(node, Column) and (f := _source_field(source, node)) is not None
+        if isinstance(node, Column) and (f := field_of(source, node)) is not None
     ]
     summary = any(isinstance(n, Virtual) and n.column.of_group for e, _ in made_from for n in walk(e))
     texts = [f for f in read if f.modality is Modality.TEXT]
@@ -645,7 +627,7 @@ def _texts_in(expr: Expr, source: BoundSource | None) -> list[str]:
         if isinstance(node, Virtual):
             found.append(node.column.text)
         elif isinstance(node, Column):
-            field = _source_field(source, node)
+            field = field_of(source, node)
             found += field.asked if field is not None else ()
     for bound in in_expressions(expr):
         for side in _selects(bound.query):

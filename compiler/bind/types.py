@@ -10,7 +10,7 @@ from typing import Any
 from uql.base.errors import BindError
 from uql.base.schema import Field, Table
 from uql.compiler.bind.scope import CatalogLike, Scope
-from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, BoundSource, BoundTable
+from uql.compiler.bound import Bound, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.sql import (
     base_column,
     expression,
@@ -24,6 +24,7 @@ from uql.compiler.sql import (
     source_sql,
     value_type,
 )
+from uql.compiler.subqueries import with_leaves
 from uql.compiler.syntax import (
     NO_SPAN,
     Boolean,
@@ -284,14 +285,7 @@ def _raw(sql: str) -> Any:
 
 def without_rows(source: BoundSource) -> BoundSource:
     """The same FROM clause over tables of no rows, so that describing it opens no file."""
-    match source:
-        case BoundTable():
-            return BoundTable(_empty(source.alias, source.table.fields), source.alias)
-        case BoundDerived():
-            return BoundTable(_empty(source.alias, source.fields), source.alias)
-        case BoundJoin():
-            return replace(source, left=without_rows(source.left), right=without_rows(source.right))
-    raise TypeError(f"not a bound source: {source!r}")
+    return with_leaves(source, lambda leaf: BoundTable(_empty(leaf.alias, leaf.fields), leaf.alias))
 
 
 def _empty(name: str, fields: tuple[Field, ...]) -> Table:

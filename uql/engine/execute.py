@@ -391,8 +391,7 @@ def fields_read(block: Block) -> dict[Column, Field]:
 def _fields(*sources: BoundSource) -> dict[Column, Field]:
     found: dict[Column, Field] = {}
     for leaf in (leaf for source in sources for leaf in leaves(source)):
-        fields = leaf.table.fields if isinstance(leaf, BoundTable) else leaf.fields
-        found.update({Column(leaf.alias, f.name): f for f in fields})
+        found.update({Column(leaf.alias, f.name): f for f in leaf.fields})
     return found
 
 
