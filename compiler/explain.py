@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from uql.compiler.bound import BoundDerived, BoundJoin, BoundSource, BoundStatement, BoundTable
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import Calls, Known, Quote, Range, by_words, calls_of, model_answers
+from uql.compiler.cost import NEIGHBOURS, Calls, Known, Quote, Range, by_words, calls_of, model_answers
 from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import conjunction
 from uql.compiler.join_plans import describe_join
@@ -101,12 +101,13 @@ def _refused(plan: PhysicalPlan, quote: Quote, budget: int | None) -> str | None
     """Why a run is refused (UQL401), or may be, before anything is sent."""
     if budget is None or quote.every.high <= budget or not isinstance(plan, Block):
         return None
-    values = bool(plan.row_stages or plan.late_stages)
+    values = any(not stage.of_pairs for stage in (*plan.row_stages, *plan.late_stages))
+    pairs = any(stage.of_pairs for stage in plan.row_stages)
     if plan.goal is Goal.EVERY and values:
         sure = quote.every.low > budget
         why = "each row needs a value"
     elif plan.goal is Goal.SEARCH and plan.has_window:
-        sure, why = True, "a window looks at every row that passes"
+        sure, why = not pairs, "a window looks at every row that passes"
     elif plan.goal is Goal.SEARCH and plan.row_stages and any(_is_score(k.expr) for k in plan.order_by):
         sure, why = True, "the order needs the value of each row that passes"
     elif plan.sets:
@@ -253,6 +254,10 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
                 notes = (*notes, "asked apart of the first rows, of the others in the request of the WHERE")
             name = groups[0].operator.shown_as
             step = Step(name, what, notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage), rows_of)
+        elif stage.of_pairs:
+            notes = (f"of each row and the {NEIGHBOURS} nearest to it in meaning",)
+            name, count = stage.columns[0].operator.shown_as, calls.by_stage[stage]
+            step = Step(name, texts(stage), notes, _reads(stage), count, (step,), _asks(stage), rows_of)
         elif early and not late:
             step = Step(
                 "SemMap",
@@ -498,7 +503,7 @@ def texts(stage: Stage) -> str:
 
 
 def _type(column: VirtualColumn) -> str:
-    if column.is_condition:
+    if column.is_condition or column.of_pairs:
         return ""
     if column.is_score:
         return " score"

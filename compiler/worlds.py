@@ -35,6 +35,7 @@ from uql.compiler.cost import (
     comparisons,
     examples,
     mixed,
+    pairs_compared,
     told_by_rows,
     usual,
 )
@@ -468,6 +469,13 @@ class _World:
         returned = passing if block.wanted is None else passing & (places <= block.wanted) & (places > block.offset)
         for wanted, rows in ((block.row_stages, passing), (block.late_stages, returned)):
             for stage in wanted:
+                if stage.of_pairs:
+                    content = site.content(stage.columns)[rows]
+                    things = float(len(np.unique(content[content != 0])))
+                    found.by_stage[stage] = self.at(
+                        pairs_compared(Range.exactly(things), known.recall), (stage.columns[0].text, "pairs")
+                    )
+                    continue
                 rest = (
                     block.left_over((stage,)) or block.filter_stages[:1]
                 )  # what rides is asked apart where WHERE was known

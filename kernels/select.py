@@ -14,7 +14,7 @@ from uql.compiler.physical import Block, Goal, Stage
 from uql.compiler.syntax import Call
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic, walk
-from uql.kernels import asking, sem_filter, sem_order
+from uql.kernels import asking, sem_dedupe, sem_filter, sem_order
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context, need
 from uql.kernels.calls_needed import MOST_RECALLED, open_calls
@@ -43,16 +43,20 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     passing = every if block.formula is None else await _passing(block, every, relation, ctx)
     early = [c for stage in block.row_stages for c in stage.columns]
     filter_columns = [c for stage in block.filter_stages for c in stage.columns]
-    if block.row_stages:
-        unknown_rows = _unasked(passing, block.row_stages, relation)
+    values = tuple(stage for stage in block.row_stages if not stage.of_pairs)
+    if values:
+        unknown_rows = _unasked(passing, values, relation)
         if block.formula is None and not ctx.fits(unknown_rows):
-            calls = await open_calls(block.row_stages, relation, ctx, passing)
+            calls = await open_calls(values, relation, ctx, passing)
             cut = block.limit is None and not (block.distinct or block.needs_every_row)
             cut = cut and not any(is_semantic(key.expr) for key in block.order_by)
             less = "add LIMIT" if cut else "fewer rows by plain conditions"
             need(ctx, calls, f"{_texts(early)} for {len(passing):,} rows", less)
-        await ask_all(block.row_stages, passing, relation, ctx)
+        await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
+    for stage in block.row_stages:
+        if stage.of_pairs:
+            await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx)
     known = [*filter_columns, *early]
     _warn_of_letters(block, relation, ctx)
     if block.distinct or block.needs_every_row:
