@@ -140,13 +140,11 @@ def run(ledger: str) -> int:
         print(f"{count:,} questions that customers asked a bank (banking77, PolyAI, CC BY 4.0)\n", flush=True)
         for number, step in enumerate(STEPS, 1):
             print(f"{number}. {step.title}\n\n{step.query}\n", flush=True)
-            with Progress() as progress:
-                stop = con.on_event(progress)
+            with Progress().of(con.on_event):
                 result = con.uql(step.query)
                 data = result.arrow(intervals=False)
-                stop()
             print(render.table(data, types=result.types, estimates=result.estimates))
-            for line in (*step.truth(con, result), *(f"        {line}" for line in render.footer(result))):
+            for line in (*step.truth(con, result), *(f"        {line}" for line in render.footer(result.run()))):
                 print(line)
             print(flush=True)
     print(f"{len(STEPS)} queries in {time.perf_counter() - start:.0f} s")

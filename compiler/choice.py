@@ -97,14 +97,17 @@ def choose(block: Block, known: Known, terms: Terms) -> Choice:
 def has_ways(block: Block) -> bool:
     """Is there anything to choose but the rows of a request?"""
     alone = apart(block)
-    return block.goal is Goal.FIRST or len(alone.filter_stages) + len(alone.row_stages) + len(alone.late_stages) > 1
+    return (
+        block.filter.goal is Goal.FIRST
+        or len(alone.filter.stages) + len(alone.values.stages) + len(alone.values.late) > 1
+    )
 
 
 def ways_by_rates(block: Block, known: Known, terms: Terms) -> tuple[Block, ...]:
     """The ways to which other selectivities of terms not asked before may lead; none where they are all one."""
-    if block.formula is None or known.answers is not None or known.rates is not None:
+    if block.filter.formula is None or known.answers is not None or known.rates is not None:
         return ()
-    leaves = len(block.formula.leaves)
+    leaves = len(block.filter.formula.leaves)
     ways = tuple(choose(block, replace(known, rates=(rate,) * leaves), terms).block for rate in RATES)
     return ways if len({_shape(way) for way in ways}) > 1 else ()
 
@@ -112,9 +115,9 @@ def ways_by_rates(block: Block, known: Known, terms: Terms) -> tuple[Block, ...]
 def _shape(block: Block) -> tuple[object, ...]:
     """What is asked together, whatever the order."""
     stages = frozenset(
-        (frozenset(c.id for c in s.columns), frozenset(c.id for c in s.riders)) for s in block.filter_stages
+        (frozenset(c.id for c in s.columns), frozenset(c.id for c in s.riders)) for s in block.filter.stages
     )
-    return (stages, tuple(tuple(c.id for c in s.columns) for s in block.left_over(block.row_stages)))
+    return (stages, tuple(tuple(c.id for c in s.columns) for s in block.filter.left_over(block.values.stages)))
 
 
 # --------------------------------------------------------------------------------------------------------- enumeration
@@ -147,45 +150,47 @@ def _priced(block: Block, known: Known, terms: Terms, *, checked: bool = False) 
 def _fused(ways: list[Block]) -> list[Block]:
     """The ways that ask least often of a row that passes: what rides, rides from there. The cheapest KEPT of them."""
     fewest = min(
-        len(way.left_over(way.row_stages)) + len(way.left_over(way.late_stages)) for way in ways if not way.riders
+        len(way.filter.left_over(way.values.stages)) + len(way.filter.left_over(way.values.late))
+        for way in ways
+        if not way.filter.riders
     )
-    found = [w for w in ways if w.riders or len(w.row_stages) + len(w.late_stages) == fewest]
+    found = [w for w in ways if w.filter.riders or len(w.values.stages) + len(w.values.late) == fewest]
     return found[: KEPT + 1]
 
 
 def _cheapest(ways: list[Block], known: Known, terms: Terms) -> list[Block]:
     """The cheapest KEPT ways, and both ends: all apart, all together."""
-    most, least = max(len(w.filter_stages) for w in ways), min(len(w.filter_stages) for w in ways)
+    most, least = max(len(w.filter.stages) for w in ways), min(len(w.filter.stages) for w in ways)
     ranked = sorted(ways, key=lambda w: _key(w, block_quote(w, known), terms))
     kept = ranked[:KEPT]
-    kept += [w for w in ranked[KEPT:] if len(w.filter_stages) in (most, least)]
+    kept += [w for w in ranked[KEPT:] if len(w.filter.stages) in (most, least)]
     return kept
 
 
 def ordered(block: Block, known: Known, terms: Terms) -> Block:
     """The block with the requests of its WHERE in the cheapest order."""
     block = _with_costs(block, known, terms)
-    stages = block.filter_stages
-    if block.formula is None or len(stages) < 2 or "order_by_rates" in terms.disabled:
+    stages = block.filter.stages
+    if block.filter.formula is None or len(stages) < 2 or "order_by_rates" in terms.disabled:
         return block
-    answers = model_answers(block.formula, known)
+    answers = model_answers(block.filter.formula, known)
     costs, copies = [s.cost for s in stages], [known.copies.get(s.shown, 1.0) for s in stages]
-    order, cost = best(block.formula, stages, answers, costs, copies)
+    order, cost = best(block.filter.formula, stages, answers, costs, copies)
     if known.answers is None and known.rates is None:
-        written = cost_of(block.formula, stages, answers, costs, range(len(stages)), copies)
+        written = cost_of(block.filter.formula, stages, answers, costs, range(len(stages)), copies)
         if cost > (1 - LEAST_GAIN) * written:
             return block
-    return replace(block, filter_stages=tuple(stages[i] for i in order))
+    return block.with_requests(tuple(stages[i] for i in order))
 
 
 def _with_costs(block: Block, known: Known, terms: Terms) -> Block:
     """The block with the cost of a request of each stage of WHERE: 1 for the cheapest."""
-    if not block.filter_stages:
+    if not block.filter.stages:
         return block
-    weights = [_weight(stage, known, terms.unit) for stage in block.filter_stages]
+    weights = [_weight(stage, known, terms.unit) for stage in block.filter.stages]
     least = min(weights)
-    stages = tuple(replace(s, cost=w / least) for s, w in zip(block.filter_stages, weights, strict=True))
-    return replace(block, filter_stages=stages)
+    stages = tuple(replace(s, cost=w / least) for s, w in zip(block.filter.stages, weights, strict=True))
+    return block.with_requests(stages)
 
 
 def _weight(stage: Stage, known: Known, unit: Unit) -> float:
@@ -196,7 +201,8 @@ def _weight(stage: Stage, known: Known, unit: Unit) -> float:
 def _fits(block: Block, quote: Quote, terms: Terms) -> bool:
     """Within the budget: for sure, or as expected where a LIMIT stops it."""
     return (
-        terms.budget is None or (quote.calls.expected if block.goal is Goal.FIRST else quote.calls.high) <= terms.budget
+        terms.budget is None
+        or (quote.calls.expected if block.filter.goal is Goal.FIRST else quote.calls.high) <= terms.budget
     )
 
 
@@ -213,7 +219,7 @@ def _key(block: Block, quote: Quote, terms: Terms) -> tuple[float, float, float,
 
 def _shares(block: Block) -> bool:
     """Do rows share requests?"""
-    return any(s.rows > 1 for s in (*block.filter_stages, *block.row_stages, *block.late_stages))
+    return any(s.rows > 1 for s in block.requests)
 
 
 # ------------------------------------------------------------------------------------------------------------- in words
@@ -221,7 +227,7 @@ def _listed(priced: list[tuple[Block, Quote]], known: Known, terms: Terms) -> tu
     """The chosen way and the best of each other kind, in words."""
     kinds: dict[tuple[object, ...], tuple[Block, Quote]] = {}
     for block, quote in priced:
-        kinds.setdefault((*_shape(block), block.goal, _shares(block)), (block, quote))
+        kinds.setdefault((*_shape(block), block.filter.goal, _shares(block)), (block, quote))
     chosen = priced[0][0]
     found = [Alternative(describe(b), q, b is chosen, _why((b, q), priced[0], terms)) for b, q in kinds.values()]
     apart_at = next((i for i, (block, _) in enumerate(kinds.values()) if not _shares(block)), 0)
@@ -236,20 +242,24 @@ def _listed(priced: list[tuple[Block, Quote]], known: Known, terms: Terms) -> tu
 
 def _written_order(block: Block) -> Block | None:
     """The same requests in the order in which they were written, where that is another one."""
-    stages = tuple(sorted(block.filter_stages, key=lambda s: min(c.id for c in s.columns)))
-    return replace(block, filter_stages=stages) if stages != block.filter_stages else None
+    stages = tuple(sorted(block.filter.stages, key=lambda s: min(c.id for c in s.columns)))
+    return block.with_requests(stages) if stages != block.filter.stages else None
 
 
 def describe(block: Block) -> str:
     """What is asked together and in which order, in a line."""
     asked = [
         _texts(stage.columns) + (f" with {_texts(stage.riders)}" if stage.riders else "")
-        for stage in block.filter_stages
+        for stage in block.filter.stages
     ]
-    asked += [_texts(stage.columns) for stage in block.left_over(block.row_stages)]
-    late = [f"{_texts(stage.columns)} of the rows returned" for stage in block.left_over(block.late_stages)]
-    stop = [f"stop at {block.wanted:,} rows"] if block.goal is Goal.FIRST and block.wanted is not None else []
-    most = max((s.rows for s in (*block.filter_stages, *block.row_stages, *block.late_stages)), default=1)
+    asked += [_texts(stage.columns) for stage in block.filter.left_over(block.values.stages)]
+    late = [f"{_texts(stage.columns)} of the rows returned" for stage in block.filter.left_over(block.values.late)]
+    stop = (
+        [f"stop at {block.order.wanted:,} rows"]
+        if block.filter.goal is Goal.FIRST and block.order.wanted is not None
+        else []
+    )
+    most = max((s.rows for s in block.requests), default=1)
     return ", then ".join([*asked, *stop, *late]) + (f", {most} rows a request" if most > 1 else "")
 
 

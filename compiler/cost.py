@@ -353,52 +353,55 @@ def calls_of(block: Block, known: Known) -> Calls:
         if isinstance(join, Correlated):
             by_stage.update(dict.fromkeys(join.values, passing))
     rows, share = known.rows, Range.exactly(1)
-    if block.formula is not None:
-        answers = model_answers(block.formula, known)
-        expected = passes(block.formula, answers)
+    if block.filter.formula is not None:
+        answers = model_answers(block.filter.formula, known)
+        expected = passes(block.filter.formula, answers)
         informed = known.answers is not None and known.share is not None
         low, high = (0.0, 1.0) if known.rates is None else (expected / TIMES_OFF, min(1.0, expected * TIMES_OFF))
         least = LEAST_SHARE if known.rates is None and not informed else 0.0
         if informed and known.share is not None:
             low, high = known.share
         share = Range(min(low, expected), expected, max(high, expected))
-        if block.goal is Goal.FIRST and block.wanted is not None:
+        if block.filter.goal is Goal.FIRST and block.order.wanted is not None:
             rows = known.until or _until(
-                block.wanted, rows, replace(share, low=max(share.low, least)), known.guided and not block.order_by
+                block.order.wanted,
+                rows,
+                replace(share, low=max(share.low, least)),
+                known.guided and not block.order.keys,
             )
-        by_stage.update(_filter(block.formula, block.filter_stages, rows, known))
-        if block.goal is Goal.SEARCH:
+        by_stage.update(_filter(block.filter.formula, block.filter.stages, rows, known))
+        if block.filter.goal is Goal.SEARCH:
             by_stage.update(_by_attribute(by_stage, known))
         rows_asked = NAMED + sum(known.pair_sides)  # and the pairs too, where the model names no values
         for compared in by_words(block, known):
             pairs = by_stage[compared]
-            few = min(rows_asked, NAMED + 2 * pairs.expected) if block.goal is Goal.FIRST else rows_asked
+            few = min(rows_asked, NAMED + 2 * pairs.expected) if block.filter.goal is Goal.FIRST else rows_asked
             by_stage[compared] = Range(0.0, few, rows_asked + pairs.high)
     passing = rows * share
     returned = passing
-    if block.wanted is not None:
-        returned = passing.capped(block.wanted)
-        if block.goal is Goal.FIRST:
+    if block.order.wanted is not None:
+        returned = passing.capped(block.order.wanted)
+        if block.filter.goal is Goal.FIRST:
             passing = returned
-    for stage in block.left_over(block.row_stages):
+    for stage in block.filter.left_over(block.values.stages):
         once = _once(passing, rows, stage, known)
         by_stage[stage] = pairs_compared(once, known.recall) if stage.of_pairs else once
-    first = [c for c in block.groups if c.id in block.riders]
+    first = [c for c in block.values.groups if c.id in block.filter.riders]
     for stage in stages(tuple(first)):  # of the first rows, before there is a taxonomy
         by_stage[stage] = passing.capped(NAMED_FIRST)
-    for stage in block.left_over(block.late_stages):
+    for stage in block.filter.left_over(block.values.late):
         by_stage[stage] = returned
     least = 0.0 if passing.low < 1 else 1.0
-    named = [1.0 if c.into is not None or passing.high <= NAMED_AT_ONCE else MOST_NAMINGS for c in block.groups]
+    named = [1.0 if c.into is not None or passing.high <= NAMED_AT_ONCE else MOST_NAMINGS for c in block.values.groups]
     taxonomies = Range(least * len(named), 1.0 * len(named), sum(named))
     summaries = NOTHING
-    if block.summaries:
-        groups = passing.capped(GROUPS) if block.keys else Range.exactly(1)
+    if block.summaries.columns:
+        groups = passing.capped(GROUPS) if block.aggregate.keys else Range.exactly(1)
         most = max(1.0, passing.high)
-        if block.returned_only and block.wanted is not None:
-            groups = groups.capped(block.wanted)
+        if block.summaries.returned_only and block.order.wanted is not None:
+            groups = groups.capped(block.order.wanted)
         each = Range(groups.low, max(groups.expected, passing.expected / SUMMARY_ROWS), most)
-        summaries = each.times(len(block.summaries))
+        summaries = each.times(len(block.summaries.columns))
     return Calls(by_stage, taxonomies, summaries, passing, comparisons(block, passing), examples(block, known))
 
 
@@ -409,30 +412,30 @@ def examples(block: Block, known: Known) -> Range:
 
 def _has_examples(block: Block) -> bool:
     """Does a search for the first k rows ask for example rows before? Of one plain condition, or NOT of one, over the rows of one table."""
-    only = block.filter_stages[0].columns if len(block.filter_stages) == 1 else ()
+    only = block.filter.stages[0].columns if len(block.filter.stages) == 1 else ()
     plain = len(only) == 1 and only[0].is_condition and not only[0].is_pair_condition
-    assert block.formula is None or block.formula.leaves
+    assert block.filter.formula is None or block.filter.formula.leaves
     return (
-        block.goal is Goal.FIRST
+        block.filter.goal is Goal.FIRST
         and plain
-        and not block.order_by
-        and block.formula is not None
-        and block.formula.program in ((0,), (0, "NOT"))
+        and not block.order.keys
+        and block.filter.formula is not None
+        and block.filter.formula.program in ((0,), (0, "NOT"))
     )
 
 
 def comparisons(block: Block, passing: Range) -> Range:
     """Of ORDER BY "…" LIMIT k: two calls for each pair of rows compared around the cut, each row inserted among the first k."""
-    k = block.wanted
-    first = block.order_by[0].expr if block.order_by else None
+    k = block.order.wanted
+    first = block.order.keys[0].expr if block.order.keys else None
     if (
         k is None
         or not k
-        or block.aggregated
-        or block.distinct
+        or block.aggregate.present
+        or block.project.distinct
         or block.needs_every_row
         or not isinstance(first, Virtual)
-        or first.column not in block.scores
+        or not first.column.is_score
     ):
         return NOTHING
 
@@ -511,11 +514,11 @@ def answer_tokens(stage: Stage, known: Known) -> float:
 def rows_out(block: Block, known: Known) -> Range:
     """How many rows a block gives to the query around it."""
     passing = calls_of(block, known).passing
-    if block.aggregated:
-        if not block.keys:
+    if block.aggregate.present:
+        if not block.aggregate.keys:
             return Range.exactly(1)
         passing = Range(min(1.0, passing.low), min(float(GROUPS), passing.expected), passing.high)
-    return passing.capped(block.wanted)
+    return passing.capped(block.order.wanted)
 
 
 def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Known) -> dict[Stage, Range]:
@@ -533,7 +536,7 @@ def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Kno
 
 def by_words(block: Block, known: Known) -> tuple[Stage, ...]:
     """The stages with comparisons of two texts that this model answers from the attribute that they name."""
-    return tuple(s for s in block.filter_stages if told_by_rows(s, known)) if known.pair_sides else ()
+    return tuple(s for s in block.filter.stages if told_by_rows(s, known)) if known.pair_sides else ()
 
 
 def told_by_rows(stage: Stage, known: Known) -> bool:

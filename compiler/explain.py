@@ -101,16 +101,16 @@ def _refused(plan: PhysicalPlan, quote: Quote, budget: int | None) -> str | None
     """Why a run is refused (UQL401), or may be, before anything is sent."""
     if budget is None or quote.every.high <= budget or not isinstance(plan, Block):
         return None
-    values = any(not stage.of_pairs for stage in (*plan.row_stages, *plan.late_stages))
-    pairs = any(stage.of_pairs for stage in plan.row_stages)
-    if plan.goal is Goal.EVERY and values:
+    values = any(not stage.of_pairs for stage in (*plan.values.stages, *plan.values.late))
+    pairs = any(stage.of_pairs for stage in plan.values.stages)
+    if plan.filter.goal is Goal.EVERY and values:
         sure = quote.every.low > budget
         why = "each row needs a value"
-    elif plan.goal is Goal.SEARCH and plan.has_window:
+    elif plan.filter.goal is Goal.SEARCH and plan.has_window:
         sure, why = not pairs, "a window looks at every row that passes"
-    elif plan.goal is Goal.SEARCH and plan.row_stages and any(_is_score(k.expr) for k in plan.order_by):
+    elif plan.filter.goal is Goal.SEARCH and plan.values.stages and any(_is_score(k.expr) for k in plan.order.keys):
         sure, why = True, "the order needs the value of each row that passes"
-    elif plan.sets:
+    elif plan.aggregate.sets:
         sure, why = True, "ROLLUP, CUBE and GROUPING SETS need each row"
     else:
         return None
@@ -225,7 +225,7 @@ def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
                 plan.op.capitalize() + ("All" if plan.all else ""),
                 inputs=(steps(plan.left, known, beyond), steps(plan.right, known, beyond)),
             )
-            if plan.order_by:
+            if plan.order.keys:
                 found = Step("Sort", _keys(plan), inputs=(found,))
             return _limited(plan, found)
         case Block():
@@ -238,19 +238,19 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     calls = calls_of(block, known)
     rows_of = _rows_of(block)
     step = _source(block, known, knowledge, beyond)
-    if block.formula is not None:
+    if block.filter.formula is not None:
         step = _filter(block, known, calls, beyond, step)
-    along = tuple(c for s in block.filter_stages for c in s.riders if c not in block.groups)
-    late_left = block.left_over(block.late_stages)
+    along = tuple(c for s in block.filter.stages for c in s.riders if c not in block.values.groups)
+    late_left = block.filter.left_over(block.values.late)
     for stage in calls.by_stage:
-        groups = [c for c in stage.columns if c in block.groups]
-        late, early = stage in late_left, any(c in s.columns for s in block.row_stages for c in stage.columns)
+        groups = [c for c in stage.columns if c in block.values.groups]
+        late, early = stage in late_left, any(c in s.columns for s in block.values.stages for c in stage.columns)
         if groups:
             others = tuple(c for c in stage.columns if c not in groups)
             rest = " with " + texts(Stage(others)) if others else ""
             what = ", ".join(f'"{c.text}"{_into(c)}' for c in groups) + rest
             notes = ("a taxonomy from some rows first: 1 call", *_ways(stage))
-            if any(c.id in block.riders for c in groups):
+            if any(c.id in block.filter.riders for c in groups):
                 notes = (*notes, "asked apart of the first rows, of the others in the request of the WHERE")
             name = groups[0].operator.shown_as
             step = Step(name, what, notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage), rows_of)
@@ -273,30 +273,35 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
         step = Step(
             "SemMap", texts(Stage(along)), ("in the request of the WHERE",), _reads(Stage(along)), None, (step,)
         )
-    if block.aggregated:
-        by = f" BY {', '.join(k.name for k in block.keys)}" if block.keys else ""
-        if block.sets:
-            by = " BY " + ", ".join(f"({', '.join(block.keys[i].name for i in one)})" for one in block.sets)
+    if block.aggregate.present:
+        by = f" BY {', '.join(k.name for k in block.aggregate.keys)}" if block.aggregate.keys else ""
+        if block.aggregate.sets:
+            by = " BY " + ", ".join(
+                f"({', '.join(block.aggregate.keys[i].name for i in one)})" for one in block.aggregate.sets
+            )
         sampled = ("from a sample, with an interval",) if beyond and calls.total.high else ()
         step = Step(
-            "Aggregate", ", ".join(_item(i.name, show(i.expr)) for i in block.items) + by, sampled, inputs=(step,)
+            "Aggregate",
+            ", ".join(_item(i.name, show(i.expr)) for i in block.project.items) + by,
+            sampled,
+            inputs=(step,),
         )
-    if block.summaries:
-        column = block.summaries[0]
-        said = ", ".join(f'"{c.text}"{_type(c)}' for c in block.summaries)
-        notes = ("a summary of each group" if block.keys else "a summary of all rows",)
-        if block.summarised is not None:
-            notes = (*notes, f"of groups where {show(block.summarised)}")
-        if block.returned_only:
+    if block.summaries.columns:
+        column = block.summaries.columns[0]
+        said = ", ".join(f'"{c.text}"{_type(c)}' for c in block.summaries.columns)
+        notes = ("a summary of each group" if block.aggregate.keys else "a summary of all rows",)
+        if block.summaries.where is not None:
+            notes = (*notes, f"of groups where {show(block.summaries.where)}")
+        if block.summaries.returned_only:
             notes = (*notes, "of the groups returned only")
         step = Step(column.operator.shown_as, said, notes, _reads(Stage((column,))), calls.summaries, (step,))
-    if block.having is not None:
-        step = Step("Having", show(block.having), inputs=(step,))
-    if block.qualify is not None:
-        step = Step("Qualify", show(block.qualify), inputs=(step,))
-    if block.distinct:
+    if block.aggregate.having is not None:
+        step = Step("Having", show(block.aggregate.having), inputs=(step,))
+    if block.project.qualify is not None:
+        step = Step("Qualify", show(block.project.qualify), inputs=(step,))
+    if block.project.distinct:
         step = Step("Distinct", inputs=(_project(block, step),))
-    if block.order_by:
+    if block.order.keys:
         compared = calls.comparisons if calls.comparisons.high else None
         notes = ("scores, then comparisons of two at the cut of LIMIT",) if compared is not None else ()
         step = Step("Sort", _keys(block), notes, calls=compared, inputs=(step,))
@@ -304,17 +309,17 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     for stage in late_left:
         notes = ("of the rows returned only", *_ways(stage))
         step = Step("SemMap", texts(stage), notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage), rows_of)
-    return step if block.distinct or block.aggregated else _project(block, step)
+    return step if block.project.distinct or block.aggregate.present else _project(block, step)
 
 
 def _project(block: Block, below: Step) -> Step:
-    return Step("Project", ", ".join(_item(i.name, show(i.expr)) for i in block.items), inputs=(below,))
+    return Step("Project", ", ".join(_item(i.name, show(i.expr)) for i in block.project.items), inputs=(below,))
 
 
 def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step) -> Step:
     """WHERE: one line where one request a row answers it, else a line for each stage under it, in the order asked."""
     shown, notes = show_formula(block), _filter_notes(block, known, beyond)
-    only = block.filter_stages[0] if len(block.filter_stages) == 1 else None
+    only = block.filter.stages[0] if len(block.filter.stages) == 1 else None
     rows_of = _rows_of(block)
     if only is not None and all(c.is_condition for c in only.columns):
         return Step(
@@ -328,7 +333,7 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
             rows_of,
         )
     asked = []
-    for i, stage in enumerate(block.filter_stages, 1):
+    for i, stage in enumerate(block.filter.stages, 1):
         place = (f"asked {_ordinal(i)}",) if only is None else ()
         asked.append(
             Step(
@@ -348,7 +353,7 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
 def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> Step:
     inner: list[Step] = []
     first: dict[int, str] = {}
-    for alias, plan in block.derived:
+    for alias, plan in block.inner.derived:
         same = first.setdefault(id(plan), alias)
         if same != alias:
             inner.append(Step("Derived", alias, (f"the rows of {same}",)))
@@ -356,23 +361,23 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
             inner.append(Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)))
     asked = calls_of(block, known).by_stage
     pairs = dict(zip(asked_joins(block), known.pairs, strict=True))
-    for part in block.correlated:
+    for part in block.inner.correlated:
         below = [Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)) for alias, plan in part.derived]
         rows_of = ", ".join(dict.fromkeys([_rows_of(block), *sorted(set(aliases(part.source)))]))
         below = [_ask(s, asked, rows_of) for s in (*part.stages, *part.values)] + below
         notes = (f"{number(pairs[part])} pairs from DuckDB", "its answers are one value a row")
         inner.append(Step("SubQuery", show(ScalarQuery(part.part))[1:-1], notes, inputs=tuple(below)))
-    for run in block.repeated:
+    for run in block.inner.repeated:
         once = f"run once for each value of {', '.join(c.label for c in run.columns)}"
         below_run = (steps(run.plan, knowledge, beyond),)
         inner.append(Step("SubQuery", show(ScalarQuery(run.part))[1:-1], (once,), inputs=below_run))
-    for bound, plan in block.nested:
+    for bound, plan in block.inner.nested:
         inner.append(Step("SubQuery", show(ScalarQuery(bound))[1:-1], inputs=(steps(plan, knowledge, beyond),)))
-    where = f" WHERE {show(block.pushed)}" if block.pushed is not None else ""
+    where = f" WHERE {show(block.scan.where)}" if block.scan.where is not None else ""
     rows = f"{number(known.rows)} rows"
-    join = block.outer_join
+    join = block.scan.join
     if join is None:
-        return Step("DuckDB", f"{describe_source(block.source)}{where}", (rows,), inputs=tuple(inner))
+        return Step("DuckDB", f"{describe_source(block.scan.source)}{where}", (rows,), inputs=tuple(inner))
     step = _join(join, pairs, asked, tuple(inner))
     step = replace(step, notes=(*step.notes, rows))
     return Step("DuckDB", where.strip(), inputs=(step,)) if where else step
@@ -396,9 +401,9 @@ def _ask(stage: Stage, asked: dict[Stage, Range], rows_of: str) -> Step:
 
 def _rows_of(block: Block) -> str:
     """The tables of a block's rows, as the events of a run name them."""
-    if block.outer_join is not None:
-        return f"{block.outer_join.kind} join"
-    return ", ".join(dict.fromkeys(_tables(block.source)))
+    if block.scan.join is not None:
+        return f"{block.scan.join.kind} join"
+    return ", ".join(dict.fromkeys(_tables(block.scan.source)))
 
 
 def _tables(source: BoundSource | None) -> Iterator[str]:
@@ -413,11 +418,11 @@ def _tables(source: BoundSource | None) -> Iterator[str]:
 
 def show_formula(block: Block) -> str:
     """What is left of WHERE, as a person writes it."""
-    assert block.formula is not None
+    assert block.filter.formula is not None
     stack: list[tuple[str, int]] = []
-    for part in block.formula.program:
+    for part in block.filter.formula.program:
         if isinstance(part, int):
-            stack.append((show(block.formula.leaves[part].expr), 3))
+            stack.append((show(block.filter.formula.leaves[part].expr), 3))
         elif part == "NOT":
             inner, level = stack.pop()
             stack.append((f"NOT {inner}" if level == 3 else f"NOT ({inner})", 2))
@@ -434,20 +439,20 @@ BY_ATTRIBUTE = "from one attribute a side if one decides it; else a search, pair
 
 
 def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
-    assert block.formula is not None
+    assert block.filter.formula is not None
     notes = []
-    if block.goal is Goal.FIRST:
-        notes.append(f"stops at {block.wanted:,} rows")
+    if block.filter.goal is Goal.FIRST:
+        notes.append(f"stops at {block.order.wanted:,} rows")
     if by_words(block, known):
         notes.append(BY_WORDS)
-    elif block.goal is Goal.SEARCH and beyond:
-        pairs = any(c.is_pair_condition for stage in block.filter_stages for c in stage.columns)
+    elif block.filter.goal is Goal.SEARCH and beyond:
+        pairs = any(c.is_pair_condition for stage in block.filter.stages for c in stage.columns)
         notes.append(BY_ATTRIBUTE if pairs else "a search, as far as the budget reaches")
     if known.pilot:
         notes.append(
             f"{known.pilot} random rows are asked every question first; their answers settle what is asked together"
         )
-    if len(block.filter_stages) > 1:
+    if len(block.filter.stages) > 1:
         informed = known.answers is not None or known.rates is not None
         notes.append("a row that is decided is asked nothing more" if not informed else _why(block, known))
     return tuple(notes)
@@ -455,28 +460,30 @@ def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
 
 def _why(block: Block, known: Known) -> str:
     """The order chosen beside the written one, in calls a row."""
-    assert block.formula is not None
-    answers = model_answers(block.formula, known)
-    chosen = block.filter_stages
+    assert block.filter.formula is not None
+    answers = model_answers(block.filter.formula, known)
+    chosen = block.filter.stages
     ids = [min(c.id for c in s.columns) for s in chosen]
     written = sorted(range(len(ids)), key=ids.__getitem__)
-    now = cost_of(block.formula, chosen, answers, [1.0] * len(chosen), range(len(chosen)))
-    then = cost_of(block.formula, chosen, answers, [1.0] * len(chosen), written)
+    now = cost_of(block.filter.formula, chosen, answers, [1.0] * len(chosen), range(len(chosen)))
+    then = cost_of(block.filter.formula, chosen, answers, [1.0] * len(chosen), written)
     if now == then:
         return f"the written order is the cheapest: {now:.2f} calls a row"
     return f"this order: {now:.2f} calls a row; the written order: {then:.2f}"
 
 
 def _limited(block: Block | UnionPlan, below: Step) -> Step:
-    if block.limit is None and not block.offset:
+    if block.order.limit is None and not block.order.offset:
         return below
-    offset = f" OFFSET {block.offset:,}" if block.offset else ""
-    return Step("Limit", (f"{block.limit:,}" if block.limit is not None else "all") + offset, inputs=(below,))
+    offset = f" OFFSET {block.order.offset:,}" if block.order.offset else ""
+    return Step(
+        "Limit", (f"{block.order.limit:,}" if block.order.limit is not None else "all") + offset, inputs=(below,)
+    )
 
 
 def _keys(block: Block | UnionPlan) -> str:
     parts = []
-    for key in block.order_by:
+    for key in block.order.keys:
         words = " (highest first)" if key.descending else " (lowest first)"
         parts.append(show(key.expr) + (" DESC" if key.descending else "") + (words if _is_score(key.expr) else ""))
     return ", ".join(parts)

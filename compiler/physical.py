@@ -55,6 +55,9 @@ class Stage:
         return tuple(dict.fromkeys(c for column in self.columns for c in (*column.reads, *column.holes)))
 
 
+Stages = tuple[Stage, ...]
+
+
 def stages(wanted: tuple[VirtualColumn, ...]) -> tuple[Stage, ...]:
     """One stage for each set of columns read: questions about the same cells of a row travel in one request, those of pairs apart."""
     by_reads: dict[tuple[object, ...], list[VirtualColumn]] = {}
@@ -124,60 +127,97 @@ class PerValue:
     plan: PhysicalPlan  # over all these rows at once: what EXPLAIN shows and prices
 
 
+# ------------------------------------------------------------------------------------------------ the operators of a SELECT
 @dataclass(frozen=True, slots=True)
-class Block(PhysicalPlan):
-    """One SELECT."""
+class Scan:
+    """The candidate rows: what DuckDB joins and filters, in one SQL text, or the rows of a join that a model decides."""
 
-    source: BoundSource | None  # joined by DuckDB
-    outer_join: OuterJoin | None  # in place of `source`
-    derived: tuple[tuple[str, PhysicalPlan], ...]  # semantic sub-queries of FROM by alias, run first
-    nested: tuple[tuple[Bound, PhysicalPlan], ...]  # semantic sub-queries in expressions, run first
-    pushed: Expr | None  # concrete condition, part of the SQL that gives the candidates
-    columns: tuple[Column, ...]  # that the candidates need
-    formula: Formula | None  # what is left of WHERE
-    filter_stages: tuple[Stage, ...]
-    groups: tuple[VirtualColumn, ...]  # taxonomies over the rows that pass
-    row_stages: tuple[Stage, ...]  # asked of every row that passes: values, and groups once their taxonomy is there
-    late_stages: tuple[Stage, ...]  # asked of the rows returned only
-    summaries: tuple[VirtualColumn, ...]  # said of whole groups
-    items: tuple[BoundItem, ...]
-    keys: tuple[BoundItem, ...]
-    having: Expr | None
-    aggregated: bool
-    distinct: bool
-    order_by: tuple[OrderKey, ...]
-    limit: int | None
-    offset: int
-    goal: Goal
-    scores: tuple[VirtualColumn, ...] = ()  # ORDER BY "…": refined by comparison at the cut of LIMIT
-    correlated: tuple[Correlated, ...] = ()  # semantic sub-queries that read columns of this block
-    summarised: Expr | None = None  # of the groups, those that are asked for summaries; None: all
-    returned_only: bool = False  # summaries of the groups that LIMIT returns only
-    qualify: Expr | None = None  # keeps rows, or groups, after windows are computed
-    sets: tuple[tuple[int, ...], ...] = ()  # of the keys' places: GROUPING SETS
-    repeated: tuple[PerValue, ...] = ()  # semantic sub-queries that are run for each value of this block
+    source: BoundSource | None = None  # joined by DuckDB; None for a SELECT without FROM
+    join: OuterJoin | None = None  # in place of `source`
+    where: Expr | None = None  # concrete condition, part of the SQL
+    columns: tuple[Column, ...] = ()  # that the operators above read
+
+
+@dataclass(frozen=True, slots=True)
+class SubQueries:
+    """The semantic sub-queries of a SELECT, which are run before its candidates are read, or once these are there."""
+
+    derived: tuple[tuple[str, PhysicalPlan], ...] = ()  # of FROM by alias
+    nested: tuple[tuple[Bound, PhysicalPlan], ...] = ()  # in expressions
+    correlated: tuple[Correlated, ...] = ()  # they read columns of this SELECT: their pairs with its rows are asked
+    repeated: tuple[PerValue, ...] = ()  # they read columns of this SELECT, and are run once for each value
+
+
+@dataclass(frozen=True, slots=True)
+class SemFilter:
+    """Keeps the candidates for which what is left of WHERE is true; `stages` are its requests in their order."""
+
+    formula: Formula | None = None  # None: every candidate passes
+    stages: tuple[Stage, ...] = ()
+    goal: Goal = Goal.EVERY
 
     @property
     def riders(self) -> frozenset[int]:
         """The ids of the virtual columns that every row that passes has from the request of its WHERE."""
-        return frozenset(c.id for stage in self.filter_stages for c in stage.riders)
+        return frozenset(c.id for stage in self.stages for c in stage.riders)
 
     def left_over(self, wanted: tuple[Stage, ...]) -> tuple[Stage, ...]:
         """What is still to be asked of a row that has passed: the stages without what rode along with its WHERE."""
         rest = (replace(s, columns=tuple(c for c in s.columns if c.id not in self.riders)) for s in wanted)
         return tuple(stage for stage in rest if stage.columns)
 
-    @property
-    def has_window(self) -> bool:
-        """Does a row returned depend on the others that pass?"""
-        exprs = (*(i.expr for i in self.items), *(k.expr for k in self.order_by))
-        return self.qualify is not None or has_window(*exprs)
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values of the rows that pass, and the groups that a text puts them in."""
+
+    groups: tuple[VirtualColumn, ...] = ()  # taxonomies over the rows that pass
+    stages: tuple[Stage, ...] = ()  # asked of every row that passes: values, and groups once their taxonomy is there
+    late: tuple[Stage, ...] = ()  # asked of the rows that LIMIT returns only
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One row a group, where `present`: there is a GROUP BY, or an aggregate."""
+
+    present: bool = False
+    keys: tuple[BoundItem, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ()  # of the keys' places: GROUPING SETS
+    having: Expr | None = None
 
     @property
-    def needs_every_row(self) -> bool:
-        """Do the rows returned depend on rows that LIMIT drops: by a window, QUALIFY, or an item that gives several rows?"""
-        exprs = (*(i.expr for i in self.items), *(k.expr for k in self.order_by))
-        return self.qualify is not None or needs_every_row(*exprs)
+    def line(self) -> str:
+        """BY and the keys, as EXPLAIN prints them after the items."""
+        if self.sets:
+            return " BY " + ", ".join(f"({', '.join(self.keys[i].name for i in one)})" for one in self.sets)
+        return f" BY {', '.join(key.name for key in self.keys)}" if self.keys else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """Answers about whole groups."""
+
+    columns: tuple[VirtualColumn, ...] = ()
+    where: Expr | None = None  # of the groups, those that are asked; None: all
+    returned_only: bool = False  # only of the groups that LIMIT returns
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """The columns of the result."""
+
+    items: tuple[BoundItem, ...] = ()
+    distinct: bool = False
+    qualify: Expr | None = None  # keeps rows, or groups, after windows are computed
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """ORDER BY and LIMIT."""
+
+    keys: tuple[OrderKey, ...] = ()
+    limit: int | None = None
+    offset: int = 0
 
     @property
     def wanted(self) -> int | None:
@@ -185,10 +225,62 @@ class Block(PhysicalPlan):
         return None if self.limit is None else self.limit + self.offset
 
 
+@dataclass(frozen=True, slots=True)
+class Block(PhysicalPlan):
+    """One SELECT: its operators in the order in which rows pass through them. One that has nothing to do is empty."""
+
+    scan: Scan
+    inner: SubQueries
+    filter: SemFilter
+    values: Values
+    aggregate: Aggregate
+    summaries: Summaries
+    project: Project
+    order: Order
+
+    @property
+    def requests(self) -> tuple[Stage, ...]:
+        """Every request for a row: those of WHERE, of the rows that pass, and of the rows returned."""
+        return (*self.filter.stages, *self.values.stages, *self.values.late)
+
+    def with_requests(
+        self, filter: Stages | None = None, values: Stages | None = None, late: Stages | None = None
+    ) -> Block:
+        """The block with other requests; None: as they are."""
+        own = self.filter, self.values
+        return replace(
+            self,
+            filter=replace(own[0], stages=own[0].stages if filter is None else filter),
+            values=replace(
+                own[1],
+                stages=own[1].stages if values is None else values,
+                late=own[1].late if late is None else late,
+            ),
+        )
+
+    @property
+    def has_window(self) -> bool:
+        """Does a row returned depend on the others that pass?"""
+        return self.project.qualify is not None or has_window(*self._returned)
+
+    @property
+    def needs_every_row(self) -> bool:
+        """Do the rows returned depend on rows that LIMIT drops: by a window, QUALIFY, or an item that gives several rows?"""
+        return self.project.qualify is not None or needs_every_row(*self._returned)
+
+    @property
+    def _returned(self) -> tuple[Expr, ...]:
+        return (*(i.expr for i in self.project.items), *(k.expr for k in self.order.keys))
+
+
 def inner_plans(block: Block) -> tuple[PhysicalPlan, ...]:
     """The plans of the queries in a block that are run before it."""
-    parts = (*block.derived, *(own for part in block.correlated for own in part.derived))
-    return (*(plan for _, plan in parts), *(plan for _, plan in block.nested), *(part.plan for part in block.repeated))
+    parts = (*block.inner.derived, *(own for part in block.inner.correlated for own in part.derived))
+    return (
+        *(plan for _, plan in parts),
+        *(plan for _, plan in block.inner.nested),
+        *(part.plan for part in block.inner.repeated),
+    )
 
 
 def asked_joins(block: Block) -> tuple[OuterJoin | Correlated, ...]:
@@ -197,7 +289,7 @@ def asked_joins(block: Block) -> tuple[OuterJoin | Correlated, ...]:
     def inside(side: BoundSource | OuterJoin | None) -> tuple[OuterJoin, ...]:
         return (*inside(side.left), *inside(side.right), side) if isinstance(side, OuterJoin) else ()
 
-    return (*inside(block.outer_join), *block.correlated)
+    return (*inside(block.scan.join), *block.inner.correlated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +298,7 @@ class UnionPlan(PhysicalPlan):
     right: PhysicalPlan
     all: bool
     items: tuple[BoundItem, ...]
-    order_by: tuple[OrderKey, ...]
-    limit: int | None
-    offset: int
+    order: Order
     op: str = "UNION"
 
 
@@ -234,5 +324,4 @@ def asking(*plans: PhysicalPlan) -> int:
 
 def asks(block: Block) -> bool:
     """Does the block itself ask a model, the queries in it apart?"""
-    parts = (block.filter_stages, block.row_stages, block.late_stages, block.summaries, block.correlated)
-    return any(parts) or block.outer_join is not None
+    return bool(block.requests or block.summaries.columns or block.inner.correlated) or block.scan.join is not None

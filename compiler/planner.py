@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from uql.compiler.bound import BoundItem, BoundQuery, BoundSelect, BoundSource, BoundUnion
+from uql.compiler import physical
+from uql.compiler.bound import BoundQuery, BoundSelect, BoundUnion
 from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import Formula, Leaf, conjunction, conjuncts
 from uql.compiler.fusions.where_with_limit import where_with_limit
 from uql.compiler.join_plans import aliases_in, correlated, first_source, join_plan, push, sources_of
 from uql.compiler.logical import (
     Aggregate,
-    Distinct,
     Limit,
     LogicalPlan,
     OneInput,
@@ -22,12 +23,11 @@ from uql.compiler.logical import (
     SemGroup,
     SemJoin,
     SemMap,
-    Sort,
     SqlFilter,
     build,
 )
 from uql.compiler.merge_subqueries import merged
-from uql.compiler.physical import Block, Goal, OuterJoin, PhysicalPlan, SqlQuery, UnionPlan, stages
+from uql.compiler.physical import Block, Goal, Order, OuterJoin, PhysicalPlan, SqlQuery, UnionPlan, stages
 from uql.compiler.rules import apply, known_names
 from uql.compiler.subqueries import derived, expressions, in_expressions, is_semantic_query, outer_columns
 from uql.compiler.syntax import Column, Expr
@@ -63,7 +63,7 @@ def _new_plan(query: BoundQuery, disabled_rules: tuple[str, ...], made: Made) ->
         return SqlQuery(query)
     if isinstance(query, BoundUnion):
         left, right = _plan(query.left, disabled_rules, made), _plan(query.right, disabled_rules, made)
-        return UnionPlan(left, right, query.all, query.items, query.order_by, query.limit, query.offset, query.op)
+        return UnionPlan(left, right, query.all, query.items, _order(query), query.op)
     assert isinstance(query, BoundSelect)
     query = query if "merged" in disabled_rules else merged(query)
     block = _block(apply(build(query), disabled_rules), query, disabled_rules, made)
@@ -75,38 +75,39 @@ def _new_plan(query: BoundQuery, disabled_rules: tuple[str, ...], made: Made) ->
 
 def term_name(block: Block, leaf: Leaf) -> str:
     """The name of a term in the statistics: the tables and the term as written."""
-    return f"{describe_source(block.source or first_source(block.outer_join))}: {show(leaf.expr)}"
+    return f"{describe_source(block.scan.source or first_source(block.scan.join))}: {show(leaf.expr)}"
 
 
 def condition_name(block: Block) -> str:
     """The name of a whole WHERE in the statistics."""
-    assert block.formula is not None
-    leaves = "; ".join(show(leaf.expr) for leaf in block.formula.leaves)
-    source = describe_source(block.source or first_source(block.outer_join))
-    return f"{source}: {' '.join(map(str, block.formula.program))} of {leaves}"
+    assert block.filter.formula is not None
+    leaves = "; ".join(show(leaf.expr) for leaf in block.filter.formula.leaves)
+    source = describe_source(block.scan.source or first_source(block.scan.join))
+    return f"{source}: {' '.join(map(str, block.filter.formula.program))} of {leaves}"
 
 
 def term_rates(block: Block, rates: Rates) -> tuple[float, ...] | None:
     """The pass rate of every term of a block's WHERE, or None where one is unknown."""
-    if block.formula is None:
+    if block.filter.formula is None:
         return None
-    found = [rates.get(term_name(block, leaf)) for leaf in block.formula.leaves]
+    found = [rates.get(term_name(block, leaf)) for leaf in block.filter.formula.leaves]
     return tuple((yes + 1) / (n + 2) for n, yes in (f for f in found if f is not None)) if None not in found else None
 
 
 def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...], made: Made) -> Block:
     """Reads the chain of one SELECT from its outermost node down to its source."""
+
+    def inner(below: BoundQuery) -> PhysicalPlan:
+        return _plan(below, disabled_rules, made)
+
     pushed: list[Expr] = []
-    formula: Formula | None = None
-    filter_columns: tuple[VirtualColumn, ...] = ()
+    filter = physical.SemFilter(None, (), _goal(query, None))
     groups: tuple[VirtualColumn, ...] = ()
     early: tuple[VirtualColumn, ...] = ()
     late: tuple[VirtualColumn, ...] = ()
-    summaries: tuple[VirtualColumn, ...] = ()
-    summarised: Expr | None = None
-    having: Expr | None = None
-    returned_only = False
-    items: tuple[BoundItem, ...] = query.items
+    aggregate = physical.Aggregate(query.aggregated, query.group_by, query.sets)
+    summaries = physical.Summaries()
+    project = physical.Project(query.items, query.distinct, query.qualify)
     node = top
     while not isinstance(node, Scan | SemJoin):
         match node:
@@ -116,71 +117,44 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
             case SemGroup():
                 groups = node.columns
             case SemAgg():
-                summaries, summarised, returned_only = node.columns, node.only, node.returned_only
+                summaries = physical.Summaries(node.columns, node.only, node.returned_only)
             case SemFilter():
                 formula = Formula.of(node.condition)
-                filter_columns = virtuals(node.condition)
+                filter = physical.SemFilter(formula, stages(virtuals(node.condition)), _goal(query, formula))
             case SqlFilter():
                 pushed.append(node.condition)
             case Project():
-                items = node.items
+                project = replace(project, items=node.items)
             case Aggregate():
-                having = node.having
-            case Sort() | Limit() | Distinct():
-                pass
+                aggregate = replace(aggregate, having=node.having)
         assert isinstance(node, OneInput)
         node = node.input
 
-    scores = tuple(c for c in virtuals(*(key.expr for key in query.order_by)) if c.is_score)
-
-    def inner(below: BoundQuery) -> PhysicalPlan:
-        return _plan(below, disabled_rules, made)
-
-    pairs, repeated = correlated(query, inner)
+    values = physical.Values(groups, stages((*groups, *early)), stages(tuple(c for c in late if c not in early)))
     whole = join_plan(node)
-    outer_join = whole if isinstance(whole, OuterJoin) else None
-    source = whole if isinstance(whole, BoundSource) else None
-    if outer_join is not None:
-        outer_join, pushed = push(outer_join, conjuncts(conjunction(pushed)))
-    return Block(
-        source=source,
-        outer_join=outer_join,
-        derived=tuple(
-            (part.alias, inner(part.query))
-            for s in sources_of(whole)
-            for part in derived(s)
-            if is_semantic_query(part.query)
-        ),
-        nested=tuple(
-            (part, inner(part.query))
-            for part in in_expressions(*expressions(query))
-            if is_semantic_query(part.query) and not part.correlated
-        ),
-        pushed=conjunction(pushed),
-        columns=_columns(query, aliases_in(whole)),
-        formula=formula,
-        filter_stages=stages(filter_columns),
-        groups=groups,
-        row_stages=stages((*groups, *early)),
-        late_stages=stages(tuple(c for c in late if c not in early)),
-        summaries=summaries,
-        items=items,
-        keys=query.group_by,
-        having=having,
-        aggregated=query.aggregated,
-        distinct=query.distinct,
-        order_by=query.order_by,
-        limit=query.limit,
-        offset=query.offset,
-        goal=_goal(query, formula),
-        scores=scores,
-        summarised=summarised,
-        returned_only=returned_only,
-        correlated=pairs,
-        repeated=repeated,
-        qualify=query.qualify,
-        sets=query.sets,
+    columns = _columns(query, aliases_in(whole))
+    if isinstance(whole, OuterJoin):
+        join, pushed = push(whole, conjuncts(conjunction(pushed)))
+        scan = physical.Scan(None, join, conjunction(pushed), columns)
+    else:
+        scan = physical.Scan(whole, None, conjunction(pushed), columns)
+    derived_plans = tuple(
+        (part.alias, inner(part.query))
+        for s in sources_of(whole)
+        for part in derived(s)
+        if is_semantic_query(part.query)
     )
+    nested = tuple(
+        (part, inner(part.query))
+        for part in in_expressions(*expressions(query))
+        if is_semantic_query(part.query) and not part.correlated
+    )
+    below = physical.SubQueries(derived_plans, nested, *correlated(query, inner))
+    return Block(scan, below, filter, values, aggregate, summaries, project, _order(query))
+
+
+def _order(query: BoundSelect | BoundUnion) -> Order:
+    return Order(query.order_by, query.limit, query.offset)
 
 
 def _chain(node: LogicalPlan) -> list[LogicalPlan]:

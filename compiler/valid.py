@@ -27,7 +27,7 @@ from uql.compiler.logical import (
     SqlFilter,
     Union,
 )
-from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, Stage, UnionPlan
+from uql.compiler.physical import Block, Goal, PhysicalPlan, SqlQuery, UnionPlan
 from uql.compiler.subqueries import aliases, is_semantic_query
 from uql.compiler.syntax import Expr
 from uql.compiler.virtual import VirtualColumn
@@ -225,28 +225,26 @@ LOGICAL: dict[type[LogicalPlan], tuple[Check, ...]] = {
 
 
 # ------------------------------------------------------------------------------------------------------------- physical
-def _stages(block: Block) -> list[Stage]:
-    return [*block.filter_stages, *block.row_stages, *block.late_stages]
-
-
 def _asked(block: Block) -> list[VirtualColumn]:
     """What is asked of rows that pass, and of groups."""
-    after = (*block.row_stages, *block.late_stages)
-    return [*(c for stage in after for c in stage.columns), *block.summaries]
+    after = (*block.values.stages, *block.values.late)
+    return [*(c for stage in after for c in stage.columns), *block.summaries.columns]
 
 
 def _answered_ids(block: Block) -> set[int]:
-    sure = block.formula.sure() if block.formula is not None else frozenset()
+    sure = block.filter.formula.sure() if block.filter.formula is not None else frozenset()
     return {c.id for c in _asked(block)} | sure
 
 
 def _used(block: Block) -> tuple[VirtualColumn, ...]:
-    keys = [*(k.expr for k in block.keys), *(k.expr for k in block.order_by)]
-    return virtuals(*(i.expr for i in block.items), *keys, block.having, block.qualify)
+    keys = [*(k.expr for k in block.aggregate.keys), *(k.expr for k in block.order.keys)]
+    return virtuals(*(i.expr for i in block.project.items), *keys, block.aggregate.having, block.project.qualify)
 
 
 def _filter_ids(block: Block) -> list[int]:
-    return [c.id for leaf in block.formula.leaves for c in leaf.columns] if block.formula is not None else []
+    return (
+        [c.id for leaf in block.filter.formula.leaves for c in leaf.columns] if block.filter.formula is not None else []
+    )
 
 
 PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]] = {
@@ -255,35 +253,41 @@ PHYSICAL: dict[type[PhysicalPlan], tuple[tuple[str, Callable[[Any], bool]], ...]
     Block: (
         (
             "a group is named and never asked",
-            lambda b: {c.id for c in b.groups} <= {c.id for stage in b.row_stages for c in stage.columns},
+            lambda b: {c.id for c in b.values.groups} <= {c.id for stage in b.values.stages for c in stage.columns},
         ),
         (
             "a question rides that no row needs, or on other cells",
             lambda b: (
-                b.riders <= {c.id for c in _asked(b)}
-                and all(c.reads == s.reads for s in b.filter_stages for c in s.riders)
+                b.filter.riders <= {c.id for c in _asked(b)}
+                and all(c.reads == s.reads for s in b.filter.stages for c in s.riders)
             ),
         ),
-        ("a stage asks nothing", lambda b: all(stage.columns for stage in _stages(b))),
+        ("a stage asks nothing", lambda b: all(stage.columns for stage in b.requests)),
         (
             "one request shows two sets of columns",
-            lambda b: all(c.reads == stage.reads for stage in _stages(b) for c in stage.columns),
+            lambda b: all(c.reads == stage.reads for stage in b.requests for c in stage.columns),
         ),
         (
             "rows share a request whose question is another one for each",
-            lambda b: all(s.rows == 1 or not any(c.holes for c in (*s.columns, *s.riders)) for s in _stages(b)),
+            lambda b: all(s.rows == 1 or not any(c.holes for c in (*s.columns, *s.riders)) for s in b.requests),
         ),
         ("a text is asked twice", lambda b: len({c.id for c in _asked(b)}) == len(_asked(b))),
         (
             "the WHERE asks other texts than it holds",
-            lambda b: {c.id for s in b.filter_stages for c in s.columns} == set(_filter_ids(b)),
+            lambda b: {c.id for s in b.filter.stages for c in s.columns} == set(_filter_ids(b)),
         ),
         ("a text is used and never asked", lambda b: {c.id for c in _used(b)} <= _answered_ids(b)),
-        ("DuckDB is given a quoted text", lambda b: not is_semantic(b.pushed)),
-        ("it stops at a LIMIT that it does not have", lambda b: b.goal is not Goal.FIRST or b.wanted is not None),
-        ("it is estimated and has no aggregate", lambda b: (b.goal is Goal.ESTIMATE) == b.aggregated),
-        ("both a source and an outer join", lambda b: b.source is None or b.outer_join is None),
-        ("asked after a LIMIT that is not there", lambda b: not b.late_stages or b.limit is not None or b.offset > 0),
+        ("DuckDB is given a quoted text", lambda b: not is_semantic(b.scan.where)),
+        (
+            "it stops at a LIMIT that it does not have",
+            lambda b: b.filter.goal is not Goal.FIRST or b.order.wanted is not None,
+        ),
+        ("it is estimated and has no aggregate", lambda b: (b.filter.goal is Goal.ESTIMATE) == b.aggregate.present),
+        ("both a source and an outer join", lambda b: b.scan.source is None or b.scan.join is None),
+        (
+            "asked after a LIMIT that is not there",
+            lambda b: not b.values.late or b.order.limit is not None or b.order.offset > 0,
+        ),
     ),
 }
 

@@ -99,7 +99,7 @@ def told(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Told | None:
 def _by_attribute(block: Block, known: Known) -> bool:
     """May conditions on pairs be decided from an attribute of each row, in place of the pairs?"""
     if not known.weighs_pairs:
-        asked = (*block.filter_stages, *(stage for join in asked_joins(block) for stage in join.stages))
+        asked = (*block.filter.stages, *(stage for join in asked_joins(block) for stage in join.stages))
         return any(told_by_rows(stage, known) for stage in asked)
     return bool(known.pair_sides) and known.budget is not None and known.rows.expected > known.budget
 
@@ -312,7 +312,7 @@ class _World:
         way = (None, *known.ways)[self.number % (1 + len(known.ways))]
         if way is None:
             return block
-        return replace(block, filter_stages=way.filter_stages, row_stages=way.row_stages, late_stages=way.late_stages)
+        return block.with_requests(way.filter.stages, way.values.stages, way.values.late)
 
     def _every(
         self,
@@ -352,31 +352,31 @@ class _World:
         assert site is not None
         share = self._pairs(block, known, found)
         kept = self.at(site.kept, tag)
-        if block.outer_join is not None:
-            match block.outer_join.kind:
+        if block.scan.join is not None:
+            match block.scan.join.kind:
                 case "INNER" | "CROSS":
                     kept *= share
                 case "SEMI" | "ANTI":
                     kept *= self.chance("one side")
                 case _:  # rows of a side that is kept whole stay without a partner
                     kept *= share ** self.chance("one side")
-        inner = dict(block.derived)
+        inner = dict(block.inner.derived)
         for alias in site.after:
             kept *= self._share(inner[alias])
         rows = self.draws(np.arange(1, site.n + 1, dtype=np.uint64), tag) < kept
-        passing, formula = rows, block.formula
+        passing, formula = rows, block.filter.formula
         if formula is not None:
-            masks = self._answers(formula, site, known, LEAST_SHARE if block.goal is Goal.FIRST else 0.0)
+            masks = self._answers(formula, site, known, LEAST_SHARE if block.filter.goal is Goal.FIRST else 0.0)
             passing = rows & (formula.evaluate(masks) == TRUE)
             if known.pilot and known.answers is None:
-                apart = stages(tuple(c for stage in block.filter_stages for c in stage.columns))
+                apart = stages(tuple(c for stage in block.filter.stages for c in stage.columns))
                 self._pilot(known.pilot, apart, site, rows, found.by_stage)
                 settled = self._settled(block, known)
                 found.as_planned, block = found.as_planned and settled is block, settled
-            if block.goal is Goal.FIRST and block.wanted is not None:
+            if block.filter.goal is Goal.FIRST and block.order.wanted is not None:
                 passing = self._first(block, known, masks, site, rows, passing, found.by_stage)
             else:
-                self._every(formula, block.filter_stages, masks, site, rows, known, found)
+                self._every(formula, block.filter.stages, masks, site, rows, known, found)
         found.passing = float(passing.sum())
         found.share = found.passing / max(1.0, float(site.n))
         self._values(block, known, site, passing, found)
@@ -393,7 +393,7 @@ class _World:
         share = 1.0
         for i, (join, site) in enumerate(zip(asked_joins(block), known.pair_sites, strict=True)):
             rows = np.ones(site.n, dtype=bool)
-            inner = dict((*block.derived, *(join.derived if isinstance(join, Correlated) else ())))
+            inner = dict((*block.inner.derived, *(join.derived if isinstance(join, Correlated) else ())))
             for alias in site.after:
                 places = np.arange(1, site.n + 1, dtype=np.uint64)
                 rows &= self.draws(places, (len(self.found), i, alias)) < self._share(inner[alias])
@@ -419,9 +419,9 @@ class _World:
         calls: dict[Stage, float],
     ) -> Flags:
         """Asks rows until LIMIT is reached, batch after batch; the rows found."""
-        assert block.formula is not None and block.wanted is not None
+        assert block.filter.formula is not None and block.order.wanted is not None
         order = np.flatnonzero(rows)
-        guided = known.guided and not block.order_by
+        guided = known.guided and not block.order.keys
         if guided or self.number == 0:  # so many pass of those asked first: a search that learns meets them earlier
             if self.number:
                 order = self.rng.permutation(order)
@@ -432,26 +432,26 @@ class _World:
             places = np.where(passes, np.cumsum(passes) / share, np.cumsum(~passes) / max(1e-9, 1 - share))
             order = order[np.argsort(places, kind="stable")]
         asked, seen = 0, 0
-        while seen < block.wanted and asked < len(order):
+        while seen < block.order.wanted and asked < len(order):
             rate = (seen + 1) / (asked + 1) if asked else 1.0
-            size = min(int(np.ceil((block.wanted - seen) / rate)), max(block.wanted - seen, asked))
+            size = min(int(np.ceil((block.order.wanted - seen) / rate)), max(block.order.wanted - seen, asked))
             batch = order[asked : asked + size]
             here = np.zeros(site.n, dtype=bool)
             here[batch] = True
-            self._filter(block.formula, block.filter_stages, masks, site, here, calls)
+            self._filter(block.filter.formula, block.filter.stages, masks, site, here, calls)
             asked += len(batch)
             seen += int(passing[batch].sum())
-        for stage in block.filter_stages:
+        for stage in block.filter.stages:
             calls.setdefault(stage, 0.0)
         first = np.zeros(site.n, dtype=bool)
-        first[order[:asked][passing[order[:asked]]][: block.wanted]] = True
+        first[order[:asked][passing[order[:asked]]][: block.order.wanted]] = True
         return first
 
     def _values(self, block: Block, known: Known, site: Site, passing: Flags, found: _Block) -> None:
         """What is asked of the rows that pass, and of those returned."""
         some = passing & (np.cumsum(passing) <= NAMED_FIRST)
         again: dict[int, float] = {}  # rows in none of the groups named first, by column
-        for column in block.groups:
+        for column in block.values.groups:
             content = site.content((column,))
             there = len(np.unique(content[passing & (content != 0)]))
             if not there:
@@ -463,11 +463,15 @@ class _World:
             if column.into is None and not column.many and self.number and self.chance((column.text, "none")) > 0.5:
                 found.taxonomies += 1.0
                 again[column.id] = round(self.chance((column.text, "rest")) * REOPENED * there)
-            if column.id in block.riders:
+            if column.id in block.filter.riders:
                 found.by_stage[Stage((column,))] = float(len(np.unique(content[some & (content != 0)])))
         places = np.cumsum(passing)
-        returned = passing if block.wanted is None else passing & (places <= block.wanted) & (places > block.offset)
-        for wanted, rows in ((block.row_stages, passing), (block.late_stages, returned)):
+        returned = (
+            passing
+            if block.order.wanted is None
+            else passing & (places <= block.order.wanted) & (places > block.order.offset)
+        )
+        for wanted, rows in ((block.values.stages, passing), (block.values.late, returned)):
             for stage in wanted:
                 if stage.of_pairs:
                     content = site.content(stage.columns)[rows]
@@ -477,11 +481,11 @@ class _World:
                     )
                     continue
                 rest = (
-                    block.left_over((stage,)) or block.filter_stages[:1]
+                    block.filter.left_over((stage,)) or block.filter.stages[:1]
                 )  # what rides is asked apart where WHERE was known
                 calls = self.ask(stage.columns, (), site, rows) + sum(again.get(c.id, 0.0) for c in stage.columns)
                 found.by_stage[rest[0]] = found.by_stage.get(rest[0], 0.0) + calls
-        for column in block.summaries:
+        for column in block.summaries.columns:
             found.summaries += self._summaries(block, column, known, site, passing)
         n = float(passing.sum())
         found.comparisons = self.at(comparisons(block, Range.exactly(n)), "cut")
@@ -494,16 +498,16 @@ class _World:
             return 0.0
         length = known.chars.get(Stage((column,)).shown, 0.0) + NUMBER_CHARS
         per_request = max(1.0, SUMMARY_CHARS // length)
-        if not block.keys:
+        if not block.aggregate.keys:
             sizes = np.array([there.sum()])
         elif site.keys is not None:
             sizes = np.unique(site.keys[there], return_counts=True)[1]
         else:
             sizes = np.full(round(self.at(Range(1, GROUPS, 2.5 * GROUPS), "groups")), there.sum() / GROUPS)
-        if block.summarised is not None:
+        if block.summaries.where is not None:
             sizes = sizes[: round(len(sizes) * self.chance("having") + 0.5)]
-        if block.returned_only and block.wanted is not None:
-            sizes = sizes[: block.wanted]
+        if block.summaries.returned_only and block.order.wanted is not None:
+            sizes = sizes[: block.order.wanted]
         requests = np.ceil(sizes / per_request)
         return float((requests + (requests > 1)).sum())
 

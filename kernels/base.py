@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from uql.base.errors import BudgetError
 from uql.base.schema import Table
 from uql.base.settings import Settings
 from uql.compiler.formula import Masks
@@ -17,6 +16,7 @@ from uql.compiler.physical import PhysicalPlan
 from uql.kernels.answers import Rids, RowError
 from uql.kernels.cascade import Cascade
 from uql.kernels.duck import Duck
+from uql.kernels.purse import Purse
 from uql.kernels.row_features import RowFeatures
 from uql.llm.questions import Answers, Question, Row, Write
 from uql.sampling.base import Estimate
@@ -83,57 +83,31 @@ class Context:
         default_factory=dict
     )  # sub-queries that were run, and their rows
     draws: DrawLog | None = None  # where samples are written down before they are asked; None: nowhere
-    later: int = 0  # parts of the statement that ask a model and are run after this one
     parts: int = 0  # of the statement, that have begun to draw
     stream: Any = None  # where `rng` goes on for the next part, after this one went on with the draws of an earlier run
-    held: tuple[int, ...] = ()  # calls that are kept for them while this one does with a sample, by step of the budget
+    purse: Purse = field(init=False)
 
-    @property
-    def calls_left(self) -> int | None:
-        """Calls that may still be made; None: without limit."""
-        left = self.gate.calls_left
-        return None if left is None else max(0, left - self.held_now)
-
-    @property
-    def calls_now(self) -> int | None:
-        """Those that the step of the budget leaves, by which a sample is drawn: a run that goes on with the draws of an earlier one
-        with fewer calls draws as that one did first, and then more. None: without limit."""
-        left, step = self.gate.left_at(self.gate.step), self.gate.step
-        return None if left is None else max(0, left - (self.held[min(step, len(self.held) - 1)] if self.held else 0))
-
-    @property
-    def held_now(self) -> int:
-        """Calls that are kept for other parts of the statement."""
-        return self.held[-1] if self.held else 0
-
-    @property
-    def tokens_left(self) -> int | None:
-        """Tokens that may still be spent for sure; None: without limit."""
-        return self.gate.tokens_left
+    def __post_init__(self) -> None:
+        self.purse = Purse(self.gate.budget)
 
     def note_once(self, about: str, text: str) -> None:
         """A note in place of an earlier one about the same."""
         self.notes[:] = [*(note for note in self.notes if not note.startswith(about)), about + text]
 
-    def fits(self, calls: int) -> bool:
-        """Does the budget leave that many calls?"""
-        left = self.calls_left
-        return left is None or calls <= left
-
     def begin_steps(self) -> None:
         """A part of the statement begins to draw, with the calls and the random numbers that it had in the run that drew first."""
-        self.gate.begin_steps()
+        self.purse.begin_steps()
         self.parts += 1
         if self.stream is not None:
             self.rng.bit_generator.state, self.stream = self.stream, None
 
     def next_step(self) -> bool:
         """Go on where an earlier run with fewer calls ended, with random numbers of its own; False: there is no more to spend."""
-        if not self.gate.next_step():
+        if not self.purse.next_step():
             return False
         if self.stream is None:
             self.stream = self.rng.bit_generator.state
-        own = np.random.default_rng([self.settings.seed, self.parts, self.gate.step])
+        own = np.random.default_rng([self.settings.seed, self.parts, self.purse.budget.step])
         self.rng.bit_generator.state = own.bit_generator.state
         return True
 
@@ -146,11 +120,6 @@ class Context:
             yield
         finally:
             self.gate.as_drawn = before
-
-    def fits_now(self, calls: int) -> bool:
-        """Does the step of the budget leave that many calls?"""
-        left = self.calls_now
-        return left is None or calls <= left
 
     def fact(self, name: str, now: Callable[[], bool]) -> bool:
         """What was so when the rows of this run were first drawn; at first, what is so now."""
@@ -186,13 +155,3 @@ class Context:
             else:
                 self.errors.append(RowError(-1, question.text, failure.kind, failure.message, failure.raw))
         return answers.values[0]
-
-
-def need(ctx: Context, calls: int, what: str, less: str = "") -> None:
-    """Raises UQL401 before anything is sent, where that many calls do not fit in the budget. `less`: what would take fewer."""
-    left = ctx.calls_left
-    if left is not None and calls > left:
-        raise BudgetError(
-            f"{what} needs {calls:,} calls and the budget leaves {left:,}; nothing was sent",
-            help=f"{less}{', or ' if less else ''}WITH (budget = {calls}), or WITH (budget = 'all')",
-        )

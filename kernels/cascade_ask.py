@@ -30,7 +30,7 @@ def takes(cascade: Cascade, questions: Sequence[Question], relation: Relation, c
     asked = max((int(held.asked.sum()) for held in relation.answers.values()), default=0)
     if relation.filters.stops and asked < cascade.labelled:
         return False
-    return ctx.fits(2 * (cascade.labelled + relation.n) * len(questions))
+    return ctx.purse.fits(2 * (cascade.labelled + relation.n) * len(questions))
 
 
 async def ask(

@@ -40,7 +40,7 @@ from uql.compiler.syntax import (
 )
 from uql.compiler.walk import is_semantic, rewrite, walk
 from uql.kernels import asking
-from uql.kernels.base import Context, need
+from uql.kernels.base import Context
 from uql.kernels.duck import quote, sub_query
 from uql.kernels.finish import castable
 from uql.kernels.relation import Relation
@@ -239,7 +239,7 @@ async def _pairs(
     if part.values:
         calls = pairs.relation.calls(part.values, passing)
         less = "fewer pairs by an equality beside the text"
-        need(ctx, calls, f"a sub-query's values for {len(passing):,} pairs", less)
+        ctx.purse.need(calls, f"a sub-query's values for {len(passing):,} pairs", less)
     for stage in part.values:
         await asking.ask(stage, passing, pairs.relation, ctx)
     columns = list({c.id: c for stage in (*part.stages, *part.values) for c in stage.columns}.values())

@@ -20,7 +20,7 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
 
     None where few rows are alike, or where texts are about pairs of rows.
     """
-    stages = (*block.filter_stages, *block.row_stages)
+    stages = (*block.filter.stages, *block.values.stages)
     columns = tuple(c for stage in stages for c in stage.columns)
     if relation.n < 2 or not columns or relation.derives or any(c.is_pair_condition for c in columns):
         return None
@@ -36,7 +36,7 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
     looked, different = (int(table.column(i)[0].as_py()) for i in (0, 1))
     if different > MOST * looked or not looked:
         return None
-    leaves = block.formula.leaves if block.formula is not None else ()
+    leaves = block.filter.formula.leaves if block.filter.formula is not None else ()
     decided = [ctx.duck.expression(leaf.expr) for leaf in leaves if not leaf.semantic]
     table = ctx.duck.arrow(
         f"SELECT hash({', '.join([*shown, *decided])}) AS h FROM {quote(relation.name)} ORDER BY rowid"

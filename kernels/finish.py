@@ -79,8 +79,8 @@ def chosen(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relati
     """The rows that ORDER BY and LIMIT leave, in that order, before the late columns are asked."""
     joined, arrays = relation.joined(passing, columns)
     table = ctx.duck.arrow(
-        f"SELECT __rid FROM {joined} ORDER BY {order_by(block.order_by, ctx.duck, '__pos')}"
-        + limit(block.limit, block.offset),
+        f"SELECT __rid FROM {joined} ORDER BY {order_by(block.order.keys, ctx.duck, '__pos')}"
+        + limit(block.order.limit, block.order.offset),
         arrays,
     )
     return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -89,44 +89,44 @@ def chosen(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relati
 def whole(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Output:
     """The output of a block without aggregates whose rows depend on each other: windows, QUALIFY and unnest come before LIMIT."""
     joined, arrays = relation.joined(passing, columns)
-    items = typed_items(block.items, ctx.duck)
+    items = typed_items(block.project.items, ctx.duck)
     names = ", ".join(f"i{n}" for n in range(len(items)))
-    by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.items)}
+    by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.project.items)}
     inner = (
         f"SELECT {', '.join(items)}, __rid, __pos{_sort_keys(block, by_name, ctx)} FROM {joined}{_qualify(block, ctx)}"
     )
     keys = ", ".join(_sorted(block, by_name))
-    if block.distinct:
+    if block.project.distinct:
         inner = f"SELECT {names}, min(__pos) AS __pos FROM ({inner}) GROUP BY {names}"
-        keys = order_by(block.order_by, ctx.duck, "__pos", by_name)
-    cut = limit(block.limit, block.offset)
-    rid = "" if block.distinct else ", __rid"
+        keys = order_by(block.order.keys, ctx.duck, "__pos", by_name)
+    cut = limit(block.order.limit, block.order.offset)
+    rid = "" if block.project.distinct else ", __rid"
     table = ctx.duck.arrow(f"SELECT {names}{rid} FROM ({inner}) ORDER BY {keys}{cut}", arrays)
-    if block.distinct:
-        return Output(rename(table, block.items))
+    if block.project.distinct:
+        return Output(rename(table, block.project.items))
     back = np.asarray(table.column(len(items)).to_numpy(zero_copy_only=False), dtype=np.int64)
-    return Output(rename(table, block.items), back)
+    return Output(rename(table, block.project.items), back)
 
 
 def _sort_keys(block: Block, by_name: dict[Expr, str], ctx: Context) -> str:
     """SQL of the ORDER BY terms that are no items, as columns o0, o1 …, so that they are computed before LIMIT."""
-    if block.distinct:
+    if block.project.distinct:
         return ""
-    new = [(n, key.expr) for n, key in enumerate(block.order_by) if key.expr not in by_name]
+    new = [(n, key.expr) for n, key in enumerate(block.order.keys) if key.expr not in by_name]
     return "".join(f", {ctx.duck.expression(expr)} AS o{n}" for n, expr in new)
 
 
 def _sorted(block: Block, by_name: dict[Expr, str]) -> list[str]:
     terms = [
         f"{by_name.get(k.expr, f'o{n}')} {'DESC' if k.descending else 'ASC'} NULLS {k.nulls or 'LAST'}"
-        for n, k in enumerate(block.order_by)
+        for n, k in enumerate(block.order.keys)
     ]
     return [*terms, "__pos"]
 
 
 def _qualify(block: Block, ctx: Context, replaced: dict[Expr, str] | None = None, last: str = "__pos") -> str:
     """QUALIFY; equal rows in a window's order are taken in the order of `last`, so that equal runs give equal rows."""
-    if block.qualify is None:
+    if block.project.qualify is None:
         return ""
 
     def settled(node: Any) -> Any:
@@ -135,16 +135,16 @@ def _qualify(block: Block, ctx: Context, replaced: dict[Expr, str] | None = None
             return replace(node, over=replace(node.over, order_by=(*node.over.order_by, place)))
         return node
 
-    return f" QUALIFY {ctx.duck.expression(rewrite(block.qualify, settled), replaced)}"
+    return f" QUALIFY {ctx.duck.expression(rewrite(block.project.qualify, settled), replaced)}"
 
 
 def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Output:
     """The output of a block without aggregates, from the rows chosen, which are in their order already."""
     joined, arrays = relation.joined(rids, columns)
-    items = typed_items(block.items, ctx.duck)
+    items = typed_items(block.project.items, ctx.duck)
     table = ctx.duck.arrow(f"SELECT {', '.join(items)}, __rid FROM {joined} ORDER BY __pos", arrays)
     back = np.asarray(table.column(len(items)).to_numpy(zero_copy_only=False), dtype=np.int64)
-    return Output(rename(table, block.items), back)
+    return Output(rename(table, block.project.items), back)
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
@@ -152,10 +152,12 @@ def returned(block: Block, found: Groups, ctx: Context) -> set[int]:
     """The groups whose summaries are needed: those that the concrete terms of HAVING leave, and LIMIT returns where it can be told."""
     replaced: dict[Expr, str] = dict(found.keys)
     replaced.update(found.calls)
-    where = f" WHERE {ctx.duck.expression(block.summarised, replaced)}" if block.summarised is not None else ""
+    where = (
+        f" WHERE {ctx.duck.expression(block.summaries.where, replaced)}" if block.summaries.where is not None else ""
+    )
     cut = ""
-    if block.returned_only:
-        cut = f" ORDER BY {order_by(block.order_by, ctx.duck, '__g', replaced)}{limit(block.limit, block.offset)}"
+    if block.summaries.returned_only:
+        cut = f" ORDER BY {order_by(block.order.keys, ctx.duck, '__g', replaced)}{limit(block.order.limit, block.order.offset)}"
     table = ctx.duck.arrow(f"SELECT __g FROM {quote(found.table)}{where}{cut}")
     return {int(g) for g in table.column(0).to_pylist()}
 
@@ -164,37 +166,41 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     """The output of a block with aggregates."""
     replaced: dict[Expr, str] = dict(found.keys)
     replaced.update(found.calls)
-    items = typed_items(block.items, ctx.duck, replaced)
-    having = f" WHERE {ctx.duck.expression(block.having, replaced)}" if block.having is not None else ""
+    items = typed_items(block.project.items, ctx.duck, replaced)
+    having = (
+        f" WHERE {ctx.duck.expression(block.aggregate.having, replaced)}" if block.aggregate.having is not None else ""
+    )
     having += _qualify(block, ctx, replaced, "__g")
     source = quote(found.table)
-    if block.distinct:
+    if block.project.distinct:
         names = ", ".join(f"i{n}" for n in range(len(items)))
-        by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.items)}
+        by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.project.items)}
         inner = f"SELECT {', '.join(items)}, __g FROM {source}{having}"
         sql = (
             f"SELECT {names}, __g FROM (SELECT {names}, min(__g) AS __g FROM ({inner}) GROUP BY {names}) "
-            f"ORDER BY {order_by(block.order_by, ctx.duck, '__g', by_name)}"
+            f"ORDER BY {order_by(block.order.keys, ctx.duck, '__g', by_name)}"
         )
     else:
-        keys = order_by(block.order_by, ctx.duck, "__g", replaced)
+        keys = order_by(block.order.keys, ctx.duck, "__g", replaced)
         sql = f"SELECT {', '.join(items)}, __g FROM {source}{having} ORDER BY {keys}"
-    table = ctx.duck.arrow(sql + limit(block.limit, block.offset))
+    table = ctx.duck.arrow(sql + limit(block.order.limit, block.order.offset))
     order = [int(g) for g in table.column(len(items)).to_pylist()]
     note_open(block, found, order, ctx)
     estimates = _estimates(block, found, order, ctx)
     table = _with_ratios(table, block, found, estimates)
     members = [found.members[g] for g in order] if found.members else []
-    chosen_groups = block.having is not None or block.qualify is not None or block.limit is not None
+    chosen_groups = (
+        block.aggregate.having is not None or block.project.qualify is not None or block.order.limit is not None
+    )
     certain = found.exact or (found.every and not chosen_groups)
-    return Output(rename(table, block.items), None, estimates, None, members, certain)
+    return Output(rename(table, block.project.items), None, estimates, None, members, certain)
 
 
 def _with_ratios(table: pa.Table, block: Block, found: Groups, estimates: Estimates) -> pa.Table:
     """The rows with the estimate of a quotient, which is not the quotient of the estimates, where it stands."""
     import pyarrow as pa
 
-    for i, item in enumerate(block.items):
+    for i, item in enumerate(block.project.items):
         of = estimates.get(item.name)
         if of is None or not pa.types.is_floating(table.schema.field(i).type):
             continue
@@ -207,13 +213,13 @@ def _with_ratios(table: pa.Table, block: Block, found: Groups, estimates: Estima
 def _estimates(block: Block, found: Groups, order: list[int], ctx: Context) -> Estimates:
     """For each column that holds an aggregate, its estimate, or one a row where grouped."""
     result: Estimates = {}
-    for item in block.items:
+    for item in block.project.items:
         calls = [n for n in walk(item.expr) if isinstance(n, Call) and n in found.calls]
         if not calls or any(isinstance(n, Call) and n.name == "unnest" for n in walk(item.expr)):
             continue
         by_group = of_item(item.expr, calls, found, ctx)
         values = [by_group[g] for g in order]
-        if block.keys:
+        if block.aggregate.keys:
             result[item.name] = values
         elif values:
             result[item.name] = values[0]

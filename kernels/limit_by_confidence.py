@@ -46,7 +46,7 @@ async def surer(
         reserved: calls that what follows needs.
     """
     sure = (await ctx.gate.provider()).capabilities.sure_from
-    formula, stages = block.formula, block.filter_stages
+    formula, stages = block.filter.formula, block.filter.stages
     if sure is None or ctx.cascade is not None or formula is None or k == 0 or _certainty(formula, relation) is None:
         return None
     left, before = further(k), _passing(formula, relation)
@@ -54,7 +54,7 @@ async def surer(
         certainty = _certainty(formula, relation)
         assert certainty is not None
         passing = _passing(formula, relation)
-        room = left if ctx.calls_left is None else min(left, (ctx.calls_left - reserved) // max(1, len(stages)))
+        room = left if ctx.purse.left is None else min(left, (ctx.purse.left - reserved) // max(1, len(stages)))
         if int((certainty[passing] >= sure).sum()) >= k or room <= 0:
             break
         rids = propose(min(BATCH, room, k))
@@ -84,7 +84,7 @@ def unasked(block: Block, relation: Relation) -> Propose:
     """The rows of which nothing was asked, in their order."""
 
     def propose(size: int) -> Rids:
-        columns = [column for stage in block.filter_stages for column in stage.columns]
+        columns = [column for stage in block.filter.stages for column in stage.columns]
         asked = np.logical_or.reduce([relation[column].asked for column in columns])
         return np.flatnonzero(~asked)[:size].astype(np.int64)
 

@@ -51,9 +51,9 @@ class Begun:
 
 async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) -> Begun:
     """Asks the first n rows of the search that the query would make, or fewer where k of them pass before."""
-    assert block.formula is not None
+    assert block.filter.formula is not None
     uniform = ctx.settings.method == "uniform"
-    guided = None if block.order_by or uniform or ctx.calls_left == 0 else await guide(block, relation, ctx)
+    guided = None if block.order.keys or uniform or ctx.purse.left == 0 else await guide(block, relation, ctx)
     sampler = None
     rids: Rids = np.zeros(0, dtype=np.int64)
     passes: NDArray[np.float64] = np.zeros(0)
@@ -62,7 +62,7 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
         sampler = retrieval(relation.n, relation.n, guided, ctx, limit=k, known=known)
         if known is not None:
             rids, passes = known[0], known[1].answers
-    answers: Masks = np.zeros((len(block.formula.leaves), 0), dtype=np.uint8)
+    answers: Masks = np.zeros((len(block.filter.formula.leaves), 0), dtype=np.uint8)
     asked, ended = 0, False
     while asked < n:
         found = int((passes == 1.0).sum())
@@ -78,8 +78,8 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
         if not len(more):
             ended = True
             break
-        masks = await sem_filter.answers(block.formula, block.filter_stages, more, relation, ctx)
-        result = block.formula.evaluate(masks)
+        masks = await sem_filter.answers(block.filter.formula, block.filter.stages, more, relation, ctx)
+        result = block.filter.formula.evaluate(masks)
         told = np.where(result == TRUE, 1.0, np.where(result & TRUE == 0, 0.0, np.nan))
         if sampler is not None:
             sampler.tell(more, told)
@@ -98,7 +98,7 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
 
 def _copies(block: Block, rids: Rids, relation: Relation) -> dict[tuple[Column, ...], float]:
     fresh = Relation(relation.duck, relation.name, relation.n, relation.fields)  # of which nothing is asked yet
-    return {s.shown: len(rids) / max(1, fresh.calls((s,), rids)) for s in block.filter_stages} if len(rids) else {}
+    return {s.shown: len(rids) / max(1, fresh.calls((s,), rids)) for s in block.filter.stages} if len(rids) else {}
 
 
 def _by_chance(k: int, passes: NDArray[np.float64], relation: Relation, ctx: Context) -> Range:

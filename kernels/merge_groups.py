@@ -24,7 +24,7 @@ async def duplicates(
         new: names, the first of two duplicates stays.
     """
     pairs = near(known, new, ctx)
-    if not pairs or not ctx.fits(1):
+    if not pairs or not ctx.purse.fits(1):
         return set()
     schema = {"type": "array", "items": {"type": "boolean"}, "minItems": len(pairs), "maxItems": len(pairs)}
     asked = Write(

@@ -85,9 +85,9 @@ async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | N
     """The guide that the rows' texts and pictures give."""
     if ctx.features is None:
         return None
-    if block.formula is None:
+    if block.filter.formula is None:
         return await _guide_of_values(block, relation, ctx)
-    columns = tuple(c for stage in block.filter_stages for c in stage.columns)
+    columns = tuple(c for stage in block.filter.stages for c in stage.columns)
     if any(column.is_pair_condition for column in columns):
         pairs = pair_features(columns, relation, ctx.features.store)
         return None if pairs is None else Guide(*pairs, False)
@@ -98,10 +98,10 @@ async def _of_texts(block: Block, relation: Relation, ctx: Context) -> Guide | N
     if not table.blocks:  # pictures without an embedder that knows texts: no row is likelier than another
         return Guide(table.matrix, None, False)
     yes, no = await _examples(block, columns, relation, ctx)
-    if block.formula.program == (0,):
-        matrix, prior = with_similarity(table, _said(block.formula.leaves[0]), yes, no)
+    if block.filter.formula.program == (0,):
+        matrix, prior = with_similarity(table, _said(block.filter.formula.leaves[0]), yes, no)
         return Guide(matrix, prior, bool(yes))
-    return Guide(*_of_formula(block.formula, table, yes, no, relation, ctx), bool(yes))
+    return Guide(*_of_formula(block.filter.formula, table, yes, no, relation, ctx), bool(yes))
 
 
 def _of_formula(
@@ -134,16 +134,16 @@ def _of_formula(
 def condition_of(block: Block) -> VirtualColumn | None:
     """The first condition that aggregates are filtered by, in a block without WHERE and without groups that a model
     names."""
-    if block.formula is not None or block.groups:
+    if block.filter.formula is not None or block.values.groups:
         return None
-    columns = (c for stage in block.row_stages for c in stage.columns)
+    columns = (c for stage in block.values.stages for c in stage.columns)
     return next((c for c in columns if c.is_condition), None)
 
 
 async def _guide_of_values(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     """Features of what the aggregates' texts read; a prior where they count a condition."""
-    columns = tuple(c for stage in block.row_stages for c in stage.columns)
-    if block.groups or not columns or ctx.features is None or any(c.is_pair_condition for c in columns):
+    columns = tuple(c for stage in block.values.stages for c in stage.columns)
+    if block.values.groups or not columns or ctx.features is None or any(c.is_pair_condition for c in columns):
         return None
     table = ctx.features.of(relation, tuple(dict.fromkeys(c for column in columns for c in column.reads)))
     if table is None:
@@ -170,15 +170,15 @@ async def _examples(
 ) -> tuple[list[str], list[str]]:
     """Rows that would meet the condition and rows that would not, made up by the model; none where it cannot or may not."""
     only = columns[0] if len(columns) == 1 and columns[0].is_condition else None
-    assert block.formula is not None
-    plain = only is not None and block.formula.program in ((0,), (0, "NOT"))
+    assert block.filter.formula is not None
+    plain = only is not None and block.filter.formula.program in ((0,), (0, "NOT"))
     return await _examples_of(only, relation, ctx) if plain and only is not None else ([], [])
 
 
 async def _examples_of(condition: VirtualColumn, relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:
     if isinstance(ctx.settings.examples, str):
         return own_examples(condition.reads, relation, ctx)
-    left = ctx.calls_now
+    left = ctx.purse.left_now
     own_yes, own_no = corrected_examples(condition, relation, ctx)
     if ctx.settings.examples is not True or (left is not None and left < LEAST_BUDGET):
         return own_yes, own_no

@@ -16,7 +16,7 @@ from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic, walk
 from uql.kernels import asking, sem_dedupe, sem_filter, sem_order
 from uql.kernels.answers import Rids
-from uql.kernels.base import Context, need
+from uql.kernels.base import Context
 from uql.kernels.calls_needed import MOST_RECALLED, open_calls
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.estimates.sample import draw, known_rows
@@ -40,35 +40,35 @@ NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)*%?")
 async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     """The output rows of a block without aggregates."""
     every = np.arange(relation.n, dtype=np.int64)
-    passing = every if block.formula is None else await _passing(block, every, relation, ctx)
-    early = [c for stage in block.row_stages for c in stage.columns]
-    filter_columns = [c for stage in block.filter_stages for c in stage.columns]
-    values = tuple(stage for stage in block.row_stages if not stage.of_pairs)
+    passing = every if block.filter.formula is None else await _passing(block, every, relation, ctx)
+    early = [c for stage in block.values.stages for c in stage.columns]
+    filter_columns = [c for stage in block.filter.stages for c in stage.columns]
+    values = tuple(stage for stage in block.values.stages if not stage.of_pairs)
     if values:
         unknown_rows = _unasked(passing, values, relation)
-        if block.formula is None and not ctx.fits(unknown_rows):
+        if block.filter.formula is None and not ctx.purse.fits(unknown_rows):
             calls = await open_calls(values, relation, ctx, passing)
-            cut = block.limit is None and not (block.distinct or block.needs_every_row)
-            cut = cut and not any(is_semantic(key.expr) for key in block.order_by)
+            cut = block.order.limit is None and not (block.project.distinct or block.needs_every_row)
+            cut = cut and not any(is_semantic(key.expr) for key in block.order.keys)
             less = "add LIMIT" if cut else "fewer rows by plain conditions"
-            need(ctx, calls, f"{_texts(early)} for {len(passing):,} rows", less)
+            ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less)
         await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
-    for stage in block.row_stages:
+    for stage in block.values.stages:
         if stage.of_pairs:
             await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx)
     known = [*filter_columns, *early]
     _warn_of_letters(block, relation, ctx)
-    if block.distinct or block.needs_every_row:
+    if block.project.distinct or block.needs_every_row:
         return whole(block, passing, known, relation, ctx)
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
-    if block.late_stages:
-        late = [c for stage in block.late_stages for c in stage.columns]
-        if not ctx.fits(_unasked(rids, block.late_stages, relation)):
-            calls = await open_calls(block.late_stages, relation, ctx, rids)
-            less = "add LIMIT" if block.limit is None else "a smaller LIMIT"
-            need(ctx, calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
-        await ask_all(block.late_stages, rids, relation, ctx)
+    if block.values.late:
+        late = [c for stage in block.values.late for c in stage.columns]
+        if not ctx.purse.fits(_unasked(rids, block.values.late, relation)):
+            calls = await open_calls(block.values.late, relation, ctx, rids)
+            less = "add LIMIT" if block.order.limit is None else "a smaller LIMIT"
+            ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
+        await ask_all(block.values.late, rids, relation, ctx)
         rids, known = dropped(rids, late, relation, ctx), [*known, *late]
     return rows(block, rids, known, relation, ctx)
 
@@ -97,8 +97,10 @@ def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: C
 
 def _warn_of_letters(block: Block, relation: Relation, ctx: Context) -> None:
     """Says where ORDER BY, also that of a window, puts numbers in the order of their letters."""
-    windows = [n.over for item in block.items for n in walk(item.expr) if isinstance(n, Call) and n.over is not None]
-    for key in (*block.order_by, *(key for window in windows for key in window.order_by)):
+    windows = [
+        n.over for item in block.project.items for n in walk(item.expr) if isinstance(n, Call) and n.over is not None
+    ]
+    for key in (*block.order.keys, *(key for window in windows for key in window.order_by)):
         column = key.expr.column if isinstance(key.expr, Virtual) else None
         if column is None or column.type != "VARCHAR" or not column.is_value:
             continue
@@ -126,34 +128,34 @@ def _texts(columns: list[VirtualColumn]) -> str:
 
 
 async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids:
-    assert block.formula is not None
-    per_row, per_passing = len(block.filter_stages), len(block.left_over(block.row_stages))
-    if block.goal is Goal.FIRST and block.wanted is not None:
-        return await _first(block, block.wanted, rids, relation, ctx)
+    assert block.filter.formula is not None
+    per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(block.values.stages))
+    if block.filter.goal is Goal.FIRST and block.order.wanted is not None:
+        return await _first(block, block.order.wanted, rids, relation, ctx)
     n = len(rids)
-    await prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
-    left = ctx.calls_left
+    await prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
+    left = ctx.purse.left
     if ctx.settings.recall is not None or ctx.settings.precision is not None:
         promised = await _promised(block, rids, relation, ctx)
         if promised is not None:
             return promised
     if left is None or n * (per_row + per_passing) <= left:
-        truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
+        truth = await sem_filter.every(block.filter.formula, block.filter.stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)
-    for column in (c for stage in block.filter_stages for c in stage.columns):
+    for column in (c for stage in block.filter.stages for c in stage.columns):
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
-    stages = (*block.filter_stages, *block.left_over(block.row_stages))
+    stages = (*block.filter.stages, *block.filter.left_over(block.values.stages))
     calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
-    if calls <= (ctx.calls_left or 0):
-        truth = await sem_filter.every(block.formula, block.filter_stages, rids, relation, ctx)
+    if calls <= (ctx.purse.left or 0):
+        truth = await sem_filter.every(block.filter.formula, block.filter.stages, rids, relation, ctx)
         return _stated(truth, rids, n, ctx)
     if block.has_window:
         raise BudgetError(
             f"a window or QUALIFY looks at every row that passes: {calls:,} calls, and the budget leaves {left:,}; nothing was sent",
             help=f"WITH (budget = {calls}) or WITH (budget = 'all'), or fewer rows by plain conditions",
         )
-    if block.row_stages and any(is_semantic(k.expr) for k in block.order_by):
+    if block.values.stages and any(is_semantic(k.expr) for k in block.order.keys):
         raise BudgetError(
             f"ORDER BY a quoted text needs the value of each of {n:,} rows: {calls:,} calls, and the budget leaves {left:,}; "
             "nothing was sent",
@@ -168,16 +170,16 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
 
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Rids:
     """Rows up to the k-th that passes: in the order of ORDER BY, else as a search finds them."""
-    assert block.formula is not None
+    assert block.filter.formula is not None
     relation.filters.stops = True
-    await prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
-    reserved = k * (len(block.left_over(block.late_stages)) + len(block.left_over(block.row_stages)))
+    await prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
+    reserved = k * (len(block.filter.left_over(block.values.late)) + len(block.filter.left_over(block.values.stages)))
     if reserved:
-        calls = reserved + len(block.filter_stages)
-        need(ctx, calls, f"the {k} rows of LIMIT with their values", "a smaller LIMIT")
+        calls = reserved + len(block.filter.stages)
+        ctx.purse.need(calls, f"the {k} rows of LIMIT with their values", "a smaller LIMIT")
     if k == 0:
         return rids[:0]
-    guided = None if block.order_by else await _guide(block, relation, ctx)
+    guided = None if block.order.keys else await _guide(block, relation, ctx)
     if guided is not None:
         known = await known_rows(block, relation, ctx)
         sampler = retrieval(relation.n, relation.n, guided, ctx, limit=k + further(k), known=known)
@@ -187,9 +189,9 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         surest = await surer(k, block, relation, ctx, sampler.propose, sampler.tell, reserved) if ended else None
     else:
         found, ended, unknown = await sem_filter.first(
-            k, block.formula, block.filter_stages, rids, relation, ctx, reserved
+            k, block.filter.formula, block.filter.stages, rids, relation, ctx, reserved
         )
-        chosen = ended and not block.order_by  # any k rows will do
+        chosen = ended and not block.order.keys  # any k rows will do
         surest = await surer(k, block, relation, ctx, unasked(block, relation), None, reserved) if chosen else None
     found = found if surest is None else surest
     if not ended:
@@ -215,12 +217,12 @@ def _stated(truth: sem_filter.Truth, rids: Rids, n: int, ctx: Context) -> Rids:
 
 async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids:
     """As `_searched`, with what people answered since the search that is taken up in the place of what the model had answered."""
-    assert block.formula is not None
+    assert block.filter.formula is not None
     with ctx.as_drawn():
         found, asked = await _searched(block, relation, ctx)
     if not asking.overrule(relation, ctx):
         return found
-    truth = await sem_filter.truth(block.formula, block.filter_stages, asked, relation, ctx)
+    truth = await sem_filter.truth(block.filter.formula, block.filter.stages, asked, relation, ctx)
     return np.sort(asked[truth.yes])
 
 
@@ -238,16 +240,16 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
         if not ctx.exact:
             _note_found(len(sampled.passing), sampled.sampler.estimate(), len(sampled.told), relation.n, ctx)
         return np.sort(sampled.passing), sampled.told
-    per_row, per_passing = len(block.filter_stages), len(block.left_over(block.row_stages))
+    per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(block.values.stages))
     known = await known_rows(block, relation, ctx)
     units = units_of(block, relation, ctx)
     if units is not None and known is not None:
         whole = units.whole(known[0])
         known = known[0][whole], known[1].of(whole)
-    sampler = retrieval(relation.n, ctx.calls_left or 0, guided, ctx, known=known, units=units)
+    sampler = retrieval(relation.n, ctx.purse.left or 0, guided, ctx, known=known, units=units)
     searched = Searched.of(known)
     while True:  # once, but where it goes on with the search of a run that had fewer calls
-        audit = _audit_rows(block, ctx.calls_now or 0, ctx)
+        audit = _audit_rows(block, ctx.purse.left_now or 0, ctx)
         reserved = audit * (per_row + per_passing)
         await _learn(block, sampler, searched, relation, ctx, reserved=reserved, units=units, stepwise=True)
         if audit and ctx.settings.total is None and (searched.answers[-audit:] == 1.0).any():
@@ -276,10 +278,10 @@ async def _audit(
     ctx: Context,
 ) -> None:
     """Asks a sample of the rows that a search left over; what it finds belongs to the search."""
-    assert block.formula is not None
+    assert block.filter.formula is not None
     while len(more := rest.propose(CHUNK)):
         await ctx.drawn(f"audit of {relation.source}", more)
-        truth = await sem_filter.truth(block.formula, block.filter_stages, more, relation, ctx)
+        truth = await sem_filter.truth(block.filter.formula, block.filter.stages, more, relation, ctx)
         if not truth.complete.all():
             break
         rest.tell(more, truth.answers)
@@ -298,8 +300,8 @@ async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) 
     guided = await _guide(block, relation, ctx)
     if guided is None:
         return None
-    left = ctx.calls_left
-    room = relation.n if left is None else left // max(1, len(block.filter_stages))
+    left = ctx.purse.left
+    room = relation.n if left is None else left // max(1, len(block.filter.stages))
     settings = ctx.settings
     known = await known_rows(block, relation, ctx)
     shared: dict[str, Any] = {"rng": ctx.rng, "features": guided.features, "prior": guided.prior}
@@ -353,8 +355,8 @@ def _note_search(searched: Searched, n: int, ctx: Context) -> None:
 
 def _audit_rows(block: Block, left: int, ctx: Context) -> int:
     """Rows that a search with `left` calls asks for the number of rows that pass, at the end."""
-    share, per_row = ctx.settings.total, len(block.filter_stages)
-    if share == 0 or block.limit is not None or ctx.settings.recall is not None:
+    share, per_row = ctx.settings.total, len(block.filter.stages)
+    if share == 0 or block.order.limit is not None or ctx.settings.recall is not None:
         return 0
     rows = int(left * (TOTAL if share is None else share)) // per_row
     return rows if share is not None or rows >= LEAST_AUDIT else 0
@@ -404,7 +406,7 @@ class Searched:
 
 
 async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
-    if ctx.settings.method == "uniform" or ctx.calls_left == 0:
+    if ctx.settings.method == "uniform" or ctx.purse.left == 0:
         return None
     return await guide(block, relation, ctx)
 
@@ -490,9 +492,9 @@ async def _learn(
         units: those of the sampler.
         stepwise: of the budget no more is spent than its step leaves.
     """
-    assert block.formula is not None
+    assert block.filter.formula is not None
     asked = 0
-    per_row, per_passing = len(block.filter_stages), 0 if wanted else len(block.left_over(block.row_stages))
+    per_row, per_passing = len(block.filter.stages), 0 if wanted else len(block.filter.left_over(block.values.stages))
     searched.ended = False
     while True:
         size, found = BATCH, searched.found
@@ -501,7 +503,7 @@ async def _learn(
             break
         if wanted is not None:
             size = batch_size(wanted, len(found), asked)
-        left = ctx.calls_now if stepwise else ctx.calls_left
+        left = ctx.purse.left_now if stepwise else ctx.purse.left
         if left is not None:
             passing = len(found) if units is None or not per_passing else units.count(np.array(found, dtype=np.int64))
             room = left - reserved - per_passing * passing
@@ -513,7 +515,7 @@ async def _learn(
             searched.ended = True
             break
         await ctx.drawn(f"search of {relation.source}", rids)
-        truth = await sem_filter.truth(block.formula, block.filter_stages, rids, relation, ctx)
+        truth = await sem_filter.truth(block.filter.formula, block.filter.stages, rids, relation, ctx)
         done = truth.complete
         sampler.tell(rids, np.where(done, truth.answers, np.nan))
         searched.add(rids, truth)

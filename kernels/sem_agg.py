@@ -57,7 +57,7 @@ async def summaries(
             if rows:
                 plan.append((column, g, sorted(rows, key=_content)))
     calls = sum(calls_needed([_length(row) for row in rows]) for _, _, rows in plan)
-    left = ctx.calls_left
+    left = ctx.purse.left
     if left is not None and calls > left:
         if left < len(plan):
             raise BudgetError(

@@ -208,7 +208,7 @@ class _Search:
 
     async def _ask(self, pairs: list[Pair]) -> None:
         """Puts the question of these pairs, as far as the budget reaches."""
-        left = self.ctx.calls_left
+        left = self.ctx.purse.left
         if left is not None and left < len(pairs):
             self.ended, pairs = True, pairs[:left]
         if not pairs:

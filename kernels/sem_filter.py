@@ -286,7 +286,7 @@ async def first(
     while len(found) < k and position < len(rids):
         rate = (passed + 1) / (position + 1) if position else 1.0
         size = min(int(np.ceil((k - len(found)) / min(1.0, rate))), max(k - len(found), position))
-        left = ctx.calls_left
+        left = ctx.purse.left
         if left is not None:
             size = min(size, (left - reserved) // max(1, len(stages)))
             if size <= 0:  # what the ledger knows costs nothing; what it does not, ends the search below
@@ -296,7 +296,7 @@ async def first(
             wide = rids[position : position + min(size, CHUNK)]
         batch, free = wide, len(wide)
         result = await truth(formula, stages, batch, relation, ctx)
-        if left is None or ctx.calls_left != left:
+        if left is None or ctx.purse.left != left:
             free = 0
         complete = int(np.argmin(result.complete)) if not result.complete.all() else len(batch)
         found += [int(r) for r in batch[:complete][result.yes[:complete]]]

@@ -82,7 +82,7 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
         relation[column].asked[rids] = True
         return
     labels, descriptions = await _all_named(column, rids, relation, ctx, 0 if sampled else len(rids))
-    if not labels and not ctx.fits(1):
+    if not labels and not ctx.purse.fits(1):
         raise BudgetError(
             f'the groups of "{column.text}" need a call to be named, and the budget leaves none',
             start=column.span.start,
@@ -124,7 +124,7 @@ async def _all_named(
         return named.labels, named.descriptions
     found, full = named, named.full
     for _ in range(PREVIEWS):
-        if not full or not ctx.fits(kept + PREVIEW_PART):
+        if not full or not ctx.purse.fits(kept + PREVIEW_PART):
             break
         shown = choose_rows(rids, relation, column, ctx)
         more = (await _named(column, shown, found.labels, relation, ctx, least=0)).without(found.labels)
@@ -148,7 +148,7 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
     least = 1 if sampled else max(2, OPEN_SHARE * len(rids))
     for _ in range(0 if stays(column, ctx) else ROUNDS):
         none = rids[_in_none(column, rids, relation)]
-        if len(none) < least or not ctx.fits_now(2 if sampled else 2 * (1 + len(none))):
+        if len(none) < least or not ctx.purse.fits_now(2 if sampled else 2 * (1 + len(none))):
             break
         known = relation.labels(column)
         shown = choose_rows(none, relation, column, ctx)
@@ -159,7 +159,7 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
         relation[column].labels = (*known, *new.labels)
         relation[column].descriptions = (*relation[column].descriptions, *new.descriptions)
         _note_groups(column, relation, ctx)
-        again = none if ctx.calls_left is None else none[: ctx.calls_left]
+        again = none if ctx.purse.left is None else none[: ctx.purse.left]
         relation[column].asked[again] = False
         await asking.ask(Stage((column,)), again, relation, ctx)
         if _in_none(column, shown, relation).mean() > 1 - SETTLED:

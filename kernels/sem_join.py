@@ -20,7 +20,7 @@ from uql.compiler.physical import OuterJoin, Stage
 from uql.compiler.sql import query_sql, render
 from uql.compiler.syntax import Column, Expr, Number
 from uql.kernels import sem_classify, sem_filter
-from uql.kernels.base import Context, need
+from uql.kernels.base import Context
 from uql.kernels.calls_needed import open_calls
 from uql.kernels.duck import quote
 from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferred
@@ -96,9 +96,9 @@ async def ask_pairs(
     for column in asked:
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
-    if not ctx.fits(n * len(stages)):
+    if not ctx.purse.fits(n * len(stages)):
         calls = await open_calls(stages, relation, ctx)
-        need(ctx, calls, f"{what} JOIN over {n:,} pairs", "fewer pairs by an equality beside the text")
+        ctx.purse.need(calls, f"{what} JOIN over {n:,} pairs", "fewer pairs by an equality beside the text")
     rids = np.arange(n, dtype=np.int64)
     pairs = Pairs(relation, await sem_filter.every(formula, stages, rids, relation, ctx))
     if pairs.unknown:

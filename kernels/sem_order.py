@@ -28,7 +28,7 @@ CALLS = 2  # of a comparison: both positions
 
 def leading(block: Block) -> VirtualColumn | None:
     """The text that rows are ordered by before all else; None where there is none."""
-    first = block.order_by[0].expr if block.order_by else None
+    first = block.order.keys[0].expr if block.order.keys else None
     return first.column if isinstance(first, Virtual) and first.column.is_score else None
 
 
@@ -37,30 +37,31 @@ async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], rela
     column = leading(block)
     if column is None or len(passing) < 2:
         return finish.chosen(block, passing, columns, relation, ctx)
-    k = block.wanted
+    k = block.order.wanted
     alone = f'"{column.text}": the order is by scores alone'
-    if k is None or block.limit is None or column.holes or not 0 < k < len(passing):
+    if k is None or block.order.limit is None or column.holes or not 0 < k < len(passing):
         ctx.notes.append(alone)
         return finish.chosen(block, passing, columns, relation, ctx)
     extra = max(k, LEAST_EXTRA, len(passing) // 2)
-    ranked = finish.chosen(replace(block, limit=k + extra, offset=0), passing, columns, relation, ctx)
-    scores, key = relation[column].values, block.order_by[0]
+    longer = replace(block, order=replace(block.order, limit=k + extra, offset=0))
+    ranked = finish.chosen(longer, passing, columns, relation, ctx)
+    scores, key = relation[column].values, block.order.keys[0]
     unknown = [int(r) for r in ranked[:k] if scores[r] is None] if key.nulls == "FIRST" else []
     if len(unknown) == k:
-        return ranked[block.offset : k]
+        return ranked[block.order.offset : k]
     cut = scores[ranked[k - 1]]
     if cut is None:  # fewer than k rows have a score
         ctx.notes.append(alone)
-        return ranked[block.offset : k]
+        return ranked[block.order.offset : k]
     near = [r for i, r in enumerate(ranked) if scores[r] is not None and (i < k or abs(scores[r] - cut) <= TIE)]
-    if not ctx.fits(CALLS):
+    if not ctx.purse.fits(CALLS):
         ctx.notes.append(f"{alone}: the budget leaves no comparison")
-        return ranked[block.offset : k]
+        return ranked[block.order.offset : k]
     contest = _Contest(column, key, near, relation, ctx)
     best = [*unknown, *await contest.best(k - len(unknown))]
     if contest.ended:
         ctx.notes.append(f'"{column.text}": {contest.compared} comparisons were made, then the budget ended')
-    return np.array(best[block.offset : k], dtype=np.int64)
+    return np.array(best[block.order.offset : k], dtype=np.int64)
 
 
 class _Contest:
@@ -97,7 +98,7 @@ class _Contest:
         """Does `row` come before `other`, which has the better or an equal score?"""
         if abs(self.scores[row] - self.scores[other]) > MARGIN or self.rows[row] == self.rows[other]:
             return False
-        if self.ended or not self.ctx.fits(CALLS):
+        if self.ended or not self.ctx.purse.fits(CALLS):
             self.ended = True
             return False
         self.compared += 1

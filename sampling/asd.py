@@ -2,9 +2,8 @@
 estimate much.
 
 Waves of rows; in each, the free rows are sorted by the surrogate's score, cut into cells of equal mass, and two rows
-are drawn from
-every cell. The estimate of a wave is what is known, plus the surrogate's prediction of the rest, plus the cells' mean
-residuals.
+are drawn from every cell. The estimate of a wave is what is known, plus the surrogate's prediction of the rest, plus
+the cells' mean residuals.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ MANY_LABELS = 256  # above, a surrogate has as many directions as in a search
 class Wave:
     """One wave: its cells and the (H, 2) rows drawn from them.
 
-    `chances` (N,) is each row's chance of being drawn in it: of a row labelled before, the chance that it would have had
-    if it had not been, by its leave-one-out score.
+    `chances` (N,) is each row's chance of being drawn in it: of a row labelled before, the chance that it would have
+    had if it had not been, by its leave-one-out score.
     """
 
     cells: Cells
@@ -107,18 +106,17 @@ class Moments:
 
 
 class AsdSampler(Draws):
-    """The default for aggregates. Fits on all other waves: a small bias (not seen in 400 repetitions of 20
-    predicates), less error.
+    """The default for aggregates. Fits on all other waves: a small bias (not seen in 400 repetitions of 20 predicates),
+    less error.
 
     Args:
         features: (N, d) float32 with mean squared row norm about 1.
         prior: (N,) a score, higher where a yes is likelier, for the first wave; without it that wave spreads over the
-        features.
+            features.
         proportional: whether rows are drawn in proportion to their size, as where each stands for so many.
         past_only: predict each wave from earlier waves only: exactly unbiased before clipping, at a larger error.
     Source: Zrnic & Candès (2024), active statistical inference; Cassel, Särndal & Wretman (1976), difference
-    estimators; cells of
-        two draws as in Deville & Tillé (2004).
+    estimators; cells of two draws as in Deville & Tillé (2004).
     """
 
     method = "asd"
@@ -194,9 +192,9 @@ class AsdSampler(Draws):
         pairs = max(0, min(added, free)) // 2
         self._sizes += [2 * n for n in (pairs - pairs // 2, pairs // 2) if n]
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `Draws.tell`."""
-        super().tell(indices, answers, probabilities)
+        super().tell(indices, answers)
         self._fits.clear()
         self._predicted.clear()
         self._parts.clear()
@@ -266,11 +264,11 @@ class AsdSampler(Draws):
     def _shares(self, complete: list[int]) -> list[Floats]:
         """For each complete wave, (N,) what its estimate counts for in the whole, row by row; they add up to 1.
 
-        By the odds of being drawn in it: the least variance where the waves err independently. So a row that a first wave
-        drew where it looked rarely, and later waves look often, does not stand for as many rows as that wave thought.
-        An answer moves the later chances of its own row a little, leave-one-out notwithstanding, and with more waves more
-        often: with more than four the odds are tempered by a power, which halves that bias and costs a hundredth of the error.
-        Where the estimate must be exactly unbiased, by the waves' numbers of draws.
+        By the odds of being drawn in it: the least variance where the waves err independently. So a row that a first
+        wave drew where it looked rarely, and later waves look often, does not stand for as many rows as that wave
+        thought. An answer moves the later chances of its own row a little, leave-one-out notwithstanding, and with more
+        waves more often: with more than four the odds are tempered by a power, which halves that bias and costs a
+        hundredth of the error. Where the estimate must be exactly unbiased, by the waves' numbers of draws.
         Source: Veach & Guibas (1995), the balance heuristic, with odds since draws are without replacement.
         """
         if self.past_only:
@@ -290,8 +288,7 @@ class AsdSampler(Draws):
         return [np.full(self.n_rows, n / sum(drawn)) for n in drawn]
 
     def _fitted(self, y: Floats, kind: str, complete: list[int]) -> list[Linear]:
-        """For each complete wave, the surrogate of y from the rows told in other waves (earlier ones if
-        `past_only`)."""
+        """For each complete wave, the surrogate of y from the rows told in other waves (earlier ones if `past_only`)."""
         key = kind, y.tobytes()
         if key in self._fits:
             return self._fits[key]
@@ -331,9 +328,9 @@ class AsdSampler(Draws):
         return [(mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True)]
 
     def _shares_of(self, y: Floats, complete: list[int], inside: Flags) -> list[tuple[Floats, Floats]]:
-        """For each complete wave, (N,) the prediction of 0/1 answers or of chances, and the model's variance of it: p(1 − p),
-        for chances less by how much nearer they are to their predictions than 0 and 1 would be. Within a group the
-        predictions are moved by what its rows told differ from theirs."""
+        """For each complete wave, (N,) the prediction of 0/1 answers or of chances, and the model's variance of it: p(1
+        − p), for chances less by how much nearer they are to their predictions than 0 and 1 would be. Within a group
+        the predictions are moved by what its rows told differ from theirs."""
         y = np.clip(y, 0.0, 1.0)
         ps = self._scored(y, "share", complete)
         if not inside.all():
@@ -351,8 +348,8 @@ class AsdSampler(Draws):
         return out
 
     def _scored(self, y: Floats, kind: str, complete: list[int]) -> list[Floats]:
-        """For each complete wave, (N,) the prediction of y by `_fitted`; kept until the next answer, since the aggregates
-        of one query ask for the same."""
+        """For each complete wave, (N,) the prediction of y by `_fitted`; kept until the next answer, since the
+        aggregates of one query ask for the same."""
         key = kind, y.tobytes()
         if key not in self._predicted:
             if len(self._predicted) >= MOST_KEPT:
@@ -420,8 +417,8 @@ class AsdSampler(Draws):
         counts: Floats | None,
         together: float | None,
     ) -> Floats:
-        """(m, m, H) the mean model (co)variance of what one row of each cell adds, `part_of` (N,) its value; of y and
-        x = `counts` (None: 1) where y counts, f_y(counts − f_x), else by `together`, the correlation of their residuals."""
+        """(m, m, H) the mean model (co)variance of what one row of each cell adds, `part_of` (N,) its value; of y and x
+        = `counts` (None: 1) where y counts, f_y(counts − f_x), else by `together`, the correlation of their residuals."""
         m = len(predicted)
         out = np.zeros((m, m, len(wave.pairs)))
         for j in range(m):

@@ -1,5 +1,4 @@
-"""Ask–tell: a sampler proposes rows, is told the answers, gives an estimate. Arrays in, arrays out, no model, no
-plan."""
+"""Ask–tell: a sampler proposes rows, is told the answers, gives an estimate. Arrays in, arrays out, no model, no plan."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ class AggregateSampler(Protocol):
     def propose(self, k: int) -> Indices:
         """At most k rows not proposed before; empty when the plan of the sample is done."""
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """The truth of the rows proposed: 1, 0, or NaN where there is no answer."""
 
     def more(self, budget: int, look: int = 0) -> None:
@@ -65,9 +64,13 @@ class AggregateSampler(Protocol):
         weights: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """The sum of any y over all N rows (or those of one group) from the same draws.
+        """The sum of any y over all N rows, or over those of one group, from the same draws.
 
-        y is NaN where unknown, then `bounds` of one value widen the interval; `weights` (N,) where y = weight · 0 or 1.
+        Args:
+            y: (n,) NaN where unknown; such a row counts as 0, and the interval spans what it may be.
+            bounds: the least and the greatest y of a row, where known.
+            weights: (N,) where y = weight · (0 or 1) and the weight of every row is known.
+            domain: a value of `groups`.
         """
 
     def ratio(
@@ -79,7 +82,13 @@ class AggregateSampler(Protocol):
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """total(y) / total(x), with Fieller's interval, open where that of x touches 0; `counts` as `weights`, of x."""
+        """total(y) / total(x), with Fieller's interval, open where that of x touches 0.
+
+        Args:
+            y, x: (n,) NaN where unknown.
+            weights, counts: (N,) where y, x = weight · (0 or 1) and the weight of every row is known.
+            domain: a value of `groups`.
+        """
 
 
 class RetrievalSampler(Protocol):
@@ -87,7 +96,7 @@ class RetrievalSampler(Protocol):
 
     def propose(self, k: int) -> Indices: ...
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None: ...
+    def tell(self, indices: Indices, answers: Floats) -> None: ...
 
     def learn(self, indices: Indices, answers: Floats) -> None:
         """The answers of rows that it has not proposed."""

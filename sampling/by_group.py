@@ -66,8 +66,8 @@ class Effects:
             values: (n,) of the rows seen.
             place: (n,) the group of each.
             unseen: what rows unlike all those seen add to the variance within a group.
-        Source: Morris (1983), parametric empirical Bayes; Gelman (2006) for the even chances; Smyth (2004) for the spread
-        within groups.
+        Source: Morris (1983), parametric empirical Bayes; Gelman (2006) for the even chances; Smyth (2004) for the
+        spread within groups.
         """
         n = np.bincount(place, minlength=n_groups).astype(np.float64)
         seen = n > 0
@@ -128,16 +128,16 @@ class Part:
 class ByGroupSampler(Draws):
     """Rows at random within each group, as many of each as the ranking of the groups needs.
 
-    A first wave goes through all groups alike. Later ones go where another row narrows most: the mean of any group where all are
-    returned, else the groups of which it is open whether they are among the first. A mean is that of the rows seen and
-    of the predictions of the others, moved by what the rows of the group differ from theirs. Of a group without a row
-    nothing is said.
+    A first wave goes through all groups alike. Later ones go where another row narrows most: the mean of any group
+    where all are returned, else the groups of which it is open whether they are among the first. A mean is that of the
+    rows seen and of the predictions of the others, moved by what the rows of the group differ from theirs. Of a group
+    without a row nothing is said.
 
     Args:
         features: (N, d) float32, or None.
         ranking: what the statistic of the groups is for.
-    Source: Battese, Harter & Fuller (1988) for the estimate; Chen & Lee (2011) for the allotment where some are returned
-    (OCBA-m).
+    Source: Battese, Harter & Fuller (1988) for the estimate; Chen & Lee (2011) for the allotment where some are
+    returned (OCBA-m).
     """
 
     method = "by group"
@@ -166,9 +166,9 @@ class ByGroupSampler(Draws):
 
     # the sample
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """The value of each proposed row, NaN where it has none."""
-        super().tell(indices, answers, probabilities)
+        super().tell(indices, answers)
         self._known.clear()
 
     def _draw(self, k: int) -> Indices:

@@ -133,8 +133,8 @@ def soft_mean(
     *,
     domain: int | None = None,
 ) -> Estimate | None:
-    """The mean of `weights` over the rows for which the truth is yes: total(weights · p)/total(counted · p), with an interval
-    as in `soft_total`; None where the probabilities are not calibrated.
+    """The mean of `weights` over the rows for which the truth is yes: total(weights · p)/total(counted · p), with an
+    interval as in `soft_total`; None where the probabilities are not calibrated.
 
     Args:
         weights: (N,) the value of each row, 0 where it has none.

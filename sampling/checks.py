@@ -37,7 +37,14 @@ class World:
 
     @classmethod
     def of(cls, n_rows: int, share: float, seed: int = 0, d: int = 8) -> World:
-        """Truth is a noisy linear function of the features, with about that share of ones."""
+        """Truth is a noisy linear function of the features, with about that share of ones.
+
+        Args:
+            n_rows: N.
+            share: of ones, in [0, 1].
+            seed: of the generator.
+            d: features a row.
+        """
         rng = np.random.default_rng(seed)
         features = rng.normal(size=(n_rows, d)).astype(np.float32) / np.float32(np.sqrt(d))
         score = features[:, 0] * np.sqrt(d) + 0.5 * rng.normal(size=n_rows)
@@ -57,7 +64,14 @@ def ask_all(
     sampler: AggregateSampler | RetrievalSampler, truth: Floats, batch: int = 16, unknown: Indices | None = None
 ) -> Indices:
     """Tell a sampler the truth of what it proposes until it proposes nothing; rows of `unknown` have no answer. The
-    rows asked."""
+    rows asked.
+
+    Args:
+        sampler: of N rows.
+        truth: (N,) the answer of each row.
+        batch: rows of each proposal, at most.
+        unknown: rows that have no answer.
+    """
     asked = [np.zeros(0, np.int64)]
     while len(rows := sampler.propose(batch)):
         answers = truth[rows].astype(np.float64)
@@ -71,7 +85,16 @@ def ask_all(
 def run(
     make: MakeAggregate, world: World, budget: int, seed: int, batch: int = 1000, **kept: Any
 ) -> tuple[AggregateSampler, Indices]:
-    """A sampler that was told everything it asked, and the rows it asked."""
+    """A sampler that was told everything it asked, and the rows it asked.
+
+    Args:
+        make: makes the sampler.
+        world: its table.
+        budget: rows that may be asked.
+        seed: of the sampler.
+        batch: rows of each proposal, at most.
+        kept: further arguments of `make`.
+    """
     sampler = make(
         len(world.truth),
         budget,
@@ -103,8 +126,7 @@ def check_budget_and_no_row_twice(make: MakeAggregate) -> None:
 
 
 def check_exact_when_all_is_asked(make: MakeAggregate) -> None:
-    """N ≤ budget: every row is asked and the estimate is the truth, exact; so is it of one row, all true and all
-    false."""
+    """N ≤ budget: every row is asked and the estimate is the truth, exact; so is it of one row, all true and all false."""
     for n, share in ((1, 1.0), (1, 0.0), (40, 0.3), (40, 0.0), (40, 1.0)):
         world = World.of(n, share)
         sampler, asked = run(make, world, 50, 0)
@@ -178,7 +200,15 @@ def check_telling_nonsense_is_refused(make: MakeAggregate) -> None:
 
 
 def errors(make: MakeAggregate, world: World, budget: int, seeds: int, **kept: Any) -> tuple[Floats, float]:
-    """(seeds,) relative errors of the count, and the share of intervals that hold the truth."""
+    """(seeds,) relative errors of the count, and the share of intervals that hold the truth.
+
+    Args:
+        make: makes the sampler.
+        world: its table.
+        budget: rows that may be asked.
+        seeds: runs.
+        kept: further arguments of `make`.
+    """
     total = float(world.truth.sum())
     found = [run(make, world, budget, seed, **kept)[0].estimate() for seed in range(seeds)]
     return np.array([e.value or 0.0 for e in found]) / total - 1, float(np.mean([holds(e, total) for e in found]))

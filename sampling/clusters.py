@@ -13,7 +13,13 @@ CANDIDATES = (4, 6, 8, 10, 14, 20, 28)
 
 
 def clusters(features: Matrix, k: int = CLUSTERS, seed: int = 0) -> Indices:
-    """(N,) the cluster of each row by k-means on at most 20,000 random rows, then assigned to the nearest centre."""
+    """(N,) the cluster of each row by k-means on at most 20,000 random rows, then assigned to the nearest centre.
+
+    Args:
+        features: (N, d) float32.
+        k: clusters wanted; no more than N are made.
+        seed: of the k-means.
+    """
     k = min(k, len(features))
     if k <= 1:
         return np.zeros(len(features), np.int64)
@@ -34,6 +40,10 @@ def best_clusters(features: Matrix, draws: int, seed: int = 0) -> Indices:
     """(N,) the clustering, of a few numbers of clusters with at least four draws each, whose clusters stand apart most:
     the largest ratio of the spread between them to the spread within.
 
+    Args:
+        features: (N, d) float32.
+        draws: rows that will be asked in all.
+        seed: of the k-means.
     Source: Caliński & Harabasz (1974).
     """
     found = clusters(features, 2, seed)

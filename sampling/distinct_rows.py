@@ -99,7 +99,7 @@ class UnitSample(Told):
         """All rows of at most k units."""
         return self.units.rows(self.inner.propose(k))
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """The truth of the rows proposed, those of a unit together."""
         indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
         self._keep(indices, answers)
@@ -217,7 +217,7 @@ class UnitSearch:
         """All rows of at most k units."""
         return self.units.rows(self.inner.propose(k))
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         self.inner.tell(*self.units.told(np.asarray(indices, np.int64), np.asarray(answers, np.float64)))
 
     def learn(self, indices: Indices, answers: Floats) -> None:

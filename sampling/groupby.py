@@ -52,8 +52,8 @@ def farthest_first(features: Matrix, k: int, rng: np.random.Generator, candidate
 
 @dataclass(frozen=True, slots=True)
 class ClassModel:
-    """The chances of each class, from labelled rows: a calibrated logistic model a class, or ridge regression on one-hot
-    labels for more than 12 classes.
+    """The chances of each class, from labelled rows: a calibrated logistic model a class, or ridge regression on
+    one-hot labels for more than 12 classes.
 
     Attributes:
         weights: (d, K) float32, and `constants` (K,): `features @ weights + constants` is a class's score.
@@ -114,14 +114,9 @@ class ClassModel:
         return out
 
 
-def class_probabilities(rows: Matrix, classes: Indices, n_classes: int, design: Floats, features: Matrix) -> Matrix:
-    """(N, n_classes) float32, the chance of each class for every row of `features`: `ClassModel.of(…).chances(features)`."""
-    return ClassModel.of(rows, classes, n_classes, design).chances(features)
-
-
 def _one_hot_ridge(span: Span, classes: Indices, k: int) -> tuple[Matrix, Floats, Floats]:
-    """Weights (d, k), constants (k,) and leave-one-out scores (n, k) of a ridge regression on one-hot labels; one penalty
-    by leave-one-out error."""
+    """Weights (d, k), constants (k,) and leave-one-out scores (n, k) of a ridge regression on one-hot labels; one
+    penalty by leave-one-out error."""
     y = np.eye(k)[classes]
     middle, offset = y.mean(axis=0), span.inside.mean(axis=0)
     u, s, vt = np.linalg.svd(span.inside - offset, full_matrices=False)
@@ -152,9 +147,8 @@ class GroupBySampler(AsdSampler):
 
     Args:
         novelty: the part of each later wave's rows that are those least like any class seen, as far from each other as
-        can be.
-            They are chosen, not drawn: they count as known, never by a weight. For taxonomies that may lack a rare
-            class.
+            can be. They are chosen, not drawn: they count as known, never by a weight. For taxonomies that may lack a
+            rare class.
     """
 
     method = "groups"
@@ -172,8 +166,8 @@ class GroupBySampler(AsdSampler):
         return _even_waves(pairs, max(3, min(6, budget // 40)) if budget >= 24 else 2)
 
     def replan(self, rows: int) -> None:
-        """Fits the waves that have not begun to so many further rows: smaller ones where these are fewer than planned, one
-        more where none is left to come. A wave that has begun stays as it is."""
+        """Fits the waves that have not begun to so many further rows: smaller ones where these are fewer than planned,
+        one more where none is left to come. A wave that has begun stays as it is."""
         if len(self._waiting) or bool((self._state == 1).any()):
             return
         begun = len(self._waves)
@@ -191,9 +185,9 @@ class GroupBySampler(AsdSampler):
         known = answers[~np.isnan(answers)]
         return int(known.max(initial=-1.0)) + 1
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """The class of each proposed row: 0, 1, …, −1 where it does not pass, NaN where unknown."""
-        super().tell(indices, answers, probabilities)
+        super().tell(indices, answers)
         self._by_wave.clear()
 
     def estimate(self) -> Estimate:

@@ -20,10 +20,9 @@ class ImportanceSampler(UniformSampler):
 
     Args:
         guess: (N,) at least 0, a guess of each row's |answer|; the nearer to the truth, the smaller the variance, and
-        none where it
-            is proportional to the answer (Proposition 1 of the source).
+            none where it is proportional to the answer (Proposition 1 of the source).
         uniform: the part of the chances that is uniform; 0 is biased unless the guess is positive wherever the answer
-        is not 0.
+            is not 0.
     Source: Dai et al. (2024), equation 2 and Proposition 1; systematic draws of Madow (1949) on a random order.
     """
 
@@ -54,8 +53,7 @@ class ImportanceSampler(UniformSampler):
         return np.where(self._certain, np.inf, part / self._stands)
 
     def _values(self, y: Floats, inside: Flags) -> tuple[Flags, Floats]:
-        """Which told rows are random draws, and what each stands for (n,), scaled up where not every draw was told
-        yet."""
+        """Which told rows are random draws, and what each stands for (n,), scaled up where not every draw was told yet."""
         told = self.told
         random = ~self._certain[told]
         n = int(random.sum())

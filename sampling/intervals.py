@@ -37,11 +37,12 @@ class Skew:
 
     Attributes:
         value: the third cumulant of the estimate.
-        both: the covariance of the estimate and of the variance that is estimated with it. A sample without the few large
-            values has a small sum and a small variance, so its interval is short just where it lies too low.
-        unseen: what one more draw would add, as far out as the farthest on the leaning side, less the farthest on the other.
-        tail: what both cumulants lack of those of gamma distributed values, where no value is negative; below 0 where none is
-            positive. It counts only towards the long tail.
+        both: the covariance of the estimate and of the variance that is estimated with it. A sample without the few
+            large values has a small sum and a small variance, so its interval is short just where it lies too low.
+        unseen: what one more draw would add, as far out as the farthest on the leaning side, less the farthest on the
+            other.
+        tail: what both cumulants lack of those of gamma distributed values, where no value is negative; below 0 where
+            none is positive. It counts only towards the long tail.
     """
 
     value: float = 0.0
@@ -77,11 +78,12 @@ class Skew:
     def quantiles(self, confidence: float, freedom: float) -> Interval:
         """Between which values (estimate − truth) / standard error lies; −t and t of Student where nothing leans.
 
-        The cubic transformation of a studentized mean, with Student's quantile in place of the normal one. A sample says too
-        little of a long tail, so towards it the interval is made with one more draw, `unseen`, and with no shorter `tail`
-        than that of a gamma distribution.
-        Source: Hall (1992), Journal of the Royal Statistical Society B 54; for draws without replacement the first terms of
-        Sugden, Smith & Jones (2000), where the two skews differ; gamma, and the draw more, as in Fay & Feuer (1997).
+        The cubic transformation of a studentized mean, with Student's quantile in place of the normal one. A sample
+        says too little of a long tail, so towards it the interval is made with one more draw, `unseen`, and with no
+        shorter `tail` than that of a gamma distribution.
+        Source: Hall (1992), Journal of the Royal Statistical Society B 54; for draws without replacement the first
+        terms of Sugden, Smith & Jones (2000), where the two skews differ; gamma, and the draw more, as in Fay & Feuer
+        (1997).
         >>> [round(t, 2) for t in Skew(0.3, 0.3).quantiles(0.95, 30)]
         [-2.81, 1.69]
         """
@@ -128,6 +130,10 @@ SYMMETRIC = Skew()
 def wilson(share: float, n: float, confidence: float) -> Interval:
     """Wilson's interval for a share in [0, 1] seen in n (possibly effective, fractional) draws.
 
+    Args:
+        share: in [0, 1].
+        n: draws, at least 0; an effective number of them may be fractional.
+        confidence: of the interval, in (0, 1).
     Source: Wilson (1927); with an effective n, Korn & Graubard (1998).
     >>> low, high = wilson(0.0, 100, 0.95)
     >>> low, round(high, 4)
@@ -178,6 +184,11 @@ def _beta_quantile(mean: float, variance: float, tail: float) -> float:
 def clopper_pearson(hits: int, n: int, confidence: float, *, two_sided: bool = True) -> Interval:
     """The exact binomial interval for a share; one-sided, each end alone holds with `confidence`.
 
+    Args:
+        hits: marked draws.
+        n: draws.
+        confidence: of the interval, or of each end where it is one-sided.
+        two_sided: whether both ends hold together.
     Source: Clopper & Pearson (1934).
     """
     if n <= 0:
@@ -192,7 +203,14 @@ def clopper_pearson(hits: int, n: int, confidence: float, *, two_sided: bool = T
 
 def hypergeometric_cdf(hits: int, n: int, marked: int, size: int) -> float:
     """P(X ≤ hits) for the number X of marked rows among n drawn without replacement from `size` rows, `marked` of them
-    marked."""
+    marked.
+
+    Args:
+        hits: marked rows drawn, at most.
+        n: rows drawn.
+        marked: marked rows in all.
+        size: rows in all.
+    """
     least, most = max(0, n - (size - marked)), min(n, marked)
     if hits < least:
         return 0.0
@@ -212,7 +230,14 @@ def hypergeometric_cdf(hits: int, n: int, marked: int, size: int) -> float:
 
 
 def most_marked(hits: int, n: int, size: int, tail: float) -> int:
-    """The largest number of marked rows under which `hits` or fewer among n drawn have a probability above `tail`."""
+    """The largest number of marked rows under which `hits` or fewer among n drawn have a probability above `tail`.
+
+    Args:
+        hits: marked rows drawn.
+        n: rows drawn.
+        size: rows in all.
+        tail: probability in (0, 1) of one side.
+    """
     low, high = hits, size - (n - hits)  # low always fits: with `hits` marked rows X ≤ hits is sure
     while low < high:
         middle = (low + high + 1) // 2
@@ -226,9 +251,15 @@ def most_marked(hits: int, n: int, size: int, tail: float) -> int:
 def count(hits: int, n: int, size: int, confidence: float) -> Interval:
     """The exact interval for the number of marked rows among `size`, `hits` of them in a random n without replacement.
 
-    Both ends invert the hypergeometric test, so coverage is at least nominal at every share (Wilson's interval falls
-    to .88 at one
-    expected hit in eight samples). Where nothing was found the upper end is at least size(1 − (δ/2)^(1/n))(1 − n/size).
+    Both ends invert the hypergeometric test, so coverage is at least nominal at every share (Wilson's interval falls to
+    .88 at one expected hit in eight samples). Where nothing was found the upper end is at least size(1 − (δ/2)^(1/n))(1
+    − n/size).
+
+    Args:
+        hits: marked rows drawn.
+        n: rows drawn.
+        size: rows in all.
+        confidence: of the interval, in (0, 1).
     """
     if n <= 0:
         return 0.0, float(size)
@@ -244,7 +275,13 @@ def count(hits: int, n: int, size: int, confidence: float) -> Interval:
 
 
 def nothing_found(n: int, size: int, confidence: float) -> float:
-    """An upper bound for the number of marked rows when none of n random ones is marked."""
+    """An upper bound for the number of marked rows when none of n random ones is marked.
+
+    Args:
+        n: rows drawn, at least 1.
+        size: rows in all.
+        confidence: of the two-sided interval of which this is the upper end.
+    """
     bound = size * (1 - ((1 - confidence) / 2) ** (1 / n)) * (1 - n / size)
     return float(bound) * (1 + 1e-13)  # never below the exact bound by rounding
 
@@ -252,9 +289,9 @@ def nothing_found(n: int, size: int, confidence: float) -> float:
 def unseen_share(draws: NDArray[np.float64], hits: int, groups: int, confidence: float) -> float:
     """The share of the rows from which on a group is found: with this confidence no larger one is missing.
 
-    A group of m rows is drawn `hits` times or less with at most the chance of a Poisson variable whose mean is the sum of
-    the expected draws of its rows; at worst these are the m rows that are drawn least. Any group may be the one: those
-    found and one more, and no more than have room in the table (Bonferroni).
+    A group of m rows is drawn `hits` times or less with at most the chance of a Poisson variable whose mean is the sum
+    of the expected draws of its rows; at worst these are the m rows that are drawn least. Any group may be the one:
+    those found and one more, and no more than have room in the table (Bonferroni).
 
     Args:
         draws: (N,) how often each row is expected to be among the random draws; inf where it was asked for sure.
@@ -309,8 +346,14 @@ def fieller(
     """The interval of y/x from estimates with (co)variances; (−inf, inf) where the interval of x touches 0.
 
     The place of the interval uses the normal quantile, its half-width Student's for `freedom`: the ratio's spread is
-    known from
-    fewer rows than the denominator's.
+    known from fewer rows than the denominator's.
+
+    Args:
+        y, x: estimates of the numerator and the denominator.
+        var_y, var_x, cov: their variances and covariance.
+        confidence: of the interval, in (0, 1).
+        freedom: degrees of freedom of the spread of the ratio.
+        skew: of the ratio.
     Source: Fieller (1954).
     """
     z = normal_quantile(confidence)

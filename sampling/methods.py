@@ -1,13 +1,13 @@
 """The methods by name. Every aggregate sampler is made with one signature, and so is every retrieval sampler.
 
-The tables hold functions that import a method when it is first asked for.
+The tables hold functions that import a method when it is first used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,16 @@ Strata = int | Literal["auto"]
 STRATA = 10
 
 
-class MakeAggregate(Protocol):
-    """How a sampler for aggregates over N rows is made.
+# Made by keyword: `AGGREGATE["asd"](n_rows, budget, rng=rng, …)`; the arguments are the fields of `Sample` and `Hunt`.
+MakeAggregate = Callable[..., AggregateSampler]
+MakeRetrieval = Callable[..., RetrievalSampler]
 
-    Args:
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a sampler for aggregates over N rows is made from.
+
+    Attributes:
         n_rows: N.
         budget: rows that may be asked.
         rng: the only source of randomness.
@@ -35,53 +41,8 @@ class MakeAggregate(Protocol):
         proportional: whether rows are drawn in proportion to their size: where each stands for so many.
         groups: (N,) int, the concrete group of each row, or None.
         known: (indices, answers) of rows answered before: certain rows, never part of the random sample.
-        strata: of 'uqe' and 'stratified': how many, or "auto" for as many clusters as stand apart most; None: 10.
+        strata: of 'uqe' and 'stratified': how many, or "auto" for as many clusters as differ most; None: 10.
     """
-
-    def __call__(
-        self,
-        n_rows: int,
-        budget: int,
-        *,
-        rng: np.random.Generator,
-        confidence: float = 0.95,
-        features: Matrix | None = None,
-        prior: Floats | None = None,
-        size: Floats | None = None,
-        proportional: bool = False,
-        groups: Indices | None = None,
-        known: Known | None = None,
-        strata: Strata | None = None,
-    ) -> AggregateSampler: ...
-
-
-class MakeRetrieval(Protocol):
-    """How a sampler for retrieval is made; arguments as for aggregates.
-
-    Args:
-        limit: stop when so many matching rows are known.
-        has_examples: whether the prior comes from example rows.
-        explore: of 'uqe': the chance that a row is a random one.
-    """
-
-    def __call__(
-        self,
-        n_rows: int,
-        budget: int,
-        *,
-        rng: np.random.Generator,
-        features: Matrix | None = None,
-        prior: Floats | None = None,
-        limit: int | None = None,
-        known: Known | None = None,
-        has_examples: bool = False,
-        explore: float = 0.0,
-    ) -> RetrievalSampler: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What a sampler for aggregates is made from; the fields are the arguments of `MakeAggregate`."""
 
     n_rows: int
     budget: int
@@ -108,7 +69,13 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """What a sampler for retrieval is made from; the fields are the arguments of `MakeRetrieval`."""
+    """What a sampler for retrieval is made from; fields as of `Sample`, and these.
+
+    Attributes:
+        limit: stop when so many matching rows are known.
+        has_examples: whether the prior comes from example rows.
+        explore: of 'uqe': the chance that a row is a random one.
+    """
 
     n_rows: int
     budget: int

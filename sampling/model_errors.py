@@ -31,11 +31,10 @@ def corrected(
 ) -> Estimate:
     """What the rows for which the truth is yes add up to, from what those add up to to which the model says yes.
 
-    An estimate counts the rows that the model says yes to: independent wrong answers cannot be sampled away, and with
-    8 % of random flips a share of 1.7 % reads as 9 %. Rogan and Gladen's correction of a share is
-    (share − fpr)/(tpr − fpr); its interval joins those of the share, of both rates, and how many errors there happen to
-    be among the rows themselves. The audited rows must be random within each class; for a sum, the errors must not depend
-    on the value.
+    An estimate counts the rows that the model says yes to: independent wrong answers cannot be sampled away, and with 8
+    % of random flips a share of 1.7 % reads as 9 %. Rogan and Gladen's correction of a share is (share − fpr)/(tpr −
+    fpr); its interval joins those of the share, of both rates, and how many errors there happen to be among the rows
+    themselves. The audited rows must be random within each class; for a sum, the errors must not depend on the value.
 
     Args:
         found: a count or a sum, with its interval.
@@ -79,10 +78,11 @@ def corrected_mean(
     bounds: tuple[float, float],
     variance: float,
 ) -> Estimate:
-    """The mean of a stored value over the rows for which the truth is yes, from that over the rows the model says yes to.
+    """The mean of a stored value over the rows for which the truth is yes, from that over the rows the model says yes
+    to.
 
-    With c the share of yes among all rows, a the mean over them and m the mean over all rows, it is
-    (a c − fpr m)/(c − fpr): the rows missed are like those found, the false alarms like all rows.
+    With c the share of yes among all rows, a the mean over them and m the mean over all rows, it is (a c − fpr m)/(c −
+    fpr): the rows missed are like those found, the false alarms like all rows.
 
     Args:
         found: the mean over the rows that the model says yes to; count: their number.
@@ -146,10 +146,11 @@ def _possible(
     found: Estimate,
     slope: float,
 ) -> Estimate:
-    """Value, low and high. A middle that cannot be is moved to the nearest that can, and its interval reaches as far from there.
+    """Value, low and high. A middle that cannot be is moved to the nearest that can, and its interval reaches as far
+    from there.
 
-    The value lies between the middle, which has no bias, and what was found, which varies less: nearer to the middle the
-    farther apart they are for their spread. The interval is that of the middle.
+    The value lies between the middle, which has no bias, and what was found, which varies less: nearer to the middle
+    the farther apart they are for their spread. The interval is that of the middle.
 
     Args:
         slope: by how much the middle moves with what was found.

@@ -1,5 +1,4 @@
-"""Retrieval with a recall that holds: search until little more is found, then prove on random rows how little is
-left."""
+"""Retrieval with a recall that holds: search until little more is found, then prove on random rows how little is left."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ QUIET = 8  # rows at least in which a search finds too little to go on
 class RecallSearch(LearnedSearch):
     """Searches to a recall of at least `recall`, wrong with probability at most 1 − confidence.
 
-    A search whose hits save fewer rows of the proof than they cost gives way to random rows of those not asked; a match among
-    these sends it searching again. If M rows match, the chance that the next random row does is (M − matches known)/(rows not
-    asked). The likelihood of the random rows' answers under a rate thought of before each draw, over that under M, is a
-    martingale for the true M: it ever exceeds 1/δ with probability at most δ, however often one looks and whatever made the
-    search stop. So once it does for each M > found/recall, the recall holds. Every random row counts, whenever it was drawn.
-    Unknown answers count as matches that were missed.
+    A search whose hits save fewer rows of the proof than they cost gives way to random rows of those not asked; a match
+    among these sends it searching again. If M rows match, the chance that the next random row does is (M − matches
+    known)/(rows not asked). The likelihood of the random rows' answers under a rate thought of before each draw, over
+    that under M, is a martingale for the true M: it ever exceeds 1/δ with probability at most δ, however often one
+    looks and whatever made the search stop. So once it does for each M > found/recall, the recall holds. Every random
+    row counts, whenever it was drawn. Unknown answers count as matches that were missed.
 
     Args:
         recall: share of the matching rows to find.
@@ -60,10 +59,10 @@ class RecallSearch(LearnedSearch):
         """Whether the target holds."""
         return not len(self._drawn) and self.guaranteed >= self.recall
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `Search.tell`."""
         before = self._matches()
-        super().tell(indices, answers, probabilities)
+        super().tell(indices, answers)
         matched = (np.asarray(answers, np.float64) != 0.0).tolist()  # an unknown row may be a match
         if not len(self._drawn):
             self._hits += matched
@@ -86,10 +85,11 @@ class RecallSearch(LearnedSearch):
         return math.floor(len(self.found()) / self.recall + 1e-9) + 1 - self._matches()
 
     def _refuted_from(self) -> int:
-        """The fewest matching rows such that so many, and each larger number, are refuted; one more than possible where none is.
+        """The fewest matching rows such that so many, and each larger number, are refuted; one more than possible where
+        none is.
 
-        The logarithm of the martingale is convex in their number, and small at the rates thought of: beyond the first number
-        that it refutes on the way up it refutes all.
+        The logarithm of the martingale is convex in their number, and small at the rates thought of: beyond the first
+        number that it refutes on the way up it refutes all.
         """
         low, high = self._matches(), self._matches() + self.n_rows - len(self.told) + 1
         draws = np.concatenate([np.zeros((4, 0)), *self._draws], axis=1)
@@ -124,8 +124,8 @@ class RecallSearch(LearnedSearch):
     def _quiet(self, free: int) -> bool:
         """Does the search find less than one row in as many as that one would save the proof?
 
-        With D rows to be refuted among `free`, about log(1/δ)·free/D random rows without a match prove it; a row found takes
-        away about 2·log(1/δ)·free/D² of them, since it is one fewer that they may meet.
+        With D rows to be refuted among `free`, about log(1/δ)·free/D random rows without a match prove it; a row found
+        takes away about 2·log(1/δ)·free/D² of them, since it is one fewer that they may meet.
         """
         missing = self._missing()
         if not free or not self.found().size or missing <= 0:

@@ -61,7 +61,7 @@ class Search(Told):
         self.n_proposed += len(rows)
         return rows
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """The answers of proposed rows: 1, 0 or NaN. Raises: ValueError for a row not proposed, or told before."""
         indices, answers = np.asarray(indices, np.int64), np.asarray(answers, np.float64)
         if len(indices) != len(answers):
@@ -113,8 +113,8 @@ class LearnedSearch(Search):
     Args:
         features: (N, d) float32, mean squared row norm about 1.
         prior: (N,) a score, higher where a match is likelier, or None.
-        has_examples: whether the prior comes from example rows; else it is only one way to start, chosen against
-        random rows, after a few of these (none with a limit).
+        has_examples: whether the prior comes from example rows; else it is only one way to start, chosen against random
+            rows, after a few of these (none with a limit).
         batch: rows proposed at most between two fits.
     """
 
@@ -149,9 +149,9 @@ class LearnedSearch(Search):
         self._arms = np.array([[1.0, 4.0], [1.0, 4.0]])
         self._arm_of: dict[int, int] = {}
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `Search.tell`."""
-        super().tell(indices, answers, probabilities)
+        super().tell(indices, answers)
         for row, answer in zip(np.asarray(indices).tolist(), np.asarray(answers, np.float64).tolist(), strict=True):
             arm = self._arm_of.pop(row, None)
             if arm is not None and not math.isnan(answer):
@@ -226,7 +226,13 @@ class LearnedSearch(Search):
 
 
 def balanced_ridge(span: Span, y: Floats, penalties: tuple[float, ...] = (30.0, 10.0, 3.0, 1.0, 0.3)) -> Linear:
-    """Ridge regression on ±1 with both classes of equal weight; the penalty is chosen by exact leave-one-out error."""
+    """Ridge regression on ±1 with both classes of equal weight; the penalty is chosen by exact leave-one-out error.
+
+    Args:
+        span: of the n labelled rows.
+        y: (n,) 0 or 1, both present.
+        penalties: from which to choose.
+    """
     n = len(y)
     share = float(y.mean())
     weight = np.where(y > 0.5, 0.5 / share, 0.5 / (1 - share))

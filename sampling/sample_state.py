@@ -35,9 +35,8 @@ class Draws(Told, ABC):
     """Bookkeeping of an aggregate sampler over N rows.
 
     Rows of `known` were answered before this query: they enter every total as certain rows, never as a random sample.
-    Every y and x
-    handed to `total` and `ratio` is in the order of `told`: the known rows first, then the rows in the order they were
-    told.
+    Every y and x handed to `total` and `ratio` is in the order of `told`: the known rows first, then the rows in the
+    order they were told.
 
     Args:
         n_rows: N.
@@ -86,8 +85,7 @@ class Draws(Told, ABC):
         """Set the budget in all to `budget` rows (never fewer than proposed) and go on sampling.
 
         For a stopping rule call `more(B, look=1)` at the start, then `more(2B, look=2)`, …: intervals of look j are
-        made at
-        1 − α/2^j, so that the one that stops the sampling still holds at `confidence`.
+        made at 1 − α/2^j, so that the one that stops the sampling still holds at `confidence`.
         """
         self.budget = max(budget, self.n_proposed)
         self._look = look
@@ -104,8 +102,8 @@ class Draws(Told, ABC):
         self.n_proposed += len(rows)
         return rows
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
-        """The answers of proposed rows: 1, 0, or NaN where there is none; probabilities are not used for estimates.
+    def tell(self, indices: Indices, answers: Floats) -> None:
+        """The answers of proposed rows: 1, 0, or NaN where there is none.
 
         Raises: ValueError for a row that was not proposed, or told before.
         """
@@ -143,9 +141,9 @@ class Draws(Told, ABC):
             y: (n,) in the order of `told`; NaN where unknown. The value counts such rows as 0, as SQL does with NULL.
             bounds: what an unknown y may be; [0, 1] for 0/1 values, else the range seen, 0 included.
             weights: (N,) where y = weight · (0 or 1) and the weight of every row is known, as in the SUM of a stored
-            column.
+                column.
             domain: a value of `groups`: the sum of that group alone, whose known size is used. y of rows of other
-            groups adds nothing to it; a method may learn from it.
+                groups adds nothing to it; a method may learn from it.
         """
         y = self._checked(y)
         rows = self.told
@@ -215,8 +213,15 @@ class Draws(Told, ABC):
         counts: Floats | None = None,
         domain: int | None = None,
     ) -> Estimate:
-        """total(y) / total(x): AVG with x = 1 on the rows that count, a share, or a ratio of two sums. None where
-        nothing was found. `weights` and `counts` (N,) where y, x = weight · (0 or 1) with a weight known of every row."""
+        """total(y) / total(x): AVG with x = 1 on the rows that count, a share, or a ratio of two sums; None where x adds
+        up to 0.
+
+        Args:
+            y, x: (n,) in the order of `told`; NaN where unknown.
+            weights, counts: (N,) where y, x = weight · (0 or 1) and the weight of every row is known.
+            domain: a value of `groups`: the ratio within that group alone.
+        Raises: ValueError for a domain without groups, or for arrays of another length than `told`.
+        """
         y, x = self._checked(y), self._checked(x)
         rows = self.told
         inside = np.ones(len(rows), bool)

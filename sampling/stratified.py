@@ -172,8 +172,15 @@ def allocate(sizes: Indices, draws: int) -> Indices:
 def strata_of(
     n_rows: int, features: Matrix | None, prior: Floats | None, groups: Indices | None, strata: int
 ) -> Indices:
-    """(N,) the concrete groups if given; else equal runs by the prior; else clusters of the features; else one
-    stratum."""
+    """(N,) the concrete groups if given; else equal runs by the prior; else clusters of the features; else one stratum.
+
+    Args:
+        n_rows: N.
+        features: (N, d) float32, or None.
+        prior: (N,) a score, or None.
+        groups: (N,) the concrete group of each row, or None.
+        strata: how many strata to make where there are no groups.
+    """
     if groups is not None:
         return groups
     if prior is not None:

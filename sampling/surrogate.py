@@ -1,8 +1,8 @@
 """Cheap models of an answer, fitted to a few hundred labelled rows: logistic and ridge regression with leave-one-out
 choices.
 
-Fits run in the span of the labelled rows and on one BLAS thread: on a busy machine two spinning threads turn 10 ms
-into 1 s.
+Fits run in the span of the labelled rows and on one BLAS thread: on a busy machine two spinning threads turn 10 ms into
+1 s.
 """
 
 from __future__ import annotations
@@ -188,6 +188,10 @@ def calibrate(fit: Linear, y: Floats, design: Floats | None = None) -> Linear:
     """Platt's scaling of the leave-one-out log-odds, with pseudo-count targets and design weights of at most 8 times
     their mean.
 
+    Args:
+        fit: logistic, with leave-one-out log-odds of the labelled rows.
+        y: (n,) 0 or 1, or chances between them.
+        design: (n,) inverse chances of being drawn, up to a factor.
     Source: Platt (1999).
     """
     ones = float(y.sum())
@@ -221,7 +225,13 @@ def calibrate(fit: Linear, y: Floats, design: Floats | None = None) -> Linear:
 
 
 def constant(score: float, n: int, *, logistic: bool) -> Linear:
-    """The same score for every row."""
+    """The same score for every row.
+
+    Args:
+        score: of every row: log-odds where `logistic`, else the expected answer.
+        n: labelled rows.
+        logistic: whether the score is a log-odds.
+    """
     return Linear(None, score, logistic, np.full(n, score))
 
 

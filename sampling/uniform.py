@@ -79,12 +79,16 @@ def expansion_interval(
     """The interval for the sum over `size` rows of which `drawn` (n ≥ 1) is a random sample.
 
     Student's t; where few rows add to the sum, Fay and Feuer's gamma interval for what is positive and for what is
-    negative, with
-    the spread reduced for the finite population. Where all are 0 and no bounds are known, nothing is known of one
-    row's size, and
-    the interval is open. With `weights` the spread is at least that of a truth independent of the weight: heavy tails
-    that the
-    sample missed.
+    negative, with the spread reduced for the finite population. Where all are 0 and no bounds are known, nothing is
+    known of one row's size, and the interval is open. With `weights` the spread is at least that of a truth independent
+    of the weight: heavy tails that the sample missed.
+
+    Args:
+        drawn: (n,) the values of the random rows, n ≥ 1.
+        size: rows that they stand for, themselves included.
+        confidence: of the interval, in (0, 1).
+        bounds: the least and the greatest value of a row, where known.
+        weights: (N,) the value of each row if it counts, where stored.
     """
     n = len(drawn)
     if n >= size:
@@ -146,8 +150,14 @@ def ratio_of_samples(
     rows.
 
     Shares (0/1 values, y within x) have the exact binomial interval given the number of rows with x = 1; others
-    Fieller's, with as
-    many degrees of freedom as rows that count, less one. `stored`: is every value known, and only whether it counts is not?
+    Fieller's, with as many degrees of freedom as rows that count, less one.
+
+    Args:
+        y, x: (n,) the values of the random rows.
+        size: rows that they stand for, themselves included.
+        base: the sums of y and x over the rows known for certain.
+        confidence: of the interval, in (0, 1).
+        stored: whether every value of y is known, so that only whether it counts is not.
     """
     n = len(y)
     total_y = base[0] + (size * float(y.mean()) if n else 0.0)

@@ -25,8 +25,7 @@ class BettingTest:
     """Is at least a share `target` of a set's rows marked? A bet on every random member, without replacement.
 
     The capital is a supermartingale while the share is below the target, so that it reaches 1/δ with probability at
-    most δ, however
-    often one looks.
+    most δ, however often one looks.
 
     Args:
         size: rows of the set.
@@ -59,19 +58,15 @@ class UnverifiedSearch(Search):
     other rows.
 
     The sets are nested: the likeliest rows, down to four cuts. Rows of the largest are asked in random order, each a
-    bet for every set
-    that holds it; a set without hope is given up, and the order goes on within the next. The first set whose bet
-    reaches sets/δ is
-    accepted, so that by the union bound the precision of the rows accepted is below `precision` with probability at
-    most
-    1 − confidence. Unknown answers count as misses.
+    bet for every set that holds it; a set without hope is given up, and the order goes on within the next. The first
+    set whose bet reaches sets/δ is accepted, so that by the union bound the precision of the rows accepted is below
+    `precision` with probability at most 1 − confidence. Unknown answers count as misses.
 
     Args:
         precision: share of the accepted rows that must match.
         confidence: 1 − δ.
     Source: after Kang et al. (2020), SUPG, and Zeighami et al. (2025), BARGAIN; fixed-sequence testing as in
-    Angelopoulos et al.
-        (2021), learn then test.
+    Angelopoulos et al. (2021), learn then test.
     """
 
     method = "unverified"
@@ -123,9 +118,9 @@ class UnverifiedSearch(Search):
         out: Indices = self._accepted[self._answer[self._accepted] == -1]
         return out
 
-    def tell(self, indices: Indices, answers: Floats, probabilities: Floats | None = None) -> None:
+    def tell(self, indices: Indices, answers: Floats) -> None:
         """As in `Search.tell`."""
-        super().tell(indices, answers, probabilities)
+        super().tell(indices, answers)
         self._answer[indices] = np.asarray(answers) == 1.0
         if self._learner is not None and self._learning:
             self._learner.tell(indices, answers)

@@ -322,9 +322,9 @@ PROTOCOLS: dict[str, Callable[[], Provider]] = {
 
 
 @contextmanager
-def opened(protocol: str) -> Iterator[tuple[Provider, Transport]]:
+def opened(protocol: str, transport: Transport | None = None) -> Iterator[tuple[Provider, Transport]]:
     """A provider of the protocol, over a transport in this process."""
-    transport = Transport()
+    transport = transport or Transport()
     with pytest.MonkeyPatch.context() as patch:
 
         async def engine(path: Path, **options: Any) -> Transport:

@@ -23,7 +23,7 @@ import duckdb
 
 import uql
 from uql.benchmarks.nl import ehrxqa
-from uql.nl.ask.planner import PROMPT_TOKENS
+from uql.nl.ask.room import Room
 from uql.nl.schema.discover import discover, schema_text, shortlist, tokens_of
 
 if TYPE_CHECKING:
@@ -142,8 +142,8 @@ def _judged(
     whole = discover(words, con.catalog, embedder)
     near = shortlist(whole, words, embedder)
     for prompt, scope, tokens in (
-        ("all", whole, PROMPT_TOKENS),
-        ("shortlist", near, PROMPT_TOKENS),
+        ("all", whole, Room().prompt),
+        ("shortlist", near, Room().prompt),
         ("small", near, SMALL),
     ):
         text = schema_text(scope, tokens=tokens)

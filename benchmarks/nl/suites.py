@@ -18,6 +18,7 @@ from uql.benchmarks.nl.references import Reference, equal, key_of, references, w
 from uql.nl.ask.answer_metrics import coverage, exact, hit, token_f1, tokens
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
     from uql.api.connection import Connection
@@ -289,17 +290,27 @@ def _nvbench(shared: Path) -> list[Asked]:
 
 def _nvbench_tables(place: str, shared: Path, work: Path, model: Model) -> Connection:
     con = uql.connect(model=model, ledger=":memory:")
+    fill_nvbench(con.catalog.cursor, place, shared, work)
+    return con
+
+
+def fill_nvbench(cursor: duckdb.DuckDBPyConnection, place: str, shared: Path, work: Path) -> None:
+    """Makes the tables of a database of nvBench.
+
+    Args:
+        cursor: of the database that gets them.
+        place: its name.
+        shared: the data folder.
+        work: where the rows are written, as CSV.
+    """
     path = shared / "nvbench" / "tables.parquet"
-    found = con.sql(
-        f"SELECT \"table\", csv FROM '{path}' WHERE db = '{place.replace(chr(39), chr(39) * 2)}'"
-    ).fetchall()
+    found = cursor.execute(f"SELECT \"table\", csv FROM '{path}' WHERE db = $1", [place]).fetchall()
     for number, (name, csv) in enumerate(found):
         file = work / f"{number}.csv"
         file.write_text(csv, encoding="utf-8")
-        con.catalog.cursor.execute(
+        cursor.execute(
             f"CREATE TABLE \"{name}\" AS SELECT * FROM read_csv('{file}', header = true, nullstr = ['', 'NULL'])"
         )
-    return con
 
 
 def judge_chart(answer: Answer, asked: Asked) -> Score:

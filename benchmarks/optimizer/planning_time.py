@@ -39,7 +39,7 @@ def planned_in_ms(con: uql.Connection, text: str, times: int) -> float:
         start = time.process_time()
         block = plan(bound.query)
         assert isinstance(block, Block)
-        asked = (*block.filter_stages, *block.row_stages)
+        asked = (*block.filter.stages, *block.values.stages)
         known = Known(Range.exactly(10_000), {stage.shown: 400.0 for stage in asked})
         choose(block, known, Terms(Unit(), None))
         taken.append(1000 * (time.process_time() - start))

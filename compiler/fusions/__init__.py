@@ -34,10 +34,6 @@ def apart(block: Block) -> Block:
     def each(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
         return tuple(Stage((column,)) for stage in stages for column in stage.columns)
 
-    return replace(
-        block,
-        filter_stages=each(block.filter_stages),
-        row_stages=each(block.row_stages),
-        late_stages=each(block.late_stages),
-        goal=Goal.SEARCH if block.goal is Goal.FIRST else block.goal,
-    )
+    goal = Goal.SEARCH if block.filter.goal is Goal.FIRST else block.filter.goal
+    block = block.with_requests(each(block.filter.stages), each(block.values.stages), each(block.values.late))
+    return replace(block, filter=replace(block.filter, goal=goal))

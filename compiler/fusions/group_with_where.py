@@ -16,13 +16,13 @@ def group_with_where(block: Block) -> Iterator[Block]:
     enough have passed to name the groups; the rows of all samples are proposed once, for both. The group reads the columns of a
     question of WHERE that is asked of each row that passes. Not for MANY, and not for several taxonomies over different columns.
     """
-    if len(block.groups) != 1 or block.groups[0].many:
+    if len(block.values.groups) != 1 or block.values.groups[0].many:
         return
-    group = block.groups[0]
+    group = block.values.groups[0]
 
     def may(column: VirtualColumn) -> bool:
         return not column.attempt and column.label_query is None
 
-    for place, columns in riding(block, block.row_stages, may):
+    for place, columns in riding(block, block.values.stages, may):
         if group in columns:
             yield with_rider(block, place, columns)

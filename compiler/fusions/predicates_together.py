@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 from uql.compiler.physical import Block, Stage
@@ -24,7 +23,7 @@ def predicates_together(block: Block) -> Iterator[Block]:
     the one side, fewer words on the other: the price decides.
     """
     by_reads: dict[tuple[Column, ...], list[VirtualColumn]] = {}
-    for stage in block.filter_stages:
+    for stage in block.filter.stages:
         by_reads.setdefault(stage.reads, []).extend(stage.columns)
     ways = [list(_partitions(tuple(columns))) for columns in by_reads.values()]
     number = 1
@@ -32,13 +31,13 @@ def predicates_together(block: Block) -> Iterator[Block]:
         number *= len(one)
     if number > MOST_WAYS:
         ways = [[one[0], one[-1]] if len(one) > 1 else one for one in ways[:5]] + [[one[-1]] for one in ways[5:]]
-    written = [c.id for stage in block.filter_stages for c in stage.columns]
+    written = [c.id for stage in block.filter.stages for c in stage.columns]
     for chosen in product(*ways):
         parts = [part for way in chosen for part in way]
         parts.sort(key=lambda part: min(written.index(c.id) for c in part))
         stages = tuple(Stage(part) for part in parts)
-        if stages != block.filter_stages:
-            yield replace(block, filter_stages=stages)
+        if stages != block.filter.stages:
+            yield block.with_requests(stages)
 
 
 def _partitions(columns: tuple[VirtualColumn, ...]) -> Iterator[tuple[tuple[VirtualColumn, ...], ...]]:

@@ -11,10 +11,10 @@ from uql.compiler.virtual import VirtualColumn
 
 def carriers(block: Block, column: VirtualColumn) -> Iterator[int]:
     """The positions of the stages of WHERE that can carry a column: they show the same cells and are asked of each row that passes."""
-    if block.formula is None:
+    if block.filter.formula is None:
         return
-    sure = block.formula.sure()
-    for i, stage in enumerate(block.filter_stages):
+    sure = block.filter.formula.sure()
+    for i, stage in enumerate(block.filter.stages):
         same = all(c.reads == column.reads and c.holes == column.holes for c in stage.columns)
         if same and any(c.id in sure for c in stage.columns):
             yield i
@@ -25,7 +25,7 @@ def riding(
 ) -> Iterator[tuple[int, tuple[VirtualColumn, ...]]]:
     """The stages that can ride as a whole, with each position that can carry them: the later, the fewer rows are left."""
     for stage in wanted:
-        columns = tuple(c for c in stage.columns if may(c) and c.id not in block.riders)
+        columns = tuple(c for c in stage.columns if may(c) and c.id not in block.filter.riders)
         places = [set(carriers(block, c)) for c in columns]
         shared = set.intersection(*places) if places else set()
         if columns == stage.columns:
@@ -34,6 +34,6 @@ def riding(
 
 def with_rider(block: Block, place: int, columns: tuple[VirtualColumn, ...]) -> Block:
     """The block with columns riding along with one stage of its WHERE."""
-    stage = block.filter_stages[place]
+    stage = block.filter.stages[place]
     changed = replace(stage, riders=(*stage.riders, *columns))
-    return replace(block, filter_stages=(*block.filter_stages[:place], changed, *block.filter_stages[place + 1 :]))
+    return block.with_requests((*block.filter.stages[:place], changed, *block.filter.stages[place + 1 :]))

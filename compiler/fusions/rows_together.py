@@ -23,12 +23,7 @@ def rows_together(block: Block, rows: int, alone: Set[Column]) -> Iterator[Block
     def put(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
         return tuple(replace(s, rows=rows) if _may(s, alone) else s for s in stages)
 
-    changed = replace(
-        block,
-        filter_stages=put(block.filter_stages),
-        row_stages=put(block.row_stages),
-        late_stages=put(block.late_stages),
-    )
+    changed = block.with_requests(put(block.filter.stages), put(block.values.stages), put(block.values.late))
     if changed != block:
         yield changed
 

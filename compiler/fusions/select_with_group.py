@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from uql.compiler.physical import Block, stages
 
@@ -13,7 +12,7 @@ def select_with_group(block: Block) -> Iterator[Block]:
 
     Legal: they read the same columns and are asked of the same rows, those that pass; the taxonomy is there before any of them.
     """
-    row = stages(tuple(c for stage in block.row_stages for c in stage.columns))
-    late = stages(tuple(c for stage in block.late_stages for c in stage.columns))
-    if row != block.row_stages or late != block.late_stages:
-        yield replace(block, row_stages=row, late_stages=late)
+    row = stages(tuple(c for stage in block.values.stages for c in stage.columns))
+    late = stages(tuple(c for stage in block.values.late for c in stage.columns))
+    if row != block.values.stages or late != block.values.late:
+        yield block.with_requests(values=row, late=late)

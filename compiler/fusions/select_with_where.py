@@ -18,7 +18,7 @@ def select_with_where(block: Block) -> Iterator[Block]:
     of the other rows, nor their failures. It pays where many rows pass, or where calls are what is scarce.
     """
     ways = [block]
-    for stage in (*block.row_stages, *block.late_stages):
+    for stage in (*block.values.stages, *block.values.late):
         more = [with_rider(way, place, columns) for way in ways for place, columns in riding(way, (stage,), _is_value)]
         yield from more
         ways += more[:MOST_WAYS]

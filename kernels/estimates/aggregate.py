@@ -44,7 +44,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     """Asks what is needed and gives the groups. Raises BudgetError (UQL401) where an aggregate cannot be estimated."""
     calls = _calls(block, ctx)
     codes = _concrete_codes(block, relation, ctx)
-    await attribute.prefer([c for stage in block.filter_stages for c in stage.columns], relation, ctx)
+    await attribute.prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
     whole = of_all_rows(block, calls, codes, relation)
     only_seen = unsampled([c for c in calls if c not in whole], relation, ctx)
     await _check_estimable(block, only_seen, relation, ctx)
@@ -59,7 +59,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
         wanted, confidence = ctx.settings.error or 0.0, ctx.settings.confidence
         widths = [0.0] if group_codes else [math.inf]
         for code in group_codes:
-            measure = _Measure(so_far, asked, stored, code, codes is not None, bool(block.keys), confidence)
+            measure = _Measure(so_far, asked, stored, code, codes is not None, bool(block.aggregate.keys), confidence)
             widths += [half_width(measure.call(c)) / wanted for c in watched]
         return max(widths)
 
@@ -77,7 +77,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
         groups = _exact(block, calls, columns, sampled, relation, ctx)
         return doubted(groups, block, codes, relation, ctx) if relation.derives else groups
     ctx.exact = False
-    if block.sets:
+    if block.aggregate.sets:
         unknown = int(sampled.truth.unknown.sum() + failed.any(axis=1).sum())
         ctx.notes.append(f"{unknown:,} rows gave no answer: the groups are those of the other rows")
         groups = _exact(block, calls, columns, sampled, relation, ctx)
@@ -94,7 +94,12 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
 
 
 def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
-    exprs = [*(i.expr for i in block.items), block.having, block.qualify, *(k.expr for k in block.order_by)]
+    exprs = [
+        *(i.expr for i in block.project.items),
+        block.aggregate.having,
+        block.project.qualify,
+        *(k.expr for k in block.order.keys),
+    ]
     found: dict[Call, None] = {}
     for expr in exprs:
         found.update(dict.fromkeys(aggregate_calls(expr, ctx.duck.aggregates)))
@@ -103,9 +108,11 @@ def _calls(block: Block, ctx: Context) -> tuple[Call, ...]:
 
 def _columns(block: Block) -> tuple[VirtualColumn, ...]:
     """The virtual columns of the rows that pass that keys and aggregates need."""
-    asked = [c for stage in (*block.filter_stages, *after_stages(block)) for c in stage.columns]
-    wanted = virtuals(*(k.expr for k in block.keys), *(i.expr for i in block.items), block.having)
-    wanted += virtuals(block.qualify, *(k.expr for k in block.order_by))
+    asked = [c for stage in (*block.filter.stages, *after_stages(block)) for c in stage.columns]
+    wanted = virtuals(
+        *(k.expr for k in block.aggregate.keys), *(i.expr for i in block.project.items), block.aggregate.having
+    )
+    wanted += virtuals(block.project.qualify, *(k.expr for k in block.order.keys))
     return tuple(c for c in dict.fromkeys(asked) if c in wanted)
 
 
@@ -120,15 +127,15 @@ def _failed(columns: tuple[VirtualColumn, ...], rids: Rids, relation: Relation) 
 async def _check_estimable(block: Block, only_seen: frozenset[Call], relation: Relation, ctx: Context) -> None:
     bad = [c for c in sorted(only_seen, key=lambda c: c.span.start) if not is_bound(c)]
     everything = await whole_cost(block, relation, ctx)
-    if block.sets and not ctx.fits(everything):
+    if block.aggregate.sets and not ctx.purse.fits(everything):
         raise BudgetError(
             f"ROLLUP, CUBE and GROUPING SETS need the value of each row: {everything:,} calls, and the budget leaves "
-            f"{ctx.calls_left:,}; nothing was sent",
+            f"{ctx.purse.left:,}; nothing was sent",
             help=f"WITH (budget = {everything}) or WITH (budget = 'all') asks them; a plain GROUP BY can be estimated",
         )
-    if bad and not ctx.fits(everything):
+    if bad and not ctx.purse.fits(everything):
         raise BudgetError(
-            f"{bad[0].name}(…) needs the value of each row: {everything:,} calls, and the budget leaves {ctx.calls_left:,}; "
+            f"{bad[0].name}(…) needs the value of each row: {everything:,} calls, and the budget leaves {ctx.purse.left:,}; "
             "nothing was sent",
             start=bad[0].span.start,
             end=bad[0].span.end,
@@ -138,9 +145,9 @@ async def _check_estimable(block: Block, only_seen: frozenset[Call], relation: R
 
 def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
     """(N,) the group of every candidate row, where DuckDB alone can tell it."""
-    if not block.keys or any(is_semantic(key.expr) for key in block.keys):
+    if not block.aggregate.keys or any(is_semantic(key.expr) for key in block.aggregate.keys):
         return None
-    keys = ", ".join(ctx.duck.expression(key.expr) for key in block.keys)
+    keys = ", ".join(ctx.duck.expression(key.expr) for key in block.aggregate.keys)
     table = ctx.duck.arrow(
         f"SELECT dense_rank() OVER (ORDER BY {keys}) - 1 AS g FROM {quote(relation.name)} ORDER BY rowid"
     )
@@ -158,25 +165,25 @@ def _exact(
 ) -> Groups:
     passing = np.sort(sampled.passing)
     joined, arrays = relation.joined(passing, columns)
-    listed = [many for key in block.keys if (many := many_of(key.expr)) is not None]
+    listed = [many for key in block.aggregate.keys if (many := many_of(key.expr)) is not None]
     if listed:  # one row a membership
         names_of = ", ".join(quote(many.name) for many in listed)
         singles = ", ".join(each(many, quote(many.name)) for many in listed)
         joined = f"(SELECT * EXCLUDE ({names_of}), {singles} FROM {joined})"
-    keys = {key.expr: f"__k{i}" for i, key in enumerate(block.keys)}
+    keys = {key.expr: f"__k{i}" for i, key in enumerate(block.aggregate.keys)}
     names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
     parts = [f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()]
     parts += [f"{ctx.duck.expression(c)} AS {n}" for c, n in names.items()]
     parts.append("min(__pos) AS __first")
     places = {expr: str(place) for place, expr in enumerate(keys, start=1)}  # a constant would be read as a place
-    group_by = f" GROUP BY {_grouped(block, [places[key.expr] for key in block.keys])}" if keys else ""
-    if block.summaries or keys:
+    group_by = f" GROUP BY {_grouped(block, [places[key.expr] for key in block.aggregate.keys])}" if keys else ""
+    if block.summaries.columns or keys:
         parts.append("list(__rid ORDER BY __pos) AS __rows")
     inner = f"SELECT {', '.join(parts)} FROM {joined}{group_by}"
     table, n = ctx.duck.create(f"SELECT row_number() OVER (ORDER BY __first) - 1 AS __g, * FROM ({inner})", arrays)
     groups = Groups(table, keys, names, exact=True)
-    if block.summaries or keys:
-        listed_rows = "__rows" if block.summaries else "__rows[1:20]"
+    if block.summaries.columns or keys:
+        listed_rows = "__rows" if block.summaries.columns else "__rows[1:20]"
         rows = ctx.duck.arrow(f"SELECT {listed_rows} FROM {quote(table)} ORDER BY __g").column(0).to_pylist()
         groups.members = [np.array(r or [], dtype=np.int64) for r in rows]
     confidence = ctx.settings.confidence
@@ -189,9 +196,9 @@ def _exact(
 
 def _grouped(block: Block, keys: list[str]) -> str:
     """What stands after GROUP BY: the keys, or the sets of them."""
-    if not block.sets:
+    if not block.aggregate.sets:
         return ", ".join(keys)
-    return f"GROUPING SETS ({', '.join('(' + ', '.join(keys[i] for i in one) + ')' for one in block.sets)})"
+    return f"GROUPING SETS ({', '.join('(' + ', '.join(keys[i] for i in one) + ')' for one in block.aggregate.sets)})"
 
 
 # ---------------------------------------------------------------------------------------------------------- estimated
@@ -225,13 +232,13 @@ def _estimated(
     asked, representatives, group_codes = _asked(block, calls, columns, sampled, codes, relation, ctx)
     confidence = ctx.settings.confidence
     few = codes is not None and codes.max(initial=0) < MOST_GROUPS
-    if codes is not None and few and block.formula is None:  # they are there, asked or not
+    if codes is not None and few and block.filter.formula is None:  # they are there, asked or not
         found_codes, representatives = np.unique(codes, return_index=True)
         group_codes = [int(c) for c in found_codes]
     elif chances is not None and codes is not None:  # a row without a yes counts for its group too
         found_codes, first = np.unique(codes[sampled.told], return_index=True)
         group_codes, representatives = [int(c) for c in found_codes], sampled.told[first]
-    keys = {key.expr: f"__k{i}" for i, key in enumerate(block.keys)}
+    keys = {key.expr: f"__k{i}" for i, key in enumerate(block.aggregate.keys)}
     names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
     quotients = _quotients(block, calls)
     groups = Groups("", keys, names, exact=False, seen=only_seen)
@@ -241,8 +248,8 @@ def _estimated(
         groups.ratios[quotient] = []
     parts = [(code, asked) for code in group_codes]
     labels: list[tuple[str | None, ...]] = []
-    if any(many_of(key.expr) for key in block.keys):
-        found_in = memberships(block.keys, group_codes, representatives, columns, relation, ctx)
+    if any(many_of(key.expr) for key in block.aggregate.keys):
+        found_in = memberships(block.aggregate.keys, group_codes, representatives, columns, relation, ctx)
         parts = [(0, replace(asked, group=np.where(np.isin(asked.group, m.codes), 0, -1))) for m in found_in]
         representatives = np.array([m.row for m in found_in], dtype=np.int64)
         labels = [m.labels for m in found_in]
@@ -253,7 +260,9 @@ def _estimated(
     if checked is not None:
         _note_audit(checked, codes is not None, ctx)
     for code, asked in parts:
-        measure = _Measure(sampled, asked, stored, code, codes is not None, bool(block.keys), ctx.settings.confidence)
+        measure = _Measure(
+            sampled, asked, stored, code, codes is not None, bool(block.aggregate.keys), ctx.settings.confidence
+        )
         measures.append(measure)
         for call in (c for c in calls if c not in seen and c not in known):
             found = measure.call(call)
@@ -269,19 +278,19 @@ def _estimated(
             if correct is not None:
                 share = correct.quotient(top, bottom, share, measure.counted(bottom), code)
             groups.ratios[quotient].append(share)
-        inside = asked.group[asked.at] == code if block.keys else np.ones(len(asked.at), bool)
+        inside = asked.group[asked.at] == code if block.aggregate.keys else np.ones(len(asked.at), bool)
         groups.members.append(passing[inside])
     _note_open_ends(groups, measures, ctx)
     tables = []
     if seen:
-        tables.append(of_parts(seen, groups.members, bool(block.keys), columns, relation, ctx))
+        tables.append(of_parts(seen, groups.members, bool(block.aggregate.keys), columns, relation, ctx))
         for call, name in seen.items():
             unknown = [measure.unknown(call) for measure in measures]
             groups.estimates[call] = told(call, values_of(tables[-1], name, unknown, ctx), unknown, sampled, confidence)
     if known:
         every = np.arange(relation.n, dtype=np.int64)
         rows = [every] if codes is None else [every[codes == code] for code in group_codes]
-        tables.append(of_parts(known, rows, bool(block.keys), (), relation, ctx))
+        tables.append(of_parts(known, rows, bool(block.aggregate.keys), (), relation, ctx))
         for call in known:
             groups.estimates[call] = [exactly(v, confidence, 0) for v in values_of(tables[-1], known[call], parts, ctx)]
     estimated = {c: n for c, n in names.items() if c not in seen and c not in known}
@@ -290,10 +299,10 @@ def _estimated(
         values = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
         extra[name] = np.array(values, dtype=np.float64)
     groups.table = _group_table(block, keys, estimated, representatives, columns, extra, relation, ctx, labels, tables)
-    if block.keys and not sampled.every:
+    if block.aggregate.keys and not sampled.every:
         open_groups = int(asked.open_group.sum())
         groups.every = note_unseen(block, codes, group_codes, sampled, open_groups, relation, ctx)
-    if block.keys and any(not e.exact for found in groups.estimates.values() for e in found):
+    if block.aggregate.keys and any(not e.exact for found in groups.estimates.values() for e in found):
         note_few(block, groups.members, codes, group_codes, sampled, ctx)
     return groups
 
@@ -337,7 +346,7 @@ def _group_table(
     numbers = f", {numbers}" if numbers else ""
     numbers += "".join(f", {quote(name)}.* EXCLUDE (__part)" for name in beside)
     joins = "".join(f" LEFT JOIN {quote(name)} ON {quote(name)}.__part = __g" for name in beside)
-    if not block.keys:
+    if not block.aggregate.keys:
         import pyarrow as pa
 
         array = pa.table({name: pa.array(values) for name, values in extra.items()})
@@ -345,7 +354,7 @@ def _group_table(
             f"SELECT CAST(__g AS BIGINT) AS __g{numbers} FROM __groups{joins}", {"__groups": array}
         )
         return table
-    of_many = {key.expr: i for i, key in enumerate(k for k in block.keys if many_of(k.expr))}
+    of_many = {key.expr: i for i, key in enumerate(k for k in block.aggregate.keys if many_of(k.expr))}
     texts = {f"__m{i}": np.array([one[i] for one in labels], dtype=object) for i in of_many.values()}
     joined, arrays = relation.joined(representatives, columns, **extra, **texts)
     parts = ", ".join(
@@ -374,7 +383,7 @@ def _asked(
     group = np.full(n, -1, dtype=np.int64)
     open_group = np.zeros(n, dtype=bool)
     flags = dict(zip(columns, _failed(columns, passing, relation).T, strict=True))
-    keys = [key.expr for key in block.keys]
+    keys = [key.expr for key in block.aggregate.keys]
     key_failed = _any(flags, virtuals(*keys), len(at))
     arguments: dict[Call, Floats] = {}
     missing: dict[Call, NDArray[np.bool_]] = {}
@@ -396,7 +405,7 @@ def _asked(
     group[at] = local
     group[at[key_failed]] = -1
     open_group[at[key_failed]] = True
-    if block.keys and codes is None:
+    if block.aggregate.keys and codes is None:
         open_group |= np.isnan(truth)
     for i, call in enumerate(calls):
         values = np.asarray(table.column(f"a{i}").to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -408,7 +417,7 @@ def _asked(
         unknown = np.zeros(n, dtype=bool)
         unknown[at] = _any(flags, virtuals(call), len(at))
         missing[call] = unknown
-    if not block.keys:
+    if not block.aggregate.keys:
         return _Asked(truth, at, np.zeros(n, np.int64), open_group, arguments, missing), np.zeros(0, np.int64), [0]
     if codes is not None:  # an unknown row still lies in a known group
         group[np.isnan(truth)] = codes[told[np.isnan(truth)]]
@@ -580,7 +589,7 @@ def _quotients(block: Block, calls: tuple[Call, ...]) -> dict[Expr, tuple[Call, 
     from uql.compiler.walk import walk
 
     found: dict[Expr, tuple[Call, Call]] = {}
-    for item in block.items:
+    for item in block.project.items:
         for node in walk(item.expr):
             if isinstance(node, Binary) and node.op == "/":
                 top, bottom = _factor_of(node.left), _factor_of(node.right)

@@ -6,14 +6,15 @@ of `examples = 'table'` is read likewise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.errors import BudgetError, DataError
+from uql.base.settings import CALLS_AGGREGATE
 from uql.compiler.physical import Block, Stage
 from uql.compiler.syntax import Call, Column
 from uql.compiler.virtual import VirtualColumn
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 UNMEASURED = (
     "the model's own errors are not in this interval: `uql calibrate` measures them, `audit = 'table'` corrects by them"
 )
-LEAST_BUDGET = 128  # calls that an aggregate gets where no budget is set
 
 
 def judged(
@@ -74,29 +74,19 @@ def judged(
 
 def columns_read(block: Block) -> tuple[Column, ...]:
     """The columns that the conditions of a WHERE show the model."""
-    found = (c for stage in block.filter_stages for v in stage.columns for c in (*v.reads, *v.holes))
+    found = (c for stage in block.filter.stages for v in stage.columns for c in (*v.reads, *v.holes))
     return tuple(dict.fromkeys(found))
 
 
-@contextmanager
-def _beside_budget(calls: int, rows: Relation, ctx: Context) -> Iterator[None]:
-    """Within it so many calls more may be made; after it the budget is what it was.
-
-    Raises: BudgetError (UQL401) where the budget is 0: then nothing may be asked.
-    """
-    left = ctx.gate.calls_left
-    if left == 0 and calls:
+def _beside_budget(calls: int, rows: Relation, ctx: Context) -> AbstractContextManager[None]:
+    """Within it so many calls more may be made. Raises BudgetError (UQL401) where the budget is 0: then nothing may be asked."""
+    if ctx.gate.calls_left == 0 and calls:
         raise BudgetError(
             f"the model's answers about the {rows.n:,} rows of audit = '{rows.source}' are {calls:,} calls, which do not count "
             "in the budget, but a budget of 0 leaves no row to estimate from; nothing was sent",
-            help=f"WITH (budget = {LEAST_BUDGET}) gives an estimate",
+            help=f"WITH (budget = {CALLS_AGGREGATE}) gives an estimate",
         )
-    ctx.gate.extend(calls)
-    try:
-        yield
-    finally:
-        if left is not None:
-            ctx.gate.extend(left - (ctx.gate.calls_left or 0))
+    return ctx.purse.beside(calls)
 
 
 async def audit(block: Block, condition: VirtualColumn | None, relation: Relation, ctx: Context) -> Audit | None:
@@ -107,16 +97,16 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
     from uql.sampling.model_errors import Audit
 
     name = ctx.settings.audit
-    if name is None or (condition is None and block.formula is None):
+    if name is None or (condition is None and block.filter.formula is None):
         return None
-    stages = block.filter_stages if condition is None else (Stage((condition,)),)
+    stages = block.filter.stages if condition is None else (Stage((condition,)),)
     columns = columns_read(block) if condition is None else tuple(dict.fromkeys((*condition.reads, *condition.holes)))
     rows, truth = judged(name, "audit", columns, relation, ctx)
     rids: Rids = np.arange(rows.n, dtype=np.int64)
     if condition is None:
-        assert block.formula is not None
+        assert block.filter.formula is not None
         with _beside_budget(rows.calls(stages), rows, ctx):
-            said = await sem_filter.truth(block.formula, stages, rids, rows, ctx)
+            said = await sem_filter.truth(block.filter.formula, stages, rids, rows, ctx)
         positive, known = said.yes, said.yes | said.no
     else:
         with _beside_budget(rows.calls(stages), rows, ctx):
@@ -130,8 +120,8 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
 
 async def note_errors(block: Block, calls: Sequence[Call], relation: Relation, ctx: Context) -> None:
     """Says once that numbers rest on answers of a model whose errors were not measured; not where DuckDB alone makes them."""
-    columns = dict.fromkeys(c for stage in block.filter_stages for c in stage.columns)
-    columns |= dict.fromkeys(virtuals(*calls, *(key.expr for key in block.keys)))
+    columns = dict.fromkeys(c for stage in block.filter.stages for c in stage.columns)
+    columns |= dict.fromkeys(virtuals(*calls, *(key.expr for key in block.aggregate.keys)))
     for column in columns:
         if (await ctx.gate.audited(relation.question(column)))[1] is None:
             ctx.note_once(UNMEASURED, "")

@@ -45,7 +45,7 @@ class Target:
             calls: aggregates of which no more is known than what a model says of each row.
             codes: (N,) the group of every row, where DuckDB knows it.
         """
-        if codes is None or block.formula is not None or block.sets or len(np.unique(codes)) < 2:
+        if codes is None or block.filter.formula is not None or block.aggregate.sets or len(np.unique(codes)) < 2:
             return None
         targets: dict[Expr, Call] = {call: call for call in calls if _reads(call)}
         for quotient, (top, bottom) in quotients.items():
@@ -53,12 +53,17 @@ class Target:
                 targets[quotient] = top
         if not targets:
             return None
-        ordered, sign = _bare(block.order_by[0].expr) if block.order_by else (None, 1)
+        ordered, sign = _bare(block.order.keys[0].expr) if block.order.keys else (None, 1)
         chosen = ordered if ordered in targets else next(iter(targets))
         first = None
-        if ordered in targets and block.limit is not None and block.having is None and block.qualify is None:
-            first = block.limit + block.offset
-        descending = bool(block.order_by and block.order_by[0].descending) != (sign < 0)
+        if (
+            ordered in targets
+            and block.order.limit is not None
+            and block.aggregate.having is None
+            and block.project.qualify is None
+        ):
+            first = block.order.limit + block.order.offset
+        descending = bool(block.order.keys and block.order.keys[0].descending) != (sign < 0)
         totals = isinstance(chosen, Call) and chosen.name not in MEANS
         return cls(targets[chosen], Ranking(first, descending, totals), len(np.unique(codes)))
 

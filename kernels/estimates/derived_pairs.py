@@ -35,7 +35,7 @@ def doubted(groups: Groups, block: Block, codes: NDArray[np.int64] | None, relat
     """
     rows = sum(held.derived.rows_asked for held in relation.answers.values() if held.derived is not None)
     inside = None
-    if not block.keys:
+    if not block.aggregate.keys:
         inside = [np.ones(relation.n, dtype=bool)]
     elif codes is not None:
         inside = [codes == codes[members[0]] for members in groups.members]
@@ -64,7 +64,7 @@ def _counts(
     block: Block, counted: list[Estimate], inside: list[NDArray[np.bool_]], relation: Relation, ctx: Context
 ) -> list[tuple[float, float]] | None:
     """The interval of the number of pairs of each group that pass; None where nothing can be said of it."""
-    formula = block.formula
+    formula = block.filter.formula
     if formula is None or len(formula.leaves) != 1 or len(formula.leaves[0].columns) != 1:
         return None
     way = relation[formula.leaves[0].columns[0]].derived

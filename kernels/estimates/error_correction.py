@@ -33,15 +33,15 @@ def audited(block: Block, calls: tuple[Call, ...]) -> VirtualColumn | None:
     Raises: DataError (UQL518) where the errors on judged rows do not correct the aggregates.
     """
     semantic = [call for call in calls if is_semantic(call)]
-    if block.formula is None and not semantic and not any(is_semantic(key.expr) for key in block.keys):
+    if block.filter.formula is None and not semantic and not any(is_semantic(key.expr) for key in block.aggregate.keys):
         return None  # nothing that a model says
-    if any(is_semantic(key.expr) for key in block.keys):
-        raise _refused("groups that a model names are not", block.keys[0].expr)
+    if any(is_semantic(key.expr) for key in block.aggregate.keys):
+        raise _refused("groups that a model names are not", block.aggregate.keys[0].expr)
     one_sided = next((c for c in calls if c.distinct or c.name not in {"count", "sum", *MEANS}), None)
     if one_sided is not None:
         raise _refused(f"{one_sided.name.upper()}{' DISTINCT' if one_sided.distinct else ''} is not", one_sided)
-    if block.formula is not None:
-        if not all(leaf.semantic for leaf in block.formula.leaves):
+    if block.filter.formula is not None:
+        if not all(leaf.semantic for leaf in block.filter.formula.leaves):
             raise _refused("a WHERE that mixes quoted and other conditions under OR or NOT is not", None)
         if semantic:
             raise _refused("aggregates of what the model reads are not", semantic[0])
@@ -106,7 +106,7 @@ class Correction:
         values = {}
         for call in calls:
             values[call] = np.ones(relation.n) if is_semantic(call) else values_of(call, relation, ctx)
-        return cls(audit, block.formula is not None, values, codes, relation.n)
+        return cls(audit, block.filter.formula is not None, values, codes, relation.n)
 
     def call(self, call: Call, found: Estimate, count: Estimate, code: int) -> Estimate:
         """The estimate of a call in a group; `count`: of the rows there with a value that the model says yes to."""

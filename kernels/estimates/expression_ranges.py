@@ -128,16 +128,18 @@ def note_open(block: Block, found: Groups, order: Sequence[int], ctx: Context) -
         return
     level = f"({ctx.settings.confidence:.0%})"
     true = set(range(len(next(iter(found.estimates.values()), ()))))
-    if block.having is not None:
-        true, false = _possible(block.having, found, ctx)
+    if block.aggregate.having is not None:
+        true, false = _possible(block.aggregate.having, found, ctx)
         returned = set(order)
-        cut = block.limit is not None or block.qualify is not None  # what is left out may be so for another reason
+        cut = (
+            block.order.limit is not None or block.project.qualify is not None
+        )  # what is left out may be so for another reason
         inside, outside = len(true & false & returned), 0 if cut else len((true & false) - returned)
         parts = [f"{_groups(inside)} returned may not belong there"] if inside else []
         parts += [f"{_groups(outside)} left out may belong there"] if outside else []
         if parts:
             ctx.notes.append(f"HAVING rests on estimates: {', '.join(parts)} {level}")
-    if block.qualify is not None and _estimated(block.qualify, found):
+    if block.project.qualify is not None and _estimated(block.project.qualify, found):
         ctx.notes.append("QUALIFY rests on estimates: other groups might be returned if all rows were asked")
     near = _as_good(block, found, order, true, ctx)
     if near:
@@ -216,9 +218,9 @@ def _ends(expr: Expr, found: Groups, ctx: Context) -> list[tuple[float, float] |
 
 def _as_good(block: Block, found: Groups, order: Sequence[int], others: set[int], ctx: Context) -> int:
     """Groups among the others that LIMIT left out, whose interval overlaps that of a group returned in what ORDER BY goes by first."""
-    if block.limit is None or block.offset or not block.order_by or not order:
+    if block.order.limit is None or block.order.offset or not block.order.keys or not order:
         return 0
-    key = block.order_by[0]
+    key = block.order.keys[0]
     if not _estimated(key.expr, found):
         return 0
     sign = -1.0 if key.descending else 1.0

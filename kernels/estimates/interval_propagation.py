@@ -85,7 +85,7 @@ def with_bounds(output: Output, names: Sequence[str]) -> tuple[pa.Table, dict[st
 
 def all_rows(block: Block, output: Output) -> bool:
     """Are the rows of a query with groups all that there are, although the numbers in them are estimates?"""
-    return block.aggregated and output.certain
+    return block.aggregate.present and output.certain
 
 
 def of_union(
@@ -110,8 +110,8 @@ def of_union(
 
 def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
     """The block with more items: each that holds estimated numbers, at the ends of their intervals."""
-    items, found = list(block.items), []
-    for i, item in enumerate(block.items):
+    items, found = list(block.project.items), []
+    for i, item in enumerate(block.project.items):
         leaves = [node for node in walk(item.expr) if isinstance(node, Expr) and node in inner.bounds]
         if not leaves:
             continue
@@ -125,20 +125,20 @@ def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
         found.append(_Item(i, corners))
     if not found:
         return block, []
-    return replace(block, items=tuple(items)), found
+    return replace(block, project=replace(block.project, items=tuple(items))), found
 
 
 def with_ends(block: Block, inner: Inner) -> Block:
     """The block that reads the ends of the intervals beside the estimated columns that it reads."""
-    if block.outer_join is not None:
+    if block.scan.join is not None:
         return block
-    ends = [end for c in block.columns for end in inner.bounds.get(c, ()) if isinstance(end, Column)]
-    return replace(block, columns=(*block.columns, *ends)) if ends else block
+    ends = [end for c in block.scan.columns for end in inner.bounds.get(c, ()) if isinstance(end, Column)]
+    return replace(block, scan=replace(block.scan, columns=(*block.scan.columns, *ends))) if ends else block
 
 
 def _has_range(block: Block, item: BoundItem, leaves: Sequence[Expr]) -> bool:
     """Is the item's range that of its values at the ends of the intervals in it?"""
-    if block.distinct or block.sets or block.outer_join is not None or len(leaves) > MOST:
+    if block.project.distinct or block.aggregate.sets or block.scan.join is not None or len(leaves) > MOST:
         return False
     if len(set(leaves)) < len(leaves) or not NUMBER.fullmatch(item.type):
         return False
@@ -147,7 +147,7 @@ def _has_range(block: Block, item: BoundItem, leaves: Sequence[Expr]) -> bool:
 
 def _may_move(block: Block, expr: Expr, leaf: Expr) -> bool:
     """In a query with groups a column moves only inside an aggregate; a sub-query's value may stand anywhere."""
-    if not block.aggregated or not isinstance(leaf, Column):
+    if not block.aggregate.present or not isinstance(leaf, Column):
         return True
     return any(isinstance(n, Call) and n.name in MONOTONE and leaf in n.args for n in walk(expr))
 
@@ -159,25 +159,29 @@ def _swapped(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
 
 def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, confidence: float) -> Output:
     """The output with the added columns taken off again, and the intervals of what was estimated below."""
-    n = len(block.items)
+    n = len(block.project.items)
     estimates: Estimates = dict(output.estimates or {})
     values = output.table.columns
     for part in carried:
-        name = block.items[part.at].name
+        name = block.project.items[part.at].name
         own = estimates.get(name)
         corners = [_ends(output, at, estimates) for at in part.corners]
         made = [
             _over([_number(v), *(end for ends in corners for end in ends[row])], bool(corners), inner, confidence)
             for row, v in enumerate(values[part.at].to_pylist())
         ]
-        listed = isinstance(own, list) if own is not None else (block.aggregated and bool(block.keys)) or len(made) != 1
+        listed = (
+            isinstance(own, list)
+            if own is not None
+            else (block.aggregate.present and bool(block.aggregate.keys)) or len(made) != 1
+        )
         estimates[name] = made if listed else made[0]
-    if block.aggregated and (not inner.certain or chosen_by(block, inner)):
-        counts = {i.name for i in block.items if isinstance(i.expr, Call) and i.expr.name == "count"}
+    if block.aggregate.present and (not inner.certain or chosen_by(block, inner)):
+        counts = {i.name for i in block.project.items if isinstance(i.expr, Call) and i.expr.name == "count"}
         for name, found in list(estimates.items()):
             low = 0.0 if name in counts else -inf
             estimates[name] = [_opened(e, low) for e in found] if isinstance(found, list) else _opened(found, low)
-    names = {item.name for item in block.items}
+    names = {item.name for item in block.project.items}
     table: pa.Table = output.table.select(list(range(n)))
     kept = {name: found for name, found in estimates.items() if name in names}
     return replace(output, table=table, estimates=kept or None)
@@ -209,7 +213,7 @@ def _opened(found: Estimate, low: float) -> Estimate:
 
 def note_chosen(block: Block, inner: Inner, ctx: Context) -> None:
     """Says where estimated numbers of a sub-query decide which rows are returned."""
-    cut = [key.expr for key in block.order_by] if block.limit is not None else []
+    cut = [key.expr for key in block.order.keys] if block.order.limit is not None else []
     cut = [node for expr in cut for node in walk(expr) if isinstance(node, Expr)]
     if chosen_by(block, inner) or any(node in inner.bounds for node in cut):
         note = "estimates of a sub-query decide which rows there are: others might be returned if all rows were asked"
@@ -218,10 +222,15 @@ def note_chosen(block: Block, inner: Inner, ctx: Context) -> None:
 
 def chosen_by(block: Block, inner: Inner) -> bool:
     """Do estimated numbers decide which rows there are, or in which groups?"""
-    exprs = [block.pushed, block.having, block.qualify, *(key.expr for key in block.keys)]
-    exprs += [leaf.expr for leaf in block.formula.leaves] if block.formula is not None else []
-    exprs += list(join_conditions(block.source))
-    exprs += [call.filter for item in block.items for call in aggregate_calls(item.expr, MONOTONE | {"count"})]
+    exprs = [
+        block.scan.where,
+        block.aggregate.having,
+        block.project.qualify,
+        *(key.expr for key in block.aggregate.keys),
+    ]
+    exprs += [leaf.expr for leaf in block.filter.formula.leaves] if block.filter.formula is not None else []
+    exprs += list(join_conditions(block.scan.source))
+    exprs += [call.filter for item in block.project.items for call in aggregate_calls(item.expr, MONOTONE | {"count"})]
     return any(node in inner.bounds for expr in exprs for node in walk(expr) if isinstance(node, Expr))
 
 

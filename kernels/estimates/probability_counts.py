@@ -108,7 +108,9 @@ async def soft(
 
     Raises: DataError (UQL519) where the statement counts anything else, or the probabilities were not shown to be chances.
     """
-    semantic = block.formula is not None or any(is_semantic(e) for e in (*calls, *(k.expr for k in block.keys)))
+    semantic = block.filter.formula is not None or any(
+        is_semantic(e) for e in (*calls, *(k.expr for k in block.aggregate.keys))
+    )
     if not ctx.settings.soft or not semantic:
         return None
     column, of_where, negated = _condition(block, calls)
@@ -146,12 +148,12 @@ async def soft(
 
 def _condition(block: Block, calls: tuple[Call, ...]) -> tuple[VirtualColumn, bool, bool]:
     """The one condition that is counted, whether it is the WHERE, and whether NOT stands before it."""
-    formula = block.formula
+    formula = block.filter.formula
     plain = formula is not None and formula.program in ((0,), (0, "NOT"))
     leaf = formula.leaves[0].expr if plain and formula is not None else None
     of_where = leaf.column if isinstance(leaf, Virtual) and leaf.column.is_condition else None
     adds = all(c.name in {"count", "sum", *MEANS} and not c.distinct for c in calls)
-    concrete = adds and not any(is_semantic(key.expr) for key in block.keys)
+    concrete = adds and not any(is_semantic(key.expr) for key in block.aggregate.keys)
     asked = [c for c in calls if is_semantic(c)]
     if formula is not None and of_where is not None and concrete and not asked:
         return of_where, True, formula.program != (0,)

@@ -81,9 +81,9 @@ def method_of(ctx: Context) -> str:
 
 async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
     """Calls that asking every row takes; of few rows, or of rows that are alike, those that are still to be made."""
-    stages = (*block.filter_stages, *block.left_over(after_stages(block)))
-    calls = relation.n * len(stages) + len(block.groups)
-    if ctx.fits(calls) or block.groups or ctx.settings.max_tokens is not None:
+    stages = (*block.filter.stages, *block.filter.left_over(after_stages(block)))
+    calls = relation.n * len(stages) + len(block.values.groups)
+    if ctx.purse.fits(calls) or block.values.groups or ctx.settings.max_tokens is not None:
         return calls
     if relation.n > MOST_RECALLED and units_of(block, relation, ctx) is None:
         return calls
@@ -102,9 +102,9 @@ async def draw(
     """As `_draw`, with what people answered since the draws that are taken up in the place of what the model had answered."""
     with ctx.as_drawn():
         sampled = await _draw(block, relation, ctx, groups, size, excess, target)
-    if not asking.overrule(relation, ctx) or block.formula is None:
+    if not asking.overrule(relation, ctx) or block.filter.formula is None:
         return sampled
-    truth = await sem_filter.truth(block.formula, block.filter_stages, sampled.told, relation, ctx)
+    truth = await sem_filter.truth(block.filter.formula, block.filter.stages, sampled.told, relation, ctx)
     truth = replace(truth, unknown=truth.unknown | ~truth.complete)
     rids = sampled.told[truth.yes]
     await classify(after_stages(block), block, rids, relation, ctx, sampled=not sampled.every)
@@ -125,7 +125,7 @@ async def _draw(
     `groups` (N,) are the groups of all rows where DuckDB knows them, `size` (N,) what a SUM weighs each row with, `target` is the
     aggregate by which rows are allotted to groups.
 
-    A run that goes on with the draws of one with fewer calls draws those first, and then more: `ctx.calls_now`.
+    A run that goes on with the draws of one with fewer calls draws those first, and then more: `ctx.purse.left_now`.
 
     Every step is no larger than fits if each of its rows passes, so nothing is ever half asked: a sample has no holes that the
     budget tore. `excess` is how many times as wide as `error = x` allows the widest interval is. Then a pilot foretells how many
@@ -133,23 +133,23 @@ async def _draw(
     Raises BudgetError (UQL401) where no budget is given and the rows foretold cost more than `confirm_over`.
     """
     after = after_stages(block)
-    taxonomies = len(block.groups)
-    per_row, per_passing = len(block.filter_stages), len(block.left_over(after))
-    rides = any(column.id in block.riders for column in block.groups)  # once it is named
-    left = ctx.calls_left
+    taxonomies = len(block.values.groups)
+    per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(after))
+    rides = any(column.id in block.filter.riders for column in block.values.groups)  # once it is named
+    left = ctx.purse.left
     n = relation.n
     everything = n * (per_row + per_passing) + taxonomies + (min(n, FIRST_ROWS) if rides else 0)
     if relation.derives:  # conditions on pairs that are answered from their rows
-        everything += relation.calls(block.filter_stages) - n * per_row
+        everything += relation.calls(block.filter.stages) - n * per_row
     by_group = method_of(ctx) == DEFAULT_METHOD and ctx.settings.error is None
     if target is not None and not (by_group and target.has_few_rows(_room(left, n, taxonomies, per_row + per_passing))):
         target = None
     units = None if left is None or everything <= left or target is not None else units_of(block, relation, ctx)
     if units is not None:
-        everything = relation.calls((*block.filter_stages, *block.left_over(after))) + taxonomies
+        everything = relation.calls((*block.filter.stages, *block.filter.left_over(after))) + taxonomies
         everything += min(len(units), FIRST_ROWS) if rides else 0
     each = _tokens_of_rows(block, after, relation, ctx)
-    if each is not None or block.groups:
+    if each is not None or block.values.groups:
         units = None
     elif not relation.derives:
         everything = min(everything, await whole_cost(block, relation, ctx))
@@ -157,18 +157,18 @@ async def _draw(
     fits = (left is None or everything <= left) and (paid is None or n <= paid)
     pilot = _pilot_rows(ctx)
     watched = excess is not None and pilot is not None and n > pilot and not ctx.settings.exact
-    watched = watched and not block.groups and per_row + len(after) > 0
+    watched = watched and not block.values.groups and per_row + len(after) > 0
     fits = fits and not watched
     if watched and pilot is not None and left is not None and _free_to_grow(ctx):
-        ctx.gate.budget.allow(pilot * (per_row + per_passing) + ctx.held_now)
-    room = _room(ctx.calls_now, n, taxonomies, per_row + per_passing)
+        ctx.purse.allow(pilot * (per_row + per_passing))
+    room = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)
     while not fits and room < LEAST_STEP and ctx.next_step():
-        room = _room(ctx.calls_now, n, taxonomies, per_row + per_passing)
+        room = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
     guided = None if fits or room <= 0 or target is not None else await _guided(block, relation, ctx)
     if guided is not None:
-        by_calls = _room(ctx.calls_now, n, taxonomies, per_row + per_passing)  # the example rows cost a call
+        by_calls = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)  # the example rows cost a call
         room = min(room, by_calls)
     tokens = None if each is None or fits else _Tokens(ctx, each, per_row + per_passing > 1)
     alone = left == 0  # budget 0: the ledger alone
@@ -191,8 +191,8 @@ async def _draw(
     )
     if classes is None and condition is not None:
         classes = _Shares(sampler, condition)
-    if block.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
-        for column in block.groups:
+    if block.filter.formula is None:  # rows that a taxonomy is named from cost nothing: they are chosen from all
+        for column in block.values.groups:
             await sem_group.taxonomy(column, np.arange(n, dtype=np.int64), relation, ctx, sampled=not fits)
     drawn = _Drawn(sampler, n)
     pending: list[Rids] = []  # rows that pass, with their groups and values not yet asked
@@ -203,10 +203,10 @@ async def _draw(
     if watched:
         sampler.more(size_of_look)
     foretold = 0  # rows that the intervals take, by the pilot
-    named = all(relation[column].labels is not None for column in block.groups)
-    reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.groups)
+    named = all(relation[column].labels is not None for column in block.values.groups)
+    reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.values.groups)
     while True:
-        left = ctx.calls_left if fits else ctx.calls_now
+        left = ctx.purse.left if fits else ctx.purse.left_now
         if isinstance(classes, _Classes) and left is not None and tokens is None and named:
             classes.plan(max(0, left - reopened))
         elif isinstance(classes, Values) and left is not None and tokens is None:
@@ -253,7 +253,7 @@ async def _draw(
                 break
             told = drawn.asked if units is None else units.count(drawn.told)
             kept = (0 if named else taxonomies) + (per_passing if named else len(after)) * waiting
-            grown = _room(ctx.calls_now, n, kept, per_row + (per_passing if named else len(after)))
+            grown = _room(ctx.purse.left_now, n, kept, per_row + (per_passing if named else len(after)))
             room = by_calls = told + max(0, grown)
             if watched:
                 size_of_look = min(max(size_of_look, math.ceil(GROWTH * drawn.asked)), room)
@@ -320,7 +320,7 @@ def _granted(needed: int, asked: int, n: int, calls_of_row: int, ctx: Context) -
     """
     rows = min(n, int(SPARE * needed))
     calls, limit = (rows - asked) * calls_of_row, ctx.settings.confirm_over
-    usd, error = calls * ctx.gate.budget.usd_a_call, ctx.settings.error
+    usd, error = calls * ctx.purse.usd_a_call, ctx.settings.error
     if limit is not None and usd > limit:
         about = (needed - asked) * calls_of_row
         raise BudgetError(
@@ -328,7 +328,7 @@ def _granted(needed: int, asked: int, n: int, calls_of_row: int, ctx: Context) -
             f"confirm_over = ${limit:g}; the answers of the {asked:,} rows asked are kept",
             help=f"WITH (error = {error:g}, budget = {calls}) allows them, or SET uql.confirm_over, or a larger error",
         )
-    ctx.gate.budget.allow(calls + ctx.held_now)
+    ctx.purse.allow(calls)
     if ctx.on_budget is not None:
         ctx.on_budget(calls)
     return rows
@@ -375,7 +375,7 @@ class _Tokens:
 
     def __init__(self, ctx: Context, each: NDArray[np.float64], staged: bool) -> None:
         self.ctx, self.each, self.slack = ctx, each, TOKEN_SLACK if staged else 1.0
-        self.at_first = ctx.tokens_left or 0
+        self.at_first = ctx.purse.tokens_left or 0
 
     @staticmethod
     def first(estimated: int) -> int:
@@ -388,7 +388,7 @@ class _Tokens:
         What is left leaves room for one more request at its upper bound, so the last row has that; a row longer than those
         so far takes more.
         """
-        left = self.ctx.tokens_left
+        left = self.ctx.purse.tokens_left
         if left is None or len(asked) < LEAST_PAID:
             return 0
         scale = self.slack * (self.at_first - left) / float(self.each[asked].sum())
@@ -448,11 +448,16 @@ def _classes(
     block: Block, relation: Relation, room: int, ctx: Context, groups: NDArray[np.int64] | None
 ) -> _Classes | None:
     """The sampler of GROUP BY on one text, where there are features to learn from and enough calls."""
-    if len(block.groups) != 1 or block.groups[0].many or ctx.features is None or ctx.settings.method == "uniform":
+    if (
+        len(block.values.groups) != 1
+        or block.values.groups[0].many
+        or ctx.features is None
+        or ctx.settings.method == "uniform"
+    ):
         return None
     if room < LEAST_CLASSES or relation.n < FEWEST_ROWS:
         return None
-    table = ctx.features.of(relation, block.groups[0].reads)
+    table = ctx.features.of(relation, block.values.groups[0].reads)
     if table is None:
         return None
     from uql.sampling.groupby import GroupBySampler
@@ -460,7 +465,7 @@ def _classes(
     sampler = GroupBySampler(
         relation.n, room, rng=ctx.rng, confidence=ctx.settings.confidence, features=table.matrix, groups=groups
     )
-    return _Classes(sampler, block.groups[0])
+    return _Classes(sampler, block.values.groups[0])
 
 
 def _values(
@@ -492,7 +497,7 @@ def _tokens_of_rows(
     if ctx.settings.max_tokens is None or relation.n == 0:
         return None
     each = np.zeros(relation.n)
-    for stage in (*block.filter_stages, *after):
+    for stage in (*block.filter.stages, *after):
         shown = " + ".join(f"coalesce(length(CAST({quote(c.label)} AS VARCHAR)), 0)" for c in stage.reads) or "0"
         table = ctx.duck.arrow(f"SELECT CAST({shown} AS DOUBLE) AS n FROM {quote(relation.name)} ORDER BY rowid")
         chars = np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -503,7 +508,7 @@ def _tokens_of_rows(
 
 def after_stages(block: Block) -> tuple[Stage, ...]:
     """What is asked of a row that passes: its groups and its values."""
-    return block.row_stages
+    return block.values.stages
 
 
 async def classify(
@@ -511,25 +516,25 @@ async def classify(
 ) -> None:
     """Writes the taxonomies, then asks the groups and values of these rows, of which each stands for others where they are
     `sampled`."""
-    for column in block.groups:
+    for column in block.values.groups:
         await sem_group.taxonomy(column, rids, relation, ctx, sampled=sampled)
-    if block.groups and len(rids) > 2 * PILOT:  # rare groups are found on few rows, before all are asked
+    if block.values.groups and len(rids) > 2 * PILOT:  # rare groups are found on few rows, before all are asked
         pilot = np.sort(ctx.rng.choice(rids, PILOT, replace=False))
         await classify(after, block, pilot, relation, ctx, sampled=sampled)
     for stage in after:
-        usable = tuple(c for c in stage.columns if c not in block.groups or relation[c].labels)
+        usable = tuple(c for c in stage.columns if c not in block.values.groups or relation[c].labels)
         if usable:
             for start in range(0, len(rids), CHUNK):
                 await asking.ask(replace(stage, columns=usable), rids[start : start + CHUNK], relation, ctx)
-    for column in block.groups:
+    for column in block.values.groups:
         await sem_group.reopen(column, rids, relation, ctx, sampled=sampled)
 
 
 async def _truth(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Truth:
-    if block.formula is None:
+    if block.filter.formula is None:
         yes = np.ones(len(rids), dtype=bool)
         return Truth(yes, ~yes, ~yes)
-    return await sem_filter.truth(block.formula, block.filter_stages, rids, relation, ctx)
+    return await sem_filter.truth(block.filter.formula, block.filter.stages, rids, relation, ctx)
 
 
 async def _guided(block: Block, relation: Relation, ctx: Context) -> Guide | None:
@@ -572,9 +577,9 @@ async def known_rows(
 
     None where there are none, where there is nothing to decide, or (unless `every`) too many rows to look up.
     """
-    if block.formula is None or not block.filter_stages or (relation.n > MOST_RECALLED and not every):
+    if block.filter.formula is None or not block.filter.stages or (relation.n > MOST_RECALLED and not every):
         return None
-    rids, truth = await sem_filter.recalled(block.formula, block.filter_stages, relation, ctx)
+    rids, truth = await sem_filter.recalled(block.filter.formula, block.filter.stages, relation, ctx)
     return (rids, truth) if len(rids) else None
 
 
@@ -587,7 +592,7 @@ def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> Aggre
 
 def _report(block: Block, sampler: AggregateSampler, ctx: Context) -> None:
     """The estimate so far, for progress."""
-    if ctx.on_estimate is None or block.formula is None:
+    if ctx.on_estimate is None or block.filter.formula is None:
         return
     so_far = sampler.estimate()
     if so_far.value is not None:

@@ -54,7 +54,12 @@ def of_all_rows(
     Args:
         codes: (N,) the group of every row, where DuckDB tells it.
     """
-    if block.formula is not None or relation.derives or block.sets or (block.keys and codes is None):
+    if (
+        block.filter.formula is not None
+        or relation.derives
+        or block.aggregate.sets
+        or (block.aggregate.keys and codes is None)
+    ):
         return frozenset()
     return frozenset(call for call in calls if not is_semantic(call))
 

@@ -43,7 +43,7 @@ def note_unseen(
             ctx.notes.append(f"{what} and {'is' if unseen == 1 else 'are'} not shown")
         return not unseen
     level = ctx.settings.confidence
-    open_ = [column for column in block.groups if not sem_group.stays(column, ctx)]
+    open_ = [column for column in block.values.groups if not sem_group.stays(column, ctx)]
     hits = unknown + sum(sem_group.in_none(column, sampled.passing, relation) for column in open_)
     share = unseen_share(sampled.sampler.expected_draws(), hits, len(found), level)
     which = f"groups below {ceil(1000 * share) / 1000:.1%} of the rows" if share < 1 else "groups of any size"
@@ -72,7 +72,7 @@ def note_few(
         sizes = np.bincount(codes)
         asked = np.bincount(codes[sampled.told], minlength=len(sizes))[list(found)]
         wanted = np.minimum(sizes[list(found)], FEW_ROWS)
-        calls = int(wanted.sum()) * max(1, len(block.filter_stages) + len(block.left_over(after_stages(block))))
+        calls = int(wanted.sum()) * max(1, len(block.filter.stages) + len(block.filter.left_over(after_stages(block))))
         help_ = f": WITH (budget = {calls}) allows for so many of each"
     few, none = int((asked < wanted).sum()), int((asked == 0).sum())
     if few:

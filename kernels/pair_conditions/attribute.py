@@ -71,14 +71,14 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     sides_of = _sides_of(column, named is not None)
     if not relation.n or sides_of is None:
         return False
-    if named is None and ctx.settings.method != METHOD and ctx.fits(relation.calls((Stage((column,)),))):
+    if named is None and ctx.settings.method != METHOD and ctx.purse.fits(relation.calls((Stage((column,)),))):
         return False
     sides = (Side.of(column, sides_of[0], relation), Side.of(column, sides_of[1], relation))
     if named is not None:
         return await compare(column, named, sides, relation, ctx)
     rows = set(sides[0].rows) | set(sides[1].rows)
     check = min(RANDOM_PAIRS + FOUND_PAIRS, relation.n)
-    if not ctx.fits_now(1 + len(rows) + check):
+    if not ctx.purse.fits_now(1 + len(rows) + check):
         return False
     proposal = await propose(column, sides, relation.source, ctx)
     if proposal is None:
@@ -155,7 +155,7 @@ async def _ranked(column: VirtualColumn, asked: Asked, relation: Relation, ctx: 
     some = contrast.block(first, second, ctx.rng)
     texts = {side.rows[c] for side in asked.sides for c in side.codes[some]}
     missing = sum(row not in asked.values and not row.is_null for row in texts)
-    if len(some) < contrast.LEAST_PAIRS or not ctx.fits(missing + len(some)):
+    if len(some) < contrast.LEAST_PAIRS or not ctx.purse.fits(missing + len(some)):
         return None
     said = await asked.pairs(some)
     await asking.ask(Stage((column,)), some, relation, ctx)
@@ -169,7 +169,7 @@ async def _ask_or_leave(column: VirtualColumn, rids: Rids, relation: Relation, c
     stage = Stage((column,))
     if not len(rids):
         return
-    if ctx.fits(relation.calls((stage,), rids)):
+    if ctx.purse.fits(relation.calls((stage,), rids)):
         await asking.ask(stage, rids, relation, ctx)
         return
     relation[column].asked[rids] = True

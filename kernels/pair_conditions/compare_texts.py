@@ -91,9 +91,9 @@ async def compare(
     ctx.exact = False
     if values.lists:  # what a group is worth, and how alike rows are that are, takes some rows to tell
         some = np.sort(ctx.rng.permutation(len(rows))[:FIRST_ROWS])
-        if ctx.fits_now(len(some) + FEWEST_ROWS):
+        if ctx.purse.fits_now(len(some) + FEWEST_ROWS):
             await way.ask(some, ctx)
-    if not relation.filters.stops and ctx.fits(way.calls(None)):
+    if not relation.filters.stops and ctx.purse.fits(way.calls(None)):
         await way.answer(np.flatnonzero(~relation[column].asked).astype(np.int64), ctx)
     return True
 
@@ -104,7 +104,7 @@ async def named_values(
     """What to ask of each row. None where the calls do not fit, or the model names nothing."""
     order = [rows[i] for i in ctx.rng.permutation(len(rows))]
     shown, others = order[:SHOWN], order[SHOWN : 2 * SHOWN] or order[:SHOWN]
-    if not ctx.fits_now(NAMING + min(len(rows), FEWEST_ROWS)):
+    if not ctx.purse.fits_now(NAMING + min(len(rows), FEWEST_ROWS)):
         return None
     first = await propose_from(column, shown, relation.source, ctx)
     if first is None:
@@ -135,7 +135,7 @@ async def named_values(
 
 async def _repeated(question: Question, rows: Sequence[Row], source: str, ctx: Context) -> float:
     """The share of these rows whose own words another one has too."""
-    if not ctx.fits_now(len(rows) + NAMING + FEWEST_ROWS):
+    if not ctx.purse.fits_now(len(rows) + NAMING + FEWEST_ROWS):
         return 0.0
     (answers,) = await ctx.ask([question], rows, source)
     numbers = names([None if value is None else str(value) for value in answers.values])
@@ -145,7 +145,7 @@ async def _repeated(question: Question, rows: Sequence[Row], source: str, ctx: C
 
 async def _without(question: Question, rows: Sequence[Row], source: str, ctx: Context) -> float:
     """The share of these rows that are in none of the groups."""
-    if not ctx.fits_now(len(rows)):
+    if not ctx.purse.fits_now(len(rows)):
         return 0.0
     (answers,) = await ctx.ask([question], rows, source)
     return answers.values.count(NONE) / max(1, len(rows))
@@ -155,7 +155,7 @@ async def _groups(attribute: str, order: Sequence[Row], source: str, ctx: Contex
     """Names of groups by the attribute, from one set of rows and from another: a single list may be too coarse, or leave some out."""
     found: list[tuple[str, ...]] = []
     for part in (order[:NAMED_FROM], order[NAMED_FROM : 2 * NAMED_FROM]):
-        if len(part) < 2 or not ctx.fits_now(1 + FEWEST_ROWS):
+        if len(part) < 2 or not ctx.purse.fits_now(1 + FEWEST_ROWS):
             continue
         least, most = min(MANY_GROUPS[0], len(part)), min(MANY_GROUPS[1], len(part))
         asked = Write(

@@ -49,7 +49,7 @@ def block_of(con, text: str) -> Block:
 
 
 def known_of(block: Block, rows: float = 1000, chars: float = 400, **more) -> Known:
-    asked = (*block.filter_stages, *block.row_stages, *block.late_stages)
+    asked = (*block.filter.stages, *block.values.stages, *block.values.late)
     return Known(Range.exactly(rows), {stage.shown: chars for stage in asked}, **more)
 
 
@@ -63,33 +63,33 @@ def chosen(
 # ---------------------------------------------------------------------------------------------------------------- fusions
 def test_predicates_go_together_where_rows_are_long_and_most_pass(con):
     block = chosen(con, TWO, chars=2000, rates=(0.9, 0.9)).block
-    assert [len(s.columns) for s in block.filter_stages] == [2]
+    assert [len(s.columns) for s in block.filter.stages] == [2]
 
 
 def test_predicates_go_one_after_another_where_few_rows_are_left(con):
     block = chosen(con, TWO, rates=(0.02, 0.5)).block
-    assert [c.text for s in block.filter_stages for c in s.columns] == ["one", "two"]
-    assert len(block.filter_stages) == 2
+    assert [c.text for s in block.filter.stages for c in s.columns] == ["one", "two"]
+    assert len(block.filter.stages) == 2
     other = chosen(con, TWO, rates=(0.5, 0.02)).block
-    assert [c.text for s in other.filter_stages for c in s.columns] == ["two", "one"]
+    assert [c.text for s in other.filter.stages for c in s.columns] == ["two", "one"]
 
 
 def test_a_scarce_budget_counts_calls_and_not_tokens(con):
-    assert len(chosen(con, TWO, chars=10, rates=(0.02, 0.5)).block.filter_stages) == 2
-    assert len(chosen(con, TWO, chars=10, rates=(0.02, 0.5), budget=100).block.filter_stages) == 1
+    assert len(chosen(con, TWO, chars=10, rates=(0.02, 0.5)).block.filter.stages) == 2
+    assert len(chosen(con, TWO, chars=10, rates=(0.02, 0.5), budget=100).block.filter.stages) == 1
 
 
 def test_a_value_rides_with_the_where_if_many_rows_pass(con):
     many, few = chosen(con, SELECT, rates=(0.9,)).block, chosen(con, SELECT, rates=(0.02,)).block
-    assert [c.text for c in many.filter_stages[0].riders] == ["the name"]
-    assert not many.left_over(many.row_stages)
-    assert not few.riders
-    assert few.left_over(few.row_stages) == few.row_stages
+    assert [c.text for c in many.filter.stages[0].riders] == ["the name"]
+    assert not many.filter.left_over(many.values.stages)
+    assert not few.filter.riders
+    assert few.filter.left_over(few.values.stages) == few.values.stages
 
 
 def test_the_group_and_its_values_ride_with_the_where_once_they_are_named(con):
     block = chosen(con, GROUP, rates=(0.9,)).block
-    assert {c.text for c in block.filter_stages[0].riders} == {"the topic", "the number"}
+    assert {c.text for c in block.filter.stages[0].riders} == {"the topic", "the number"}
     known = known_of(block_of(con, GROUP), rates=(0.9,))
     assert calls_of(block, known).total.expected == pytest.approx(1000 + 24 + 1)
 
@@ -104,7 +104,9 @@ def test_the_group_and_its_values_ride_with_the_where_once_they_are_named(con):
     ],
 )  # fmt: skip
 def test_nothing_rides_where_that_is_not_legal(con, why, text):
-    assert not chosen(con, text, rates=(0.99,) * len(block_of(con, text).formula.leaves)).block.riders, why
+    assert not chosen(con, text, rates=(0.99,) * len(block_of(con, text).filter.formula.leaves)).block.filter.riders, (
+        why
+    )
 
 
 def test_a_limit_stops_the_where_only_where_nothing_needs_the_other_rows(con):
@@ -115,9 +117,9 @@ def test_a_limit_stops_the_where_only_where_nothing_needs_the_other_rows(con):
         ('SELECT id, row_number() OVER (ORDER BY id) AS r FROM t WHERE "one" USING (a) LIMIT 3', Goal.SEARCH),
         ('SELECT id FROM t WHERE "one" USING (a) ORDER BY "how loud" LIMIT 3', Goal.SEARCH),
     ):
-        assert chosen(con, text, rates=(0.5,)).block.goal is goal
+        assert chosen(con, text, rates=(0.5,)).block.filter.goal is goal
     assert (
-        chosen(con, 'SELECT id FROM t WHERE "one" USING (a) LIMIT 3', off=("where_with_limit",)).block.goal
+        chosen(con, 'SELECT id FROM t WHERE "one" USING (a) LIMIT 3', off=("where_with_limit",)).block.filter.goal
         is Goal.SEARCH
     )
 
@@ -151,10 +153,10 @@ def test_a_condition_on_one_side_of_a_join_is_asked_before_the_pairs(con):
     """Rows of one side are few, their pairs many: equal rows are asked once, and the order knows it."""
     text = 'SELECT t.id FROM t JOIN u ON "{t.a} goes with {u.a}" WHERE "it is loud" USING (t.a)'
     block = block_of(con, text)
-    copies = {stage.shown: 9.0 if len({c.table for c in stage.shown}) == 1 else 1.0 for stage in block.filter_stages}
+    copies = {stage.shown: 9.0 if len({c.table for c in stage.shown}) == 1 else 1.0 for stage in block.filter.stages}
     found = choose(block, replace(known_of(block, 450), copies=copies), Terms(Unit()))
-    assert [c.text for s in found.block.filter_stages for c in s.columns] == ["it is loud", "{t.a} goes with {u.a}"]
-    first = calls_of(found.block, replace(known_of(block, 450), copies=copies)).by_stage[found.block.filter_stages[0]]
+    assert [c.text for s in found.block.filter.stages for c in s.columns] == ["it is loud", "{t.a} goes with {u.a}"]
+    first = calls_of(found.block, replace(known_of(block, 450), copies=copies)).by_stage[found.block.filter.stages[0]]
     assert first.expected == pytest.approx(50)
 
 
@@ -169,8 +171,8 @@ def test_no_other_way_that_the_fusions_offer_is_cheaper(con, rates, chars):
     for fusion in FUSIONS:
         ways += [found for way in ways for found in fusion(way)]
     for way in ways:
-        for order in itertools.permutations(way.filter_stages):
-            assert least <= block_quote(replace(way, filter_stages=order), known).weight(Unit()) * (1 + 1e-9)
+        for order in itertools.permutations(way.filter.stages):
+            assert least <= block_quote(way.with_requests(order), known).weight(Unit()) * (1 + 1e-9)
 
 
 def test_a_pilot_is_wanted_only_where_the_choice_depends_on_it(con):
@@ -232,7 +234,7 @@ def test_a_fusion_that_makes_an_invalid_block_is_named(con, monkeypatch: pytest.
     from uql.compiler import choice
 
     def forgetful(block: Block):
-        yield replace(block, filter_stages=block.filter_stages[:1])  # cheaper, and asks too little
+        yield block.with_requests(block.filter.stages[:1])  # cheaper, and asks too little
 
     monkeypatch.setattr(choice, "FUSIONS", (*FUSIONS, forgetful))
     with pytest.raises(PlanError, match="forgetful made a plan that is not valid: Block: the WHERE asks other texts"):
@@ -244,11 +246,11 @@ def test_rows_share_requests_where_it_is_legal_and_saves_enough(con) -> None:
 
     block = block_of(con, 'SELECT id, "the name" USING (a) AS n FROM t WHERE "one {b}" USING (a) AND "two" USING (a)')
     (found,) = rows_together(apart(block), 8, frozenset())
-    assert [s.rows for s in (*found.filter_stages, *found.row_stages, *found.late_stages)] == [1, 8, 8]
+    assert [s.rows for s in (*found.filter.stages, *found.values.stages, *found.values.late)] == [1, 8, 8]
     assert not list(rows_together(apart(block), 8, frozenset({Column("t", "a")})))
     assert not list(rows_together(apart(block), 1, frozenset()))
     two = block_of(con, TWO)
     by_price = Terms(Unit(), rows=8, rows_by_price=True)
     short, long = (choose(two, known_of(two, chars=c, prompt=100), by_price).block for c in (40, 4000))
-    assert short.filter_stages[0].rows == 8 and long.filter_stages[0].rows == 1
-    assert choose(two, known_of(two, chars=4000), Terms(Unit(), rows=8)).block.filter_stages[0].rows == 8
+    assert short.filter.stages[0].rows == 8 and long.filter.stages[0].rows == 1
+    assert choose(two, known_of(two, chars=4000), Terms(Unit(), rows=8)).block.filter.stages[0].rows == 8

@@ -313,19 +313,22 @@ def test_every_node_has_its_checks() -> None:
 
 
 BROKEN_BLOCKS = [
-    ("a stage asks nothing", lambda b: replace(b, row_stages=(replace(b.filter_stages[0], columns=()),))),
-    ("a text is asked twice", lambda b: replace(b, row_stages=b.row_stages * 2)),
-    ("the WHERE asks other texts than it holds", lambda b: replace(b, filter_stages=b.filter_stages[:1])),
-    ("one request shows two sets of columns", lambda b: replace(b, filter_stages=(fused(b),))),
-    ("DuckDB is given a quoted text", lambda b: replace(b, pushed=b.formula.leaves[0].expr)),
-    ("it stops at a LIMIT that it does not have", lambda b: replace(b, goal=Goal.FIRST)),
-    ("it is estimated and has no aggregate", lambda b: replace(b, goal=Goal.ESTIMATE)),
-    ("a text is used and never asked", lambda b: replace(b, row_stages=())),
+    ("a stage asks nothing", lambda b: b.with_requests(values=(replace(b.filter.stages[0], columns=()),))),
+    ("a text is asked twice", lambda b: b.with_requests(values=b.values.stages * 2)),
+    ("the WHERE asks other texts than it holds", lambda b: b.with_requests(b.filter.stages[:1])),
+    ("one request shows two sets of columns", lambda b: b.with_requests((fused(b),))),
+    (
+        "DuckDB is given a quoted text",
+        lambda b: replace(b, scan=replace(b.scan, where=b.filter.formula.leaves[0].expr)),
+    ),
+    ("it stops at a LIMIT that it does not have", lambda b: replace(b, filter=replace(b.filter, goal=Goal.FIRST))),
+    ("it is estimated and has no aggregate", lambda b: replace(b, filter=replace(b.filter, goal=Goal.ESTIMATE))),
+    ("a text is used and never asked", lambda b: b.with_requests(values=())),
 ]
 
 
 def fused(block: Block) -> object:
-    return replace(block.filter_stages[0], columns=tuple(c for s in block.filter_stages for c in s.columns))
+    return replace(block.filter.stages[0], columns=tuple(c for s in block.filter.stages for c in s.columns))
 
 
 @pytest.mark.parametrize(("said", "change"), BROKEN_BLOCKS, ids=[said for said, _ in BROKEN_BLOCKS])

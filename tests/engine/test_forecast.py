@@ -23,8 +23,15 @@ def kernels(block):
             for s in stages
         ]
 
-    asked = (each(block.filter_stages), each(block.row_stages), each(block.late_stages))
-    return repr((*asked, [c.text for c in block.groups], [c.text for c in block.summaries], block.goal.value))
+    asked = (each(block.filter.stages), each(block.values.stages), each(block.values.late))
+    return repr(
+        (
+            *asked,
+            [c.text for c in block.values.groups],
+            [c.text for c in block.summaries.columns],
+            block.filter.goal.value,
+        )
+    )
 
 
 def explained_and_run(seed, monkeypatch):

@@ -48,7 +48,9 @@ def test_a_condition_is_answered_mostly_as_the_labels_say(con):
 
 def test_a_sample_under_a_budget_gives_a_count_with_an_interval(con):
     # A condition of its own: whatever another test has asked of all sixteen rows is known, and counting it is exact.
-    result = con.uql('SELECT COUNT(*) AS n FROM questions WHERE "the customer asks about an exchange rate" WITH (budget = 8, seed = 3)')
+    result = con.uql(
+        'SELECT COUNT(*) AS n FROM questions WHERE "the customer asks about an exchange rate" WITH (budget = 8, seed = 3)'
+    )
     estimate = result.estimates["n"]
     assert 0 < result.cost.calls <= 8
     assert not estimate.exact

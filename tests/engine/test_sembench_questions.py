@@ -49,12 +49,12 @@ def asked(physical: PhysicalPlan) -> Iterator[VirtualColumn]:
         yield from asked(physical.left)
         yield from asked(physical.right)
     elif isinstance(physical, Block):
-        outer = physical.outer_join.stages if physical.outer_join else ()
-        for stage in (*outer, *physical.filter_stages, *physical.row_stages, *physical.late_stages):
+        outer = physical.scan.join.stages if physical.scan.join else ()
+        for stage in (*outer, *physical.requests):
             yield from stage.columns
-        yield from physical.groups
-        yield from physical.summaries
-        for _, below in (*physical.derived, *physical.nested):
+        yield from physical.values.groups
+        yield from physical.summaries.columns
+        for _, below in (*physical.inner.derived, *physical.inner.nested):
             yield from asked(below)
 
 

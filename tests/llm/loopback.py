@@ -264,6 +264,34 @@ def decisions(body: dict[str, Any], headers: dict[str, str]) -> Any:
     return {"answers": answers, "model": body["model"], "usage": usage}
 
 
+def systemone(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    """A decision model; its answers depend on the record alone: on the state, or on what a question's instructions hold of it."""
+    if set(body) != {"model", "state", "questions"} or not body["questions"]:
+        return 422, {"detail": [{"loc": ["body"], "msg": "bad request", "type": "missing"}]}
+    answers: dict[str, Any] = {}
+    for name, question in body["questions"].items():
+        said = question["instructions"]
+        said = said.get("question") if isinstance(said, dict) and isinstance(said.get("question"), dict) else said
+        text = str(said["record"] if isinstance(said, dict) and "record" in said else body["state"])
+        even = len(text) % 2 == 0
+        if question["type"] == "noul":
+            answers[name] = {"type": "noul", "noul": 0.75 if even else 0.25}
+            continue
+        criteria = question["criteria"]
+        names = list(criteria) if question["type"] == "choice" else [str(i) for i in range(len(criteria))]
+        if not 2 <= len(names) <= (255 if question["type"] == "choice" else 10):
+            return 422, {"detail": [{"loc": ["body", "questions", name], "msg": "too many", "type": "too_long"}]}
+        at = len(text) % len(names)
+        shares = {n: 0.8 if i == at else 0.2 / (len(names) - 1) for i, n in enumerate(names)}
+        held: dict[str, Any] = {"type": question["type"], "probabilities": shares, "confidence": 0.7}
+        if question["type"] == "choice":
+            answers[name] = {**held, "choice": names[at]}
+        else:
+            score = sum(i * shares[n] for i, n in enumerate(names))
+            answers[name] = {**held, "score": score, "legend": dict(zip(names, criteria, strict=True))}
+    return {"model": body["model"], "answers": answers, "usage": {"input_tokens": 40, "output_tokens": len(answers)}}
+
+
 def messages(body: dict[str, Any], headers: dict[str, str]) -> Any:
     """Anthropic's Messages: refuses the parameters that were removed."""
     if not headers.get("authorization", "").startswith("Bearer ") or "anthropic-version" not in headers:

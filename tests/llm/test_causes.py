@@ -11,7 +11,7 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from loopback import Server, chat, chat_reply, decisions, messages, response_reply, responses, serve
+from loopback import Server, chat, chat_reply, decisions, messages, response_reply, responses, serve, systemone
 from scripted import Scripted, row
 from starlette.responses import Response, StreamingResponse
 
@@ -20,15 +20,17 @@ from uql.base.settings import Settings
 from uql.llm.failures import FAILURES, Then
 from uql.llm.gate import Gate
 from uql.llm.providers import compatible
+from uql.llm.providers.address import Address
 from uql.llm.providers.anthropic_api import Anthropic
 from uql.llm.providers.base import CallError, Provider
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_api import OpenAI
+from uql.llm.providers.systemone import LIMITS, SystemOne
 from uql.llm.questions import Extract, Predicate
 
 SO = Predicate("it is so")
 Handler = Callable[[dict[str, Any], dict[str, str]], Any]
-PROTOCOLS = ("compatible", "chat", "responses", "decisions", "messages")
+PROTOCOLS = ("compatible", "chat", "responses", "decisions", "messages", "systemone")
 TRIES = {cause.kind: cause.tries for cause in FAILURES}
 
 
@@ -41,6 +43,7 @@ def served(protocol: str, fault: Callable[[str], Any]) -> Iterator[tuple[Provide
         "responses": ("/v1/responses", responses),
         "decisions": ("/v1/decisions", decisions),
         "messages": ("/v1/messages", messages),
+        "systemone": ("/v1/systemone", systemone),
     }
     path, handler = well[protocol]
 
@@ -58,6 +61,8 @@ def served(protocol: str, fault: Callable[[str], Any]) -> Iterator[tuple[Provide
         elif protocol == "compatible":
             made = Compatible(f"{told.url}/v1", "m")
             made.is_local = False
+        elif protocol == "systemone":
+            made = SystemOne(Address(told.url, "m", "k", LIMITS), None, 120.0)
         else:
             name = "gpt-6-luna" if protocol == "decisions" else "gpt-x"
             made = OpenAI(name, api_key="k", url=f"{told.url}/v1", api=protocol if protocol != "decisions" else "")
@@ -92,6 +97,8 @@ def said(protocol: str, text: str, finish: str = "stop") -> Any:
             "model": "m",
             "usage": usage,
         }
+    if protocol == "systemone":
+        return {"answers": {"q1": {"type": "noul", "noul": 7}} if text else {}, "model": "m", "usage": {}}
     return chat_reply(text, tokens=False, finish=finish)
 
 
@@ -132,8 +139,9 @@ CAUSES: dict[str, tuple[str, Callable[[str], Any]]] = {  # sign → kind of the 
     "400": ("bad_request", lambda p: status(400, "what is this")),
     "422": ("bad_request", lambda p: status(422)),
 }
-NOT_THERE = {("decisions", "cut"), ("decisions", "empty")}  # that endpoint has no text that could be cut or empty
-SERVED = {("decisions", "empty"): "wrong_type"}
+NOT_THERE = {  # what has no text cannot be cut or empty, and such a model declines nothing
+    ("decisions", "cut"), ("decisions", "empty"), ("systemone", "cut"), ("systemone", "empty"), ("systemone", "declined"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

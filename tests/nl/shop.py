@@ -10,7 +10,7 @@ from llm.scripted import Scripted as Reader
 
 import uql
 from uql.api.connection import Connection
-from uql.llm.providers.base import Answer, Request
+from uql.llm.providers.base import Answer, Capabilities, Request
 from uql.llm.providers.scripted import Scripted, ScriptedModel
 from uql.llm.questions import Choice, Extract, Predicate, Score
 
@@ -71,7 +71,8 @@ class Connected:
     ) -> None:
         self.reader = Reader(read, latency_s=latency_s, concurrency=64)
         self.reader.is_local = True
-        self.model = ScriptedModel(replies, readers=self.reader, name="local:script" if lines else "scripted")
+        small = Capabilities(probabilities=True, schema=True, context=4_096, grammar=True, writes=False, judges=False)
+        self.model = ScriptedModel(replies, readers=self.reader, capabilities=small if lines else None)
         self.con: Connection = uql.attach(database(), model=self.model, ledger=":memory:", **settings)
 
     def tasks(self) -> list[str]:

@@ -12,7 +12,7 @@ from nl.adapter_world import SOURCES, run_of, scripted
 from uql.base.errors import BudgetError, ConfigError
 from uql.nl.adapters import available, open_adapter, open_adapters
 from uql.nl.adapters.base import evidence, fitting, images, tokens_of
-from uql.nl.adapters.structgpt import OTHER, REPLY
+from uql.nl.adapters.structgpt import OTHER
 from uql.nl.plan.dag import Operator, SubAnswer
 
 
@@ -50,23 +50,12 @@ def test_uql_gives_one_cell_as_its_value_and_several_columns_as_rows() -> None:
     assert (two.value, two.text) == ([{"name": "Heat", "founded": 1988}], "name: Heat, founded: 1988")
 
 
-def test_uql_shows_the_error_once_and_a_model_of_this_machine_mends_it_in_clauses() -> None:
-    def reply(task: str, text: str, request: Any) -> dict[str, Any]:
-        if "cannot be run" not in text:
-            return {"sql": "SELECT star FROM teams"}
-        column = {"column": "teams.name", "read": "", "type": "text", "agg": "none", "as": "name"}
-        return {
-            "from": "teams",
-            "join": [],
-            "where": [],
-            "ask": [],
-            "select": [column],
-            "group_by": [],
-            "order_by": [],
-            "limit": 1,
+def test_uql_shows_the_error_once_and_the_model_mends_it() -> None:
+    model = scripted(
+        lambda task, text, request: {
+            "sql": f"SELECT {'name' if 'cannot be run' in text else 'star'} FROM teams LIMIT 1"
         }
-
-    model = scripted(reply)
+    )
     answer = asked("uql", "A team?", model)
     assert answer.value == "Heat" and len(model.calls) == 2
     assert "no column star" in model.calls[1].questions[0].text
@@ -101,8 +90,9 @@ def test_single_model_says_when_the_answer_is_not_there() -> None:
 
 def test_evidence_is_the_nearest_rows_within_the_tokens() -> None:
     with run_of(scripted(lambda *_: None), "reports") as ctx:
-        text, named = evidence("Did the Jazz lose at home?", ctx.sources, ctx, tokens=20)
+        text, named, notes = evidence("Did the Jazz lose at home?", ctx.sources, ctx, tokens=20)
         assert named == ("reports",) and "Jazz lost" in text and "Miami" not in text and "1 more rows" in text
+        assert notes == ["the model was shown 1 of 2 rows of reports"]
     with run_of(scripted(lambda *_: None), "logos") as ctx:
         assert len(images(SOURCES | {}, ctx, most=1)) == 1
 
@@ -127,8 +117,9 @@ def test_structgpt_shows_as_many_rows_as_the_context_holds() -> None:
         return {"found": True, "answer": "three", "sources": ["teams"]}
 
     small = scripted(reply)
-    small.capabilities = replace(small.capabilities, context=REPLY + OTHER + 18)
-    assert asked("structgpt", "How many teams?", small).text == "three"
+    small.capabilities = replace(small.capabilities, context=4 * (OTHER + 12) // 3)  # a quarter is the reply's
+    answer = asked("structgpt", "How many teams?", small)
+    assert answer.text == "three" and answer.notes == ("the model was shown 1 of 3 rows of teams",)
     assert "- name: Heat" in shown[0] and "Jazz" not in shown[0] and "(1 more rows)" in shown[0]
 
 

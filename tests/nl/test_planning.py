@@ -1,12 +1,10 @@
-"""Plans before they run: clauses as text, replies as nodes, checks of every node, examples, pricing of words."""
+"""Plans before they run: replies as nodes, checks of every node, examples, pricing of words."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from uql.base.errors import QuestionError
 from uql.base.schema import Field, Modality
@@ -15,12 +13,9 @@ from uql.nl.ask.aggregator import Finding, citations, speaks
 from uql.nl.ask.outputs import Output
 from uql.nl.ask.plan_checks import check_plan
 from uql.nl.papers.operators import fallback, ranked
-from uql.nl.plan import clauses
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import NodeKind
-from uql.nl.plan.few_shot import examples_text, texts
-from uql.nl.prompts.planner import clauses_form
-from uql.nl.prompts.plans import EXAMPLES, Example
+from uql.nl.prompts.plans import EXAMPLES, Example, examples_text
 from uql.nl.schema.scope import Source
 
 FIELDS = {
@@ -50,133 +45,14 @@ def sources_of(example: Example) -> dict[str, Source]:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.question)
 def test_every_example_is_a_valid_plan_in_text(example: Example) -> None:
     sources = sources_of(example)
-    plan = forms.from_json({"nodes": texts(example)}, {n: s.fields for n, s in sources.items()})
+    plan = forms.from_json({"nodes": example.nodes}, {n: s.fields for n, s in sources.items()})
     assert check_plan(plan, sources, Settings()).problems == ()
 
 
 def test_the_nearest_examples_are_shown_the_nearest_last() -> None:
-    shown = examples_text("How many books came out after 2001?", "text", None, most=2)
+    shown = examples_text("How many books came out after 2001?", None, most=2)
     assert shown.count("Question: ") == 2 and shown.rindex("after 1990") > shown.index("Question: ")
     assert '"sql":"SELECT count(*) AS n FROM books WHERE year > 1990"' in shown
-
-
-def query(**clause: object) -> dict[str, object]:
-    empty = {
-        "from": "shops",
-        "join": [],
-        "where": [],
-        "ask": [],
-        "select": [],
-        "group_by": [],
-        "order_by": [],
-        "limit": 0,
-    }
-    return {**empty, **clause}
-
-
-def item(column: str, agg: str = "none", name: str = "x", read: str = "", kind: str = "text") -> dict[str, str]:
-    return {"column": column, "read": read, "type": kind, "agg": agg, "as": name}
-
-
-@pytest.mark.parametrize(
-    ("clause", "sql"),
-    [
-        (query(select=[item("shops.name")]), "SELECT name FROM shops"),
-        (query(select=[item("*", "count", "n")]), "SELECT count(*) AS n FROM shops"),
-        (
-            query(select=[item("shops.name"), item("*", "count", "n")]),
-            "SELECT name, count(*) AS n FROM shops GROUP BY name",
-        ),
-        (
-            query(select=[item("shops.name")], where=[{"column": "shops.open", "op": "=", "value": "yes"}]),
-            "SELECT name FROM shops WHERE open = TRUE",
-        ),
-        (
-            query(select=[item("shops.name")], where=[{"column": "shops.tags", "op": "contains", "value": "tea"}]),
-            "SELECT name FROM shops WHERE list_contains(tags, 'tea')",
-        ),
-        (
-            query(select=[item("shops.name")], where=[{"column": "shops.since", "op": ">", "value": "1990"}]),
-            "SELECT name FROM shops WHERE since > '1990-01-01'",
-        ),
-        (
-            query(
-                select=[item("shops.name")],
-                where=[{"column": "shops.id", "op": "<", "value": "3"}],
-                order_by=[{"by": "name", "desc": True}],
-                limit=2,
-            ),
-            "SELECT name FROM shops WHERE id < 3 ORDER BY name DESC LIMIT 2",
-        ),
-        (
-            query(
-                select=[item("read", "avg", "mean", "the number of complaints")],
-                join=[{"table": "letters", "left": "shops.id", "right": "letters.shop_id"}],
-            ),
-            'SELECT avg(CAST(PROMPT "the number of complaints" AS DOUBLE)) AS mean FROM shops JOIN letters ON shops.id = letters.shop_id',
-        ),
-        (
-            query(
-                select=[item("shops.name")],
-                ask=['it shows a "sale"'],
-                join=[{"table": "photos", "left": "shops.name", "right": "shops.name"}],
-            ),
-            "SELECT shops.name FROM shops CROSS JOIN photos WHERE PROMPT \"it shows a 'sale'\"",
-        ),
-        (
-            query(select=[item("shops.name")], where=[{"column": "shops.name", "op": "=", "value": "O'Neil"}]),
-            "SELECT name FROM shops WHERE name = 'O''Neil'",
-        ),
-    ],
-)
-def test_clauses_become_a_statement(clause: dict[str, object], sql: str) -> None:
-    assert clauses.statement(clause, FIELDS) == sql
-
-
-def test_a_column_of_no_table_that_is_read_is_named_with_the_right_ones() -> None:
-    with pytest.raises(QuestionError, match=r"no column letters.letter in shops") as error:
-        clauses.statement(query(select=[item("letters.letter")]), FIELDS)
-    assert "shops.id" in str(error.value)
-
-
-rows = st.lists(
-    st.builds(
-        item,
-        st.sampled_from([*COLUMNS, "*", "read"]),
-        st.sampled_from(clauses.AGGREGATES),
-        st.sampled_from(["a", "b", "name"]),
-        st.sampled_from(["the price", ""]),
-        st.sampled_from(clauses.TYPES),
-    ),
-    min_size=1,
-    max_size=3,
-)
-conditions = st.lists(
-    st.fixed_dictionaries(
-        {"column": st.sampled_from(COLUMNS), "op": st.sampled_from(clauses.OPS), "value": st.text(max_size=8)}
-    ),
-    max_size=2,
-)
-
-
-@settings(max_examples=150, deadline=None)
-@given(rows, conditions, st.lists(st.text(min_size=1, max_size=12), max_size=2), st.integers(0, 5))
-def test_what_the_grammar_allows_is_harmless_and_nearly_always_parses(
-    select: list[dict[str, str]], where: list[dict[str, str]], ask: list[str], limit: int
-) -> None:
-    """Whatever text stands in the values, the statement that comes of it is one query over the tables given, or it is refused."""
-    from uql.base.errors import GuardError
-    from uql.nl.guard.guard import check_uql
-
-    joins = [{"table": t, "left": "shops.id", "right": f"{t}.shop_id"} for t in ("letters", "photos")]
-    text = clauses.statement(query(select=select, where=where, ask=ask, join=joins, limit=limit), FIELDS)
-    try:
-        check_uql(text, list(FIELDS))
-    except GuardError as error:
-        assert any(c in "{}\0" or not c.isprintable() for a in [*ask, *(w["value"] for w in where)] for c in a), (
-            text,
-            error,
-        )
 
 
 def test_a_query_in_sql_reads_ask_as_a_quoted_text() -> None:
@@ -282,26 +158,21 @@ def test_types_of_results_are_known_before_anything_runs() -> None:
     assert checked.plan["b"].kind is NodeKind.SQL
 
 
-def test_the_grammar_of_clauses_holds_every_name_to_those_in_scope() -> None:
-    schema = json.dumps(clauses_form(["shops"], ["shops.id"], plots=False))
-    assert '"enum": ["shops", "step1", "step2", "step3"]' in schema and '"shops.id"' in schema
-
-
-def test_confidences_lie_in_the_range_of_their_fit() -> None:
+def test_confidences_lie_in_the_range_of_their_rank_as_in_figure_6() -> None:
     from uql.nl.plan.dag import Operator
 
     possible = {Operator.TABLE: ["shops"], Operator.TEXT: ["letters"]}
     said = {
         "operators": [
-            {"operator": "TextAnalytics", "sources": ["letters"], "fit": "possible", "confidence": 0.99},
-            {"operator": "TableAnalytics", "sources": ["shops"], "fit": "direct", "confidence": 0.2},
-            {"operator": "TableAnalytics", "sources": ["shops"], "fit": "direct", "confidence": 1.0},
-            {"operator": "ImageAnalytics", "sources": ["letters"], "fit": "direct", "confidence": 1.0},
+            {"operator": "TextAnalytics", "sources": ["letters"], "confidence": 0.9},
+            {"operator": "TableAnalytics", "sources": ["shops"], "confidence": 1.0},
+            {"operator": "TableAnalytics", "sources": ["shops"], "confidence": 0.2},
+            {"operator": "ImageAnalytics", "sources": ["letters"], "confidence": 1.0},
         ]
     }
     assert [(r.operator, r.confidence) for r in ranked(said, possible)] == [
-        (Operator.TABLE, 0.9),
-        (Operator.TEXT, 0.69),
+        (Operator.TABLE, 0.95),
+        (Operator.TEXT, 0.6),
     ]
     assert [r.operator for r in fallback(possible)] == [Operator.TEXT, Operator.TABLE]
 

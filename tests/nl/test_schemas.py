@@ -7,6 +7,7 @@ import json
 import pytest
 from nl.shop import Connected, plan, uql_node
 
+from uql.llm.providers import strict
 from uql.llm.providers.scripted import Scripted
 from uql.nl.plan.dag import Operator
 from uql.nl.prompts import (
@@ -21,7 +22,6 @@ from uql.nl.prompts import (
     misfit,
     obj,
     operators,
-    plain,
     planner,
     readings,
     text,
@@ -40,11 +40,8 @@ WORDINGS = [
     readings.wording("q", "s"),
     interleaved.steps("q", "s", ()),
     interleaved.mapping("q", "s", "d", "o"),
-    planner.wording("q", "s", TABLES, COLUMNS, ""),
-    planner.wording("q", "s", TABLES, COLUMNS, "", plots=False),
-    planner.wording("q", "s", TABLES, COLUMNS, "", form="clauses"),
-    planner.wording("q", "s", TABLES, COLUMNS, "", form="clauses", plots=False),
-    planner.debugging("q", "uql", "b", "e", "s", "text", None),
+    planner.wording("q", "s", ""),
+    planner.debugging("q", "uql", "b", "e", "s", "r"),
 ]
 
 
@@ -69,12 +66,13 @@ def test_every_object_of_a_schema_is_closed_and_requires_all_it_has(wording: Wor
 @pytest.mark.parametrize("wording", WORDINGS, ids=lambda w: f"{w.task}-{len(json.dumps(w.schema))}")
 def test_a_vendor_gets_no_bounds_and_none_of_the_names_is_lost(wording: Wording) -> None:
     """A property may be called like a bound; it stays."""
-    shown = json.dumps(plain(wording.schema))
+    sent = strict.schema(json.dumps(wording.schema))
+    shown = json.dumps(sent)
     assert not any(
         f'"{bound}":' in shown for bound in ("maxLength", "minItems", "maxItems", "pattern", "minimum", "maximum")
     )
-    assert set(wording.schema["properties"]) == set(plain(wording.schema)["properties"])
-    assert plain(obj({"pattern": text(), "maximum": BOOLEAN}))["required"] == ["pattern", "maximum"]
+    assert set(wording.schema["properties"]) == set(sent["properties"])
+    assert strict.schema(json.dumps(obj({"pattern": text(), "maximum": BOOLEAN})))["required"] == ["pattern", "maximum"]
 
 
 @pytest.mark.parametrize(

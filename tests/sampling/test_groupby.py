@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from uql.sampling.checks import ask_all, holds
-from uql.sampling.groupby import GroupBySampler, class_probabilities, farthest_first
+from uql.sampling.groupby import ClassModel, GroupBySampler, farthest_first
 from uql.sampling.intervals import unseen_share
 
 
@@ -86,7 +86,7 @@ def test_novel_rows_do_not_bias_the_counts():
 
 def test_many_classes_are_told_apart_by_one_ridge_model():
     features, classes = table(shares=(1 / 15,) * 15, n=1500)
-    p = class_probabilities(features[:300], classes[:300], 15, np.ones(300), features)
+    p = ClassModel.of(features[:300], classes[:300], 15, np.ones(300)).chances(features)
     assert np.allclose(p.sum(axis=1), 1, atol=1e-4)
     assert (p.argmax(axis=1) == classes).mean() > 0.5
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -17,7 +18,7 @@ from starlette.testclient import TestClient
 
 import uql
 from uql.ui.app import LONGEST_BODY, app, cookie
-from uql.ui.session import MAX_WAITING, Session
+from uql.ui.session import MAX_WAITING, Session, Work
 
 TOKEN = "a-token"
 COOKIE = cookie(8000)
@@ -320,3 +321,17 @@ def test_the_assets_are_installed_with_the_package() -> None:
     static = files("uql.ui").joinpath("static")
     assert {f.name for f in static.iterdir()} == {"index.html", "app.css", "app.js", "dag.js", "editor.js"}
     assert "//cdn" not in "".join(Path(str(f)).read_text("utf-8") for f in static.iterdir())
+
+
+def test_no_time_is_left_after_the_end(session: Session, model: HashModel) -> None:
+    work = Work("1", "how many?", "ask")
+    for kind, more in (
+        ("plan", {"budget": 100, "max_cost": None}),
+        ("done", {}),
+        ("node", {"node": "a", "state": "done"}),
+    ):
+        work.heard(SimpleNamespace(kind=kind, **more))
+    work.counts.calls, work.counts.seconds = 40, 8.0
+    assert work.snapshot()["line"].endswith("12 s left"), "a question goes on after its first statement"
+    session._do(work, lambda work: None)
+    assert "left" not in work.snapshot()["line"]

@@ -7,7 +7,6 @@ import datetime as dt
 import io
 import json
 import math
-from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from uql.engine.outcome import with_bounds
+from uql.engine.outcome import Outcome, with_bounds
+from uql.kernels.answers import RowError
+from uql.llm.run_record import Cost
 from uql.sampling.base import Estimate
 from uql.show.render import (
     cell_width,
@@ -37,40 +38,6 @@ GROUPS = pa.table({"reason": ["late", "rude", None], "n": [120, 33, 5]})
 ESTIMATES = {
     "n": [Estimate(120.2, 106, 134.4), Estimate(33, 20, 70, method="uniform", calls=64), Estimate(5, 5, 5, exact=True)]
 }
-
-
-@dataclass
-class Error:
-    kind: str
-
-
-@dataclass
-class Cost:
-    calls: int = 0
-    requests: int = 0
-    cached: int = 0
-    failed: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float | None = 0.0
-    seconds: float = 0.0
-
-
-@dataclass
-class Shown:
-    """A result as far as rendering sees it."""
-
-    data: pa.Table
-    types: list[str]
-    estimates: dict[str, Any] = field(default_factory=dict)
-    errors: list[Error] = field(default_factory=list)
-    cost: Cost = field(default_factory=Cost)
-    warnings: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    partial: bool = False
-
-    def arrow(self, *, intervals: bool = True) -> pa.Table:
-        return self.data
 
 
 def written(writer: Any, data: pa.Table, **options: Any) -> str:
@@ -221,11 +188,11 @@ def test_markdown_escapes_what_would_break_the_table() -> None:
 
 
 def test_the_footer_says_what_must_be_known() -> None:
-    result = Shown(
+    result = Outcome(
         pa.table({"n": [120]}),
         ["BIGINT"],
         {"n": Estimate(120, 90, 150, calls=64, unknown=2, method="uniform")},
-        [Error("timeout"), Error("timeout"), Error("empty")],
+        [RowError(0, "it is so", kind, "") for kind in ("timeout", "timeout", "empty")],
         Cost(calls=64, cached=3, failed=1, input_tokens=3120, output_tokens=64, usd=None, seconds=12.34),
         ["a row was cut"],
         ["found 37 of about 120"],
@@ -240,8 +207,13 @@ def test_the_footer_says_what_must_be_known() -> None:
         "64 calls, 3 from the ledger, 1 failed, 3,120 + 64 tokens, price unknown, 12.3 s",
     ]
     assert "120 ± 30" in text(result)
+    result.run = "3f2a"
+    assert 'partial: a limit was reached before the end; con.resume("3f2a") continues it' in footer(result)
+    assert "partial: a limit was reached before the end; uql resume 3f2a continues it" in footer(
+        result, "uql resume {}"
+    )
 
 
 def test_a_query_that_asked_nobody_has_no_footer() -> None:
-    assert footer(Shown(pa.table({"n": [1]}), ["BIGINT"])) == []
+    assert footer(Outcome(pa.table({"n": [1]}), ["BIGINT"], {}, [], Cost())) == []
     assert cost_line(Cost(calls=1, usd=0.00123, seconds=1)) == "1 call, $0.0012, 1.0 s"

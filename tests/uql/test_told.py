@@ -50,6 +50,32 @@ def test_a_run_whose_process_has_died_is_not_running(tmp_path: Path, capsys: pyt
         here.release()
 
 
+def test_a_dead_run_that_cannot_be_continued_is_not_running_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of `register_functions`, `calibrate` and `models test` keep no statement: their lease has a suffix."""
+    path = str(tmp_path / "l.sqlite")
+    with Ledger(path) as ledger:
+        for run in ("gone", "here", "old"):
+            ledger.start_run(run, statement="DuckDB functions", model="m", seed=0)
+        gone, here = (Lease(ledger, f"{run}-0a1b", lambda: None) for run in ("gone", "here"))
+        gone._pid = 2**22 + 1  # above what Linux gives
+        gone.take()
+        here.take()
+        ledger.work(lambda db: db.execute("UPDATE runs SET started = started - 3600 WHERE run = 'old'"))
+        status = {run["run"]: run["status"] for run in ledger.runs()}
+        assert status == {"gone": "killed", "here": "running", "old": "killed"}
+        from uql.cli import main
+
+        assert main(["runs", "gone", "--ledger", path]) == 0
+        assert "uql resume" not in capsys.readouterr().out
+        here.release()
+    with Ledger(":memory:") as ledger:
+        ledger.start_run("old", statement="SELECT 1", model="m", seed=0)
+        ledger.work(lambda db: db.execute("UPDATE runs SET started = started - 3600"))
+        assert [run["status"] for run in ledger.runs()] == ["running"], "no other process has it"
+
+
 def test_a_killed_run_can_still_be_continued(own_world: Path) -> None:
     code = f"""
 import os, uql
@@ -126,3 +152,30 @@ def test_ctrl_c_where_nothing_was_asked_names_no_run(own_world: Path) -> None:
     with pytest.raises(KeyboardInterrupt) as interrupted:
         con.uql("SELECT count(*) FROM reviews").fetchall()
     assert not getattr(interrupted.value, "__notes__", []) and con.last_run == latest
+
+
+@pytest.mark.parametrize(
+    ("words", "missing", "message"),
+    [
+        (["models", "pull"], "xllamacpp", "local models need the package xllamacpp"),
+        (["ui"], "uvicorn", "pages need the package uvicorn"),
+        (["shell"], "prompt_toolkit", "statements one after another need the package prompt_toolkit"),
+    ],
+)
+def test_a_missing_extra_is_said_before_anything_is_fetched(
+    words: list[str],
+    missing: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    own_world: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from uql.base import extras
+    from uql.cli import main
+    from uql.llm import model_files
+
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == missing else object())
+    monkeypatch.setattr(model_files, "pull", lambda *_, **__: pytest.fail("it was fetched"))
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert message in err and f"pip install 'uql-engine[{ {'models': 'local'}.get(words[0], words[0]) }]'" in err

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import duckdb
 
+from uql.base.errors import memory_errors
 from uql.base.settings import Settings
 from uql.session.duckdb_hints import pointing_to_uql
 from uql.session.resume import by_name, find
@@ -260,6 +261,7 @@ class Connection:
             before = find(token or self.last_run, ledger)
         return Result(resume(self.session, before, settings, visible(sys._getframe(1))))
 
+    @memory_errors()
     def ask(self, question: str, **options: Any) -> Answer:
         """The answer to a question in words, by UQL that can be read, edited and run again (`answer.uql`).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
+from uql.base.errors import memory_errors
 from uql.session.prepared import PreparedStatement
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Result:
             yield batch
 
     # -------------------------------------------------------------------------------------------------------- rows
+    @memory_errors()
     def arrow(self, *, intervals: bool = True) -> pa.Table:
         """The rows as an Arrow table.
 
@@ -79,6 +81,7 @@ class Result:
         """
         return self.run().bounded() if intervals else self.run().table
 
+    @memory_errors()
     def df(self, *, intervals: bool = True) -> pd.DataFrame:
         """The rows as a pandas data frame, in the types that DuckDB gives one: DECIMAL as float64, DATE as datetime64.
 
@@ -88,6 +91,7 @@ class Result:
 
         return for_pandas(self.arrow(intervals=intervals)).to_pandas()
 
+    @memory_errors()
     def pl(self, *, intervals: bool = True) -> pl.DataFrame:
         """The rows as a polars data frame.
 
@@ -101,6 +105,7 @@ class Result:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    @memory_errors()
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows as tuples."""
         from uql.base.arrow_values import python_values
@@ -205,7 +210,7 @@ class Result:
         """Prints the rows, the intervals, and a line on what it cost."""
         from uql.show.render import text
 
-        print(text(self, max_rows=max_rows))
+        print(text(self.run(), max_rows=max_rows))
 
     def plot(self, kind: Literal["bar", "line", "histogram", "scatter", "images"] | None = None) -> Plot:
         """The plot that fits the rows (`uql.show.charts.chart`), shown by a notebook; `.save("x.svg")` writes .svg, .png or .html."""
@@ -274,12 +279,12 @@ class Result:
             return f"<uql.Result of {self.text.strip()[:60]!r}, not run yet: .show() runs it>"
         from uql.show.render import text
 
-        return text(self)
+        return text(self.run())
 
     def _repr_html_(self) -> str:
         from uql.show.html import not_run, result
 
-        return result(self) if self.has_run else not_run(self.text)
+        return result(self.run()) if self.has_run else not_run(self.text)
 
     # ------------------------------------------------------------------------------------------- what is said of them
     @property

@@ -23,6 +23,9 @@ Each says what is wrong, where in the text, and what to write instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 def _caret(text: str, start: int, end: int) -> str:
     """The line of `text` that holds `start`, with carets under start … end."""
@@ -152,3 +155,21 @@ class ConfigError(UQLError):
     """A setting that does not exist, or has a value that it cannot have."""
 
     code = "UQL105"
+
+
+def out_of_memory(error: Exception) -> DataError:
+    """What the user is told where memory has run out (UQL526)."""
+    return DataError(
+        f"there is not enough memory: {str(error).strip().splitlines()[0] if str(error).strip() else 'an allocation failed'}",
+        code="UQL526",
+        help="select fewer columns and rows, close other programs, or let DuckDB work on disk: SET memory_limit = '2GB'",
+    )
+
+
+@contextmanager
+def memory_errors() -> Iterator[None]:
+    """Turns a MemoryError of the block into DataError (UQL526)."""
+    try:
+        yield
+    except MemoryError as error:
+        raise out_of_memory(error) from error

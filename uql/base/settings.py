@@ -14,6 +14,7 @@ from typing import Any, Literal
 from uql.base.endpoints import Endpoint, NamedPrice, endpoints, prices
 from uql.base.errors import ConfigError
 
+CALLS_AGGREGATE, CALLS_ROWS = 128, 256  # the budget, where none is set: of aggregates alone, and of anything else
 Budget = int | Literal["all"]
 Rows = int | Literal["auto"]
 
@@ -77,6 +78,14 @@ class Settings:
     def price(self, model: str) -> NamedPrice | None:
         """What the user says that a model costs."""
         return next((price for price in self.prices if price.model == model), None)
+
+    def calls(self, *, aggregates: bool = False) -> int | None:
+        """The calls of one statement; None: without limit. `aggregates`: does it return aggregates alone?"""
+        if self.exact or self.budget == "all":
+            return None
+        if self.budget is not None:
+            return int(self.budget)
+        return CALLS_AGGREGATE if aggregates else CALLS_ROWS
 
     def with_values(self, **values: Any) -> Settings:
         """These settings with some replaced, each checked. Raises ConfigError on an unknown name or a bad value."""
@@ -179,7 +188,7 @@ def meanings() -> dict[str, str]:
     return found
 
 
-MOST_ROWS = 64  # that share a request
+MOST_ROWS = 100  # that share a request
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"accuracy", "confidence", "recall", "precision", "explore"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uql.base.printable import printable
-from uql.command import outcome
-from uql.command.outcome import Code, UsageError, narrate
+from uql.command import options
+from uql.command.outcome import Code, UsageError, command, narrate, new_app
 
 if TYPE_CHECKING:
     from uql.nl.ask.answer import Answer, PlanView
     from uql.nl.ask.pricing import PlanPrice
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 _ROWS = 40
 _WHY_ROWS, _WHY_CHARS = 5, 300
 
 
-@app.command(
-    context_settings={"help_option_names": ["-h", "--help"]},
+@command(
+    app,
     epilog="Exit codes: 0 answered, 1 cannot be answered (the reason is on stderr), 2 usage or configuration, 3 model unreachable or "
     "missing, 4 a limit was reached (what was found is written), 130 interrupted.",
 )
@@ -57,14 +57,14 @@ def ask(
             "--readings/--no-readings", help="Ask whether the question is ambiguous; without: not of a local model."
         ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="That reads rows: local, openai:NAME, anthropic:NAME …")] = None,
+    model: options.Model = None,
     planner: Annotated[str | None, typer.Option(help="That plans and writes, where it is another one.")] = None,
     budget: Annotated[str | None, typer.Option(help="Calls at most over all of it; 1024 without.")] = None,
-    max_cost: Annotated[str | None, typer.Option(help="USD at most.")] = None,
+    max_cost: options.MaxCost = None,
     confirm_over: Annotated[
         float | None, typer.Option(help="Ask before running what may cost more USD than this; else the setting's.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: options.Yes = False,
     no_checker: Annotated[bool, typer.Option("--no-checker", help="Mode meta: decompose every question.")] = False,
     no_decomposer: Annotated[bool, typer.Option("--no-decomposer", help="Mode meta: decompose none.")] = False,
     adapter: Annotated[
@@ -74,56 +74,50 @@ def ask(
     router: Annotated[
         Path | None, typer.Option("--router", help="Mode meta: of `uql router train`; ranks the adapters.")
     ] = None,
-    no_progress: Annotated[bool, typer.Option("--no-progress", help="Say nothing while running.")] = False,
-) -> None:
+    no_progress: options.NoProgress = False,
+) -> int:
     """Answer a question about the tables, texts and images of a database.
 
     uql ask shop.duckdb "How many reviews of the kettle complain about the lid?"
     """
+    if len(words) > 2:
+        raise UsageError("ask takes a database and a question", help="put the question in quotes")
+    if output is not None and Path(output).exists() and not Path(output).is_dir():
+        raise UsageError(f"{output} is not a folder", help="-o takes the name of a folder")
+    settings = options.settings_of(model=model, budget=budget, max_cost=max_cost)
+    wanted: dict[str, Any] = {
+        "mode": mode,
+        "style": style,
+        "rules": tuple(rule or ()),
+        "planner": planner,
+        "checker": not no_checker,
+        "decomposer": not no_decomposer,
+        "readings": readings,
+    }
+    if (adapter or router is not None) and mode != "meta":
+        raise UsageError("--adapter and --router are for --mode meta")
+    if adapter:
+        from uql.nl.adapters import open_adapters
 
-    def work() -> int:
-        if len(words) > 2:
-            raise UsageError("ask takes a database and a question", help="put the question in quotes")
-        if output is not None and Path(output).exists() and not Path(output).is_dir():
-            raise UsageError(f"{output} is not a folder", help="-o takes the name of a folder")
-        settings = {"model": model, "budget": budget, "max_cost": max_cost}
-        options: dict[str, Any] = {
-            "mode": mode,
-            "style": style,
-            "rules": tuple(rule or ()),
-            "planner": planner,
-            "checker": not no_checker,
-            "decomposer": not no_decomposer,
-            "readings": readings,
-        }
-        if (adapter or router is not None) and mode != "meta":
-            raise UsageError("--adapter and --router are for --mode meta")
-        if adapter:
-            from uql.nl.adapters import open_adapters
+        wanted["adapters"] = open_adapters(adapter)
+    if router is not None:
+        from uql.nl.routers import load_router
 
-            options["adapters"] = open_adapters(adapter)
-        if router is not None:
-            from uql.nl.routers import load_router
-
-            options["router"] = load_router(router)
-        if show_plan:
-            options |= {"confirm": _show, "confirm_over": -1.0}
-        elif not yes:
-            options |= {"confirm": _confirmed, "confirm_over": confirm_over}
-        answer = _run(
-            words, table or [], {k: v for k, v in settings.items() if v is not None}, options, not no_progress
-        )
-        if show_plan:
-            return Code.OK if answer.plan.plan is not None and answer.cannot.startswith(_SHOWN) else _failed(answer)
-        return _written(answer, output, as_json, show_uql, show_why)
-
-    raise typer.Exit(outcome.run(work))
+        wanted["router"] = load_router(router)
+    if show_plan:
+        wanted |= {"confirm": _show, "confirm_over": -1.0}
+    elif not yes:
+        wanted |= {"confirm": _confirmed, "confirm_over": confirm_over}
+    answer = _run(words, table or [], settings, wanted, not no_progress)
+    if show_plan:
+        return Code.OK if answer.plan.plan is not None and answer.cannot.startswith(_SHOWN) else _failed(answer)
+    return _written(answer, output, as_json, show_uql, show_why)
 
 
 def _run(
-    words: list[str], tables: list[str], settings: dict[str, Any], options: dict[str, Any], progress: bool
+    words: list[str], tables: list[str], settings: dict[str, Any], wanted: dict[str, Any], progress: bool
 ) -> Answer:
-    from uql.command.query import Request, connect
+    from uql.command.query import connect
     from uql.show.progress import Progress
 
     database, question = (None, words[0]) if len(words) == 1 else (words[0], words[1])
@@ -132,22 +126,15 @@ def _run(
     if database is not None and not Path(database).exists():
         raise UsageError(f"there is no database {database}")
     # questions only read: several may be asked of one file at the same time
-    with connect(Request(question, database, settings=settings, read_only=database is not None)) as con:
-        for given in tables:
-            name, equals, file = given.partition("=")
-            if not equals or not name.isidentifier():
-                raise UsageError(f"--table {given!r} is not NAME=FILE", help="as --table reviews=reviews.csv")
+    with connect(database, settings, read_only=database is not None) as con:
+        for name, file in options.pairs("--table", tables).items():
             con.register(name, file)
-        with Progress(enabled=progress) as shown:
-            stop = con.on_event(shown)
-            if options.get("confirm") is _confirmed and options["confirm_over"] is None:
-                options["confirm_over"] = con.configured.confirm_over
-            if options.get("confirm_over") is None:
-                options["confirm"] = None
-            try:
-                return con.ask(question, **options)
-            finally:
-                stop()
+        if wanted.get("confirm") is _confirmed and wanted["confirm_over"] is None:
+            wanted["confirm_over"] = con.configured.confirm_over
+        if wanted.get("confirm_over") is None:
+            wanted["confirm"] = None
+        with Progress(enabled=progress).of(con.on_event):
+            return con.ask(question, **wanted)
 
 
 _SHOWN = "it was not confirmed"

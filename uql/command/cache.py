@@ -2,106 +2,71 @@
 
 from __future__ import annotations
 
-import json
 import re
-from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from uql.command import outcome
-from uql.command.outcome import Code, UsageError
+from uql.command import options
+from uql.command.outcome import UsageError, command, new_app
+from uql.command.output import print_json
 
-if TYPE_CHECKING:
-    from uql.llm.ledger import Ledger
-
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
-Path_ = Annotated[str | None, typer.Option("--ledger", help="Another ledger than that of the settings.")]
+app = new_app("The ledger: every answer that was paid for, by which no question about a row is paid for twice.")
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
-@app.callback()
-def about() -> None:
-    """The ledger: every answer that was paid for, by which no question about a row is paid for twice."""
-
-
-@app.command()
-def stats(ledger: Path_ = None, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False) -> None:
+@command(app)
+def stats(ledger: options.Ledger = None, as_json: options.Json = False) -> None:
     """Print how many answers, runs and calls the ledger holds, how large it is, and the answers of each model and table."""
-
-    def run() -> int:
-        with closing(_open(ledger)) as held:
-            found = held.stats()
-        if as_json:
-            told = {"path": found.path, "answers": found.answers, "runs": found.runs, "calls": found.calls}
-            told |= {"bytes": found.bytes, "models": dict(found.models), "tables": dict(found.sources)}
-            print(json.dumps(told, indent=2, ensure_ascii=False))
-            return Code.OK
-        print(f"ledger   {found.path}")
-        print(f"size     {found.bytes / 1e6:,.1f} MB")
-        print(f"answers  {found.answers:,}")
-        print(f"runs     {found.runs:,}")
-        print(f"calls    {found.calls:,}")
-        for name, count in found.models:
-            print(f"model    {name}: {count:,} answers")
-        for name, count in found.sources:
-            print(f"table    {name or '(none)'}: {count:,} answers")
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
+    with options.opened(ledger) as held:
+        found = held.stats()
+    if as_json:
+        told = {"path": found.path, "answers": found.answers, "runs": found.runs, "calls": found.calls}
+        told |= {"bytes": found.bytes, "models": dict(found.models), "tables": dict(found.sources)}
+        print_json(told)
+        return
+    print(f"ledger   {found.path}")
+    print(f"size     {found.bytes / 1e6:,.1f} MB")
+    print(f"answers  {found.answers:,}")
+    print(f"runs     {found.runs:,}")
+    print(f"calls    {found.calls:,}")
+    for name, count in found.models:
+        print(f"model    {name}: {count:,} answers")
+    for name, count in found.sources:
+        print(f"table    {name or '(none)'}: {count:,} answers")
 
 
-@app.command()
+@command(app)
 def prune(
     table: Annotated[str | None, typer.Option(help="Forget what was answered about this table's rows.")] = None,
     model: Annotated[str | None, typer.Option(help="Forget this model's answers.")] = None,
     older_than: Annotated[str | None, typer.Option(help="Forget answers older than this, as 30d, 12h.")] = None,
     size: Annotated[str | None, typer.Option(help="Forget the oldest until the file fits, as 500M, 2G.")] = None,
-    ledger: Path_ = None,
+    ledger: options.Ledger = None,
 ) -> None:
     """Forget answers. Conditions given together must all hold; --size comes after them."""
-
-    def run() -> int:
-        if table is None and model is None and older_than is None and size is None:
-            raise UsageError(
-                "nothing to forget is named", help="--table, --model, --older-than, --size; all: uql cache clear"
-            )
-        age = None if older_than is None else _seconds(older_than)
-        most = None if size is None else _bytes(size)
-        with closing(_open(ledger)) as held:
-            gone = held.prune(source=table, model=model, older_than_s=age, max_bytes=most)
-            left = held.stats()
-        print(f"{gone:,} answers forgotten, {left.answers:,} kept, {left.bytes / 1e6:,.1f} MB")
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
+    if table is None and model is None and older_than is None and size is None:
+        raise UsageError(
+            "nothing to forget is named", help="--table, --model, --older-than, --size; all: uql cache clear"
+        )
+    age = None if older_than is None else _seconds(older_than)
+    most = None if size is None else _bytes(size)
+    with options.opened(ledger) as held:
+        gone = held.prune(source=table, model=model, older_than_s=age, max_bytes=most)
+        left = held.stats()
+    print(f"{gone:,} answers forgotten, {left.answers:,} kept, {left.bytes / 1e6:,.1f} MB")
 
 
-@app.command()
-def clear(ledger: Path_ = None, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+@command(app)
+def clear(ledger: options.Ledger = None, yes: options.Yes = False) -> None:
     """Forget everything: answers, runs, calls."""
-
-    def run() -> int:
-        with closing(_open(ledger)) as held:
-            count = held.stats().answers
-            if not yes and not typer.confirm(
-                f"forget {count:,} answers in {held.path}, which were paid for?", err=True
-            ):
-                return Code.OK
-            gone = held.clear()
-        print(f"{gone:,} answers forgotten")
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
-
-
-def _open(path: str | None) -> Ledger:
-    from uql.base import config
-    from uql.llm.ledger import Ledger
-
-    settings, _ = config.load(ledger=path)
-    return Ledger(settings.ledger)
+    with options.opened(ledger) as held:
+        count = held.stats().answers
+        if not yes and not typer.confirm(f"forget {count:,} answers in {held.path}, which were paid for?", err=True):
+            return
+        gone = held.clear()
+    print(f"{gone:,} answers forgotten")
 
 
 def _bytes(text: str) -> int:

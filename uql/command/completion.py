@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from uql.command import outcome
-from uql.command.outcome import Code, UsageError
+from uql.command.outcome import UsageError, command, new_app
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 _BASH = """# uql completion bash > ~/.local/share/bash-completion/completions/uql
 _uql() {{
@@ -36,19 +35,14 @@ autoload -U +X bashcompinit && bashcompinit
 {bash}"""
 
 
-@app.command()
+@command(app)
 def completion(shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")] = "bash") -> None:
     """Print a script of completions: uql completion bash > ~/.local/share/bash-completion/completions/uql"""
+    from uql.command import COMMANDS
 
-    def run() -> int:
-        from uql.command import COMMANDS
-
-        if shell not in ("bash", "zsh", "fish"):
-            raise UsageError(f"there is no completion for {shell!r}", help="choices: bash, zsh, fish")
-        print(script(shell, COMMANDS), end="")
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
+    if shell not in ("bash", "zsh", "fish"):
+        raise UsageError(f"there is no completion for {shell!r}", help="choices: bash, zsh, fish")
+    print(script(shell, COMMANDS), end="")
 
 
 def script(shell: str, commands: Mapping[str, tuple[str, str]]) -> str:

@@ -10,100 +10,74 @@ from typing import Annotated, Any
 
 import typer
 
-from uql.command import outcome
-from uql.command.outcome import Code, UsageError, narrate
+from uql.command import options
+from uql.command.outcome import UsageError, command, narrate, new_app
+from uql.command.output import print_json
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
-
-
-@app.callback()
-def about() -> None:
-    """Settings, the nearest winning: defaults < the user's file < ./pyproject.toml < ./uql.toml < UQL_* < arguments."""
+app = new_app(
+    "Settings, the nearest winning: defaults < the user's file < ./pyproject.toml < ./uql.toml < UQL_* < arguments."
+)
 
 
-@app.command()
+@command(app)
 def show(
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="As the query command would be given it.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON object.")] = False,
+    settings: options.Set = None,
+    as_json: options.Json = False,
 ) -> None:
     """Print every setting with its value and its origin."""
-    raise typer.Exit(outcome.run(lambda: _show(settings or [], as_json)))
-
-
-@app.command()
-def path() -> None:
-    """Print where the user's own file is looked for."""
-
-    def run() -> int:
-        from uql.base.config import user_file
-
-        print(user_file())
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
-
-
-@app.command()
-def trust(
-    folder: Annotated[str, typer.Argument(help="The project's folder.")] = ".",
-    remove: Annotated[bool, typer.Option("--remove", help="Trust its files no longer.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
-    """Let a project's uql.toml or pyproject.toml set everything, as it is now: models, ledger, … After a change it asks again."""
-
-    def run() -> int:
-        from uql.base import config
-        from uql.base.printable import printable
-
-        found = config.project_files(Path(folder).absolute())
-        if not found:
-            raise UsageError(f"there is no uql.toml and no [tool.uql] in {folder}")
-        if remove:
-            config.distrust(found)
-            narrate("not trusted any more: " + ", ".join(map(str, found)))
-            return Code.OK
-        for path in found:
-            narrate(f"--- {path}")
-            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-                narrate(printable(line))
-        allowed = config.would_allow(Path(folder).absolute())
-        narrate("trusted, it may:" if allowed else "it sets nothing that needs trust")
-        for line in allowed:
-            narrate(f"  {line}")
-        question = "it may then decide where your rows go, and which files are read and written. Trust it as it is?"
-        if not yes and not typer.confirm(question, err=True):
-            return Code.OK
-        config.trust(found)
-        narrate("trusted: " + ", ".join(map(str, found)))
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
-
-
-def _show(given: list[str], as_json: bool) -> int:
     from uql.base.config import load, misspelt_variables
 
-    arguments: dict[str, Any] = {}
-    for pair in given:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--set {pair!r} is not NAME=VALUE", help="as --set budget=64")
-        arguments[name.strip()] = value.strip()
-    found, origins = load(**arguments)
+    found, origins = load(**options.settings_of(settings))
     for name, meant in misspelt_variables().items():
         narrate(f"{name} means nothing; did you mean {meant}?", "warning")
-    values = {field.name: getattr(found, field.name) for field in fields(found)}
-    values = {name: _plain(value) for name, value in values.items()}
+    values = {field.name: _plain(getattr(found, field.name)) for field in fields(found)}
     if as_json:
-        print(json.dumps({name: {"value": value, "origin": origins[name]} for name, value in values.items()}, indent=2))
-        return Code.OK
+        print_json({name: {"value": value, "origin": origins[name]} for name, value in values.items()})
+        return
     texts = {name: _toml(value) for name, value in values.items()}
     widths = max(map(len, texts)), max(map(len, texts.values()))
     for name, text in texts.items():
         sys.stdout.write(f"{name:<{widths[0]}}  {text:<{widths[1]}}  {origins[name]}\n")
-    return Code.OK
+
+
+@command(app)
+def path() -> None:
+    """Print where the user's own file is looked for."""
+    from uql.base.config import user_file
+
+    print(user_file())
+
+
+@command(app)
+def trust(
+    folder: Annotated[str, typer.Argument(help="The project's folder.")] = ".",
+    remove: Annotated[bool, typer.Option("--remove", help="Trust its files no longer.")] = False,
+    yes: options.Yes = False,
+) -> None:
+    """Let a project's uql.toml or pyproject.toml set everything, as it is now: models, ledger, … After a change it asks again."""
+    from uql.base import config
+    from uql.base.printable import printable
+
+    found = config.project_files(Path(folder).absolute())
+    if not found:
+        raise UsageError(f"there is no uql.toml and no [tool.uql] in {folder}")
+    if remove:
+        config.distrust(found)
+        narrate("not trusted any more: " + ", ".join(map(str, found)))
+        return
+    for path in found:
+        narrate(f"--- {path}")
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            narrate(printable(line))
+    allowed = config.would_allow(Path(folder).absolute())
+    narrate("trusted, it may:" if allowed else "it sets nothing that needs trust")
+    for line in allowed:
+        narrate(f"  {line}")
+    question = "it may then decide where your rows go, and which files are read and written. Trust it as it is?"
+    if not yes and not typer.confirm(question, err=True):
+        return
+    config.trust(found)
+    narrate("trusted: " + ", ".join(map(str, found)))
 
 
 def _plain(value: Any) -> Any:

@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from uql.command import outcome
-from uql.command.outcome import Code, UsageError
+from uql.command.outcome import UsageError, command, new_app
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 _EXAMPLES = {
     "model": '"local"', "embedder": '"openai:text-embedding-3-small"', "budget": "256", "error": "0.1", "recall": "0.9",
     "precision": "0.9", "max_cost": "1.0", "max_seconds": "300", "max_tokens": "1000000", "method": '"uniform"',
@@ -22,32 +21,25 @@ _EXAMPLES = {
 _TABLES = ("endpoints", "prices")
 
 
-@app.command()
+@command(app)
 def init(
     user: Annotated[bool, typer.Option("--user", help="The user's own file instead of ./uql.toml.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     show: Annotated[bool, typer.Option("--print", help="Print it, write nothing.")] = False,
 ) -> None:
     """Write a commented uql.toml into this folder: remove the # before what you want to change."""
+    from uql.base.config import FILE, user_file
 
-    def run() -> int:
-        from uql.base.config import FILE, user_file
-
-        text = commented(project=not user)
-        if show:
-            print(text, end="")
-            return Code.OK
-        path = user_file() if user else Path(FILE)
-        if path.exists() and not force:
-            raise UsageError(
-                f"{path} is there already", help="--force replaces it, --print shows what would be written"
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        print(path)
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
+    text = commented(project=not user)
+    if show:
+        print(text, end="")
+        return
+    path = user_file() if user else Path(FILE)
+    if path.exists() and not force:
+        raise UsageError(f"{path} is there already", help="--force replaces it, --print shows what would be written")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    print(path)
 
 
 def commented(*, project: bool) -> str:

@@ -2,100 +2,101 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from uql.command import outcome
-from uql.command.outcome import Code, narrate
+from uql.command import options
+from uql.command.outcome import Code, command, narrate, new_app
+from uql.command.output import print_json
 
 if TYPE_CHECKING:
-    from uql.llm.model_files import ModelFile, ModelReport
+    from uql.llm.model_files import ModelReport
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+app = new_app("Models that run on this machine, in $UQL_HOME/models or the user's data folder.")
 _LINE_S = 10.0  # between two lines in a log
 _REDRAW_S = 0.2  # between two drawings on a terminal
 
 
-@app.callback()
-def about() -> None:
-    """Models that run on this machine, in $UQL_HOME/models or the user's data folder."""
-
-
-@app.command()
+@command(app)
 def pull(
     name: Annotated[
         str | None, typer.Argument(help="A model of `uql models list`; without it the default one.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--no-progress", help="Say nothing while fetching.")] = False,
-) -> None:
+    quiet: options.NoProgress = False,
+) -> int:
     """Fetch a model, unless it is there. What was fetched before a break is used. Prints the path of the file."""
+    from uql.base.errors import DataError
+    from uql.base.extras import need
+    from uql.llm import model_files as models
 
-    def run() -> int:
-        from uql.base.errors import DataError, UQLError
-        from uql.llm import model_files as models
-
-        told = Download(sys.stderr)
+    need("local models", "local", "xllamacpp")  # before a gigabyte is fetched for nothing
+    with closing(Download(sys.stderr)) as told:
         try:
             path = models.pull(name or models.DEFAULT, progress=None if quiet else told)
         except DataError as error:  # no source, a full disk, a wrong digest: the model is not available
-            told.clear()
-            return _not_had(error)
-        except UQLError:
-            told.clear()
-            raise
-        told.clear()
-        print(path)
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
+            told.close()
+            narrate(str(error), "error")
+            return Code.BACKEND
+    print(path)
+    return Code.OK
 
 
-@app.command("list")
-def list_(as_json: Annotated[bool, typer.Option("--json", help="Write a JSON array.")] = False) -> None:
-    """The models that can be fetched, and those that are there."""
+@command(app, "list")
+def list_(
+    server: Annotated[
+        str | None,
+        typer.Argument(help="A server to ask: ollama, openrouter, gemini, azure, openai, http(s)://host/v1."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """The models that can be fetched, and those that are there; with a server, the models that it has."""
+    from uql.llm import model_files as models
 
-    def run() -> int:
-        from uql.llm import model_files as models
-
-        found = models.list_models()
-        if as_json:
-            print(json.dumps([_as_dict(model) for model in found], indent=2))
-            return Code.OK
-        width = max((len(model.name) for model in found), default=0)
-        for model in found:
-            there = str(model.path) if model.there else f"not here: uql models pull {model.name}"
-            print(f"{model.name:<{width}}  {model.bytes / 1e9:5.2f} GB  {model.licence or '–':<12}  {there}")
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
+    if server is not None:
+        names = _served(server)
+        print_json(names) if as_json else print(*names, sep="\n")
+        return
+    found = models.list_models()
+    if as_json:
+        print_json([{"name": m.name, "path": str(m.path), "there": m.there, "bytes": m.bytes} for m in found])
+        return
+    width = max((len(model.name) for model in found), default=0)
+    for model in found:
+        there = str(model.path) if model.there else f"not here: uql models pull {model.name}"
+        print(f"{model.name:<{width}}  {model.bytes / 1e9:5.2f} GB  {model.licence or '–':<12}  {there}")
 
 
-@app.command()
+def _served(server: str) -> list[str]:
+    import asyncio
+
+    from uql.base import config
+    from uql.llm.providers.hosted import models_of
+
+    return asyncio.run(models_of(server, config.load()[0]))
+
+
+@command(app)
 def test(
     model: Annotated[
         str,
         typer.Argument(help="As --model takes it: local, local:/path/file.gguf, openai:NAME, http://HOST/v1#NAME …"),
     ] = "local",
-) -> None:
+) -> int:
     """Ask a model one question of each kind and say what it can do."""
+    from uql.base import config
+    from uql.llm import model_files as models
 
-    def run() -> int:
-        from uql.base import config
-        from uql.llm import model_files as models
-
-        settings, _ = config.load()
-        report = models.test_model(model, settings)
-        _print_report(report)
-        return Code.OK if all(ability.works for ability in report.abilities) else Code.QUERY
-
-    raise typer.Exit(outcome.run(run))
+    settings, _ = config.load()
+    report = models.test_model(model, settings)
+    _print_report(report)
+    return Code.OK if all(ability.works for ability in report.abilities) else Code.QUERY
 
 
 def _print_report(report: ModelReport) -> None:
@@ -110,15 +111,6 @@ def _print_report(report: ModelReport) -> None:
     print(f"  {report.seconds:.1f} s")
     for warning in report.warnings:
         narrate(warning, "warning")
-
-
-def _as_dict(model: ModelFile) -> dict[str, object]:
-    return {"name": model.name, "path": str(model.path), "there": model.there, "bytes": model.bytes}
-
-
-def _not_had(error: Exception) -> int:
-    narrate(str(error), "error")
-    return Code.BACKEND
 
 
 @dataclass(slots=True)
@@ -141,7 +133,7 @@ class Download:
         line = f"{text}: {share}{done / 1e6:,.0f} of {total / 1e6:,.0f} MB"
         print(f"\r\x1b[K{line}" if terminal else line, end="" if terminal else "\n", file=self.stream, flush=True)
 
-    def clear(self) -> None:
+    def close(self) -> None:
         """Remove the line from the terminal."""
         if self.text and self.stream.isatty() and os.environ.get("TERM") != "dumb":
             print("\r\x1b[K", end="", file=self.stream, flush=True)

@@ -8,12 +8,15 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import IO, TYPE_CHECKING, Any
+from functools import wraps
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
+from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError, memory_errors
 
 if TYPE_CHECKING:
     import typer
+
+F = TypeVar("F", bound=Callable[..., int | None])
 
 
 class Code(IntEnum):
@@ -64,11 +67,38 @@ def narrate(message: str, kind: str = "") -> None:
         print(message, file=sys.stderr, flush=True)
 
 
-def run(command: Callable[[], int]) -> int:
+def new_app(about: str = "") -> typer.Typer:
+    """The typer app of a command; with `about` (its help) that of a group of commands."""
+    import typer
+
+    group = bool(about)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=group, help=about or None)
+    if group:
+        app.callback()(lambda: None)  # a group of one command is a group too
+    return app
+
+
+def command(app: typer.Typer, name: str | None = None, epilog: str | None = None) -> Callable[[F], F]:
+    """Adds a function to an app: it returns its exit code (None: 0), and its errors are told as `run` does."""
+    import typer
+
+    def add(function: F) -> F:
+        @wraps(function)
+        def called(*arguments: Any, **named: Any) -> None:
+            raise typer.Exit(run(lambda: function(*arguments, **named)))
+
+        app.command(name, epilog=epilog, context_settings={"help_option_names": ["-h", "--help"]})(called)
+        return function
+
+    return add
+
+
+def run(command: Callable[[], int | None]) -> int:
     """Run a command and turn every error that a user can cause into words and an exit code."""
     _say_utf8()
     try:
-        code = command()
+        with memory_errors():
+            code = command() or Code.OK
         sys.stdout.flush()
         return int(code)
     except UsageError as error:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from uql.command.outcome import UsageError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from uql.show.render import ResultLike
+    from uql.engine.outcome import Outcome
 
 Format = Literal["table", "csv", "json", "jsonl", "markdown", "parquet"]
 SUFFIXES: dict[str, Format] = {
@@ -85,20 +84,25 @@ class Output:
     def text(self, text: str) -> None:
         self.stream.write(text.rstrip("\n") + "\n")
 
-    def rows(self, data: pa.Table, result: ResultLike) -> None:
+    def rows(self, outcome: Outcome) -> None:
         """Write the rows in the format; nothing for a statement that gives none."""
         from uql.show import render
 
+        data, estimates = outcome.table, outcome.estimates
         if not data.num_columns:
             return
-        estimates = result.estimates
         if self.format == "table":
             rows, width = (render.MAX_ROWS, None) if self.path is None else (max(data.num_rows, 1), 1_000_000)
-            self.text(render.table(data, types=result.types, estimates=estimates, max_rows=rows, width=width))
+            self.text(render.table(data, types=outcome.types, estimates=estimates, max_rows=rows, width=width))
         elif self.format == "parquet" and self.path is not None:
             render.write_parquet(data, self.path, estimates=estimates)
         else:
             render.WRITERS[self.format](data, self.stream, estimates=estimates)
+
+
+def print_json(value: Any) -> None:
+    """What `--json` prints of a command that is no query."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
 def _umask() -> int:

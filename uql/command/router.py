@@ -7,54 +7,44 @@ from typing import Annotated
 
 import typer
 
-from uql.command import outcome
-from uql.command.outcome import Code, UsageError, narrate
+from uql.command import options
+from uql.command.outcome import UsageError, command, narrate, new_app
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
-
-
-@app.callback()
-def about() -> None:
-    """Routers rank the adapters for each part of a question. They are learned offline, from traces."""
+app = new_app("Routers rank the adapters for each part of a question. They are learned offline, from traces.")
 
 
-@app.command()
+@command(app)
 def collect(
     database: Annotated[Path, typer.Argument(help="DuckDB file with the tables that the sub-queries are about.")],
     questions: Annotated[
         Path, typer.Argument(help="Columns subquery, answer, operator; modality and sources where wanted.")
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where the traces go.")] = Path("traces.parquet"),
-    model: Annotated[str | None, typer.Option("-m", "--model", help="As the query command takes it.")] = None,
+    model: options.Model = None,
     adapters: Annotated[str, typer.Option(help="Names with commas between; all that are installed.")] = "",
 ) -> None:
     """Run every capable adapter on every sub-query."""
+    import uql
+    from uql.nl.adapters import available, open_adapters
+    from uql.nl.routers.collect import collect as collected
+    from uql.nl.routers.collect import read_training
+    from uql.nl.routers.traces import Trace, write_traces
 
-    def run() -> int:
-        import uql
-        from uql.nl.adapters import available, open_adapters
-        from uql.nl.routers.collect import collect as collected
-        from uql.nl.routers.collect import read_training
-        from uql.nl.routers.traces import Trace, write_traces
+    if not database.is_file():
+        raise UsageError(f"there is no database {database}")
+    training = read_training(questions)
+    chosen = open_adapters([name.strip() for name in adapters.split(",") if name.strip()] or available())
 
-        if not database.is_file():
-            raise UsageError(f"there is no database {database}")
-        training = read_training(questions)
-        chosen = open_adapters([name.strip() for name in adapters.split(",") if name.strip()] or available())
+    def tell(trace: Trace) -> None:
+        narrate(f"{trace.quality:.2f} {trace.adapter}: {trace.subquery[:80]}")
 
-        def tell(trace: Trace) -> None:
-            narrate(f"{trace.quality:.2f} {trace.adapter}: {trace.subquery[:80]}")
-
-        with uql.connect(database, model=model) as con:
-            traces = collected(con.session, training, chosen, tell=tell)
-        write_traces(output, traces)
-        print(output)
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
+    with uql.connect(database, model=model) as con:
+        traces = collected(con.session, training, chosen, tell=tell)
+    write_traces(output, traces)
+    print(output)
 
 
-@app.command()
+@command(app)
 def train(
     traces: Annotated[Path, typer.Argument(help="Parquet of `uql router collect`.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="NAME.json; layers go to NAME.npz.")] = Path(
@@ -69,36 +59,31 @@ def train(
     seed: Annotated[int, typer.Option(help="Of the layers before training.")] = 0,
 ) -> None:
     """Learn a router from traces and write it."""
+    from uql.nl.routers import embedder_of, load_router
+    from uql.nl.routers.ml import MLRouter
+    from uql.nl.routers.stat import StatRouter
+    from uql.nl.routers.traces import read_traces
 
-    def run() -> int:
-        from uql.nl.routers import embedder_of, load_router
-        from uql.nl.routers.ml import MLRouter
-        from uql.nl.routers.stat import StatRouter
-        from uql.nl.routers.traces import read_traces
-
-        held = read_traces(traces)
-        if kind not in ("ml", "stat"):
-            raise UsageError(f"--kind {kind} is not possible", "ml or stat")
-        if kind == "stat":
-            stat = StatRouter.fit(held)
-            stat.save(output)
-            for operator, means in stat.means.items():
-                best = sorted(means, key=lambda name: -means[name])
-                narrate(f"{operator}: " + ", ".join(f"{name} {means[name]:.3f}" for name in best))
-            print(output)
-            return Code.OK
-        known = embedder_of(embedder)
-        if start is not None:
-            before = load_router(start, known)
-            if not isinstance(before, MLRouter):
-                raise UsageError(f"{start} has no layers", "train without --from")
-            names = [n.strip() for n in adapters.split(",") if n.strip()] or sorted({t.adapter for t in held})
-            router = before.with_adapters(held, names)
-        else:
-            router = MLRouter.fit(held, known, seed=seed)
-        router.save(output)
-        narrate(f"{router.trained_on} sub-queries, adapters {', '.join(router.adapters)}, loss {router.loss:.4f}")
-        print(output.with_suffix(".json"))
-        return Code.OK
-
-    raise typer.Exit(outcome.run(run))
+    held = read_traces(traces)
+    if kind not in ("ml", "stat"):
+        raise UsageError(f"--kind {kind} is not possible", "ml or stat")
+    if kind == "stat":
+        stat = StatRouter.fit(held)
+        stat.save(output)
+        for operator, means in stat.means.items():
+            best = sorted(means, key=lambda name: -means[name])
+            narrate(f"{operator}: " + ", ".join(f"{name} {means[name]:.3f}" for name in best))
+        print(output)
+        return
+    known = embedder_of(embedder)
+    if start is not None:
+        before = load_router(start, known)
+        if not isinstance(before, MLRouter):
+            raise UsageError(f"{start} has no layers", "train without --from")
+        names = [n.strip() for n in adapters.split(",") if n.strip()] or sorted({t.adapter for t in held})
+        router = before.with_adapters(held, names)
+    else:
+        router = MLRouter.fit(held, known, seed=seed)
+    router.save(output)
+    narrate(f"{router.trained_on} sub-queries, adapters {', '.join(router.adapters)}, loss {router.loss:.4f}")
+    print(output.with_suffix(".json"))

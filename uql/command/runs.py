@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from contextlib import closing
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
-from uql.command import outcome
-from uql.command.outcome import Code, UsageError
+from uql.command import options
+from uql.command.outcome import UsageError, command, new_app
+from uql.command.output import print_json
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 _SHOWN_ERRORS = 20
 _STATEMENT = 60  # characters of a statement in the list
 
 
-@app.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command(app)
 def runs(
     run: Annotated[str | None, typer.Argument(help="The id of a run, or how it begins.")] = None,
     limit: Annotated[int, typer.Option("-n", "--limit", min=1, help="Runs to list, the latest first.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
-    ledger: Annotated[str | None, typer.Option(help="Another ledger than that of the settings.")] = None,
+    as_json: options.Json = False,
+    ledger: options.Ledger = None,
 ) -> None:
     """List the runs of the ledger, or show one. In UQL: FROM uql_runs(), uql_calls(), uql_errors()."""
-
-    def work() -> int:
-        from uql.base import config
-        from uql.llm.ledger import Ledger
-
-        settings, _ = config.load(ledger=ledger)
-        with closing(Ledger(settings.ledger)) as held:
-            if run is None:
-                _list(held.runs(limit), as_json)
-            else:
-                stored = held.stored(run)
-                if stored is None:
-                    raise UsageError(f"there is no run {run!r} in {held.path}", help="uql runs lists them")
-                told = held.run(stored.id)
-                _one(told | _sums(held.calls(stored.id)), held.errors(stored.id), as_json)
-        return Code.OK
-
-    raise typer.Exit(outcome.run(work))
+    with options.opened(ledger) as held:
+        if run is None:
+            _list(held.runs(limit), as_json)
+        else:
+            stored = held.stored(run)
+            if stored is None:
+                raise UsageError(f"there is no run {run!r} in {held.path}", help="uql runs lists them")
+            told = held.run(stored.id)
+            _one(told | _sums(held.calls(stored.id)), held.errors(stored.id), as_json, bool(stored.details))
 
 
 def _list(found: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print_json(found)
         return
     if not found:
         print("no runs yet")
@@ -77,11 +67,11 @@ def _list(found: list[dict[str, Any]], as_json: bool) -> None:
         print("  ".join(cells).rstrip())
 
 
-def _one(told: dict[str, Any], errors: list[dict[str, Any]], as_json: bool) -> None:
+def _one(told: dict[str, Any], errors: list[dict[str, Any]], as_json: bool, continuable: bool) -> None:
     from uql.base.printable import printable
 
     if as_json:
-        print(json.dumps({**told, "errors": errors}, indent=2, ensure_ascii=False))
+        print_json({**told, "errors": errors})
         return
     ended = _when(told["finished"]) if told["finished"] else "–"
     print(f"run        {told['run']}")
@@ -99,7 +89,7 @@ def _one(told: dict[str, Any], errors: list[dict[str, Any]], as_json: bool) -> N
         print(printable(f"failed     {error['text']}: {error['error']}: {error['message']}"))
     if len(errors) > _SHOWN_ERRORS:
         print(f"           … and {len(errors) - _SHOWN_ERRORS:,} more: SELECT * FROM uql_errors()")
-    if told["status"] in ("running", "killed", "interrupted", "partial", "unfinished"):
+    if continuable and told["status"] in ("running", "killed", "interrupted", "partial", "unfinished"):
         print(f"continue   uql resume {told['run']}")
     print(f"statement\n{told['statement'].strip()}")
 

@@ -2,46 +2,41 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from uql.command import outcome
-from uql.command.outcome import Code, UsageError
+from uql.command import options
+from uql.command.outcome import UsageError, command, new_app
+from uql.command.output import print_json
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 
-@app.command(context_settings={"help_option_names": ["-h", "--help"]})
+@command(app)
 def tables(
     database: Annotated[Path, typer.Argument(help="A DuckDB database.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    as_json: options.Json = False,
 ) -> None:
     """List the tables of a database with their rows; of semantic tables what they are made of and what they cost.
 
     In UQL: FROM uql_tables(). REFRESH brings one up to date.
     """
+    from uql.api.opening import connect
 
-    def work() -> int:
-        from uql.api.opening import connect
-
-        if not database.is_file():
-            raise UsageError(f"there is no database {database}")
-        with connect(database, read_only=True, ledger=":memory:") as con:
-            names = con.catalog.names()
-            counted = [con.catalog.table(tuple(name.split("."))).row_count for name in names]
-            made = {row["name"]: row for row in con.uql("FROM uql_tables()").arrow().to_pylist()}
-        found = [
-            {"name": n, "rows": rows, **{k: made.get(n, {}).get(k) for k in KEPT}}
-            for n, rows in zip(names, counted, strict=True)
-        ]
-        found += [{"name": n, "rows": None, **{k: row[k] for k in KEPT}} for n, row in made.items() if n not in names]
-        _print(found, as_json)
-        return Code.OK
-
-    raise typer.Exit(outcome.run(work))
+    if not database.is_file():
+        raise UsageError(f"there is no database {database}")
+    with connect(database, read_only=True, ledger=":memory:") as con:
+        names = con.catalog.names()
+        counted = [con.catalog.table(tuple(name.split("."))).row_count for name in names]
+        made = {row["name"]: row for row in con.uql("FROM uql_tables()").arrow().to_pylist()}
+    found = [
+        {"name": n, "rows": rows, **{k: made.get(n, {}).get(k) for k in KEPT}}
+        for n, rows in zip(names, counted, strict=True)
+    ]
+    found += [{"name": n, "rows": None, **{k: row[k] for k in KEPT}} for n, row in made.items() if n not in names]
+    _print(found, as_json)
 
 
 KEPT = ("key", "refreshed", "model", "calls", "definition")
@@ -49,7 +44,7 @@ KEPT = ("key", "refreshed", "model", "calls", "definition")
 
 def _print(found: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(found, indent=2, ensure_ascii=False, default=str))
+        print_json(found)
         return
     if not found:
         print("no tables yet")

@@ -8,43 +8,35 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from uql.command import outcome
-from uql.command.outcome import Code, UsageError, narrate
+from uql.command import options
+from uql.command.outcome import UsageError, command, narrate, new_app
 
 if TYPE_CHECKING:
     from uql.ui.session import Session
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = new_app()
 
 
-@app.command()
+@command(app)
 def ui(
-    database: Annotated[str | None, typer.Argument(help="A DuckDB file. Without it: in memory, for files.")] = None,
+    database: options.Database = None,
     port: Annotated[int, typer.Option(help="0: any free one.")] = 0,
     write: Annotated[bool, typer.Option("--write", help="Statements may change the database.")] = False,
-    model: Annotated[str | None, typer.Option(help="As in uql -c.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; see uql config show.")
-    ] = None,
+    model: options.Model = None,
+    settings: options.Set = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address only.")] = False,
 ) -> None:
     """An editor with the price under it, plans, rows, reasons and charts in the browser. Listens on 127.0.0.1."""
+    from uql.base.extras import need
+    from uql.command.query import connect
+    from uql.ui.session import Session
 
-    def run() -> int:
-        from uql.command.query import Request, connect, pairs
-
-        named = pairs("--set", settings) | ({"model": model} if model is not None else {})
-        try:
-            from uql.ui.session import Session
-        except ImportError as error:
-            raise UsageError(f"the page needs the package {error.name}", help="pip install 'uql-engine[ui]'") from None
-        with connect(Request("", database, settings=named, read_only=not write)) as con:
-            return _serve(Session(con, write=write), port, not no_browser)
-
-    raise typer.Exit(outcome.run(run))
+    need("pages", "ui", "starlette", "uvicorn")
+    with connect(database, options.settings_of(settings, model=model), read_only=not write) as con:
+        _serve(Session(con, write=write), port, not no_browser)
 
 
-def _serve(session: Session, port: int, browser: bool) -> int:
+def _serve(session: Session, port: int, browser: bool) -> None:
     """Serves until Ctrl-C."""
     import webbrowser
 
@@ -71,4 +63,3 @@ def _serve(session: Session, port: int, browser: bool) -> int:
     finally:
         session.close()
         listening.close()
-    return Code.OK

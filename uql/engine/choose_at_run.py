@@ -64,18 +64,18 @@ async def after_pilot(block: Block, written: Block, relation: Relation, ctx: Con
     """
     _recall(block, written, relation, ctx)
     rows = pilot_rows(relation.n)
-    if ctx.plans is None or not ctx.plans(written).pilot or not rows or not ctx.fits(relation.n):
+    if ctx.plans is None or not ctx.plans(written).pilot or not rows or not ctx.purse.fits(relation.n):
         return block
-    assert block.formula is not None
-    asked = stages(tuple(c for stage in apart(block).filter_stages for c in stage.columns))
+    assert block.filter.formula is not None
+    asked = stages(tuple(c for stage in apart(block).filter.stages for c in stage.columns))
     drawn = np.random.default_rng([ctx.settings.seed, relation.n]).choice(relation.n, rows, replace=False)
-    await sem_filter.answers(block.formula, asked, np.sort(drawn).astype(np.int64), relation, ctx)
-    state = relation.filters.of(block.formula)
+    await sem_filter.answers(block.filter.formula, asked, np.sort(drawn).astype(np.int64), relation, ctx)
+    state = relation.filters.of(block.filter.formula)
     state.order = (0, ())
     answers = whole(state.profile)
     known = replace(ctx.plans(written), rows=Range.exactly(relation.n), pairs=(), answers=answers)
-    outer, block = block.outer_join, replace(block, outer_join=None)  # it is done: what is left is over its rows
-    return replace(choose(block, known, ctx.plans.terms).block, outer_join=outer)
+    done = replace(block, scan=replace(block.scan, join=None))  # its pairs are asked: what is left is over its rows
+    return replace(choose(done, known, ctx.plans.terms).block, scan=block.scan)
 
 
 def pilot_rows(rows: float) -> int:
@@ -86,15 +86,15 @@ def pilot_rows(rows: float) -> int:
 
 def _recall(block: Block, written: Block, relation: Relation, ctx: Context) -> None:
     """Takes what earlier queries learned of the terms of WHERE into the relation."""
-    if block.formula is None or written.formula is None or ctx.memory is None:
+    if block.filter.formula is None or written.filter.formula is None or ctx.memory is None:
         return
     rates = term_rates(written, ctx.memory.rates)
     before = ctx.memory.answers(condition_name(written))
     if before is None and rates is not None:
-        drawn = imagined(block.formula, rates)
+        drawn = imagined(block.filter.formula, rates)
         before = drawn[:, :: max(1, drawn.shape[1] // SEEDED)]
-    if before is not None and before.shape[0] == len(block.formula.leaves):
-        relation.filters.of(block.formula).profile = before
+    if before is not None and before.shape[0] == len(block.filter.formula.leaves):
+        relation.filters.of(block.filter.formula).profile = before
 
 
 def alone(fields: Mapping[Column, Field]) -> frozenset[Column]:

@@ -21,7 +21,18 @@ from uql.compiler.cost import Range
 from uql.compiler.formula import OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import sources_of, with_sources
 from uql.compiler.orders import learned
-from uql.compiler.physical import Block, Correlated, Goal, PerValue, PhysicalPlan, SqlQuery, UnionPlan, asking, asks
+from uql.compiler.physical import (
+    Block,
+    Correlated,
+    Goal,
+    PerValue,
+    PhysicalPlan,
+    SqlQuery,
+    SubQueries,
+    UnionPlan,
+    asking,
+    asks,
+)
 from uql.compiler.planner import condition_name, term_name
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import derived, leaves
@@ -32,7 +43,6 @@ from uql.engine import plain_sql as concrete
 from uql.engine.choose_at_run import after_pilot
 from uql.kernels import correlated, examples, proxy, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.base import Context, Memory, Stored
-from uql.kernels.budget_split import others_to_come, sharing
 from uql.kernels.duck import quote, typed_columns
 from uql.kernels.estimates import interval_propagation as carried
 from uql.kernels.estimates.aggregate import aggregate
@@ -64,7 +74,7 @@ def _concrete(query: BoundQuery, ctx: Context) -> Output:
 
 
 async def _union(plan: UnionPlan, ctx: Context) -> Output:
-    with others_to_come(asking(plan.right), ctx):
+    with ctx.purse.others_to_come(asking(plan.right)):
         left = await execute(plan.left, ctx)
     right = await execute(plan.right, ctx)
     names = [f"c{i}" for i in range(len(plan.items))]
@@ -97,9 +107,9 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
         both = f"SELECT l.* FROM ({counted[0]}) AS l {how} JOIN ({counted[1]}) AS r ON {same}{once}"
     by_name: dict[Expr, str] = {Column("", item.name): f"c{i}" for i, item in reversed(list(enumerate(plan.items)))}
     by_name |= {Position(str(i + 1)): f"c{i}" for i in range(len(plan.items))}
-    keys = order_by(plan.order_by, ctx.duck, "__s, __p", by_name)
+    keys = order_by(plan.order.keys, ctx.duck, "__s, __p", by_name)
     place = ", __s, __p" if plan.op == "UNION" else ""
-    sql = f"SELECT {listed}{place} FROM ({both}) ORDER BY {keys}" + limit(plan.limit, plan.offset)
+    sql = f"SELECT {listed}{place} FROM ({both}) ORDER BY {keys}" + limit(plan.order.limit, plan.order.offset)
     found = ctx.duck.arrow(sql, tables)
     estimates = carried.of_union(left, right, found, plan.items, ctx.settings.confidence) if place else None
     return Output(rename(found, plan.items), None, estimates, certain=left.certain and right.certain)
@@ -124,8 +134,8 @@ async def _answered(block: Block, asked: Block, relation: Relation, ctx: Context
     """The rows of a block whose inner queries are answered; what is learned of its terms is kept by those of `asked`."""
     ctx.begin_steps()
     names: dict[Expr, str] = {}
-    if block.formula is not None and asked.formula is not None:
-        pairs = zip(block.formula.leaves, asked.formula.leaves, strict=True)
+    if block.filter.formula is not None and asked.filter.formula is not None:
+        pairs = zip(block.filter.formula.leaves, asked.filter.formula.leaves, strict=True)
         names = {leaf.expr: term_name(asked, before) for leaf, before in pairs}
     if ctx.memory is None:
         return await _rows(await after_pilot(block, asked, relation, ctx), relation, ctx)
@@ -139,26 +149,26 @@ async def _answered(block: Block, asked: Block, relation: Relation, ctx: Context
 
 def _remember(block: Block, asked: Block, relation: Relation, memory: Memory) -> None:
     """Keeps how often the terms of WHERE were true, of all rows, also where only rows that earlier terms left were asked."""
-    masks = relation.filters.of(block.formula).profile if block.formula is not None else None
-    if block.formula is None or asked.formula is None or masks is None or not masks.shape[1]:
+    masks = relation.filters.of(block.filter.formula).profile if block.filter.formula is not None else None
+    if block.filter.formula is None or asked.filter.formula is None or masks is None or not masks.shape[1]:
         return
     memory.keep(condition_name(asked), masks)
     shares = (learned(masks) == TRUE).mean(axis=1)
-    for leaf, before, share in zip(block.formula.leaves, asked.formula.leaves, shares, strict=True):
+    for leaf, before, share in zip(block.filter.formula.leaves, asked.filter.formula.leaves, shares, strict=True):
         n, _ = relation.filters.terms.get(leaf.expr, (0, 0))
         if n:
             memory.rates[term_name(asked, before)] = (n, round(n * float(share)))
 
 
 async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
-    per_row = len(block.filter_stages) + len(block.left_over(block.row_stages))
-    needed = 0 if block.goal is Goal.FIRST else relation.n * per_row + len(block.groups)
-    with sharing(needed, ctx):
-        if not block.aggregated:
+    per_row = len(block.filter.stages) + len(block.filter.left_over(block.values.stages))
+    needed = 0 if block.filter.goal is Goal.FIRST else relation.n * per_row + len(block.values.groups)
+    with ctx.purse.sharing(needed):
+        if not block.aggregate.present:
             output = await select(block, relation, ctx)
         else:
             found = await aggregate(block, relation, ctx)
-            if block.summaries:
+            if block.summaries.columns:
                 await _summaries(block, found, relation, ctx)
             output = groups(block, found, ctx)
     output.relation = relation
@@ -172,11 +182,11 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     ctx.begin_steps()
     block = carried.with_ends(block, inner)
     below, ctx.exact = ctx.exact, True
-    terms = conjuncts(block.pushed)
-    parts: list[Correlated | PerValue] = [*block.correlated, *block.repeated]
+    terms = conjuncts(block.scan.where)
+    parts: list[Correlated | PerValue] = [*block.inner.correlated, *block.inner.repeated]
     later = [t for t in terms if any(correlated.holds(t, part) for part in parts)]
     pushed = conjunction([t for t in terms if t not in later])
-    relation = await _candidates(replace(block, pushed=pushed), ctx)
+    relation = await _candidates(replace(block, scan=replace(block.scan, where=pushed)), ctx)
 
     async def run(query: BoundQuery) -> pa.Table:
         assert ctx.plans is not None
@@ -201,12 +211,12 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     examples.take(_virtuals(block), relation, ctx)
     inner.certain = inner.certain and ctx.exact  # pairs without an answer
     ctx.exact = ctx.exact and below
-    return replace(block, correlated=(), repeated=()), relation, inner
+    return replace(block, inner=SubQueries()), relation, inner
 
 
 def _without_part(block: Block, found: dict[Expr, Expr], ctx: Context) -> Block:
     """The block with the columns that stand for a sub-query in its expressions over rows, and over groups."""
-    keys = [key.expr for key in block.keys]
+    keys = [key.expr for key in block.aggregate.keys]
 
     def of_rows(expr: Any) -> Any:
         return correlated.replaced(expr, found)
@@ -214,44 +224,44 @@ def _without_part(block: Block, found: dict[Expr, Expr], ctx: Context) -> Block:
     def of_groups(expr: Any) -> Any:
         return correlated.replaced_in_groups(expr, found, keys, ctx.duck.aggregates)
 
-    return _with_expressions(block, of_rows, of_groups if block.aggregated else of_rows)
+    return _with_expressions(block, of_rows, of_groups if block.aggregate.present else of_rows)
 
 
 def _expressions(block: Block) -> list[Expr | None]:
     """Every expression that is evaluated over the candidates, but for what DuckDB decides first."""
-    leaves = [leaf.expr for leaf in block.formula.leaves] if block.formula is not None else []
-    items = [part.expr for part in (*block.items, *block.keys)]
-    return [*leaves, *items, *(key.expr for key in block.order_by), block.having, block.qualify]
+    leaves = [leaf.expr for leaf in block.filter.formula.leaves] if block.filter.formula is not None else []
+    items = [part.expr for part in (*block.project.items, *block.aggregate.keys)]
+    return [*leaves, *items, *(key.expr for key in block.order.keys), block.aggregate.having, block.project.qualify]
 
 
 def _with_expressions(
     block: Block, change: Callable[[Any], Any], of_groups: Callable[[Any], Any] | None = None
 ) -> Block:
     """The block with its expressions changed, those over groups by `of_groups`."""
-    formula, last = block.formula, of_groups or change
+    formula, last = block.filter.formula, of_groups or change
     if formula is not None:
         formula = Formula(tuple(replace(leaf, expr=change(leaf.expr)) for leaf in formula.leaves), formula.program)
+    keys = tuple(replace(k, expr=change(k.expr)) for k in block.aggregate.keys)
+    items = tuple(replace(i, expr=last(i.expr)) for i in block.project.items)
     return replace(
         block,
-        formula=formula,
-        items=tuple(replace(i, expr=last(i.expr)) for i in block.items),
-        keys=tuple(replace(k, expr=change(k.expr)) for k in block.keys),
-        having=last(block.having),
-        qualify=last(block.qualify),
-        order_by=tuple(replace(k, expr=last(k.expr)) for k in block.order_by),
+        filter=replace(block.filter, formula=formula),
+        aggregate=replace(block.aggregate, keys=keys, having=last(block.aggregate.having)),
+        project=replace(block.project, items=items, qualify=last(block.project.qualify)),
+        order=replace(block.order, keys=tuple(replace(k, expr=last(k.expr)) for k in block.order.keys)),
     )
 
 
 async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
     """The block with its semantic sub-queries run and replaced by the temporary tables that hold their rows."""
     inner = carried.Inner()
-    later = [plan for _, plan in block.derived] + [p for part in block.correlated for _, p in part.derived]
-    later += [plan for _, plan in block.nested]
+    later = [plan for _, plan in block.inner.derived] + [p for part in block.inner.correlated for _, p in part.derived]
+    later += [plan for _, plan in block.inner.nested]
     own = int(asks(block))
 
     async def run(plan: PhysicalPlan, alias: str, fields: tuple[Field, ...]) -> Table:
         later.remove(plan)
-        with others_to_come(asking(*later) + own, ctx):
+        with ctx.purse.others_to_come(asking(*later) + own):
             stored = await _run_once(plan, alias, ctx, fields)
         inner.take(stored)
         for name, (low, high) in stored.bounds.items():
@@ -259,29 +269,26 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
         return stored.table
 
     change: dict[str, BoundSource] = {}
-    fields = {d.alias: d.fields for s in sources_of(block.outer_join or block.source) for d in derived(s)}
-    for alias, plan in block.derived:
+    fields = {d.alias: d.fields for s in sources_of(block.scan.join or block.scan.source) for d in derived(s)}
+    for alias, plan in block.inner.derived:
         change[alias] = BoundTable(await run(plan, alias, fields[alias]), alias)
     if change:
-        block = replace(
-            block,
-            source=with_sources(block.source, change) if block.source is not None else None,
-            outer_join=with_sources(block.outer_join, change) if block.outer_join is not None else None,
-        )
+        source, join = (with_sources(side, change) for side in (block.scan.source, block.scan.join))
+        block = replace(block, scan=replace(block.scan, source=source, join=join))
     pairs = []
-    for paired in block.correlated:
+    for paired in block.inner.correlated:
         sources: dict[str, BoundSource] = {}
         inside = {d.alias: d.fields for d in derived(paired.source)}
         for alias, plan in paired.derived:
             sources[alias] = BoundTable(await run(plan, alias, inside[alias]), alias)
         pairs.append(replace(paired, source=with_sources(paired.source, sources), derived=()))
-    block = replace(block, derived=(), correlated=tuple(pairs))
-    if not block.nested:
+    block = replace(block, inner=replace(block.inner, derived=(), correlated=tuple(pairs)))
+    if not block.inner.nested:
         return block, inner
     swap: dict[int, Bound] = {}
-    for part, plan in block.nested:
+    for part, plan in block.inner.nested:
         later.remove(plan)
-        with others_to_come(asking(*later) + own, ctx):
+        with ctx.purse.others_to_come(asking(*later) + own):
             output = await execute(plan, ctx)
         stored = _stored(output, "sub", ctx)
         inner.take(stored)
@@ -293,7 +300,8 @@ async def _run_inner(block: Block, ctx: Context) -> tuple[Block, carried.Inner]:
     def changed(expr: Expr | None) -> Any:
         return None if expr is None else with_queries(expr, swap)
 
-    return _with_expressions(replace(block, nested=(), pushed=changed(block.pushed)), changed), inner
+    scan = replace(block.scan, where=changed(block.scan.where))
+    return _with_expressions(replace(block, scan=scan, inner=replace(block.inner, nested=())), changed), inner
 
 
 def _selected(table: Table, names: list[str]) -> Bound:
@@ -336,14 +344,14 @@ def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] 
 async def _candidates(block: Block, ctx: Context) -> Relation:
     """The rows that DuckDB leaves for the model, materialised: one SQL text."""
     fields = fields_of(block)
-    if block.outer_join is not None:
+    if block.scan.join is not None:
         if ctx.settings.proxy is not None:
             ctx.warnings.append("proxy guides no search over an outer join or a join by a text: it was not used")
-        joined = await sem_join.outer_join(block.outer_join, block.columns, fields, ctx)
-        where = f" WHERE {ctx.duck.expression(block.pushed)}" if block.pushed is not None else ""
+        joined = await sem_join.outer_join(block.scan.join, block.scan.columns, fields, ctx)
+        where = f" WHERE {ctx.duck.expression(block.scan.where)}" if block.scan.where is not None else ""
         name, n = ctx.duck.create(f"SELECT * FROM {quote(joined)}{where} ORDER BY rowid")
-        return Relation(ctx.duck, name, n, fields, f"{block.outer_join.kind} join")
-    guided = ctx.settings.proxy if block.filter_stages or block.row_stages else None
+        return Relation(ctx.duck, name, n, fields, f"{block.scan.join.kind} join")
+    guided = ctx.settings.proxy if block.filter.stages or block.values.stages else None
     if guided is not None:
         name, n = proxy.create(candidates_query(block), guided, ctx.duck)
     else:
@@ -358,33 +366,35 @@ async def _candidates(block: Block, ctx: Context) -> Relation:
 def candidates_sql(block: Block, score: str | None = None) -> str:
     """The rows that DuckDB leaves for the model, as SQL text, with the user's score of them. Raises ConfigError (UQL105) for one that is
     no SQL."""
-    guided = score is not None and (block.filter_stages or block.row_stages)
+    guided = score is not None and (block.filter.stages or block.values.stages)
     return proxy.scored(candidates_query(block), score or "") if guided else render(candidates_query(block))
 
 
 def candidates_query(block: Block) -> exp.Expression:
     """The rows that DuckDB leaves for the model."""
-    items = tuple(BoundItem(c, c.label, "") for c in block.columns) or (BoundItem(Number("1"), "__one", "INTEGER"),)
+    items = tuple(BoundItem(c, c.label, "") for c in block.scan.columns) or (
+        BoundItem(Number("1"), "__one", "INTEGER"),
+    )
     keys: tuple[OrderKey, ...] = ()
-    if block.goal is Goal.FIRST:  # asked in this order up to the k-th certain yes
-        keys = block.order_by
-    return query_sql(BoundSelect(items, block.source, where=block.pushed, order_by=keys))
+    if block.filter.goal is Goal.FIRST:  # asked in this order up to the k-th certain yes
+        keys = block.order.keys
+    return query_sql(BoundSelect(items, block.scan.source, where=block.scan.where, order_by=keys))
 
 
 def tables_of(block: Block) -> str:
     """The tables that the rows come from, by name."""
-    tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in leaves(block.source))
+    tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in leaves(block.scan.source))
     return ", ".join(dict.fromkeys(tables))
 
 
 def fields_of(block: Block) -> dict[Column, Field]:
     """The columns that a block may read, by alias and name."""
-    return _fields(*sources_of(block.outer_join or block.source))
+    return _fields(*sources_of(block.scan.join or block.scan.source))
 
 
 def fields_read(block: Block) -> dict[Column, Field]:
     """The same with those of its sub-queries that read its columns."""
-    return {**_fields(*(part.source for part in block.correlated)), **fields_of(block)}
+    return {**_fields(*(part.source for part in block.inner.correlated)), **fields_of(block)}
 
 
 def _fields(*sources: BoundSource) -> dict[Column, Field]:
@@ -396,8 +406,7 @@ def _fields(*sources: BoundSource) -> dict[Column, Field]:
 
 
 def _virtuals(block: Block) -> list[VirtualColumn]:
-    stages = (*block.filter_stages, *block.row_stages, *block.late_stages)
-    return [*(c for stage in stages for c in stage.columns), *block.groups, *block.summaries]
+    return [*(c for stage in block.requests for c in stage.columns), *block.values.groups, *block.summaries.columns]
 
 
 async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Context) -> None:
@@ -406,7 +415,7 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
 
     wanted = returned(block, found, ctx)
     members = [rids if g in wanted else rids[:0] for g, rids in enumerate(found.members)]
-    answers = await sem_agg.summaries(block.summaries, members, relation, ctx)
+    answers = await sem_agg.summaries(block.summaries.columns, members, relation, ctx)
     data: dict[str, Any] = {"__g": pa.array(range(len(found.members)), type=pa.int64())}
     casts = []
     for column, values in answers.items():
@@ -446,20 +455,20 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
 
     asked = block
     block, relation, _ = await _prepared(block, ctx)
-    assert block.formula is not None
+    assert block.filter.formula is not None
     until, copies = None, {}
-    if block.goal is Goal.FIRST and block.wanted:
-        search = await begun(block.wanted, min(n, relation.n), block, relation, ctx)
+    if block.filter.goal is Goal.FIRST and block.order.wanted:
+        search = await begun(block.order.wanted, min(n, relation.n), block, relation, ctx)
         masks, until, copies = search.answers, search.until, search.copies
     else:
         rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
-        masks = await sem_filter.answers(block.formula, block.filter_stages, rids, relation, ctx)
+        masks = await sem_filter.answers(block.filter.formula, block.filter.stages, rids, relation, ctx)
     masks = masks[:, ~(masks == OPEN).any(axis=0)]  # as far as the budget reached
     rows = masks.shape[1]
-    result = block.formula.evaluate(masks)
+    result = block.filter.formula.evaluate(masks)
     passed = int((result == TRUE).sum())
-    if ctx.memory is not None and asked.formula is not None:
-        for leaf, answered in zip(asked.formula.leaves, masks, strict=True):
+    if ctx.memory is not None and asked.filter.formula is not None:
+        for leaf, answered in zip(asked.filter.formula.leaves, masks, strict=True):
             ctx.memory.rates[term_name(asked, leaf)] = (rows, int((answered == TRUE).sum()))
         ctx.memory.keep(condition_name(asked), masks)
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)

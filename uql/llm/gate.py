@@ -142,13 +142,12 @@ class Gate(Sender):
             model: a provider, or the name of one, instead of settings.model. A provider given stays open.
             ledger: shared with others and left open; None: that of settings.ledger, closed with the gate.
             budget: shared with other gates of the run; None: a new one of `calls` calls.
-            calls: None is unlimited; "settings": settings.budget, or 256 where that is not set.
+            calls: None is unlimited; "settings": those of the settings, by default as many as for a query that returns rows.
             offline: replay a ledger: what it does not hold is an error (UQL411), nothing is sent.
         Raises: ConfigError where the ledger cannot be used; a model is opened when it is first asked.
         """
         if calls == "settings":
-            unlimited = settings.exact or settings.budget == "all"
-            calls = None if unlimited else 256 if settings.budget is None else int(settings.budget)
+            calls = settings.calls()
         if budget is None:
             budget = Budget(
                 calls=calls, tokens=settings.max_tokens, usd=settings.max_cost, seconds=settings.max_seconds
@@ -193,39 +192,9 @@ class Gate(Sender):
         return self.budget.calls_left
 
     @property
-    def step(self) -> int:
-        """The step of the budget that calls are spent in: of a run that goes on with the draws of earlier ones."""
-        return self.budget.step
-
-    @property
-    def steps(self) -> int:
-        """The steps of the budget."""
-        return len(self.budget.steps) + 1
-
-    def left_at(self, step: int) -> int | None:
-        """Calls that a step of the budget leaves; None: without limit."""
-        return self.budget.left_at(step)
-
-    def begin_steps(self) -> None:
-        """A part of the statement begins: it spends what the first step leaves, then what the next ones do."""
-        self.budget.step = 0
-
-    def next_step(self) -> bool:
-        """Go on to the next step of the budget; False: this is the last."""
-        more = self.budget.step < len(self.budget.steps)
-        self.budget.step += more
-        return more
-
-    @property
     def drawn_until(self) -> float:
         """What people answered from then on came after the draws that this run takes up; infinity: it takes up none."""
         return self.run.started if self.run.root and self.run.started is not None else math.inf
-
-    @property
-    def tokens_left(self) -> int | None:
-        """Tokens that one more request may take for sure, whatever the largest so far reserved; None: without limit."""
-        left = self.budget.tokens_left
-        return None if left is None else max(0, left - self.budget.largest_tokens)
 
     def interrupt(self) -> None:
         """Send nothing more. What is in flight is waited for and kept; the rest comes back as failures "interrupted"."""
@@ -419,10 +388,6 @@ class Gate(Sender):
         provider = await self.provider()
         text = question.text if isinstance(question.reply(), YesNo) else ""
         return provider.name, self._audits.get(provider.name, {}).get(text)
-
-    def extend(self, calls: int) -> None:
-        """Raise the budget by calls that are not the statement's own, or lower it again where they are below 0."""
-        self.budget.extend(calls)
 
     async def asked(self, questions: Sequence[Question], *, model: str | Provider | None = None) -> bool:
         """Whether any of these questions was ever asked of a row, so that the ledger may have answers."""

@@ -8,9 +8,16 @@ from uql.base.settings import Settings
 from uql.llm.providers.base import Price
 
 
-def price_of(vendor: str, model: str, settings: Settings | None = None) -> Price | None:
-    """USD per million tokens of a model ("openai", "anthropic"), None where it is unknown."""
-    return own_price(f"{vendor}:{model}", settings) or _listed(vendor, model)
+def price_of(vendor: str, model: str, settings: Settings | None = None, *, name: str = "") -> Price | None:
+    """USD per million tokens of a model, None where it is unknown.
+
+    Args:
+        vendor: as genai-prices calls it: "openai", "anthropic", "google" …
+        model: as the vendor calls it.
+        settings: with the user's own prices, which come first.
+        name: of the model in these; "": VENDOR:MODEL.
+    """
+    return own_price(name or f"{vendor}:{model}", settings) or _listed(vendor, model)
 
 
 def own_price(name: str, settings: Settings | None) -> Price | None:

@@ -12,12 +12,22 @@ DEAD_S = 30.0  # without a sign of life
 
 
 def killed(db: sqlite3.Connection) -> set[str]:
-    """The runs that are noted as running, and that no process is at any more."""
-    here = socket.gethostname()
-    noted = db.execute(
-        "SELECT run FROM runs WHERE status = 'running' AND details <> ''"
-    ).fetchall()  # they have a lease
-    return {run for (run,) in noted if holder_of(db, run, here) is None}
+    """The runs that are noted as running, and that no process is at any more.
+
+    A run that can be continued has its lease from the first moment on. Any other (`details` empty) has a lease under its id and a
+    suffix: without one it counts as killed once it is older than a sign of life may be. A ledger in memory has no other process.
+    """
+    if not db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'").fetchone()[0]:
+        return set()
+    here, now = socket.gethostname(), time.time()
+    noted = db.execute("SELECT run, started, details <> '' FROM runs WHERE status = 'running'").fetchall()
+    dead = set()
+    for run, started, continuable in noted:
+        held = db.execute("SELECT run FROM leases WHERE run = ? OR run LIKE ? || '-%'", (run, run)).fetchall()
+        alive = any(holder_of(db, lease, here) is not None for (lease,) in held)
+        if not alive and (continuable or held or now - started >= DEAD_S):
+            dead.add(run)
+    return dead
 
 
 def holder_of(db: sqlite3.Connection, run: str, here: str) -> tuple[str, int] | None:

@@ -17,6 +17,7 @@ from uql.operators.types import json_schema, parse_type
 from uql.operators.types import read as read_value
 
 NONE = "none of these"  # the label that says no label fits
+DEEPEST = 100  # levels of a JSON value that are read
 ONE_WORD = 24  # tokens of a reply that is one word, at most, in JSON
 
 
@@ -162,12 +163,12 @@ class Level:
 
     def read(self, value: Any) -> Answer:
         """The answer in a JSON value; a problem where it is no level."""
-        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-        if number is None and isinstance(value, str) and value.strip().isdigit():
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if isinstance(value, str) and value.strip().isdecimal():
             number = float(value)
         if number is None or not 0 <= number <= self.levels - 1:
             return _wrong(f"a level from 0 to {self.levels - 1} was wanted", value)
-        return Answer(number)
+        return Answer(float(number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +191,8 @@ class Value:
         """The answer in a JSON value; a problem where it is not of the type."""
         try:
             return Answer(read_value(value, parse_type(self.type)))
-        except ValueError as error:
-            return Answer(problem=Problem("wrong_type", str(error), str(value)))
+        except (ValueError, ArithmeticError) as error:
+            return Answer(problem=Problem("wrong_type", str(error) or "the number is out of range", str(value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +229,8 @@ class Text:
         if self.schema is None:
             return Answer(text)
         try:
-            return Answer(json.loads(text))
-        except (ValueError, RecursionError) as error:
+            return Answer(json_value(text))
+        except ValueError as error:
             held = parsed(text)
             return (
                 Answer(held)
@@ -241,6 +242,35 @@ class Text:
 Shape = YesNo | OneOf | Level | Value | Text
 
 
+def json_value(text: str) -> Any:
+    """The value of a JSON text that a model wrote. Raises ValueError where it is not JSON, or nests deeper than DEEPEST.
+
+    >>> json_value("[1, null]")
+    [1, None]
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deep") from None
+    if text.count("[") + text.count("{") > DEEPEST:
+        inner = [value]
+        for _ in range(DEEPEST):
+            inner = [
+                item for held in inner if isinstance(held, list | dict)
+                for item in (held.values() if isinstance(held, dict) else held)
+            ]  # fmt: skip
+        if inner:
+            raise ValueError("it nests too deep")
+    if "\\ud" in text.lower():
+        value = json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
+    return value
+
+
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair that stands alone: no file and no column can hold one."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
 def parsed(reply: str) -> dict[str, Any] | None:
     """The JSON object of a reply, also where words or a code fence stand around it; None where there is none."""
     text = reply.strip()
@@ -250,8 +280,8 @@ def parsed(reply: str) -> dict[str, Any] | None:
         text[text.find("{") : text.rfind("}") + 1],
     ):
         try:
-            held = json.loads(candidate)
-        except (ValueError, RecursionError):
+            held = json_value(candidate)
+        except ValueError:
             continue
         if isinstance(held, dict):
             return held

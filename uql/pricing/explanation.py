@@ -57,14 +57,16 @@ def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tup
     settings = knowledge.settings
     if not settings.models or "cascade" in settings.disabled_rules or not isinstance(plan, Block):
         return alone, ()
-    questions = [c for stage in plan.filter_stages for c in stage.columns]
-    asked = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter_stages]
+    questions = [c for stage in plan.filter.stages for c in stage.columns]
+    asked = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter.stages]
     calls, rows = sum(asked), knowledge(plan).rows.expected
     each = labelled_rows(settings.accuracy, settings.confidence)
     fits = knowledge.budget is None or 2 * (rows + each) * len(questions) <= knowledge.budget
     if not questions or any(not c.is_condition for c in questions) or rows < CANDIDATES * each or not fits:
         return alone, ()
-    if plan.goal is Goal.FIRST and max(asked) < each:  # LIMIT is expected to stop it before the small model is asked
+    if (
+        plan.filter.goal is Goal.FIRST and max(asked) < each
+    ):  # LIMIT is expected to stop it before the small model is asked
         return alone, ()
     small, large = (price_known(knowledge.models.get(m), settings.with_values(model=m)) for m in settings.models)
     labelled = each * len(questions)

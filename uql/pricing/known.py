@@ -34,6 +34,7 @@ from uql.compiler.physical import (
     PhysicalPlan,
     SqlQuery,
     Stage,
+    SubQueries,
     UnionPlan,
     asked_joins,
 )
@@ -130,15 +131,15 @@ class Knowledge:
                 block = choice.block
             correlated = (
                 replace(sub, derived=tuple((alias, one(below)) for alias, below in sub.derived))
-                for sub in part.correlated
+                for sub in part.inner.correlated
             )
-            block = replace(
-                block,
-                derived=tuple((alias, one(below)) for alias, below in part.derived),
-                nested=tuple((bound, one(below)) for bound, below in part.nested),
-                correlated=tuple(correlated),
-                repeated=tuple(replace(run, plan=one(run.plan)) for run in part.repeated),
+            inner = SubQueries(
+                tuple((alias, one(below)) for alias, below in part.inner.derived),
+                tuple((bound, one(below)) for bound, below in part.inner.nested),
+                tuple(correlated),
+                tuple(replace(run, plan=one(run.plan)) for run in part.inner.repeated),
             )
+            block = replace(block, inner=inner)
             self._like[id(block)] = (block, part)
             return block
 
@@ -157,7 +158,7 @@ class Knowledge:
 
     def _look(self, block: Block) -> Known:
         fields = fields_read(block)
-        asked = [*block.filter_stages, *block.row_stages, *block.late_stages, *(Stage((c,)) for c in block.summaries)]
+        asked = [*block.requests, *(Stage((c,)) for c in block.summaries.columns)]
         for join in asked_joins(block):
             asked += (*join.stages, *(join.values if isinstance(join, Correlated) else ()))
         chars = {s.shown: sum(chars_of(fields[c]) for c in s.shown if c in fields) for s in asked}
@@ -165,7 +166,7 @@ class Knowledge:
         site, pair_sites = self._sites(block)
         rows, pairs = self._rows(block)
         concrete = {}
-        if site is not None and not site.after and block.outer_join is None and site.n:
+        if site is not None and not site.after and block.scan.join is None and site.n:
             decided = np.flatnonzero((site.leaves != OPEN).all(axis=1)).tolist()
             concrete = {i: float(np.mean(site.leaves[i] == TRUE)) for i in decided}
         seen = [s for s in pair_sites if s is not None]
@@ -236,13 +237,15 @@ class Knowledge:
         plain = [t for t in terms if not open_(t)]
         leaves = formula.leaves if formula is not None else ()
         own = {i: leaf.expr for i, leaf in enumerate(leaves) if not open_(leaf.expr)}
-        keys = [] if pairs or any(open_(k.expr) for k in block.keys) else [k.expr for k in block.keys]
+        keys = (
+            [] if pairs or any(open_(k.expr) for k in block.aggregate.keys) else [k.expr for k in block.aggregate.keys]
+        )
         shown = dict.fromkeys(tuple(dict.fromkeys((*c.reads, *c.holes))) for c in asked)
         needed = dict.fromkeys(c for one in shown for c in one)
         items = [BoundItem(c, c.label, "") for c in needed]
         items += [BoundItem(expr, f"__l{i}", "BOOLEAN") for i, expr in own.items()]
         items += [BoundItem(expr, f"__k{i}", "") for i, expr in enumerate(keys)]
-        order = block.order_by if block.goal is Goal.FIRST and not pairs else ()
+        order = block.order.keys if block.filter.goal is Goal.FIRST and not pairs else ()
         where = with_sources(source, change) if source is not None else None
         query = BoundSelect(tuple(items) or (_ONE,), where, conjunction(plain), order_by=order)
         parts = [content(one) for one in shown] + [f"CAST(__l{i} AS BOOLEAN)" for i in own]
@@ -263,18 +266,18 @@ class Knowledge:
         kept = Range.exactly(1)
         for term in terms:
             if term not in plain:
-                hidden = inner or block.outer_join is not None
+                hidden = inner or block.scan.join is not None
                 kept = kept * (UNKNOWN if hidden else self._kept(term, block, plain))
         return Site(rows.num_rows, cells, masks, groups, kept, tuple(alias for alias, _ in inner))
 
     def _sites(self, block: Block) -> tuple[Site | None, tuple[Site | None, ...]]:
         """The candidates of a block, and the pairs of each join that is asked."""
-        terms = conjuncts(block.pushed)
-        asked = [c for s in (*block.filter_stages, *block.row_stages, *block.late_stages) for c in s.columns]
-        asked += [*block.groups, *block.summaries]
+        terms = conjuncts(block.scan.where)
+        asked = [c for s in block.requests for c in s.columns]
+        asked += [*block.values.groups, *block.summaries.columns]
         pairs: list[Site | None] = []
-        source = block.source
-        join = block.outer_join
+        source = block.scan.source
+        join = block.scan.join
         if join is not None:
             if not (isinstance(join.left, BoundSource) and isinstance(join.right, BoundSource)):
                 return None, (None,)
@@ -282,26 +285,30 @@ class Knowledge:
             kind = "INNER" if join.pairs is not None else "CROSS"
             both = BoundJoin(kind, join.left, join.right, join.pairs)
             own = [c for stage in join.stages for c in stage.columns]
-            pairs.append(self._site(block, both, sides, join.formula, own, block.derived, pairs=True))
+            pairs.append(self._site(block, both, sides, join.formula, own, block.inner.derived, pairs=True))
             if join.kind in ("SEMI", "ANTI"):
                 source = join.left
             else:
                 source = replace(both, kind=join.kind if join.pairs is not None or join.kind == "CROSS" else "INNER")
             terms = [*terms, *(sides if join.kind in ("INNER", "CROSS") else conjuncts(join.left_where))]
-        plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
-        for part in block.correlated:
-            if block.source is None or set(aliases(block.source)) & set(aliases(part.source)):
+        plain = [
+            t for t in conjuncts(block.scan.where) if not any(is_semantic_query(b.query) for b in in_expressions(t))
+        ]
+        for part in block.inner.correlated:
+            if block.scan.source is None or set(aliases(block.scan.source)) & set(aliases(part.source)):
                 return None, (None,)
-            both = BoundJoin("CROSS", block.source, part.source)
+            both = BoundJoin("CROSS", block.scan.source, part.source)
             where = [*plain, *conjuncts(part.own), *conjuncts(part.pairs)]
             own = [c for stage in (*part.stages, *part.values) for c in stage.columns]
-            pairs.append(self._site(block, both, where, part.formula, own, (*block.derived, *part.derived), pairs=True))
-        return self._site(block, source, terms, block.formula, asked, block.derived), tuple(pairs)
+            pairs.append(
+                self._site(block, both, where, part.formula, own, (*block.inner.derived, *part.derived), pairs=True)
+            )
+        return self._site(block, source, terms, block.filter.formula, asked, block.inner.derived), tuple(pairs)
 
     def _guided(self, block: Block, rows: Range) -> bool:
         """Has a search features of the rows to learn from?"""
         fields = fields_read(block)
-        texts = any(c in fields and fields[c].type != "BLOB" for stage in block.filter_stages for c in stage.shown)
+        texts = any(c in fields and fields[c].type != "BLOB" for stage in block.filter.stages for c in stage.shown)
         return texts and self.settings.method != "uniform" and rows.expected >= FEWEST_ROWS
 
     def _has_examples(self, rows: Range) -> bool:
@@ -311,7 +318,7 @@ class Knowledge:
 
     def _remembered(self, block: Block) -> Masks | None:
         """Answers to a whole WHERE, from earlier queries that asked it."""
-        found = self.memory.answers(condition_name(block)) if block.formula is not None else None
+        found = self.memory.answers(condition_name(block)) if block.filter.formula is not None else None
         return whole(found)
 
     def _copies(self, site: Site | None, rows: Range) -> dict[tuple[Column, ...], float]:
@@ -328,21 +335,21 @@ class Knowledge:
     def _distinct(self, block: Block, shown: tuple[Column, ...], plain: list[Expr]) -> float:
         """Distinct contents of some columns among the candidates, those without any left out."""
         keys = tuple(BoundItem(c, c.label, "") for c in shown)
-        inner = render(query_sql(BoundSelect(keys, block.source, conjunction(plain), distinct=True)))
+        inner = render(query_sql(BoundSelect(keys, block.scan.source, conjunction(plain), distinct=True)))
         said = " OR ".join(f"{quoted(c.label)} IS NOT NULL" for c in shown)
         return float(Duck(self.cursor).scalar(f"SELECT count(*) FROM ({inner}) WHERE {said}") or 0)
 
     def _pair_sides(self, block: Block) -> tuple[float, ...]:
         """Distinct rows of each side of a condition on pairs; one table joined with itself is one side."""
-        asked = [c for stage in block.filter_stages for c in stage.columns]
+        asked = [c for stage in block.filter.stages for c in stage.columns]
         pairs = [c for c in asked if c.is_pair_condition]
         if not self.weighs_pairs:  # two columns of one table may be compared too
             pairs += [c for c in asked if len(c.reads) == 2 and not c.holes and stated(c.text) is not None]
-        if not pairs or block.derived or block.outer_join is not None or block.correlated:
+        if not pairs or block.inner.derived or block.scan.join is not None or block.inner.correlated:
             return ()
         shown = (*pairs[0].reads, *pairs[0].holes)
         tables = dict.fromkeys(c.table for c in shown)
-        plain = [t for t in conjuncts(block.pushed) if not list(in_expressions(t))]
+        plain = [t for t in conjuncts(block.scan.where) if not list(in_expressions(t))]
         sides = (
             [tuple(c for c in shown if c.table == table) for table in tables]
             if len(tables) > 1
@@ -354,34 +361,36 @@ class Knowledge:
     # -------------------------------------------------------------------------------------------------- numbers of rows
     def _rows(self, block: Block) -> tuple[Range, tuple[Range, ...]]:
         """The candidates of a block, and the pairs of each join that is asked."""
-        derived = {alias: self._out(plan) for alias, plan in block.derived}
-        plain = [t for t in conjuncts(block.pushed) if not any(is_semantic_query(b.query) for b in in_expressions(t))]
-        later = [t for t in conjuncts(block.pushed) if t not in plain]
+        derived = {alias: self._out(plan) for alias, plan in block.inner.derived}
+        plain = [
+            t for t in conjuncts(block.scan.where) if not any(is_semantic_query(b.query) for b in in_expressions(t))
+        ]
+        later = [t for t in conjuncts(block.scan.where) if t not in plain]
         hidden = False
         pairs: tuple[Range, ...] = ()
-        if block.outer_join is not None:
-            rows, pairs = self._joined(block.outer_join, derived)
-            hidden = hidden or block.pushed is not None
+        if block.scan.join is not None:
+            rows, pairs = self._joined(block.scan.join, derived)
+            hidden = hidden or block.scan.where is not None
         elif not derived:
-            rows = Range.exactly(self._count(block.source, conjunction(plain)))
+            rows = Range.exactly(self._count(block.scan.source, conjunction(plain)))
         else:
-            rows = self._guess(block.source, derived)
-            hidden = hidden or block.pushed is not None
-        for part in block.correlated:
+            rows = self._guess(block.scan.source, derived)
+            hidden = hidden or block.scan.where is not None
+        for part in block.inner.correlated:
             pairs = (*pairs, self._sub_pairs(block, part, rows, conjunction(plain)))
         for term in later:
-            rows = rows * (UNKNOWN if derived or block.outer_join is not None else self._kept(term, block, plain))
+            rows = rows * (UNKNOWN if derived or block.scan.join is not None else self._kept(term, block, plain))
         return (rows * UNKNOWN if hidden else rows), pairs
 
     def _kept(self, term: Expr, block: Block, plain: list[Expr]) -> Range:
         """The share of the candidates that a condition on a sub-query keeps, which has not been run."""
         match term:
             case InQuery(operand=Column() as key, query=Bound() as part):
-                found = next((plan for own, plan in block.nested if own is part), None)
+                found = next((plan for own, plan in block.inner.nested if own is part), None)
                 if found is None:
                     return UNKNOWN
                 out, keys = self._out(found), max(1.0, self._distinct(block, (key,), plain))
-                is_key = keys >= self._count(block.source, conjunction(plain))
+                is_key = keys >= self._count(block.scan.source, conjunction(plain))
                 most = min(1.0, out.high / keys) if is_key else 1.0
                 share = Range(min(most, out.low / keys) if is_key else 0.0, min(most, out.expected / keys), most)
                 return Range(1 - share.high, 1 - share.expected, 1 - share.low) if term.negated else share
@@ -389,9 +398,9 @@ class Knowledge:
 
     def _sub_pairs(self, block: Block, part: Correlated, rows: Range, where: Expr | None) -> Range:
         """The pairs of a block's rows with those of a sub-query that reads them: DuckDB's count where it is available."""
-        around, own = set(aliases(block.source)), set(aliases(part.source))
-        if block.source is not None and not (block.derived or part.derived or around & own):
-            joined = BoundJoin("CROSS", block.source, part.source)
+        around, own = set(aliases(block.scan.source)), set(aliases(part.source))
+        if block.scan.source is not None and not (block.inner.derived or part.derived or around & own):
+            joined = BoundJoin("CROSS", block.scan.source, part.source)
             terms = [t for t in (where, part.own, part.pairs) if t is not None]
             if not any(True for _ in in_expressions(*terms)):
                 return Range.exactly(self._count(joined, conjunction(terms)))
@@ -484,9 +493,9 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
         return BoundDerived(BoundUnion(plan.items, left.query, right.query, all=True), alias, ())
     if isinstance(plan, SqlQuery):
         return BoundDerived(plan.query, alias, ())
-    if not isinstance(plan, Block) or plan.aggregated or plan.outer_join is not None or plan.source is None:
+    if not isinstance(plan, Block) or plan.aggregate.present or plan.scan.join is not None or plan.scan.source is None:
         return None
-    made = {own: _whole(below, own) for own, below in plan.derived}
+    made = {own: _whole(below, own) for own, below in plan.inner.derived}
     change = {own: part for own, part in made.items() if part is not None}
     if len(change) < len(made):
         return None
@@ -494,6 +503,6 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
     def plain(expr: Expr) -> bool:
         return not is_semantic(expr) and not any(is_semantic_query(b.query) for b in in_expressions(expr))
 
-    items = tuple(i if plain(i.expr) else replace(i, expr=Null()) for i in plan.items)
-    terms = conjunction([t for t in conjuncts(plan.pushed) if plain(t)])
-    return BoundDerived(BoundSelect(items, with_sources(plan.source, change), terms), alias, ())
+    items = tuple(i if plain(i.expr) else replace(i, expr=Null()) for i in plan.project.items)
+    terms = conjunction([t for t in conjuncts(plan.scan.where) if plain(t)])
+    return BoundDerived(BoundSelect(items, with_sources(plan.scan.source, change), terms), alias, ())

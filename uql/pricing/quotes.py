@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from uql.pricing.known import Knowledge
     from uql.pricing.learned import Statistics
 
-CALLS_AGGREGATE, CALLS_ROWS = 128, 256
-
 
 class Foresight:
     """Of one connection. No model is asked here.
@@ -132,12 +130,7 @@ class Foresight:
 
 
 def limit_of(plan: PhysicalPlan, settings: Settings) -> int | None:
-    """The calls that a query may make: the setting, else 128 where it has aggregates only and 256 where not."""
+    """The calls that a query may make; None: without limit."""
     from uql.compiler.physical import Block
 
-    if settings.exact or settings.budget == "all":
-        return None
-    if settings.budget is not None:
-        return int(settings.budget)
-    aggregates = isinstance(plan, Block) and plan.aggregated and not plan.derived
-    return CALLS_AGGREGATE if aggregates else CALLS_ROWS
+    return settings.calls(aggregates=isinstance(plan, Block) and plan.aggregate.present and not plan.inner.derived)

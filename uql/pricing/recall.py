@@ -28,11 +28,17 @@ SURE = 2.0  # standard deviations of the share of the rows that were not looked 
 
 def answered(block: Block, model: Provider, ledger: Ledger, duck: Duck) -> tuple[Answered, ...]:
     """What the ledger knows of the candidates of a block, question by question. Empty where other answers decide which rows there are."""
-    if block.derived or block.nested or block.correlated or block.repeated or block.outer_join is not None:
+    if (
+        block.inner.derived
+        or block.inner.nested
+        or block.inner.correlated
+        or block.inner.repeated
+        or block.scan.join is not None
+    ):
         return ()
     found = []
     relation: Relation | None = None
-    for stage in dict.fromkeys((*block.filter_stages, *block.row_stages, *block.late_stages)):
+    for stage in dict.fromkeys((*block.filter.stages, *block.values.stages, *block.values.late)):
         with suppress(duckdb.Error):  # the run says it
             relation = relation or _empty(block, duck)
             asked = [c for c in stage.columns if _was_asked(c, relation, model, ledger)]

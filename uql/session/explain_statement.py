@@ -78,7 +78,7 @@ def _sampled(
     knowledge = session.foresight.knowledge(settings, calls)
     sampled: Sampled | None = None
     outcome = text_outcome([], None)
-    if isinstance(plan, Block) and plan.formula is not None:
+    if isinstance(plan, Block) and plan.filter.formula is not None:
         block, n = plan, piece.sample or 0
 
         async def ask(ctx: Context, _: Gate) -> Pilot:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +133,8 @@ def take(
         rates: those that its plan would be made with.
     """
     identity = drawing.identity
+    from uql.llm.ledger import transaction
+
     while True:
         sittings = _sittings(identity, ledger)
         found = None if fresh else _fitting(sittings, calls, drawing, ledger, duck)
@@ -143,18 +146,14 @@ def take(
         row = (run, identity, root, calls, since, kept)
 
         def work(db: sqlite3.Connection, row: tuple[Any, ...] = row, had: int = len(sittings)) -> bool:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                alone = db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0] == had
-                if alone or fresh:
-                    db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
-                    if drawing.grows:
-                        db.execute("INSERT INTO grown VALUES (?, ?)", (run, row[3]))
-                return alone or fresh
-            finally:
-                db.execute("COMMIT")
+            alone = db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0] == had
+            if alone or fresh:
+                db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
+                if drawing.grows:
+                    db.execute("INSERT INTO grown VALUES (?, ?)", (run, row[3]))
+            return alone or fresh
 
-        if ledger.work(work):  # else another has begun the same meanwhile
+        if ledger.work(partial(transaction, use=work)):  # else another has begun the same meanwhile
             return taken
 
 
@@ -165,12 +164,12 @@ def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Rep
 
 def forget(run: str, ledger: Ledger) -> None:
     """Of a run that drew nothing."""
-    ledger.work(lambda db: db.execute("DELETE FROM sittings WHERE run = ?", (run,)))
+    ledger.work(lambda db: db.execute("DELETE FROM sittings WHERE run = ?", (run,)).rowcount)
 
 
 def grew(run: str, calls: int, ledger: Ledger) -> None:
     """A run without a budget was allowed so many calls in the end."""
-    ledger.work(lambda db: db.execute("UPDATE grown SET calls = ? WHERE run = ?", (calls, run)))
+    ledger.work(lambda db: db.execute("UPDATE grown SET calls = ? WHERE run = ?", (calls, run)).rowcount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +245,13 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
 
     found = []
     for block in blocks(drawing.plan).values():
-        if block.derived or block.nested or block.correlated or block.repeated or block.outer_join is not None:
+        if (
+            block.inner.derived
+            or block.inner.nested
+            or block.inner.correlated
+            or block.inner.repeated
+            or block.scan.join is not None
+        ):
             continue
         found.append((tables_of(block), int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
     return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 
-from uql.base.errors import BindError, BudgetError, ConfigError, UQLSyntaxError
+from uql.base.errors import BindError, BudgetError, ConfigError, UQLSyntaxError, memory_errors
 from uql.base.settings import Settings
 from uql.session.execute_statement import prepare
 from uql.session.prepared import PreparedStatement
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from uql.session.session import Session
 
 
+@memory_errors()
 def run_script(
     session: Session, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any], said: Said | None = None
 ) -> PreparedStatement:

@@ -407,7 +407,7 @@ class _Work:
         read = tuple(dict.fromkeys(columns(*expressions(query))))
         items = [BoundItem(c, f"k{i}", "") for i, c in enumerate(keys)]
         items += [BoundItem(c, f"c{i}", "") for i, c in enumerate(read)]
-        inner = render(query_sql(BoundSelect(tuple(items), query.source, where=block.pushed)))
+        inner = render(query_sql(BoundSelect(tuple(items), query.source, where=block.scan.where)))
         named = [f"k{i} AS {quote(name)}" for i, name in enumerate(self.definition.key)]
         told = store.digest([f"c{i}" for i in range(len(read))])
         seen, _ = self.duck.create(f"SELECT {', '.join(named)}, {told} AS __digest FROM ({inner})")
@@ -507,8 +507,8 @@ class _Work:
         left = {error.row for error in ctx.errors if error.row >= 0}
         block = planner.plan(self.bound.query, ctx.settings.disabled_rules)
         assert isinstance(block, Block)
-        if not ctx.exact and block.formula is not None:  # a search, which leaves rows unasked
-            decided, _ = await recalled(block.formula, block.filter_stages, relation, ctx)
+        if not ctx.exact and block.filter.formula is not None:  # a search, which leaves rows unasked
+            decided, _ = await recalled(block.filter.formula, block.filter.stages, relation, ctx)
             left |= set(range(relation.n)) - set(decided.tolist())
         if left:
             rids = np.array(sorted(left), dtype=np.int64)

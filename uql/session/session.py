@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.base.errors import DataError, UnknownTableError, UQLError
+from uql.base.errors import DataError, UnknownTableError, UQLError, memory_errors
 from uql.base.settings import Settings
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
@@ -216,7 +216,8 @@ class Session:
             self.catalog.begin()
             latest, self.last_run = self.last_run, ""
             try:
-                return work()
+                with memory_errors():
+                    return work()
             except KeyboardInterrupt as stop:
                 if self.last_run:
                     stop.add_note(f'what was answered is kept; con.resume("{self.last_run}") goes on from there')

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.base.errors import BindError, DataError, UQLSyntaxError
+from uql.base.errors import BindError, DataError, UQLSyntaxError, out_of_memory
 from uql.engine.outcome import Outcome, text_outcome
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, is_read_only, reading
@@ -77,6 +77,8 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
     """What DuckDB says of values while a statement runs, at the place of the expression that it is about."""
     from uql.session.error_spans import is_value_of_case, place
 
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return out_of_memory(error)
     message = str(error).strip().splitlines()[0]
     help = None
     if any(part in message for part in ("Could not convert", "Unimplemented type for cast", "field format")):

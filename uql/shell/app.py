@@ -261,7 +261,7 @@ class Shell:
                 self.say(box)
         elif data.num_columns:
             render.WRITERS[self.mode](data, self.out, estimates=result.estimates)
-        for line in render.footer(result):
+        for line in render.footer(result.run(), resume="uql resume {}"):
             self.say(printable(line))
 
     def say(self, text: str) -> None:

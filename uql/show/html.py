@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from uql.base.printable import printable
-from uql.show.render import ResultLike, footer, shown_rows
+from uql.show.render import footer, shown_rows
+
+if TYPE_CHECKING:
+    from uql.engine.outcome import Outcome
 
 MAX_ROWS = 40
 _NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL", "HUGEINT", "UINT", "BIGINT")
@@ -31,9 +35,9 @@ STYLE = """<style>
 </style>"""
 
 
-def result(shown: ResultLike, max_rows: int = MAX_ROWS) -> str:
+def result(shown: Outcome, max_rows: int = MAX_ROWS) -> str:
     """A result that has run."""
-    data = shown.arrow(intervals=False)
+    data = shown.table
     kinds = [kind.upper() for kind in shown.types]
     parts = [STYLE, '<div class="uql">']
     if data.num_columns:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uql.base.errors import ConfigError, DataError
+from uql.base.extras import need
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,6 @@ TIMEOUT_S = 30.0
 MAX_ROWS = 20_000  # of all tables of one plot
 MAX_PIXELS = 4_000  # width and height, each
 MEMORY_BYTES = 2 * 2**30
-_PACKAGES = "uql-engine[plot]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def render(spec: Mapping[str, Any], format: Format, *, scale: float = 1.0, timeo
     """
     if format not in get_args(Format):
         raise ConfigError(f"a plot has no format {format!r}", help=f"one of {', '.join(get_args(Format))}")
-    _installed()
+    need("plots", "plot", "vl_convert")
     picture = "png" if format == "png" else "svg"
     order = json.dumps({"spec": dict(spec), "format": picture, "scale": scale})
     made = _drawn(order, timeout_s)
@@ -146,13 +146,6 @@ else:
     made = vl_convert.vegalite_to_svg(order["spec"], allowed_base_urls=[]).encode()
 sys.stdout.buffer.write(made)
 """
-
-
-def _installed() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("vl_convert") is None:
-        raise ConfigError("plots need vl-convert", code="UQL610", help=f"pip install '{_PACKAGES}'")
 
 
 def _page(svg: str, title: str) -> str:

@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
 from uql.base.printable import printable
 from uql.show.notebook_cells import block_here
@@ -28,13 +27,6 @@ REFRESH_S = 0.1  # between two drawings of the block
 LINE_S = 10.0  # between two lines of a log
 MOST_POINTS = 64  # of the course of an estimate; beyond, every second one is dropped
 SHOWN_ESTIMATES = 5
-
-
-class EventLike(Protocol):
-    """An event says its kind; the fields of each kind are read in `Counts.add`."""
-
-    @property
-    def kind(self) -> Any: ...
 
 
 @dataclass(slots=True)
@@ -59,29 +51,26 @@ class Counts:
     ended: bool = False
     embedded: tuple[int, int] | None = None  # rows that have a vector, of those that need one; None: not at it
 
-    def add(self, event: EventLike) -> None:
+    def add(self, event: Any) -> None:
         self.ended = event.kind == "done"
         match event.kind:
             case "call":
                 self.calls += 1
-                usd = getattr(event, "usd", None)
-                if usd is not None:
-                    self.usd += usd
-                    self.priced = self.priced or usd > 0
+                if event.usd is not None:
+                    self.usd += event.usd
+                    self.priced = self.priced or event.usd > 0
             case "cached":
                 self.cached += 1
             case "failed":
                 self.failed += 1
             case "plan":
-                self.cap = getattr(event, "budget", None)
-                self.usd_cap = getattr(event, "max_cost", None)
+                self.cap, self.usd_cap = event.budget, event.max_cost
             case "foretold":
-                self.cap = self.calls + getattr(event, "calls", 0)
+                self.cap = self.calls + event.calls
             case "embedded":
-                done, rows = getattr(event, "done", 0), getattr(event, "rows", 0)
-                self.embedded = (done, rows) if done < rows else None
+                self.embedded = (event.done, event.rows) if event.done < event.rows else None
             case "estimate":
-                name, estimate = getattr(event, "column", ""), event.estimate  # type: ignore[attr-defined]
+                name, estimate = event.column, event.estimate
                 self.estimates[name] = estimate
                 course = self.course.setdefault(name, [])
                 if len(course) >= MOST_POINTS:
@@ -163,9 +152,9 @@ class Progress:
         self._shown = False  # is anything in it?
         self._terminal = self.stream.isatty() and os.environ.get("TERM") != "dumb"
 
-    def __call__(self, event: EventLike) -> None:
+    def __call__(self, event: Any) -> None:
         if event.kind == "announce":  # rows leave this machine: said also where nothing is shown
-            self.say(f"note: {event.text()}")  # type: ignore[attr-defined]
+            self.say(f"note: {event.text()}")
             return
         now = self._clock()
         if self._started is None or event.kind == "plan":  # the next statement begins
@@ -212,12 +201,20 @@ class Progress:
         lines = [self.counts.line(), *(f"  {line}" for line in self.counts.estimate_lines())]
         self._live.update(Text("\n".join(lines), overflow="ellipsis", no_wrap=True), refresh=True)
 
+    @contextmanager
+    def of(self, subscribe: Callable[[Callable[[Any], None]], Callable[[], None]]) -> Iterator[Progress]:
+        """Listens within the block. `subscribe`: `on_event` of a connection."""
+        with self:
+            stop = subscribe(self)
+            try:
+                yield self
+            finally:
+                stop()
+
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -238,9 +235,5 @@ def watching(
     if wanted is False or told or (wanted is None and block_here() is None):
         yield
         return
-    with Progress() as progress:
-        stop = subscribe(progress)
-        try:
-            yield
-        finally:
-            stop()
+    with Progress().of(subscribe):
+        yield

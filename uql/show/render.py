@@ -11,88 +11,26 @@ import math
 import shutil
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 
+from uql.base.printable import printable
 from uql.engine.outcome import TEXT, Estimates, estimate_at, with_bounds
+from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-from uql.base.printable import printable
-from uql.sampling.base import Estimate
+    from uql.compiler.cost import Quote, Range
+    from uql.engine.outcome import Outcome
+    from uql.llm.run_record import Cost
 
 MAX_ROWS = 40  # of a table on a terminal: the first and the last half of it
 MIN_WIDTH = 8  # of a column that had to shrink, in characters
 BATCH = 10_000  # rows turned into text at a time
 _NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL", "HUGEINT", "UINT", "BIGINT")
-
-
-class RowErrorLike(Protocol):
-    @property
-    def kind(self) -> str: ...
-
-
-class CostLike(Protocol):
-    """What a query cost; `usd` is None where the price is not known."""
-
-    @property
-    def calls(self) -> int: ...
-    @property
-    def requests(self) -> int: ...
-    @property
-    def cached(self) -> int: ...
-    @property
-    def failed(self) -> int: ...
-    @property
-    def input_tokens(self) -> int: ...
-    @property
-    def output_tokens(self) -> int: ...
-    @property
-    def usd(self) -> float | None: ...
-    @property
-    def seconds(self) -> float: ...
-
-
-class RangeLike(Protocol):
-    @property
-    def low(self) -> float: ...
-    @property
-    def expected(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
-class QuoteLike(Protocol):
-    """The price of a query that has not run."""
-
-    @property
-    def calls(self) -> RangeLike: ...
-    @property
-    def usd(self) -> RangeLike | None: ...
-    @property
-    def seconds(self) -> RangeLike | None: ...
-
-
-class ResultLike(Protocol):
-    """The part of `uql.api.result.Result` that is shown."""
-
-    def arrow(self, *, intervals: bool = True) -> pa.Table: ...
-    @property
-    def types(self) -> Sequence[str]: ...
-    @property
-    def estimates(self) -> Estimates: ...
-    @property
-    def errors(self) -> Sequence[RowErrorLike]: ...
-    @property
-    def cost(self) -> CostLike: ...
-    @property
-    def warnings(self) -> Sequence[str]: ...
-    @property
-    def notes(self) -> Sequence[str]: ...
-    @property
-    def partial(self) -> bool: ...
 
 
 # ----------------------------------------------------------------------------------------------------------- estimates
@@ -287,11 +225,10 @@ def texts_of(data: pa.Table) -> list[list[str | None]]:
     return [[None if text is None else printable(text) for text in row] for row in _texts(data)]
 
 
-def page(result: ResultLike, offset: int, limit: int) -> list[list[str | None]]:
-    """`limit` rows of a result from `offset` on, as texts."""
-    part = result.arrow(intervals=False).slice(offset, limit)
-    numbers = range(offset, offset + part.num_rows)
-    return list(_cells(part, numbers, list(result.types), result.estimates))
+def page(outcome: Outcome, offset: int, limit: int) -> list[list[str | None]]:
+    """`limit` rows of an outcome from `offset` on, as texts."""
+    part = outcome.table.slice(offset, limit)
+    return list(_cells(part, range(offset, offset + part.num_rows), outcome.types, outcome.estimates))
 
 
 def shown_rows(
@@ -362,42 +299,38 @@ def _size_line(data: pa.Table, shown: int, columns: int) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------------------------------- footer
-def footer(result: ResultLike) -> list[str]:
-    """What has to be said beside the rows: estimates, notes, warnings, rows without an answer, what it cost."""
+def footer(outcome: Outcome, resume: str = 'con.resume("{}")') -> list[str]:
+    """What has to be said beside the rows: estimates, notes, warnings, rows without an answer, what it cost.
+
+    Args:
+        resume: what continues a run that ended early, with {} for its id; "": somebody else says that.
+    """
     lines = []
-    inexact = _inexact(result.estimates)
+    inexact = [estimate for held in outcome.inexact.values() for estimate in held]
     if inexact:
         levels = sorted({f"{100 * e.confidence:.6g} %" for e in inexact})
         asked, methods = max(e.calls for e in inexact), sorted({e.method for e in inexact})
         unknown = max(e.unknown for e in inexact)
         line = f"estimate from {asked:,} rows asked ({', '.join(methods)}), interval at {', '.join(levels)}"
         lines.append(line + (f", {unknown:,} of them without an answer" if unknown else ""))
-    lines += list(result.notes)
-    if result.partial:
-        lines.append("partial: a limit was reached before the end")
-    lines += [f"warning: {warning}" for warning in result.warnings]
-    if result.errors:
-        kinds: dict[str, int] = {}
-        for error in result.errors:
-            kinds[error.kind] = kinds.get(error.kind, 0) + 1
-        what = ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items(), key=lambda item: -item[1]))
-        lines.append(f"{_count(len(result.errors), 'row')} without an answer: {what}")
-    cost = cost_line(result.cost)
+    lines += outcome.notes
+    if outcome.partial:
+        goes_on = f"; {resume.format(outcome.run)} continues it" if outcome.run and resume else ""
+        lines.append(f"partial: a limit was reached before the end{goes_on}")
+    lines += [f"warning: {warning}" for warning in outcome.warnings]
+    if outcome.errors:
+        kinds = Counter(error.kind for error in outcome.errors).most_common()
+        what = ", ".join(f"{kind} {count:,}" for kind, count in kinds)
+        lines.append(f"{_count(len(outcome.errors), 'row')} without an answer: {what}")
+    cost = cost_line(outcome.cost)
     return [*lines, cost] if cost else lines
-
-
-def _inexact(estimates: Estimates) -> list[Estimate]:
-    found: list[Estimate] = []
-    for entry in estimates.values():
-        found += entry if isinstance(entry, Sequence) else [entry]
-    return [estimate for estimate in found if not estimate.exact]
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def cost_line(cost: CostLike) -> str:
+def cost_line(cost: Cost) -> str:
     """`64 calls, 3 from the ledger, 3,120 + 64 tokens, $0.0021, 12.3 s`; empty when nothing was asked."""
     if not (cost.calls or cost.cached or cost.failed):
         return ""
@@ -416,7 +349,7 @@ def cost_line(cost: CostLike) -> str:
     return ", ".join(parts)
 
 
-def price_line(quote: QuoteLike) -> str:
+def price_line(quote: Quote) -> str:
     """What a statement will cost: `about 64 calls (64–128), $0.0021 (0.0010–0.0042), 12 s`."""
     parts = [f"about {_ranged(quote.calls, '{:,.0f}')} calls"]
     if quote.usd is None:
@@ -429,17 +362,15 @@ def price_line(quote: QuoteLike) -> str:
     return ", ".join(parts)
 
 
-def _ranged(of: RangeLike, shape: str) -> str:
+def _ranged(of: Range, shape: str) -> str:
     low, expected, high = (shape.format(number) for number in (of.low, of.expected, of.high))
     return expected if low == high else f"{expected} ({low}–{high})"
 
 
-def text(result: ResultLike, *, max_rows: int = MAX_ROWS, width: int | None = None) -> str:
-    """A result as a table with its footer: what `Result.show()` prints."""
-    box = table(
-        result.arrow(intervals=False), types=result.types, estimates=result.estimates, max_rows=max_rows, width=width
-    )
-    return "\n".join([*([box] if box else []), *(printable(line) for line in footer(result))])
+def text(outcome: Outcome, *, max_rows: int = MAX_ROWS, width: int | None = None) -> str:
+    """An outcome as a table with its footer: what `Result.show()` prints."""
+    box = table(outcome.table, types=outcome.types, estimates=outcome.estimates, max_rows=max_rows, width=width)
+    return "\n".join([*([box] if box else []), *map(printable, footer(outcome))])
 
 
 # ---------------------------------------------------------------------------------------------------------------- files

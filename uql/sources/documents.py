@@ -15,12 +15,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from queue import Empty, Queue
 from threading import Thread
 from typing import Any, BinaryIO
 
-from uql.base.errors import ConfigError
+from uql.base.extras import need
 from uql.base.media_types import DOCX, Unreadable, media_type
 
 MOST_CHARS = 2_000_000  # of one document's text
@@ -43,9 +42,7 @@ def texts(documents: Sequence[bytes], seconds: float = math.inf) -> list[str | U
             found += [Unreadable("the document is not read: no time is left")] * (len(documents) - len(found))
             break
         part = documents[len(found) : len(found) + AT_ONCE]
-        missing = [r for r in {READERS.get(media_type(d), "lxml") for d in part} if find_spec(r) is None]
-        if missing:
-            raise ConfigError(f"documents are read by {', '.join(missing)}", help="pip install 'uql-engine[documents]'")
+        need("such documents", "documents", *sorted({READERS.get(media_type(d), "lxml") for d in part}))
         read, ended = _process(part, deadline)
         found += read
         if len(read) < len(part):  # the process ended within a document: that one is lost, the others go on

@@ -93,15 +93,15 @@ class Work:
         from uql.show.render import footer
 
         assert self.result is not None
-        data = self.result.arrow(intervals=False)
+        outcome = self.result.run()
         return {
-            "columns": data.column_names,
-            "types": list(self.result.types),
-            "rows": data.num_rows,
-            "footer": [printable(line) for line in footer(self.result)],
-            "errors": len(self.result.errors),
-            "partial": self.result.partial,
-            "exact": self.result.exact,
+            "columns": outcome.table.column_names,
+            "types": outcome.types,
+            "rows": outcome.table.num_rows,
+            "footer": [printable(line) for line in footer(outcome, resume="uql resume {}")],
+            "errors": len(outcome.errors),
+            "partial": outcome.partial,
+            "exact": outcome.exact,
         }
 
 
@@ -188,6 +188,7 @@ class Session:
         finally:
             stop()
             self._current = None
+            work.counts.ended = True
             work.counts.seconds = time.monotonic() - work.started
             work.status = status
             work.version += 1
@@ -226,7 +227,7 @@ class Session:
         """Rows offset … as texts, None for NULL, an estimate with its interval."""
         from uql.show.render import page
 
-        return page(done(work), max(0, offset), max(0, min(limit, MAX_PAGE)))
+        return page(done(work).run(), max(0, offset), max(0, min(limit, MAX_PAGE)))
 
     def errors(self, work: Work) -> list[dict[str, Any]]:
         """Every missing answer."""

@@ -17,12 +17,17 @@ BUILT_IN = {
     "oracle": "uql.llm.providers.oracle",
     "openai": "uql.llm.providers.openai_api",
     "anthropic": "uql.llm.providers.anthropic_api",
+    "systemone": "uql.llm.providers.systemone",
     "scripted": "uql.llm.providers.scripted",
+    **dict.fromkeys(("ollama", "openrouter", "gemini", "azure"), "uql.llm.providers.hosted"),
     "http": "uql.llm.providers.compatible",
     "https": "uql.llm.providers.compatible",
 }
+WHOLE = ("http", "https", "ollama", "openrouter", "gemini", "azure")  # opened by their whole name
 CHOICES = (
-    "local, local:NAME, local:/path/file.gguf, http(s)://host/v1#MODEL, openai:MODEL, anthropic:MODEL, oracle:FILE.toml"
+    "local, local:NAME, local:/path/file.gguf, http(s)://host/v1#MODEL, openai:MODEL, anthropic:MODEL, ollama:MODEL, "
+    "openrouter:MODEL, gemini:MODEL, azure:DEPLOYMENT, systemone:http(s)://host#MODEL, "
+    "oracle:FILE.toml"
 )
 GROUP = "uql.providers"  # entry points of third parties; used only where the user's configuration names them
 
@@ -44,7 +49,7 @@ def open_provider(spec: str | Provider | None, settings: Settings, *, plugins: t
     kind, colon, rest = spec.partition(":")
     if kind in BUILT_IN and (colon or kind == "local"):
         opened: Callable[[str, Settings], Provider] = import_module(BUILT_IN[kind]).open_provider
-        return opened(spec if kind in ("http", "https") else rest, settings)
+        return opened(spec if kind in WHOLE else rest, settings)
     if colon and kind in plugins:
         for entry in entry_points(group=GROUP):
             if entry.name == kind:

@@ -35,6 +35,7 @@ from uql.operators.replies import Text
 from uql.operators.rows import media
 
 VENDOR_URL = "https://api.anthropic.com"
+CONTEXT, OUTPUT = 200_000, 8_192  # tokens that every model which the vendor serves has at least
 
 
 def open_provider(rest: str, settings: Settings) -> Anthropic:
@@ -49,7 +50,15 @@ class Anthropic:
     """One model of the vendor."""
 
     is_local = False
-    capabilities = Capabilities(probabilities=False, schema=True, images=True, audio=False, rows=ROWS_AT_ONCE)
+    capabilities = Capabilities(
+        probabilities=False,
+        schema=True,
+        images=True,
+        audio=False,
+        context=CONTEXT,
+        output=OUTPUT,
+        rows=ROWS_AT_ONCE,
+    )
 
     def __init__(
         self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL, price: Price | None = None

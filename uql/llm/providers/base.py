@@ -119,6 +119,10 @@ class Capabilities:
     images: bool | None = None
     audio: bool | None = None
     context: int | None = None  # tokens
+    output: int | None = None  # tokens of a reply, where that is less than the context leaves
+    grammar: bool = False  # does it hold a reply to a grammar of llama.cpp?
+    writes: bool = True  # can it write prose about findings? Small models choose one instead
+    judges: bool = True  # can it say whether a question is ambiguous? Small models and scripts do not
     descriptions: bool = True  # does it tell labels apart better with a description of each? Small models do not
     weighs_pairs: bool = True  # can it tell of two texts side by side whether they agree? Small models are near chance
     sure_from: float | None = (
@@ -172,6 +176,13 @@ class RowsProvider(Protocol):
     def answer_rows(self, request: RowsRequest) -> Awaitable[RowsReply]:
         """Ask the questions of all rows at once. A row that the reply leaves out, names twice or answers in a way that
         cannot be read has a Problem; no row gets the answer of another."""
+
+
+@runtime_checkable
+class LearnsContext(Protocol):
+    """A provider that can ask its server for the context of the model before the first request."""
+
+    async def learn_context(self) -> None: ...
 
 
 @dataclass(slots=True)

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from uql.base.endpoints import origin
-from uql.base.errors import ConfigError, ModelError
+from uql.base.errors import ModelError
 from uql.base.settings import Settings
 from uql.llm.prices import own_price
 from uql.llm.prompts import fused, several
 from uql.llm.providers import direct, strict
 from uql.llm.providers import server_abilities as remembered
+from uql.llm.providers.address import LOOPBACK, address
 from uql.llm.providers.base import (
     Answer,
     CallError,
@@ -44,7 +43,6 @@ from uql.operators.replies import OneOf, Text, parsed
 from uql.operators.rows import media
 from uql.operators.texts import short
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _probed: dict[tuple[str, str], Capabilities] = {}
 PROBE_TOKENS = 400
 WHITE = "data:image/png;base64,"  # of 8 × 8 pixels
@@ -55,34 +53,15 @@ REASONING_TOKENS = 4_000  # that a model which reasons may take before its reply
 
 def open_provider(rest: str, settings: Settings) -> Compatible:
     """The server and model of an address. Raises ConfigError where a part is missing."""
-    url, _, model = rest.partition("#")
-    parts = urlsplit(url)
-    if parts.username or parts.password or parts.query:
-        raise ConfigError(
-            f"the address of a model holds no key: {parts.scheme}://{parts.hostname}…",
-            code="UQL402",
-            help="name the key's variable in the user's configuration: endpoints.\"https://host\".key_env",
-        )
-    if not parts.hostname or not model:
-        raise ConfigError(f"the address of a model is http(s)://host/v1#MODEL, not {rest!r}", code="UQL402")
-    url = url.rstrip("/")
-    place = origin(url)
-    own = next((e for e in settings.endpoints if e.origin == place), None)
-    key = None
-    if own is not None and own.key_env and not settings.offline:
-        key = os.environ.get(own.key_env)
-        if not key:
-            raise ConfigError(f"{place} has its key in the variable {own.key_env}, which is not set", code="UQL402")
+    at = address(rest, settings, Limits(concurrency=64, adaptive=True))
     made = Compatible(
-        url, model, api_key=key, timeout_s=settings.timeout_s, price=own_price(f"{url}#{model}", settings)
+        at.url,
+        at.model,
+        api_key=at.api_key,
+        timeout_s=settings.timeout_s,
+        price=own_price(f"{at.url}#{at.model}", settings),
     )
-    if own is not None:
-        made.limits = replace(
-            made.limits,
-            concurrency=own.concurrency or made.limits.concurrency,
-            requests_per_minute=own.requests_per_minute,
-            tokens_per_minute=own.tokens_per_minute,
-        )
+    made.limits = at.limits
     return made
 
 
@@ -109,10 +88,11 @@ class Compatible:
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
         self._reasons = False
+        self._stated: int | None = None  # context, as the list of models states it
 
     @property
     def capabilities(self) -> Capabilities:
-        held = _probed.get((self.url, self.model), Capabilities())
+        held = _probed.get((self.url, self.model), Capabilities(context=self._stated))
         return replace(held, descriptions=False) if self.is_local else held
 
     def version(self, question: Question) -> str:
@@ -378,6 +358,11 @@ class Compatible:
         return Capabilities(
             probabilities=offered["probabilities"], schema=offered["schema"], images=None, context=await self._context()
         )
+
+    async def learn_context(self) -> None:
+        """Learns the context that the server states, before the first request: it costs no tokens."""
+        if self.capabilities.context is None:
+            self._stated = await self._context()
 
     async def _context(self) -> int | None:
         """The context that the server's list of models states, where it states one."""

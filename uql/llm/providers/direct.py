@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from uql.llm.providers.base import Answer, Problem
 from uql.llm.providers.chat import Token
 from uql.llm.providers.labels import label_masses, yes_no
 from uql.llm.questions import Question, Row
-from uql.operators.replies import Level, OneOf, Shape, YesNo
+from uql.operators.replies import Level, OneOf, Shape, YesNo, json_value
 
 
 def one_token(reply: Shape) -> bool:
@@ -41,8 +40,8 @@ def read(question: Question, row: Row, text: str, said: Sequence[Token]) -> Answ
     if one_token(reply):
         return by_token(reply, said[0].top if said else {}, text)
     try:
-        held = json.loads(text)["value"]
-    except (ValueError, RecursionError, KeyError, TypeError):
+        held = json_value(text)["value"]
+    except (ValueError, KeyError, TypeError):
         return Answer(problem=Problem("truncated", "a JSON object with a value was wanted", text))
     return reply.read(held)
 

@@ -37,16 +37,18 @@ from uql.llm.providers.base import (
     Request,
     Usage,
 )
+from uql.llm.providers.chat_reply import Said, completion, counts, formed
 from uql.llm.providers.direct import by_token
 from uql.llm.providers.labels import label_masses
 from uql.llm.providers.llama import Engine, engine
 from uql.llm.providers.stated_numbers import not_in_row
 from uql.llm.questions import Cell, Question, Row
 from uql.operators.record import Prompt
-from uql.operators.replies import Level, OneOf, Text, Value, YesNo
+from uql.operators.replies import Level, OneOf, Text, Value, YesNo, json_value
 from uql.operators.rows import VERSION as ROWS
 from uql.operators.types import grammar, literal, parse_type
 
+Ask = Callable[..., Said]  # a prompt made of the row, and parameters of the request
 LONG_MENU = 6  # options; a longer menu stands before the row where it can be shared: it costs more than it tells
 
 _OPTIONS = {"n_ctx": 4096, "threads": 0}
@@ -84,6 +86,9 @@ class Local:
             images=False,
             audio=False,
             context=self.n_ctx,
+            grammar=True,
+            writes=False,
+            judges=False,
             descriptions=False,
             weighs_pairs=False,
             sure_from=SURE_FROM,
@@ -123,7 +128,7 @@ class Local:
     def _one(
         self, loaded: Engine, question: Question, row: Row, error: str, usage: Usage, *, alone: bool = False
     ) -> Answer:
-        def ask(make: Callable[[Row], Prompt], **body: Any) -> dict[str, Any]:
+        def ask(make: Callable[[Row], Prompt], **body: Any) -> Said:
             return self._fitted(loaded, lambda r: fused.taught(make(r), question), row, error, usage, body)
 
         words, reply = question.operator.words, question.reply(row)
@@ -137,14 +142,12 @@ class Local:
             case Text():
                 return self._write(ask, question, reply)
 
-    def _by_token(
-        self, ask: Callable[..., dict[str, Any]], make: Callable[[Row], Prompt], reply: YesNo | OneOf | Level
-    ) -> Answer:
+    def _by_token(self, ask: Ask, make: Callable[[Row], Prompt], reply: YesNo | OneOf | Level) -> Answer:
         """From the log-probabilities of the one token that is decoded."""
         said = ask(make, max_tokens=1, logprobs=True, top_logprobs=40)
-        return by_token(reply, _top(said)[0], _text(said))
+        return by_token(reply, said.tokens[0].top if said.tokens else {}, said.text)
 
-    def _choice(self, ask: Callable[..., dict[str, Any]], question: Question, reply: OneOf, *, alone: bool) -> Answer:
+    def _choice(self, ask: Ask, question: Question, reply: OneOf, *, alone: bool) -> Answer:
         words, options = question.operator.words, reply.options
         if reply.many:  # each label is a condition of its own; the row is evaluated once
             assert words.whether is not None
@@ -162,37 +165,37 @@ class Local:
         shown = list(reply.shown.values())
         one = {"grammar": menu_grammar(shown), "logprobs": True, "top_logprobs": 40}
         said = ask(make, max_tokens=1, **one)
-        begun = _text(said)
+        begun = said.text
         fitting = [n for n, line in enumerate(shown) if begun and line.startswith(begun)]
         if len(fitting) != 1:
             said = ask(make, max_tokens=tokens_of(shown), **one)
-            fitting = [n for n, line in enumerate(shown) if line == _text(said).strip()]
+            fitting = [n for n, line in enumerate(shown) if line == said.text.strip()]
         if not fitting:
-            return Answer(problem=Problem("wrong_type", "the reply is none of the labels", _text(said)))
-        masses = label_masses(_top(said), shown, _tokens(said))
+            return Answer(problem=Problem("wrong_type", "the reply is none of the labels", said.text))
+        masses = label_masses([t.top for t in said.tokens], shown, [t.text for t in said.tokens])
         total = sum(masses)
         shares = tuple(mass / total for mass in masses) if total > 0 else None
         return Answer(options[fitting[0]], shares[fitting[0]] if shares else math.nan, shares)
 
-    def _value(self, ask: Callable[..., dict[str, Any]], question: Question, reply: Value, row: Row) -> Answer:
+    def _value(self, ask: Ask, question: Question, reply: Value, row: Row) -> Answer:
         make = partial(question.operator.words.alone, question)
         rule = grammar(parse_type(reply.type))
         if rule is not None:
             said = ask(make, max_tokens=96, grammar=rule)
-            answer = reply.read(_text(said).strip())
+            answer = reply.read(said.text.strip())
         else:
             schema = {"name": "value", "schema": reply.json_schema()}
             form = {"type": "json_schema", "json_schema": schema}
             said = ask(make, max_tokens=VALUE_TOKENS, response_format=form)
             try:
-                answer = reply.read(json.loads(_text(said)))
-            except (ValueError, RecursionError) as error:
-                return Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", _text(said)))
+                answer = reply.read(json_value(said.text))
+            except ValueError as error:
+                return Answer(problem=Problem("truncated", f"the reply is not JSON: {error}", said.text))
         if answer.problem is None and not_in_row(answer.value, question.text, row):
             return Answer(None)  # a number that the row does not hold is another one's, or made up
         return answer
 
-    def _write(self, ask: Callable[..., dict[str, Any]], question: Question, reply: Text) -> Answer:
+    def _write(self, ask: Ask, question: Question, reply: Text) -> Answer:
         words = question.operator.words
         if words.whether is not None and reply.schema == Text.BOOLEAN:
             return self._by_token(ask, partial(words.whether, question), YesNo())
@@ -203,13 +206,13 @@ class Local:
             schema = {"name": "reply", "schema": json.loads(reply.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
         said = ask(partial(words.alone, question), **body)
-        if said["choices"][0]["finish_reason"] == "length" and reply.schema is not None:
-            return Answer(problem=Problem("truncated", f"the reply was cut at {reply.max_tokens} tokens", _text(said)))
-        return reply.read(_text(said))
+        if said.finish == "length" and reply.schema is not None:
+            return Answer(problem=Problem("truncated", f"the reply was cut at {reply.max_tokens} tokens", said.text))
+        return reply.read(said.text)
 
     def _fitted(
         self, loaded: Engine, make: Callable[[Row], Prompt], row: Row, error: str, usage: Usage, body: dict[str, Any]
-    ) -> dict[str, Any]:
+    ) -> Said:
         """Send a prompt, its row shortened at the end until it fits the context."""
         room = self.n_ctx - int(body["max_tokens"]) - MARGIN
         shown, cut = _shortened(row, 8 * self.n_ctx)
@@ -218,32 +221,35 @@ class Local:
             if error:
                 prompt = replace(prompt, user=f"{prompt.user}\n\n(Your last answer could not be used: {error[:200]})")
             reply = self._sent(loaded, prompt, usage, body)
-            problem = reply.get("error")
-            if problem is None:
+            if isinstance(reply, Said):
                 if cut:
                     usage.warnings.append(
                         f"rows longer than the context of {self.name} ({self.n_ctx} tokens) were cut at their end"
                     )
                 return reply
             longest = max((len(c.value) for c in shown.cells if isinstance(c.value, str)), default=0)
-            fits = int(longest * max(0.0, 0.95 * room / max(1, int(problem["n_prompt_tokens"]))))
+            fits = int(longest * max(0.0, 0.95 * room / max(1, reply)))
             if fits < 16:
                 break
             shown, cut = _shortened(shown, fits)[0], True
         raise CallError("too_long", f"the question does not fit the context of {self.n_ctx} tokens")
 
-    def _sent(self, loaded: Engine, prompt: Prompt, usage: Usage, body: dict[str, Any]) -> dict[str, Any]:
-        """The reply to a prompt, counted; an "error" in it says that the prompt is too long. Raises CallError for another."""
+    def _sent(self, loaded: Engine, prompt: Prompt, usage: Usage, body: dict[str, Any]) -> Said | int:
+        """The reply to a prompt, counted; the tokens of a prompt that is too long. Raises CallError for another error."""
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
         reply = loaded.chat({"messages": messages, "temperature": 0.0, "seed": 0, "cache_prompt": True, **body})
         problem = reply.get("error")
-        if problem is None:
-            used, timing = reply["usage"], reply.get("timings") or {}
-            usage.input_tokens += int(timing.get("prompt_n", used["prompt_tokens"]))
-            usage.output_tokens += int(used["completion_tokens"])
-        elif problem.get("type") != "exceed_context_size_error":
-            raise CallError("server", str(problem.get("message", problem)))
-        return reply
+        if isinstance(problem, dict) and problem.get("type") == "exceed_context_size_error":
+            return int(problem["n_prompt_tokens"])
+        if problem is not None:
+            raise CallError("server", str(problem.get("message", problem) if isinstance(problem, dict) else problem))
+        said = formed(completion, reply)
+        evaluated = counts({"usage": reply.get("timings")}, "prompt_n")[
+            0
+        ]  # less than all where a prefix was evaluated before
+        usage.input_tokens += evaluated or said.input_tokens
+        usage.output_tokens += said.output_tokens
+        return said
 
 
 def menu_grammar(lines: Sequence[str]) -> str:
@@ -268,26 +274,3 @@ def _shortened(row: Row, most: int) -> tuple[Row, bool]:
         Cell(c.name, c.value[:most], c.table, c.media_type) if isinstance(c.value, str) else c for c in row.cells
     )
     return replace(row, cells=cells), True
-
-
-def _text(reply: dict[str, Any]) -> str:
-    return str(reply["choices"][0]["message"].get("content") or "")
-
-
-def _steps(reply: dict[str, Any]) -> list[dict[str, Any]]:
-    return (reply["choices"][0].get("logprobs") or {}).get("content") or []
-
-
-def _top(reply: dict[str, Any]) -> list[dict[str, float]]:
-    """For each decoded token the probabilities of the likely ones."""
-    steps: list[dict[str, float]] = []
-    for step in _steps(reply):
-        found: dict[str, float] = {}
-        for item in step["top_logprobs"]:
-            found[item["token"]] = found.get(item["token"], 0.0) + math.exp(item["logprob"])
-        steps.append(found)
-    return steps or [{}]
-
-
-def _tokens(reply: dict[str, Any]) -> list[str]:
-    return [str(step["token"]) for step in _steps(reply)]

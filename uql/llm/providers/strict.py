@@ -1,7 +1,7 @@
 """JSON schemas of writing requests in the form that vendors' strict structured output takes.
 
-Its root is an object, every object is closed with all properties required, and there are no bounds on lengths, counts and numbers:
-what a reply breaks of those is found where it is read.
+Its root is an object, every object is closed with all properties required, and there are no patterns
+and no bounds on lengths, counts and numbers: what a reply breaks of those is found where it is read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from uql.operators.replies import Answer, Problem, Text, parsed
 
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "uniqueItems")
-BOUNDS = frozenset((*COUNTS, "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+BOUNDS = frozenset((*COUNTS, "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 VALUE = "value"  # the key under which a root that is no object stands
 
 

@@ -17,7 +17,6 @@ from uql.operators.texts import neutral, quoted
 ALL = tuple(Operator)
 ROWS_READ = 2_000  # of a source, among which evidence is chosen
 LONGEST_CELL = 600  # characters
-CONTEXT = 4_096  # tokens, of a model that does not say
 _WORD = re.compile(r"\w+")
 _PIECE = re.compile(r"[A-Za-z]+|[^\sA-Za-z]")
 
@@ -93,15 +92,18 @@ def written(row: Mapping[str, Any], shown: Sequence[str]) -> str:
     return "; ".join(cells)
 
 
-def evidence(query: str, sources: Mapping[str, Source], ctx: AskContext, *, tokens: int) -> tuple[str, tuple[str, ...]]:
+def evidence(
+    query: str, sources: Mapping[str, Source], ctx: AskContext, *, tokens: int
+) -> tuple[str, tuple[str, ...], list[str]]:
     """The rows nearest to the query in words, as many as fit, under a heading for each source.
 
     Args:
         tokens: of the whole text at most; each source has the same share of it.
-    Returns: the text, and the sources that have a row in it. Private columns are left out.
+    Returns: the text, the sources that have a row in it, and a note on each source that is not shown whole. Private columns are left
+        out.
     """
     share = tokens // max(1, len(sources))
-    parts, named = [], []
+    parts, named, notes = [], [], []
     for name, source in sources.items():
         shown = [f.name for f in source.shown if f.modality in (Modality.STRUCTURED, Modality.TEXT)]
         if not shown:
@@ -115,7 +117,18 @@ def evidence(query: str, sources: Mapping[str, Source], ctx: AskContext, *, toke
         parts.append(f"Table {name}{caption}\n" + "\n".join(f"- {line}" for line in held) + more)
         if held:
             named.append(name)
-    return "\n\n".join(parts), tuple(named)
+        if left > 0:
+            notes.append(shown_of(name, len(held), source.row_count))
+    return "\n\n".join(parts), tuple(named), notes
+
+
+def shown_of(name: str, shown: int, rows: int) -> str:
+    """The note on rows that the model was not shown.
+
+    >>> shown_of("shops", 88, 120)
+    'the model was shown 88 of 120 rows of shops'
+    """
+    return f"the model was shown {shown:,} of {rows:,} rows of {name}"
 
 
 def images(sources: Mapping[str, Source], ctx: AskContext, *, most: int) -> list[Cell]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from uql.base.schema import Modality
 from uql.llm.questions import Row
-from uql.nl.adapters.base import CONTEXT, answer_schema, evidence, images, sub_answer, tokens_of
+from uql.nl.adapters.base import answer_schema, evidence, images, shown_of, sub_answer, tokens_of
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
 from uql.nl.schema.scope import Source
 from uql.operators.rows import fenced
 
 NAME = "single_model"
-REPLY = 400  # tokens
 IMAGES = 16
 IMAGE_TOKENS = 256
+OTHER = 300  # tokens of what stands around the evidence
 SYSTEM = (
     "You answer a question from the evidence given and from nothing else. Where the evidence does not hold the answer, found is false. "
     "The answer is as short as it can be: a name, a number, a list, a sentence."
@@ -31,11 +33,19 @@ class SingleModel:
 
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
         """Answers from the rows nearest to the sub-query in words, as many as the model's context holds, and the first images."""
-        provider = await ctx.gate.provider(ctx.planner)
-        able = provider.capabilities
-        cells = images(sources, ctx, most=IMAGES) if able.images is not False else []
-        tokens = (able.context or CONTEXT) - REPLY - len(cells) * IMAGE_TOKENS - tokens_of(subquery) - 300
-        text, named = evidence(subquery, sources, ctx, tokens=max(200, tokens))
+        room = await ctx.room()
+        cells = images(sources, ctx, most=IMAGES) if (await ctx.can()).images is not False else []
+        fixed = room.reply(NAME) + len(cells) * IMAGE_TOKENS + tokens_of(subquery) + OTHER
+        text, named, notes = evidence(subquery, sources, ctx, tokens=max(200, room.context - fixed))
+        pictured = [name for name, s in sources.items() if s.has(Modality.IMAGE) and s.row_count]
+        if sum(sources[name].row_count for name in pictured) > len(cells):
+            notes.append(
+                shown_of(
+                    " and ".join(pictured) + " with their images",
+                    len(cells),
+                    sum(sources[n].row_count for n in pictured),
+                )
+            )
         if not text and not cells:
             return SubAnswer(None, "", adapter=NAME, problem="there is nothing that this model can read")
         reply = await ctx.ask(
@@ -44,9 +54,8 @@ class SingleModel:
             system=SYSTEM,
             task="single_model",
             row=Row(tuple(cells)) if cells else None,
-            max_tokens=REPLY,
         )
-        made = sub_answer(reply, NAME)
+        made = replace(sub_answer(reply, NAME), notes=tuple(notes))
         if made.problem is None and not made.sources:
-            return SubAnswer(made.value, made.text, named or tuple(sources), NAME, made.confidence)
+            return replace(made, sources=named or tuple(sources))
         return made

@@ -15,8 +15,8 @@ from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.outputs import caveats
 from uql.nl.ask.plan_checks import said
-from uql.nl.ask.planner import Planner, columns_of, takes_lines
-from uql.nl.plan import clauses
+from uql.nl.ask.planner import Planner, takes_lines
+from uql.nl.guard.workspace import tables_of
 from uql.nl.plan.dag import Node, NodeKind, Operator, SubAnswer
 from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.private_lineage import marked, without_values
@@ -29,11 +29,13 @@ from uql.nl.schema.scope import Scope, Source
 from uql.nl.small.meaning.naming import named_in
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from uql.llm.providers.base import Provider
 
 NAME = "uql"
 TRIES = 2
-ROWS = 50  # of the result that go into the answer
+ROWS = 20  # of the result that stand in words beside it
 _MENDED = (GuardError, UQLSyntaxError, BindError, DataError, QuestionError)  # another statement may mend these
 _ASKED = "Answer it with one query. Give its result readable column names. A text or image is read with ask('…').\nThe query:"
 
@@ -49,36 +51,35 @@ class Uql:
         return True
 
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
-        """The rows of the statement; an error goes back to the model once, to a model of this machine with a grammar of the names."""
-        schema = schema_text(Scope(sources), tokens=2_500)
+        """The rows of the statement; an error goes back to the model once."""
         model = await ctx.gate.provider(ctx.planner)
         if takes_lines(model):
             return await self._in_lines(subquery, sources, ctx, model)
-        local = model.is_local
+        schema = schema_text(Scope(sources), tokens=(await ctx.room()).prompt)
+        fields = {name: source.shown for name, source in sources.items()}
         fault = ""
-        for attempt in range(1, TRIES + 1):
+        for _ in range(TRIES):
+            before = f"Your last query cannot be run:\n{fault}\n\n" if fault else ""
+            prompt = f"Database:\n{schema}\n\n{before}Question: {subquery}\n{_ASKED}"
             statement = ""
             try:
-                statement = await self._written(subquery, schema, sources, fault, local and attempt > 1, ctx)
-                shapes = Shapes(sources)
-                shapes.of_uql(statement, ctx.settings)
+                reply = await ctx.ask(prompt, obj({"sql": text(1500)}), system=SQL, task="uql")
+                statement = completed(statement_of(str(reply.get("sql", ""))), fields)
+                Shapes(sources).of_uql(statement, ctx.settings)
                 outcome = await ctx.uql(statement, tables=list(sources))
             except _MENDED as error:
                 read = [f for source in sources.values() for f in source.fields]
                 why = without_values(error, NodeKind.UQL, statement, read)
                 fault = f"{statement}\n{why}" if statement else why
                 continue
-            rows = outcome.table.slice(0, ROWS).to_pylist()
-            named = tuple(name for name in sources if name in _tables(statement, list(sources)))
-            if not rows:
-                return SubAnswer([], "", named, NAME, uql=statement, problem="its statement gives no rows")
+            named = tuple(tables_of(statement, list(sources)))
             made = marked(
                 Node(NAME, NodeKind.UQL, statement),
                 fields_of(outcome.table, {}),
                 [f for s in sources.values() for f in s.fields],
             )
-            said_ = _words(_without(rows, {f.name for f in made if f.private}), outcome.table.num_rows)
-            return SubAnswer(_value(rows), said_, named, NAME, uql=statement, notes=tuple(caveats(outcome)))
+            private = tuple(f.name for f in made if f.private)
+            return _answer(outcome.table, named, statement, notes=caveats(outcome), private=private)
         return SubAnswer(
             None, "", adapter=NAME, problem=f"no statement that runs: {fault.splitlines()[-1] if fault else ''}"
         )
@@ -110,35 +111,43 @@ class Uql:
                 made.append(node.name)
         except _MENDED as error:
             return SubAnswer(None, "", adapter=NAME, problem=said(error))
-        rows = table.slice(0, ROWS).to_pylist()
         named = {table for node in nodes for table in tables_named(node.body)}
         read = tuple(name for name in ctx.sources if name.lower() in named)
         before = tuple((node.name, node.body) for node in nodes[:-1])
-        if not rows:
-            return SubAnswer(
-                [], "", read, NAME, uql=nodes[-1].body, problem="its statement gives no rows", steps=before
-            )
-        said_, uql = _words(rows, table.num_rows), nodes[-1].body
-        return SubAnswer(_value(rows), said_, read, NAME, uql=uql, steps=before, notes=tuple(notes))
-
-    async def _written(
-        self, subquery: str, schema: str, sources: Mapping[str, Source], fault: str, held: bool, ctx: AskContext
-    ) -> str:
-        """The statement; `held` has it written in clauses, whose names a grammar keeps to those in scope."""
-        before = f"Your last query cannot be run:\n{fault}\n\n" if fault else ""
-        prompt = f"Database:\n{schema}\n\n{before}Question: {subquery}\n{_ASKED}"
-        fields = {name: source.shown for name, source in sources.items()}
-        shape = clauses.schema(list(sources), columns_of(fields)) if held else obj({"sql": text(1500)})
-        reply: Any = await ctx.ask(prompt, shape, system=SQL, task="uql", max_tokens=700)
-        if "from" in reply:
-            return completed(clauses.statement(reply, fields), fields)
-        return completed(statement_of(str(reply.get("sql", ""))), fields)
+        return _answer(table, read, nodes[-1].body, notes=notes, steps=before)
 
 
-def _tables(statement: str, allowed: Sequence[str]) -> list[str]:
-    from uql.nl.guard.workspace import tables_of
+def _answer(
+    table: pa.Table,
+    sources: tuple[str, ...],
+    uql: str,
+    *,
+    notes: Sequence[str],
+    private: Collection[str] = (),
+    steps: tuple[tuple[str, str], ...] = (),
+) -> SubAnswer:
+    """The answer of a statement's rows: all of them as its value and table, the first ones in words.
 
-    return tables_of(statement, allowed)
+    Args:
+        notes: on its estimates.
+        private: columns whose values stand in no words: other sub-queries and the answer are written from these.
+        steps: statements that ran before.
+    """
+    rows = table.to_pylist()
+    if not rows:
+        return SubAnswer([], "", sources, NAME, uql=uql, problem="its statement gives no rows", steps=steps)
+    told = [{k: "(private)" if k in private else v for k, v in row.items()} for row in rows[:ROWS]]
+    return SubAnswer(
+        _value(rows),
+        _words(told, len(rows)),
+        sources,
+        NAME,
+        uql=uql,
+        steps=steps,
+        notes=tuple(notes),
+        table=table,
+        private=tuple(private),
+    )
 
 
 def _value(rows: list[dict[str, Any]]) -> Any:
@@ -148,11 +157,6 @@ def _value(rows: list[dict[str, Any]]) -> Any:
         return shown
     values = [next(iter(row.values())) for row in shown]
     return values[0] if len(values) == 1 else values
-
-
-def _without(rows: list[dict[str, Any]], private: Collection[str]) -> list[dict[str, Any]]:
-    """The rows as a model may be told them: other sub-queries and the answer are written from these words."""
-    return [{k: "(private)" if k in private else v for k, v in row.items()} for row in rows]
 
 
 def _words(rows: list[dict[str, Any]], total: int) -> str:

@@ -12,16 +12,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from uql.base.errors import QuestionError
+from uql.base.errors import BudgetError, QuestionError
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.node_runners import preview
 from uql.nl.ask.outputs import Output, caveats, says_nothing, without_bounds
 from uql.nl.prompts import aggregator as words
 
 Style = Literal["short", "full"]
-SPEAKS = 10  # values of a result that is written as it is
-SHOWN_ROWS = 20
-FINDING_CHARS = 2_400
+SPEAKS = 20  # values or rows of a result that is written as it is
+MOST_WORDS = 4_000  # characters of it
+CHARS_A_TOKEN = 3  # of findings in a prompt: measured low
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
 
 
@@ -55,6 +55,7 @@ class Words:
         cannot: why it cannot be answered; "" where it can.
         need_more: the model finds that more could be computed.
         rests_on: the nodes of the findings that the text was written from.
+        notes: what the model that wrote it was not shown.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Words:
     cannot: str = ""
     need_more: bool = False
     rests_on: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 async def aggregate(
@@ -83,7 +85,7 @@ async def aggregate(
             parts is put side by side; None: it is asked where a result does not speak for itself.
         pick: of a short answer the model does not write but names the finding that is the answer, or all of them; a single one
             is not asked about. For models too small to write without doubts and inventions.
-    Raises: BudgetError where the budget is spent.
+    Where the model gives no usable reply, or the budget is spent, what was found stands side by side.
     """
     found = [f for f in findings if not _is_nothing(f.output)]
     sources = _sources(findings)
@@ -99,17 +101,16 @@ async def aggregate(
         write = False
     spoken = _spoken(found[0].output) if len(found) == 1 else None
     if write is False:
-        return _as_it_is("; ".join(_of(f) for f in found), _sources(found), found)
+        return _as_it_is("; ".join(map(in_words, found)), _sources(found), found)
     if style == "short" and not write and spoken is not None:
         return _as_it_is(spoken, sources, found)
-    if style == "short" and not write and all(f.output.table is not None for f in found) and len(found) == 1:
+    if style == "short" and not write and len(found) == 1 and found[0].output.table is not None:
         return _as_it_is(_described(found[0].output), sources, found)
+    shown, notes = await _shown(ctx, found, frozenset(hidden))
     try:
-        said = await ctx.say(
-            words.wording(question, findings_text(found, frozenset(hidden)), sources, ctx.rules, style)
-        )
-    except QuestionError as error:
-        text = spoken or "; ".join(_of(f) for f in found)
+        said = await ctx.say(words.wording(question, shown, sources, ctx.rules, style))
+    except (QuestionError, BudgetError) as error:
+        text = spoken or "; ".join(map(in_words, found))
         extra = f"written without a model: {error.message}"
         return Words(text, {**_json(text, sources), "extra": extra}, rests_on=_nodes(found))
     if not said["answerable"]:
@@ -121,7 +122,7 @@ async def aggregate(
         text = spoken if spoken is not None else " ".join(text.split()[: words.SHORT_WORDS])
     kept = {key: said[key] for key in ("summary", "details", "source", "inference", "extra")}
     held = [s for s in said["source"] if s in sources]
-    return Words(text, {**kept, "summary": text, "source": held}, rests_on=_nodes(found))
+    return Words(text, {**kept, "summary": text, "source": held}, rests_on=_nodes(found), notes=tuple(notes))
 
 
 async def _picked(ctx: AskContext, question: str, found: Sequence[Finding], hidden: frozenset[str]) -> list[Finding]:
@@ -129,8 +130,8 @@ async def _picked(ctx: AskContext, question: str, found: Sequence[Finding], hidd
     if len(found) < 2:
         return list(found)
     try:
-        said = await ctx.say(words.picking(question, findings_text(found, hidden), len(found)))
-    except QuestionError:
+        said = await ctx.say(words.picking(question, (await _shown(ctx, found, hidden))[0], len(found)))
+    except (QuestionError, BudgetError):
         return list(found)
     return list(found) if said["finding"] == words.ALL else [found[int(said["finding"]) - 1]]
 
@@ -155,18 +156,23 @@ def _value(output: Output) -> Any:
 
 
 def speaks(value: Any) -> str | None:
-    """A value, a short list of values or a row in words; None where it is too much for that.
+    """A value, at most 20 values or rows, or a row in words; None where it is too much for that. Images are left out.
 
-    >>> speaks(3.0), speaks(["Ada", "Bo"]), speaks({"name": "Ada", "born": 1815}), speaks([{"a": 1}])
-    ('3', 'Ada, Bo', 'name Ada, born 1815', None)
+    >>> speaks(3.0), speaks(["Ada", "Bo"]), speaks({"name": "Ada", "born": 1815}), speaks([{"a": 1}, {"a": 2}]), speaks([[1]])
+    ('3', 'Ada, Bo', 'name Ada, born 1815', 'a 1; a 2', None)
     """
-    if isinstance(value, list):
-        plain = [v for v in value if not isinstance(v, dict | list | bytes)]
-        return ", ".join(map(_plain, plain)) if len(plain) == len(value) <= SPEAKS else None
+    if isinstance(value, bytes):
+        return None
     if isinstance(value, dict):
-        cells = {k: v for k, v in value.items() if not isinstance(v, dict | list | bytes)}
-        return ", ".join(f"{k} {_plain(v)}" for k, v in cells.items()) if len(cells) == len(value) <= 4 else None
-    return None if isinstance(value, bytes) else _plain(value)
+        cells = {k: v for k, v in value.items() if not isinstance(v, bytes)}
+        parts = [None if isinstance(v, dict | list) else f"{k} {_plain(v)}" for k, v in cells.items()]
+    elif isinstance(value, list):
+        rows = any(isinstance(v, dict) for v in value)
+        parts = [None if isinstance(v, list) else speaks(v) for v in value] if len(value) <= SPEAKS else [None]
+    else:
+        return _plain(value)
+    text = ("; " if isinstance(value, list) and rows else ", ").join(part or "" for part in parts)
+    return None if None in parts or not text or len(text) > MOST_WORDS else text
 
 
 def _spoken(output: Output) -> str | None:
@@ -197,14 +203,19 @@ def _plain(value: Any) -> str:
 
 
 def _described(output: Output) -> str:
+    """How many rows a result has and their columns, of one too large to be written out."""
     assert output.table is not None
     rows = output.table.num_rows
     return f"{rows:,} row{'s' if rows != 1 else ''}: {', '.join(without_bounds(output).column_names)}"
 
 
-def _of(finding: Finding) -> str:
-    sub = finding.output.sub
-    return sub.text if sub is not None else _spoken(finding.output) or _described(finding.output)
+def in_words(finding: Finding) -> str:
+    """What a node found: its value or rows, or how many there are."""
+    output = finding.output
+    spoken = _spoken(output)
+    if spoken is None and output.table is not None:
+        return _described(output)
+    return spoken or (output.sub.text if output.sub is not None else "a value too large to be written out")
 
 
 def _is_nothing(output: Output) -> bool:
@@ -232,27 +243,56 @@ def _json(text: str, sources: Sequence[str]) -> dict[str, Any]:
 
 
 # -------------------------------------------------------------------------------------------------------- the prompt
-def findings_text(findings: Sequence[Finding], hidden: frozenset[str]) -> str:
-    """Each finding with what was asked, how many rows it has, and the first of them; estimates with their intervals."""
-    parts = []
+async def _shown(ctx: AskContext, findings: Sequence[Finding], hidden: frozenset[str]) -> tuple[str, list[str]]:
+    """The findings as far as the model's room goes."""
+    room = await ctx.room()
+    return findings_text(findings, hidden, rows=room.rows, chars=room.prompt * CHARS_A_TOKEN // (2 * len(findings)))
+
+
+def findings_text(
+    findings: Sequence[Finding], hidden: frozenset[str], *, rows: int, chars: int
+) -> tuple[str, list[str]]:
+    """Each finding with what was asked, how many rows it has, and the first of them; estimates with their intervals.
+
+    Args:
+        hidden: lower-case names of columns that no model may see.
+        rows, chars: of a finding at most.
+    Returns: the text, and a note on each finding that is not shown whole.
+    """
+    parts: list[str] = []
+    notes: list[str] = []
     for n, finding in enumerate(findings, 1):
-        lines = [f"{n}. {finding.asked}", f"   from {', '.join(finding.sources) or 'the data'}"]
         output = finding.output
-        if output.sub is not None:
+        lines = [f"{n}. {finding.asked}", f"   from {', '.join(finding.sources) or 'the data'}"]
+        if output.sub is not None and (output.table is None or speaks(output.sub.value) is not None):
             sure = "" if output.sub.confidence is None else f" (confidence {output.sub.confidence:.2f})"
-            lines.append(f"   answer: {output.sub.text}{sure}")
+            lines.append(f"   answer: {output.sub.text[:chars]}{sure}")
         elif output.table is not None:
-            rows = preview(output.table, rows=SHOWN_ROWS, hidden=hidden | output.hidden)
+            first = preview(output.table, rows=rows, hidden=hidden | output.hidden)
+            held: list[str] = []
+            for row in first:
+                held.append(json.dumps(row, default=str, ensure_ascii=False))
+                if sum(map(len, held)) > chars:
+                    held.pop()
+                    break
+            total = output.table.num_rows
             lines.append(
-                f"   {output.table.num_rows} rows: {json.dumps(rows, default=str, ensure_ascii=False)[:FINDING_CHARS]}"
+                f"   {total} rows: [{', '.join(held)}]{'' if len(held) == total else f' and {total - len(held)} more'}"
             )
-            lines += [f"   {said}" for said in caveats(output.outcome)]
+            if len(held) < total:
+                notes.append(
+                    f"{finding.node}: the model that wrote the answer was shown {len(held):,} of {total:,} rows"
+                )
         elif output.hidden:
             lines.append("   value: private, and not shown")
         else:
-            lines.append(f"   value: {json.dumps(output.value, default=str, ensure_ascii=False)[:FINDING_CHARS]}")
-        parts.append("\n".join(lines))
-    return "\n".join(parts)
+            value = json.dumps(output.value, default=str, ensure_ascii=False)
+            lines.append(f"   value: {value[:chars]}")
+            if len(value) > chars:
+                notes.append(f"{finding.node}: the model that wrote the answer was shown a part of the value")
+        said = caveats(output.outcome) if output.sub is None else list(output.sub.notes)
+        parts.append("\n".join([*lines, *(f"   {line}" for line in said)]))
+    return "\n".join(parts), notes
 
 
 # --------------------------------------------------------------------------------------------------------- citations

@@ -161,6 +161,7 @@ class Answer:
                 lines.append(rerun.statement(sub.uql, node.name, self.origins))
             elif sub is not None:
                 lines.append(f"-- {node.name} was answered by {sub.adapter}: {' '.join(sub.text.split())}")
+                lines += [] if output is None or output.table is None else rerun.written_out(output.table, node.name)
             elif node.kind is NodeKind.PYTHON:
                 lines += [f"-- {node.name} is made by Python:", *(f"--   {line}" for line in node.body.splitlines())]
                 if output is not None and output.table is not None:

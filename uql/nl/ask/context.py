@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from uql.base.errors import BudgetError, QuestionError
 from uql.llm.questions import Answers, Question, Row, Write
 from uql.llm.run_record import Cost
-from uql.nl.prompts import Wording, misfit, plain
+from uql.nl.ask.room import Room
+from uql.nl.prompts import Wording, misfit
 from uql.nl.schema.scope import Scope, Source
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from uql.base.settings import Settings
     from uql.engine.outcome import Outcome
     from uql.llm.gate import Gate
-    from uql.llm.providers.base import Provider
+    from uql.llm.providers.base import Capabilities, Provider
     from uql.nl.guard.workspace import Workspace
 
 
@@ -56,6 +57,7 @@ class AskContext:
         emit: takes events.
         find: a question in words → the tables it may need, with the values that it names and the links; None: no search.
         near: a text and others → how alike they are; None: by words in common.
+        sizes: of prompts and replies, as `uql.nl.ask.room` names them.
         prompts: what was asked of the planner in this step.
     """
 
@@ -68,6 +70,7 @@ class AskContext:
     emit: Callable[[Any], None] = lambda event: None
     find: Callable[[str], Scope] | None = None
     near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
     prompts: list[Prompted] = field(default_factory=list)
     steps: list[AskContext] = field(default_factory=list)
 
@@ -92,17 +95,7 @@ class AskContext:
 
     def step(self, name: str, *, calls: int | None = None) -> AskContext:
         """The same run, with costs and prompts of its own, and at most `calls` calls."""
-        made = AskContext(
-            self.question,
-            self.sources,
-            self.gate.part(calls=calls, statement=name),
-            self.workspace,
-            self.rules,
-            self.planner,
-            self.emit,
-            self.find,
-            self.near,
-        )
+        made = replace(self, gate=self.gate.part(calls=calls, statement=name), prompts=[], steps=[])
         self.steps.append(made)
         return made
 
@@ -111,6 +104,14 @@ class AskContext:
         return replace(self, question=question)
 
     # --------------------------------------------------------------------------------------------------- the model
+    async def can(self) -> Capabilities:
+        """What the model that plans and writes can do."""
+        return (await self.gate.provider(self.planner)).capabilities
+
+    async def room(self) -> Room:
+        """The sizes of prompts to that model and of its replies."""
+        return Room.of(await self.can(), self.sizes)
+
     async def ask(
         self,
         prompt: str,
@@ -120,7 +121,7 @@ class AskContext:
         task: str = "plan",
         shown: Sequence[Row] = (),
         row: Row | None = None,
-        max_tokens: int = 1024,
+        max_tokens: int = 0,
         version: str = "",
         grammar: str = "",
         temperature: float = 0.0,
@@ -135,7 +136,8 @@ class AskContext:
             task: names the prompt, for traces and scripted replies.
             shown: rows that the prompt is about, listed before it, shortened and fenced as data.
             row: a row shown whole, with its images.
-            max_tokens: of the reply.
+            max_tokens: of the reply; 0: as the room of the model says for the task. A reply that is cut there is asked for once more,
+                with all the room that there is.
             version: of the words, where they may change.
             grammar: of llama.cpp, that a model of this machine holds its reply to; others do not see it.
             temperature, seed: above 0 the reply is drawn by chance; models that take no temperature do not see them.
@@ -143,8 +145,8 @@ class AskContext:
         Raises: BudgetError (UQL401) where the budget is spent; QuestionError (UQL632) where the reply cannot be used; what the
             provider raises for every row.
         """
-        local = (await self.gate.provider(self.planner)).is_local
-        shape = schema if schema is None or local else plain(schema)
+        room = await self.room()
+        tokens = max_tokens or room.reply(task)
         fault, given = "", {"system": system, "version": version, "grammar": grammar}
         if temperature:
             given |= {"temperature": f"{temperature:g}", "seed": str(seed)}
@@ -153,19 +155,19 @@ class AskContext:
             question = Write(
                 asked.replace("{", "{{").replace("}", "}}"),
                 task=task,
-                schema=None if shape is None else json.dumps(shape, sort_keys=False),
+                schema=None if schema is None else json.dumps(schema, sort_keys=False),
                 shown=tuple(shown),
                 parameters=tuple((k, v) for k, v in given.items() if v),
-                max_tokens=max_tokens,
+                max_tokens=tokens,
             )
-            reply = await self._written(question, row or Row(), asked)
+            reply = await self._written(question, row or Row(), asked, most=room.output)
             fault = (misfit(reply, dict(schema)) if schema is not None else None) or ""
             if not fault:
                 return reply
         raise QuestionError(f"the model gave no usable reply ({task}): {fault}", code="UQL632")
 
-    async def _written(self, question: Write, row: Row, prompt: str) -> Any:
-        """The reply to one request, kept in `prompts`."""
+    async def _written(self, question: Write, row: Row, prompt: str, *, most: int) -> Any:
+        """The reply to one request, kept in `prompts`; one that was cut is asked for again with `most` tokens."""
         task = question.task
         answers = await self.gate.ask(question, [row], model=self.planner)
         for failure in answers.failures:
@@ -174,6 +176,8 @@ class AskContext:
                     f"the budget of the question is spent: {failure.message}", help="budget = n, more calls"
                 )
             self.prompts.append(Prompted(task, prompt, f"{failure.kind}: {failure.message}"))
+            if failure.kind == "truncated" and question.max_tokens < most:
+                return await self._written(replace(question, max_tokens=most), row, prompt, most=most)
             raise QuestionError(
                 f"the model gave no usable reply ({task}): {failure.kind}: {failure.message}", code="UQL632"
             )

@@ -24,9 +24,9 @@ from uql.base.errors import (
 )
 from uql.base.schema import Field
 from uql.nl.ask.context import AskContext, NodeEvent
-from uql.nl.ask.node_runners import fields_read, run_node
+from uql.nl.ask.node_runners import MOST_CHARS, fields_read, result_text, run_node
 from uql.nl.ask.outputs import EMPTY, Output, Step, problem_of
-from uql.nl.ask.plan_checks import Checked, said
+from uql.nl.ask.plan_checks import Checked, brief, said
 from uql.nl.guard.guard import BUDGET
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.private_lineage import without_values
@@ -55,7 +55,7 @@ class Answering(Protocol):
     async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, told: Step) -> Output: ...
 
 
-Mend = Callable[[Node, str, Mapping[str, tuple[Field, ...]], AskContext], Awaitable[Node]]
+Mend = Callable[[Node, str, Mapping[str, tuple[Field, ...]], AskContext, str], Awaitable[Node]]
 Replan = Callable[[list[Node], str, AskContext], Awaitable[Checked]]
 
 
@@ -65,12 +65,12 @@ class Executor:
 
     Attributes:
         ctx: the run.
-        mend: a node and its error → the node written again, checked; None: nodes do not debug themselves.
+        mend: a node, its error, the columns of its inputs and their rows in words → the node written again, checked; None: nodes
+            do not debug themselves.
         replan: nodes that have run and what went wrong → a checked plan that begins with them; None: no re-plan.
         answering: for adapter nodes.
         limits: hard ones.
-        accept_empty: no rows at the end of a plan, also after mending, are an answer: nothing matches. In the middle they are taken
-            where the model, shown them, stands by its statement.
+        hidden: lower-case names of columns that no model may see.
     """
 
     ctx: AskContext
@@ -78,7 +78,7 @@ class Executor:
     replan: Replan | None = None
     answering: Answering | None = None
     limits: Limits = field(default_factory=Limits)
-    accept_empty: bool = True
+    hidden: frozenset[str] = frozenset()
     outputs: dict[str, Output] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     plan: Plan | None = None
@@ -92,6 +92,11 @@ class Executor:
     def failed(self) -> Mapping[str, str]:
         """Nodes of the last plan that failed, with the reason."""
         return dict(self._failed)
+
+    @property
+    def why_failed(self) -> str:
+        """The reasons of `failed` in a line."""
+        return brief("; ".join(f"{name}: {why}" for name, why in self._failed.items()), MOST_CHARS)
 
     def fail(self, name: str, why: str) -> None:
         """Notes that a node or step failed; the first reason stays."""
@@ -112,7 +117,7 @@ class Executor:
                 self.limit = f"{self.limits.replans} re-plans"
                 return
             self.replans += 1
-            await self.again("; ".join(f"{name}: {why}" for name, why in self._failed.items()))
+            await self.again(self.why_failed)
 
     async def again(self, why: str) -> None:
         """Replaces what has no output by a new plan; nodes with valid outputs are kept, and are part of it."""
@@ -163,15 +168,20 @@ class Executor:
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
 
-    async def run_one(self, node: Node) -> Output | None:
-        """Runs a node whose inputs are there, debugging it once; None, and a reason in `failed`, where that did not help."""
+    async def run_one(self, node: Node, *, accept_empty: bool = True) -> Output | None:
+        """Runs a node whose inputs are there, debugging it once; None, and a reason in `failed`, where that did not help.
+
+        Args:
+            accept_empty: no rows at the end of a plan, also after mending, are an answer: nothing matches. In the middle they are taken
+                where the model, shown them, stands by its statement.
+        """
         told = Step(node.name, node.kind.value, node.body, node.description, began_s=self._since())
         self.steps.append(told)
         step = self.ctx.step(node.name)
         began = time.monotonic()
         self.ctx.emit(NodeEvent(node.name, "start", node.description or node.kind.value))
         try:
-            output = await self._tried(node, step, told)
+            output = await self._tried(node, step, told, accept_empty)
         finally:
             told.seconds, told.cost, told.prompts = time.monotonic() - began, step.cost, step.prompts
         told.state, told.rows = ("failed", None) if output is None else ("done", output.rows)
@@ -183,7 +193,7 @@ class Executor:
         self.ctx.emit(NodeEvent(node.name, "done", f"{output.rows} rows" if output.rows is not None else ""))
         return output
 
-    async def _tried(self, node: Node, step: AskContext, told: Step) -> Output | None:
+    async def _tried(self, node: Node, step: AskContext, told: Step, accept_empty: bool) -> Output | None:
         """The valid output of a node at its first or second try."""
         empty: Output | None = None
         insisted = False  # shown that it gives no rows, the model writes it again as it is
@@ -197,7 +207,8 @@ class Executor:
             inner = step.step(node.name, calls=calls)
             try:
                 output = await self._once(node, inner, told)
-                problem = problem_of(node, output, self.ctx.sources)
+                problem = problem_of(node, output, [*self.ctx.sources, *node.inputs])
+                problem = problem and brief(problem)
                 empty = output if problem == EMPTY else None
             except FATAL:
                 raise
@@ -214,19 +225,20 @@ class Executor:
             if attempt == 2 or self.mend is None or node.kind is NodeKind.ADAPTER or self.limit:
                 break
             self.ctx.emit(NodeEvent(node.name, "debug", problem))
-            inputs = {name: self.outputs[name].fields for name in node.inputs if name in self.outputs}
+            read = {name: self.outputs[name] for name in node.inputs if name in self.outputs}
+            rows = "\n".join(result_text(name, output, hidden=self.hidden) for name, output in read.items())
             try:
-                mended = await self.mend(node, problem, inputs, step)
+                mended = await self.mend(node, problem, {name: o.fields for name, o in read.items()}, step, rows)
             except FATAL:
                 raise
             except UQLError as error:
-                told.problem = f"{problem}; mending it failed: {said(error)}"
+                told.problem = brief(f"{problem}; mending it failed: {said(error)}", MOST_CHARS)
                 break
             if mended.body == node.body:
                 insisted = True
                 break
             node = replace(node, body=mended.body)
-        if empty is not None and self.accept_empty and (insisted or self._is_last(node)):
+        if empty is not None and accept_empty and (insisted or self._is_last(node)):
             told.problem = ""  # nothing matches: an answer, or rows that later nodes find none of
             return empty
         return None

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import QuestionError
 from uql.base.schema import Field
 from uql.nl.ask.context import AskContext
-from uql.nl.ask.outputs import Output
-from uql.nl.plan.dag import Node, NodeKind
+from uql.nl.ask.outputs import Output, Step
+from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.private_lineage import marked
 from uql.nl.plan.result_schema import fields_of
+from uql.operators.texts import short
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+OBSERVED = 3  # rows of a result that a prompt of planning shows
+MOST_CHARS = 900  # of them
 
 
 async def run_node(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> Output:
@@ -82,11 +87,47 @@ def _known(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> dict[s
 
 def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
     """The first rows as a prompt shows them: no bytes, no private columns, texts on one short line."""
-    from uql.operators.texts import short
-
     shown = [name for name in table.column_names if name.lower() not in hidden]
     made = []
     for row in table.select(shown).slice(0, rows).to_pylist():
         cells = {k: short(v) if isinstance(v, str) else v for k, v in row.items() if not isinstance(v, bytes)}
         made.append(cells)
     return made
+
+
+def result_text(name: str, output: Output, *, rows: int = OBSERVED, hidden: frozenset[str] = frozenset()) -> str:
+    """A result in a line, as a prompt shows it: its columns, how many rows it has, and the first of them.
+
+    Args:
+        hidden: lower-case names of columns that no model may see, besides those of the output.
+    """
+    hidden = hidden | output.hidden
+    fields = ", ".join(f"{f.name} {f.type}" for f in output.fields if f.name.lower() not in hidden)
+    head = f"{name} ({fields})" if fields else name
+    if output.table is not None:
+        first = json.dumps(preview(output.table, rows=rows, hidden=hidden), default=str, ensure_ascii=False)
+        return f"{head}, {output.table.num_rows:,} rows: {first[:MOST_CHARS]}"
+    if output.plots:
+        return f"{head}: {len(output.plots)} plots"
+    value = "private, and not shown" if output.hidden else json.dumps(output.value, default=str, ensure_ascii=False)
+    return f"{head}: {value[:MOST_CHARS]}"
+
+
+def plan_text(plan: Plan, outputs: Mapping[str, Output], steps: Sequence[Step], hidden: frozenset[str]) -> str:
+    """A plan as a prompt shows it: each node as it ran last, with what it gave or why it failed.
+
+    Args:
+        steps: the runs of its nodes.
+        hidden: lower-case names of columns that no model may see.
+    """
+    ran = {step.node: step for step in steps}
+    parts = []
+    for node in plan.nodes:
+        if node.kind is NodeKind.ANSWER:
+            continue
+        step = ran.get(node.name)
+        gave = f"failed: {step.problem}" if step is not None else "has not run"
+        if node.name in outputs:
+            gave = f"gave {result_text(node.name, outputs[node.name], hidden=hidden)}"
+        parts.append(f"{node.name}: {node.kind.value}\n  {step.body if step is not None else node.body}\n  {gave}")
+    return "\n".join(parts)

@@ -31,6 +31,7 @@ _NUMBERS = (
     "DECIMAL",
 )
 _TIMES = ("DATE", "TIMESTAMP")
+LONGEST = 480  # characters of one error, wherever it is shown
 UNKNOWN = "VARCHAR"  # type of a column of which only the name is known
 
 
@@ -144,6 +145,16 @@ def check_node(
     return node, fields
 
 
+def checked_node(
+    node: Node, sources: Mapping[str, Source], inputs: Mapping[str, tuple[Field, ...]], settings: Settings
+) -> Node:
+    """One node that reads results that are there, as it will run. Raises as `check_node`."""
+    shapes = Shapes(sources)
+    for name, fields in inputs.items():
+        shapes.add(name, fields)
+    return check_node(node, sources, shapes, inputs, settings)[0]
+
+
 def typed(body: str, inputs: Mapping[str, tuple[Field, ...]]) -> str:
     """A Vega-Lite specification with the types of its fields, and its data, filled in where the model left them out."""
     try:
@@ -176,8 +187,18 @@ def vega_type(f: Field) -> str:
 
 
 def said(error: UQLError) -> str:
-    """An error in one line, with what helps."""
-    return f"{error.message}" + (f" ({error.help})" if error.help else "")
+    """An error in one line, with what helps; at most LONGEST characters."""
+    return brief(f"{error.message}" + (f" ({error.help})" if error.help else ""))
+
+
+def brief(text: str, most: int = LONGEST) -> str:
+    """A text cut in its middle where it is longer than `most` characters: what is wrong stands at its ends.
+
+    >>> brief("abcdefghij", 7)
+    'abc…hij'
+    """
+    half = (most - 1) // 2
+    return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
 
 
 def _given(node: Node, sources: Mapping[str, Source]) -> list[str]:

@@ -1,7 +1,7 @@
 """The planner: a question and the tables in scope, written by a model as a checked plan.
 
-An invalid plan goes back with its faults, at most twice. A model of this machine writes one query in lines, or mends a plan in clauses,
-where a grammar holds every table and column to the names in scope.
+An invalid plan goes back with its faults, at most twice. A model that holds its reply to a grammar writes one query in lines, whose
+grammar knows the names in scope alone. Sizes of prompts and replies follow from what the model declares (`uql.nl.ask.room`).
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import QuestionError, UQLError
-from uql.base.schema import Field, Modality
+from uql.base.schema import Field
 from uql.nl.ask.context import AskContext
-from uql.nl.ask.plan_checks import Checked, Problem, check_plan, said
-from uql.nl.plan import clauses
+from uql.nl.ask.plan_checks import Checked, Problem, check_plan, checked_node, said
+from uql.nl.ask.room import Room
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.plan.few_shot import examples_text
 from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.result_schema import Shapes
 from uql.nl.prompts import Wording, queries
 from uql.nl.prompts import planner as words
+from uql.nl.prompts.plans import examples_text
 from uql.nl.schema.discover import schema_text, tokens_of
 from uql.nl.schema.scope import Scope, Source
 from uql.nl.small.lines.grammar import grammar
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
 
 TRIES = 3  # the plan, and at most two more after its faults are shown
-PROMPT_TOKENS = 4_000
-REPLY_TOKENS = 900
+SHOWN = 1_500  # characters of a plan that goes back
+SHOTS, SHORT = 4, 3_500  # examples in a prompt, and the tokens of one that has half as many
 _PLOT = re.compile(r"\b(plots?|charts?|graphs?|draw|diagram|histogram|scatter|visuali[sz]e|bar|pie)\b", re.IGNORECASE)
 
 
@@ -67,32 +67,31 @@ class Planner:
 
     ctx: AskContext
     scope: Scope
-    tokens: int = PROMPT_TOKENS
+    tokens: int = 4_000
     forms: tuple[words.Form, ...] = ("text", "text", "text")
-    shots: int = 4
+    shots: int = SHOTS
     near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
 
     @classmethod
     def of(
         cls, ctx: AskContext, scope: Scope, model: Provider, forms_: tuple[words.Form, ...] | None = None
     ) -> Planner:
-        """The planner for a model: its context, and the forms that it writes best.
+        """The planner for a model: its room, and the forms that it writes best.
 
         Args:
-            forms_: of queries; None: lines where the model takes a grammar, clauses where a model of this machine mends a plan.
+            forms_: of queries; None: lines where the model takes a grammar.
         """
-        context = model.capabilities.context
-        tokens = PROMPT_TOKENS if context is None else max(1_000, min(PROMPT_TOKENS, context - REPLY_TOKENS - 200))
-        usual: tuple[words.Form, ...] = ("text", "clauses", "clauses") if model.is_local else ("text", "text", "text")
-        if takes_lines(model):
-            usual = ("lines", "lines", "clauses")
-        return cls(ctx, scope, tokens, forms_ or usual, 2 if model.is_local else 4, ctx.near)
+        tokens = Room.of(model.capabilities, ctx.sizes).prompt
+        usual: tuple[words.Form, ...] = ("lines", "lines", "text") if takes_lines(model) else ("text", "text", "text")
+        return cls(ctx, scope, tokens, forms_ or usual, SHOTS if tokens > SHORT else SHOTS // 2, ctx.near)
 
     async def plan(
         self,
         *,
         kept: Sequence[Node] = (),
         why: str = "",
+        results: str = "",
+        stay: Collection[str] = (),
         step: AskContext | None = None,
         taken: Collection[str] = (),
     ) -> Planned:
@@ -101,6 +100,8 @@ class Planner:
         Args:
             kept: nodes that have run; their rows are there.
             why: what went wrong with the plan before.
+            results: of the kept nodes, with rows; "": their names and columns.
+            stay: names of kept nodes that are part of the answer, where no new node reads them.
             step: whose prompts and costs these are; None: those of the run.
             taken: names that no new node may have.
         Raises: QuestionError (UQL630) where no try gave a valid plan; BudgetError.
@@ -119,11 +120,11 @@ class Planner:
                 if form == "lines":
                     shown, reply = await self._lines(ctx, kept, back, taken)
                 else:
-                    reply = await ctx.say(self._wording(form, kept, back))
+                    reply = await ctx.say(self._wording(results or self._kept(kept), back))
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
                     return _cannot(str(reply["cannot"]).strip(), n, faults)
                 shown = shown or json.dumps(reply["nodes"], ensure_ascii=False)
-                plan = self._read(reply, kept)
+                plan = self._read(reply, kept, stay)
                 checked = check_plan(plan, self.ctx.sources, ctx.settings)
                 problems: tuple[Problem, ...] = checked.problems
             except QuestionError as error:
@@ -139,7 +140,7 @@ class Planner:
                     thin, problems = made, (Problem("query", f"it has nothing of: {', '.join(left)}"),)
             faults += [str(problem) for problem in problems]
             listed = "\n".join(f"- {problem}" for problem in problems)
-            more = queries.repaired(shown[:600], listed) if form == "lines" else words.repaired(shown[:1500], listed)
+            more = queries.repaired(shown[:600], listed) if form == "lines" else words.repaired(shown[:SHOWN], listed)
             back = (why + "\n\n" if why else "") + more
         if thin is not None:
             return self._about(thin)
@@ -148,40 +149,21 @@ class Planner:
             help="ask in other words, or write UQL",
         )
 
-    async def mended(self, node: Node, error: str, inputs: Mapping[str, tuple[Field, ...]], step: AskContext) -> Node:
-        """A node that failed, written again by the model and checked. Raises QuestionError, GuardError, BindError where that fails too."""
-        from uql.nl.ask.plan_checks import check_node
+    async def mended(
+        self, node: Node, error: str, inputs: Mapping[str, tuple[Field, ...]], step: AskContext, results: str = ""
+    ) -> Node:
+        """A node that failed, written again by the model and checked; `results` are its inputs with rows.
 
-        form = self.forms[-1]
-        tables = {**{n: s.fields for n, s in self.scope.sources.items()}, **inputs}
-        shape = clauses.schema(list(tables), columns_of(tables)) if form == "clauses" else None
-        kind = node.kind.value
+        Raises: QuestionError, GuardError, BindError where that fails too.
+        """
         reply = await step.say(
-            words.debugging(
-                step.question,
-                kind,
-                node.body,
-                error,
-                self._schema(inputs),
-                form if node.kind in forms.SELECTS else "text",
-                shape,
-            )
+            words.debugging(step.question, node.kind.value, node.body, error, self._schema(inputs), results)
         )
-        if node.kind in forms.SELECTS and "from" in reply:
-            body = clauses.statement(reply, tables)
-        else:
-            body = reply["body"]
-            body = forms.statement_of(body) if node.kind is NodeKind.UQL else body
+        body = reply["body"]
         if node.kind is NodeKind.UQL:
-            body = completed(body, tables)
-        made = Node(
-            node.name, node.kind, body, node.inputs, node.columns, node.may_be_empty, description=node.description
-        )
-        shapes = Shapes(self.ctx.sources)
-        for name, fields in inputs.items():
-            shapes.add(name, fields)
-        checked, _ = check_node(made, self.ctx.sources, shapes, inputs, step.settings)
-        return checked
+            tables = {**{n: s.fields for n, s in self.scope.sources.items()}, **inputs}
+            body = completed(forms.statement_of(body), tables)
+        return checked_node(replace(node, body=body), self.ctx.sources, inputs, step.settings)
 
     # ------------------------------------------------------------------------------------------------------- internals
     async def _lines(
@@ -244,27 +226,17 @@ class Planner:
         results = {name: Source(name, name, fields, self.ctx.workspace.rows(name)) for name, fields in made.items()}
         return Scope({**self.scope.sources, **results}, self.scope.links, self.scope.relevant)
 
-    def _wording(self, form: words.Form, kept: Sequence[Node], faults: str) -> Any:
-        fields = {name: source.shown for name, source in self.scope.sources.items()}
-        ran = {node.name: tuple(_fields_of(self.ctx, node.name)) for node in kept if node.kind is not NodeKind.ANSWER}
-        examples = examples_text(self.ctx.question, form, self.near, most=self.shots)
-        fixed = tokens_of(examples) + tokens_of(faults) + tokens_of(self.ctx.question) + 700
+    def _wording(self, kept: str, faults: str) -> Wording:
+        examples = examples_text(self.ctx.question, self.near, most=self.shots)
+        fixed = tokens_of(examples) + tokens_of(kept) + tokens_of(faults) + tokens_of(self.ctx.question)
         schema = schema_text(self.scope, tokens=max(300, self.tokens - fixed))
-        return words.wording(
-            self.ctx.question,
-            schema,
-            [*fields, *(n for n, f in ran.items() if f)],
-            columns_of({**fields, **ran}),
-            examples,
-            self.ctx.rules,
-            form=form,
-            plots=wants_plot(self.ctx.question),
-            faults=faults,
-            kept="\n".join(f"{name} ({', '.join(f.name for f in made)})" for name, made in ran.items()),
-            max_tokens=REPLY_TOKENS,
-        )
+        return words.wording(self.ctx.question, schema, examples, self.ctx.rules, faults=faults, kept=kept)
 
-    def _read(self, reply: Mapping[str, Any], kept: Sequence[Node]) -> Plan:
+    def _kept(self, kept: Sequence[Node]) -> str:
+        made = {node.name: _fields_of(self.ctx, node.name) for node in kept if node.kind is not NodeKind.ANSWER}
+        return "\n".join(f"{name} ({', '.join(f.name for f in fields)})" for name, fields in made.items())
+
+    def _read(self, reply: Mapping[str, Any], kept: Sequence[Node], stay: Collection[str]) -> Plan:
         tables: dict[str, Sequence[Field]] = {name: s.fields for name, s in self.ctx.sources.items()}
         shapes = Shapes(self.ctx.sources)
         for node in kept:
@@ -285,7 +257,7 @@ class Planner:
                 shapes.add(name, made)
             return made
 
-        return forms.from_json(reply, tables, kept=kept, shapes=named)
+        return forms.from_json(reply, tables, kept=kept, stay=stay, shapes=named)
 
     def _schema(self, inputs: Mapping[str, tuple[Field, ...]]) -> str:
         made = {n: Source(n, n, f, 0) for n, f in inputs.items() if n not in self.scope.sources}
@@ -294,14 +266,8 @@ class Planner:
 
 
 def takes_lines(model: Provider) -> bool:
-    """Does the model hold its reply to a grammar? llama.cpp in this process does."""
-    return model.name.startswith("local:")
-
-
-def columns_of(tables: Mapping[str, Sequence[Field]]) -> list[str]:
-    """The columns of tables as "table.column"; images and the like, which only a model reads, are left out."""
-    seen = (Modality.STRUCTURED, Modality.TEXT)
-    return [f"{name}.{f.name}" for name, fields in tables.items() for f in fields if f.modality in seen]
+    """Does the model write queries in lines? One that holds its reply to a grammar does."""
+    return model.capabilities.grammar
 
 
 def _cannot(why: str, tries: int, faults: Sequence[str]) -> Planned:

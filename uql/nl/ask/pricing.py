@@ -154,9 +154,10 @@ def _adapter(node: Node, sources: Mapping[str, Source], recorded: Recorded | Non
         "lotus": (min(SENT, rows) / A_PROMPT + 1, min(SENT, rows) + 1),
     }
     names = node.adapters or ("uql",)
+    operator = node.operator or Operator.TABLE  # of the mode `meta` it is ranked when the node runs
     expected, highest, known = 0.0, 0.0, recorded is not None
     for n, name in enumerate(names):
-        said = recorded(node.operator, name) if recorded is not None and node.operator is not None else None
+        said = recorded(operator, name) if recorded is not None else None
         mean, top = said or own.get(name, (BUDGET / 2, BUDGET))
         known = known and said is not None
         expected += mean if n == 0 else 0.0

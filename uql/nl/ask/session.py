@@ -12,22 +12,25 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from uql.base.errors import BudgetError, ConfigError, QuestionError
 from uql.base.settings import Settings
 from uql.llm.gate import Gate
+from uql.llm.providers.base import LearnsContext
 from uql.llm.run_record import Run
-from uql.nl.ask.aggregator import Finding, Style, Words, aggregate, citations, value_of
+from uql.nl.ask.aggregator import Finding, Style, Words, aggregate, citations, in_words, value_of
 from uql.nl.ask.answer import Answer, PlanView, hidden_columns
 from uql.nl.ask.context import AskContext, NodeEvent
 from uql.nl.ask.executor import FATAL, Executor, Limits
-from uql.nl.ask.outputs import Output, caveats
-from uql.nl.ask.plan_checks import Checked, check_plan, said
+from uql.nl.ask.node_runners import plan_text, result_text
+from uql.nl.ask.outputs import Output, Step, caveats
+from uql.nl.ask.plan_checks import Checked, brief, check_plan, said
 from uql.nl.ask.planner import Planner, takes_lines, wants_plot
 from uql.nl.ask.pricing import PlanPrice, price_of
+from uql.nl.ask.room import checked as checked_sizes
 from uql.nl.guard.workspace import Workspace
 from uql.nl.papers.meta_engine import Adapter, Answerer, Router, planned
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.row_lineage import rows_behind
+from uql.nl.prompts import planner as words
 from uql.nl.prompts import readings as reading_words
-from uql.nl.prompts.planner import Form
 from uql.nl.schema.discover import discover, relevant, shortlist
 from uql.nl.schema.scope import Scope
 from uql.nl.small.route import Decision, plan_by_vote
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["meta", "dag", "interleaved"]
 CALLS = 1_024  # of one question, over all its nodes
+LONGEST = 1_000  # characters of the reason why there is no answer
 TRACED = 30  # rows of an answer's results, the cited ones first, whose own rows are kept
 SETTINGS = ("budget", "max_cost", "max_seconds", "max_tokens", "on_error")  # that ask takes too
 Confirm = Callable[[PlanPrice, PlanView], bool]
@@ -62,14 +66,16 @@ class Options:
         planner: model that plans and writes; None: that of the connection, which reads rows.
         plan: nodes to be run instead of a plan of the model's.
         confirm: asked with the price before anything runs, unless that is at most `confirm_over` USD.
-        readings: ask whether the question is ambiguous; None: not of a model of this machine.
+        readings: ask whether the question is ambiguous; None: of models that can say so.
         columns: let the model choose the relevant columns; None: where there are more than six tables.
         aggregate: True: the model writes every answer; False: none, what was found is put side by side; None: those that do not
-            speak for themselves. A small model of this machine does not write: of several findings of the mode `meta` it names the one.
+            speak for themselves. A model that writes no prose names, of several findings of the mode `meta`, the one.
         candidates: statements of plain SQL that vote by their results in the mode `dag`, as 5; 0: the planner's plan decides alone.
         lines: the planner's plan is a candidate too, and decides where it reads texts or images.
         repair: a candidate that fails goes back once with the error.
-        forms: of queries, one a try at a plan; None: a model of this machine mends its plan in clauses.
+        forms: of queries, one a try at a plan; None: lines where the model holds its reply to a grammar.
+        sizes: of prompts and replies in tokens, by the names in `uql.nl.ask.room.NAMES`, and the `rows` of a result that a prompt shows;
+            what is not named follows from the context and the output limit of the model.
         limits: hard ones.
     """
 
@@ -91,7 +97,8 @@ class Options:
     candidates: int = 0
     lines: bool = True
     repair: bool = True
-    forms: tuple[Form, ...] | None = None
+    forms: tuple[words.Form, ...] | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -100,6 +107,7 @@ class Options:
                 raise ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is one of {', '.join(choices)}")
         if self.candidates < 0:
             raise ConfigError(f"candidates = {self.candidates} is not possible", help="candidates = 0 or more")
+        checked_sizes(self.sizes)
         if self.plan is not None and not isinstance(self.plan, Plan):
             raise ConfigError(
                 "plan is no Plan",
@@ -148,7 +156,11 @@ class QuestionSession:
                 ctx = AskContext(words, scope.sources, gate, workspace, chosen.rules, chosen.planner, self._emit)
                 ctx.find = self._finder(scope, embedder, chosen.tables)
                 ctx.near = None if embedder is None else _alike(embedder)
-                asking = _Asking(ctx, scope, chosen, await gate.provider(chosen.planner), embedder)
+                ctx.sizes = chosen.sizes
+                model = await gate.provider(chosen.planner)
+                if isinstance(model, LearnsContext) and chosen.plan is None:
+                    await model.learn_context()
+                asking = _Asking(ctx, scope, chosen, model, embedder)
                 asking.made.origins = self._origins(scope)
                 answer = await asking.answer()
             answer.warnings += gate.warnings
@@ -252,7 +264,7 @@ class _Asking:
         self.made = Answer(self.ctx.question, mode=self.options.mode)
         self.hidden = hidden_columns(self.ctx.sources)
         self.planner = Planner.of(self.ctx, self.scope, self.model, self.options.forms)
-        self.executor = Executor(self.ctx, limits=self.options.limits)
+        self.executor = Executor(self.ctx, limits=self.options.limits, hidden=self.hidden)
 
     async def answer(self) -> Answer:
         """Runs the mode, and says how it ended."""
@@ -269,6 +281,7 @@ class _Asking:
         except QuestionError as error:
             self.made.cannot = said(error)
         self._finish()
+        self.made.cannot = brief(self.made.cannot, LONGEST)
         return self.made
 
     # ------------------------------------------------------------------------------------------------------------ before
@@ -277,7 +290,7 @@ class _Asking:
         if self.options.plan is not None:
             return
         many = len(self.scope.sources) > 6
-        asked = self.options.readings if self.options.readings is not None else not self.model.is_local
+        asked = self.options.readings if self.options.readings is not None else self.model.capabilities.judges
         if asked:
             from uql.nl.schema.discover import schema_text
 
@@ -323,7 +336,7 @@ class _Asking:
         self.executor.mend = None if settled else self.planner.mended
         self.executor.replan = None if settled or self.options.plan is not None else self._replan
         if any(node.kind is NodeKind.ADAPTER for node in checked.plan.nodes):
-            self.executor.answering = self._answerer({})
+            self.executor.answering = self._answerer()
         self.executor.plan = checked.plan
         if not self._confirmed(checked.plan):
             return False
@@ -353,28 +366,27 @@ class _Asking:
         return checked
 
     async def _meta(self) -> bool:
-        found = await planned(
+        plan, self.made.signs = await planned(
             self.ctx,
             self.ctx.question,
             self.planner.scope.sources,
             checker=self.options.checker,
             decomposer=self.options.decomposer,
         )
-        self.made.signs, self.made.tries = found.signs, 1
-        self.executor.plan = found.plan
-        self.made.plan = PlanView(found.plan, {}, found.operators)
-        self.executor.answering = self._answerer(found.operators)
-        if not self._confirmed(found.plan):
+        self.made.tries, self.executor.plan = 1, plan
+        answerer = self.executor.answering = self._answerer()
+        if not self._confirmed(plan):
             return False
-        await self.executor.run(found.plan)
+        await self.executor.run(plan)
+        self.made.plan = PlanView(plan, {}, answerer.operators)
         return True
 
-    def _answerer(self, operators: Mapping[str, Any]) -> Answerer:
+    def _answerer(self) -> Answerer:
         from uql.nl.adapters import open_adapters
 
         given = self.options.adapters
         adapters = open_adapters() if given is None else given if isinstance(given, Mapping) else open_adapters(given)
-        return Answerer(adapters, self.options.router, operators)
+        return Answerer(adapters, self.options.router, hidden=self.hidden)
 
     async def _interleaved(self) -> bool:
         from uql.nl.papers.caesura import Interleaved
@@ -390,7 +402,15 @@ class _Asking:
         return True
 
     async def _replan(self, healthy: list[Node], why: str, step: AskContext) -> Checked:
-        found = await self.planner.plan(kept=healthy, why=f"The plan before failed: {why}", step=step)
+        """The plan made anew: what has run stays, also in the answer where it was a part of it and nothing new reads it."""
+        run = self.executor
+        assert run.plan is not None
+        told = f"The plan before failed: {why}"
+        if not takes_lines(self.model):
+            told = words.replanned(plan_text(run.plan, run.outputs, run.steps, self.hidden), why)
+        results = "\n".join(result_text(node.name, run.outputs[node.name], hidden=self.hidden) for node in healthy)
+        stay = [name for node in run.plan.nodes if node.kind is NodeKind.ANSWER for name in node.inputs]
+        found = await self.planner.plan(kept=healthy, why=told, results=results, stay=stay, step=step)
         if found.cannot:
             raise QuestionError(found.cannot)
         return found.checked
@@ -423,8 +443,8 @@ class _Asking:
             plan = self.executor.plan
             assert plan is not None
             if not findings:
-                why = "; ".join(f"{name}: {reason}" for name, reason in self.executor.failed.items())
-                self.made.cannot = why or self.executor.limit or "nothing was found"
+                self._note_found()
+                self.made.cannot = self.executor.why_failed or self.executor.limit or "nothing was found"
                 return
             last = next((n for n in plan.nodes if n.kind is NodeKind.ANSWER), plan.nodes[-1])
             step = self.ctx.step(f"{last.name} {again + 1}")
@@ -436,7 +456,7 @@ class _Asking:
                 style=self.options.style,
                 hidden=self.hidden,
                 write=self._writes(),
-                pick=self.options.mode == "meta" and takes_lines(self.model),
+                pick=self.options.mode == "meta" and not self.model.capabilities.writes,
             )
             self._told(last, step, time.monotonic() - began, written)
             if (
@@ -455,14 +475,22 @@ class _Asking:
                 break
         self._keep(written, findings)
 
+    def _note_found(self) -> None:
+        """Notes what was found before a limit ended the run."""
+        if self.executor.limit or self.ctx.gate.budget.exhausted:
+            found = (
+                [self._finding(self.executor.plan, name, o) for name, o in self.executor.outputs.items()]
+                if self.executor.plan
+                else []
+            )
+            self.made.notes += [f"found before the limit: {f.node}: {in_words(f)}" for f in found if not f.output.plots]
+
     def _writes(self) -> bool | None:
-        """Does the model write the answer? The results of one that writes lines answer a request each: they stand side by side."""
+        """Does the model write the answer? The results of one that writes no prose answer a request each: they stand side by side."""
         plain = self.options.aggregate is None and self.options.style == "short" and self.options.mode != "meta"
-        return False if plain and takes_lines(self.model) else self.options.aggregate
+        return False if plain and not self.model.capabilities.writes else self.options.aggregate
 
     def _told(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
-        from uql.nl.ask.outputs import Step
-
         told = Step(
             node.name,
             node.kind.value,
@@ -512,7 +540,9 @@ class _Asking:
         made.text, made.cannot = written.text, written.cannot
         made.json = dict(written.json)
         made.rests_on = written.rests_on
-        made.notes = [*self.doubts, *self._caveats(made.rests_on or tuple(f.node for f in findings))]
+        missing = [f"{name} has no answer: {brief(why, 200)}" for name, why in self.executor.failed.items()]
+        caveats_ = self._caveats(made.rests_on or tuple(f.node for f in findings))
+        made.notes = [*self.doubts, *written.notes, *missing, *caveats_]
         if made.notes:
             made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), *made.notes]))}
         if written.cannot:
@@ -584,8 +614,6 @@ class _Asking:
         )
         made.partial = made.partial or partial or run.limit
         if self.ctx.prompts:
-            from uql.nl.ask.outputs import Step
-
             state = "done" if made.plan.plan is not None or not made.cannot else "failed"
             before = Step("plan", "plan", made.plan.text, "the plan", state, prompts=self.ctx.prompts, tries=made.tries)
             before.problem = made.cannot if state == "failed" else ""

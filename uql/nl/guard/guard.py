@@ -14,6 +14,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import GuardError, UQLError
+from uql.base.settings import CALLS_ROWS
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Call, Name, Node, Option, Query, Select, TableFunction, TableName, Union
 from uql.compiler.unparse import unparse
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 LONGEST = 20_000  # characters of a statement
 MOST_NODES = 5_000
 DEEPEST = 200
-BUDGET = 256  # calls, where the caller gives no budget
+BUDGET = CALLS_ROWS  # where the caller gives no budget
 MEMORY = 512  # MiB of a statement and its tables
 logging.getLogger("sqlglot").addHandler(
     logging.NullHandler()

@@ -1,7 +1,8 @@
 """The mode `interleaved`: logical steps in words, each mapped to a node when its inputs are there, and run.
 
 A step that fails asks the six error questions: the plan at fault is planned again, another tool or other arguments are mapped again, each
-at most twice. A model that takes a grammar writes each step in lines, which may become several nodes; the last has the step's output.
+at most twice; the causes and the fix that they name stand in the next prompt. A model that takes a grammar writes each step in lines,
+which may become several nodes; the last has the step's output.
 
 Source: CAESURA (Urban and Binnig, 2023).
 """
@@ -9,32 +10,29 @@ Source: CAESURA (Urban and Binnig, 2023).
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import QuestionError, UQLError
-from uql.base.schema import Field
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import Executor
-from uql.nl.ask.node_runners import preview
-from uql.nl.ask.plan_checks import check_node, said
+from uql.nl.ask.node_runners import plan_text, result_text
+from uql.nl.ask.plan_checks import brief, checked_node, said
 from uql.nl.ask.planner import Planner, takes_lines
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.plan.result_schema import Shapes
+from uql.nl.plan.fill_holes import completed
 from uql.nl.prompts import faults as fault_words
 from uql.nl.prompts import interleaved as words
 from uql.nl.schema.discover import schema_text
-from uql.nl.schema.scope import Scope
 from uql.nl.small.meaning.naming import named_in
 
 if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
 
 TRIES = 2  # re-plans, and new mappings of a step
-OBSERVED = 3  # rows of an input that are shown
+MAPPED_AGAIN = ("UQL620", "UQL621", "UQL1", "UQL2")  # codes of errors that another statement may mend
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +43,19 @@ class LogicalStep:
     inputs: tuple[str, ...]
     output: str
     new_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A step that failed for good, why, and the answers to the six questions; None: a limit was reached, nothing was asked."""
+
+    step: LogicalStep
+    error: str
+    verdict: Mapping[str, Any] | None
+
+    @property
+    def asks_for_plan(self) -> bool:
+        return self.verdict is not None and bool(self.verdict["plan_flawed"] or self.verdict["better_plan"])
 
 
 @dataclass(slots=True)
@@ -64,6 +75,7 @@ class Interleaved:
     hidden: frozenset[str] = frozenset()
     logical: list[LogicalStep] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
+    ends: set[str] = field(default_factory=set)  # outputs that no other step of their plan reads: parts of the answer
     problem: str = ""
     replans: int = 0
 
@@ -72,20 +84,19 @@ class Interleaved:
         self.logical = await self._steps("")
         while True:
             self.executor.plan = self._plan()
-            failed = await self._pass()
+            failure = await self._pass()
             self.executor.plan = self._plan()
-            if failed is None:
+            if failure is None:
                 return
-            step, error = failed
-            verdict = await self._asked(step, error)
-            if not (verdict["plan_flawed"] or verdict["better_plan"]) or self.replans >= TRIES:
-                self.problem = f"{step.output}: {error}"
+            if not failure.asks_for_plan or self.replans >= TRIES:
+                self.problem = brief(f"{failure.step.output}: {failure.error}")
                 return
             self.replans += 1
             self.executor.replans += 1
-            self.logical = await self._steps(f"{error}. {verdict['fix']}")
+            why = f"The plan before, with what its steps gave:\n{self._shown(failure)}\n\nIt failed: {failure.error}"
+            self.logical = await self._steps(f"{why}\n{_advice(failure.verdict)}")
 
-    async def _pass(self) -> tuple[LogicalStep, str] | None:
+    async def _pass(self) -> Failure | None:
         """Runs what can be run, in waves of steps whose inputs are there; the first step that failed for good."""
         while True:
             there = set(self.executor.outputs)
@@ -95,30 +106,26 @@ class Interleaved:
             made = {s.output for s in self.logical}
             ready = [s for s in waiting if all(i in there or i in self.ctx.sources or i not in made for i in s.inputs)]
             if not ready:
-                return waiting[0], "its inputs wait for each other"
-            reasons = await asyncio.gather(*(self._do(step) for step in ready))
-            for step, reason in zip(ready, reasons, strict=True):
-                if reason:
-                    return step, reason
+                error = "its inputs wait for each other"
+                return Failure(waiting[0], error, await self._asked(waiting[0], error))
+            failures = await asyncio.gather(*(self._do(step) for step in ready))
+            if first := next((failure for failure in failures if failure is not None), None):
+                return first
 
-    async def _do(self, step: LogicalStep) -> str:
-        """Maps a step to a node and runs it; why that failed, "" where it did not."""
-        why = ""
+    async def _do(self, step: LogicalStep) -> Failure | None:
+        """Maps a step to a node and runs it; None where that worked."""
+        why, verdict = "", None
         for n in range(1 + TRIES):
-            self.executor.accept_empty = n == TRIES and step is self.logical[-1]
             inner = self.ctx.step(f"map {step.output}")
             try:
-                nodes = await self._mapped(step, why, inner)
-            except QuestionError as error:
-                why = said(error)
-                continue
+                nodes = await self._mapped(step, f"{why}\n{_advice(verdict)}".strip(), inner)
             except UQLError as error:
-                if error.code in ("UQL620", "UQL621") or error.code.startswith(("UQL1", "UQL2")):
-                    why = said(error)
-                    continue
-                raise
+                if not isinstance(error, QuestionError) and not error.code.startswith(MAPPED_AGAIN):
+                    raise
+                why, verdict = said(error), None
+                continue
             for node in nodes:
-                output = await self.executor.run_one(node)
+                output = await self.executor.run_one(node, accept_empty=n == TRIES and step is self.logical[-1])
                 told = next(t for t in reversed(self.executor.steps) if t.node == node.name)
                 told.prompts[:0], inner.prompts = inner.prompts, []
                 if output is None:
@@ -126,38 +133,31 @@ class Interleaved:
                     break
                 self.nodes = [n for n in self.nodes if n.name != node.name] + [node]
             else:
-                return ""
+                return None
             if self.executor.limit:
-                return why
+                return Failure(step, why, None)
             verdict = await self._asked(step, why)
-            if verdict["plan_flawed"] or verdict["better_plan"]:
-                return why
-            why = f"{why}. {verdict['fix']}"
-        return why
+            if Failure(step, why, verdict).asks_for_plan:
+                break
+        return Failure(step, why, verdict or await self._asked(step, why))
 
     async def _mapped(self, step: LogicalStep, why: str, inner: AskContext) -> list[Node]:
-        inputs = self._inputs(step)
         model = await inner.gate.provider(inner.planner)
         if takes_lines(model):
             return await self._in_lines(step, why, inner, model)
-        scope = Scope(
-            {n: s for n, s in self.planner.scope.sources.items() if n in step.inputs} or self.planner.scope.sources,
-            self.planner.scope.links,
-        )
-        shown = schema_text(scope.only(list(scope.sources)), tokens=1_500)
-        shown += "".join(f"\n{n} ({', '.join(f'{f.name} {f.type}' for f in fs)})" for n, fs in inputs.items())
-        told = f"{step.description} Output: {step.output}" + (
-            f" with {', '.join(step.new_columns)}" if step.new_columns else ""
-        )
-        reply = await inner.say(words.mapping(self.ctx.question, told, shown, self._observed(step), why))
-        item = {**reply["node"], "name": step.output}
-        node = forms.finished([forms.node_of(item, 1, {})], [n for n in self.nodes if n.name in inputs])[step.output]
-        node = replace(node, description=step.description)
-        shapes = Shapes(self.ctx.sources)
-        for name, fields in inputs.items():
-            shapes.add(name, fields)
-        checked, _ = check_node(node, self.ctx.sources, shapes, inputs, self.ctx.settings)
-        return [checked]
+        whole, outputs = self.planner.scope, self.executor.outputs
+        scope = whole.only([n for n in whole.sources if n in step.inputs] or list(whole.sources))
+        told = f"{step.description} Output: {step.output}"
+        told += f" with {', '.join(step.new_columns)}" if step.new_columns else ""
+        shown = schema_text(scope, tokens=self.planner.tokens)
+        reply = await inner.say(words.mapping(self.ctx.question, told, shown, self._results(step.inputs), why))
+        node = forms.node_of({**reply["node"], "name": step.output}, 1)
+        if node.kind is NodeKind.UQL:
+            tables = {n: s.fields for n, s in whole.sources.items()} | {n: o.fields for n, o in outputs.items()}
+            node = replace(node, body=completed(node.body, tables))
+        node = replace(forms.with_inputs(node, set(outputs)), description=step.description)
+        inputs = {name: outputs[name].fields for name in node.inputs if name in outputs}
+        return [checked_node(node, self.ctx.sources, inputs, self.ctx.settings)]
 
     async def _in_lines(self, step: LogicalStep, why: str, inner: AskContext, model: Provider) -> list[Node]:
         """The nodes of a step whose query is written in lines, over its inputs and the tables that its words name."""
@@ -177,21 +177,23 @@ class Interleaved:
         last = nodes[-1]
         return [*nodes[:-1], replace(last, name=step.output, description=step.description)]
 
-    def _inputs(self, step: LogicalStep) -> dict[str, tuple[Field, ...]]:
-        return {name: self.executor.outputs[name].fields for name in step.inputs if name in self.executor.outputs}
+    def _results(self, names: Collection[str]) -> str:
+        """The results of these names that are there, with rows."""
+        there = {name: output for name, output in self.executor.outputs.items() if name in names}
+        return "\n".join(result_text(name, output, hidden=self.hidden) for name, output in there.items()) or "none"
 
-    def _observed(self, step: LogicalStep) -> str:
-        lines = []
-        for name in step.inputs:
-            output = self.executor.outputs.get(name)
-            if output is not None and output.table is not None:
-                rows = preview(output.table, rows=OBSERVED, hidden=self.hidden | output.hidden)
-                lines.append(f"{name}: {json.dumps(rows, default=str, ensure_ascii=False)}")
-        return "\n".join(lines) or "none"
+    def _shown(self, failure: Failure) -> str:
+        """The steps, and the nodes that they became, with what these gave."""
+        steps = [f"{n}. {s.description} → {s.output}" for n, s in enumerate(self.logical, 1)]
+        tried = next((t.body for t in reversed(self.executor.steps) if t.node == failure.step.output), "")
+        failed = f"{failure.step.output}:\n  {tried}\n  failed: {failure.error}"
+        return "\n".join(
+            [*steps, plan_text(self._plan(), self.executor.outputs, self.executor.steps, self.hidden), failed]
+        )
 
     async def _steps(self, why: str) -> list[LogicalStep]:
         outputs = self.executor.outputs
-        kept = "\n".join(f"{n} ({', '.join(f.name for f in o.fields)})" for n, o in outputs.items())
+        kept = self._results(outputs) if outputs else ""
         inner = self.ctx.step("steps")
         schema = schema_text(self.planner.scope, tokens=self.planner.tokens - 900)
         held = takes_lines(await inner.gate.provider(inner.planner))
@@ -217,37 +219,44 @@ class Interleaved:
             inputs = tuple(renamed.get(i, i) for i in item["inputs"])
             renamed[item["output"]] = name
             steps.append(LogicalStep(item["description"], inputs, name, tuple(item.get("new_columns", ()))))
+        self.ends = (self.ends & set(outputs)) | {
+            s.output for s in steps if not any(s.output in o.inputs for o in steps)
+        }
         return steps
 
     async def _asked(self, step: LogicalStep, error: str) -> Mapping[str, Any]:
         """The six questions. Where the model gives no usable reply, the arguments are taken to be at fault."""
-        plan = "\n".join(f"{n}. {s.description} → {s.output}" for n, s in enumerate(self.logical, 1))
-        schema = schema_text(self.planner.scope, tokens=1_500)
+        plan = self._shown(Failure(step, error, None))
+        schema = schema_text(self.planner.scope, tokens=self.planner.tokens // 2)
         inner = self.ctx.step("faults")
         try:
             verdict: Mapping[str, Any] = await inner.say(
                 fault_words.wording(self.ctx.question, plan, f"{step.output}: {step.description}", error, schema)
             )
         except QuestionError:
-            verdict = {
-                "plan_flawed": False,
-                "better_plan": False,
-                "another_tool": False,
-                "other_arguments": True,
-                "fix": "",
-            }
+            no_plan = {"plan_flawed": False, "better_plan": False, "another_tool": False}
+            verdict = {**no_plan, "other_arguments": True, "causes": "", "fix": ""}
         self.ctx.prompts += inner.prompts
         return verdict
 
     def _plan(self) -> Plan:
-        """What has been mapped so far, with the answer behind it: the outputs of the last plan's steps that none reads."""
+        """What has been mapped so far, with the answer behind it: the outputs of steps that no other step reads.
+
+        Those of a plan before this one stay, where no step of this one reads them.
+        """
         done = [node for node in self.nodes if node.name in self.executor.outputs]
         names = {node.name for node in done}
-        done = [replace(n, inputs=tuple(i for i in n.inputs if i in names)) for n in done]
+        done = [replace(n, inputs=tuple(i for i in n.inputs if i in names)) for n in done]  # the others are tables
         read = {i for n in done for i in n.inputs} | {i for s in self.logical for i in s.inputs}
-        planned = {s.output for s in self.logical}
-        last = tuple(n.name for n in done if n.name in planned and n.name not in read)
+        last = tuple(n.name for n in done if n.name in self.ends and n.name not in read)
         name = forms.ANSWER
         while name in names:
             name += "_"
         return Plan((*done, Node(name, NodeKind.ANSWER, "", last)))
+
+
+def _advice(verdict: Mapping[str, Any] | None) -> str:
+    """The causes and the fix that the six questions found, for the next prompt."""
+    said_ = {"Causes": "causes", "How to fix it": "fix"}
+    lines = [f"{head}: {verdict[key]}" for head, key in said_.items() if verdict and verdict.get(key)]
+    return "\n".join(lines)

@@ -1,37 +1,36 @@
-"""The mode `meta`: sub-queries, operators, routed adapters. Source: Meta Engine (check, decompose, operators, route, aggregate)."""
+"""The mode `meta`: sub-queries, operators, routed adapters. Source: Meta Engine (check, decompose, refine, operators, route, aggregate).
+
+A sub-query that needs the answers of earlier ones is refined with them, then its operators are ranked. Each answer is a table too, of the
+node's name, which later sub-queries may read whole; in words stand a few of its rows.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from uql.base.errors import QuestionError, UQLError
-from uql.nl.ask.aggregator import Finding, speaks, value_of
+from uql.nl.adapters.base import Adapter
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import FATAL
+from uql.nl.ask.node_runners import result_text
 from uql.nl.ask.outputs import Output, Step, problem_of
-from uql.nl.ask.plan_checks import said
-from uql.nl.papers.complexity import check
-from uql.nl.papers.decomposer import SubQuery, decompose, refine
+from uql.nl.ask.plan_checks import brief, said
 from uql.nl.papers.operators import Ranked, captions, generate
 from uql.nl.plan.dag import Node, NodeKind, Operator, Plan, SubAnswer
+from uql.nl.plan.result_schema import fields_of
+from uql.nl.prompts import checker, decomposer
 from uql.nl.schema.scope import Source
+from uql.operators.texts import short
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FIRST = "uql"  # the adapter that is tried first where no router says otherwise
-
-
-class Adapter(Protocol):
-    """A way to answer a sub-query."""
-
-    @property
-    def name(self) -> str: ...
-
-    def capable(self, operator: Operator) -> bool: ...
-
-    async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer: ...
+EXAMPLES = 3  # values of a result's column that a prompt shows
 
 
 class Router(Protocol):
@@ -40,19 +39,57 @@ class Router(Protocol):
     def rank(self, subquery: str, operator: Operator, adapters: Sequence[str]) -> Sequence[str]: ...
 
 
+# ---------------------------------------------------------------------------------------------------------- the question
 @dataclass(frozen=True, slots=True)
-class Decomposed:
-    """A plan of adapter nodes, the operators of each in order, and the signs of the complexity checker."""
+class Complexity:
+    """Is a question answered in one step? The verdict, and the signs it rests on. Source: section 4.1."""
 
-    plan: Plan
-    operators: Mapping[str, tuple[Ranked, ...]]
-    signs: tuple[str, ...]
+    is_complex: bool
+    signs: tuple[str, ...] = ()
+
+
+async def check(ctx: AskContext, question: str, captions: str) -> Complexity:
+    """Asks the model for the signs. A sign of a complex question, doubt, or a reply that cannot be read make it complex."""
+    try:
+        reply = await ctx.say(checker.wording(question, captions))
+    except QuestionError:
+        return Complexity(True)
+    signs = tuple(dict.fromkeys(reply["signs"]))
+    return Complexity(reply["verdict"] != "simple" or any(sign in checker.COMPLEX for sign in signs), signs)
+
+
+@dataclass(frozen=True, slots=True)
+class SubQuery:
+    """One part of a question; `uses` are the positions (from 0) of the earlier ones whose answers it needs."""
+
+    text: str
+    uses: tuple[int, ...] = ()
+
+
+async def decompose(ctx: AskContext, question: str, captions: str) -> tuple[SubQuery, ...]:
+    """One to three sub-queries, basic to advanced; the question itself where the model gives none. Equal ones are one."""
+    try:
+        reply = await ctx.say(decomposer.wording(question, captions))
+    except QuestionError:
+        return (SubQuery(question),)
+    parts: list[SubQuery] = []
+    place: list[int] = []  # of each reply's sub-query among the parts
+    for item in reply["sub_queries"][: decomposer.MOST]:
+        text = " ".join(item["query"].split())
+        same = next((i for i, part in enumerate(parts) if part.text.casefold() == text.casefold()), None)
+        if not text or same is not None:
+            place.append(same if same is not None else -1)
+            continue
+        uses = {place[n - 1] for n in item.get("uses", ()) if 0 < n <= len(place) and place[n - 1] >= 0}
+        place.append(len(parts))
+        parts.append(SubQuery(text, tuple(sorted(uses))))
+    return tuple(parts) or (SubQuery(question),)
 
 
 async def planned(
     ctx: AskContext, question: str, sources: Mapping[str, Source], *, checker: bool = True, decomposer: bool = True
-) -> Decomposed:
-    """The sub-queries of a question as adapter nodes.
+) -> tuple[Plan, tuple[str, ...]]:
+    """The sub-queries of a question as adapter nodes, and the signs of the complexity checker.
 
     Args:
         checker: ask whether the question is complex; without it every question is decomposed.
@@ -67,27 +104,19 @@ async def planned(
     parts = await decompose(ctx, question, told) if split else ()
     if len(parts) < 2 or any(_same(part.text, question) for part in parts):
         parts = (SubQuery(question),)  # in its own words: a rewriting of the whole can only lose some
-    ranked = await asyncio.gather(*(generate(ctx, part.text, sources) for part in parts))
-    nodes = []
-    for n, (part, operators) in enumerate(zip(parts, ranked, strict=True), 1):
-        if not operators:
-            raise QuestionError(
-                f"no operator can answer {part.text!r}", code="UQL633", help="are there tables, texts or images?"
-            )
-        best = operators[0]
-        nodes.append(
-            Node(
-                _name(n, sources),
-                NodeKind.ADAPTER,
-                part.text,
-                tuple(_name(i + 1, sources) for i in part.uses),
-                operator=best.operator,
-                sources=best.sources,
-                description=part.text,
-            )
+    names = [_name(n, sources) for n in range(1, len(parts) + 1)]
+    nodes = [
+        Node(
+            name,
+            NodeKind.ADAPTER,
+            part.text,
+            tuple(names[i] for i in part.uses),
+            sources=tuple(sources),
+            description=part.text,
         )
-    answer = Node("answer", NodeKind.ANSWER, "", tuple(node.name for node in nodes))
-    return Decomposed(Plan((*nodes, answer)), {n.name: r for n, r in zip(nodes, ranked, strict=True)}, signs)
+        for name, part in zip(names, parts, strict=True)
+    ]
+    return Plan((*nodes, Node("answer", NodeKind.ANSWER, "", tuple(names)))), signs
 
 
 def _same(one: str, other: str) -> bool:
@@ -101,6 +130,7 @@ def _name(n: int, sources: Mapping[str, Source]) -> str:
     return name
 
 
+# --------------------------------------------------------------------------------------------------------- the sub-queries
 @dataclass(slots=True)
 class Answerer:
     """Runs adapter nodes.
@@ -108,14 +138,14 @@ class Answerer:
     Attributes:
         adapters: by name.
         router: orders them for each sub-query and operator; None: `uql` first, then as given.
-        operators: of each node, in order of confidence; a node without has its own.
-        refining: fill the answers of earlier sub-queries into later ones.
+        operators: of each node that has run, in order of confidence.
+        hidden: lower-case names of columns that no model may see.
     """
 
     adapters: Mapping[str, Adapter]
     router: Router | None = None
-    operators: Mapping[str, tuple[Ranked, ...]] = field(default_factory=dict)
-    refining: bool = True
+    operators: dict[str, tuple[Ranked, ...]] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
     _same: dict[tuple[str, tuple[str, ...]], asyncio.Future[Output]] = field(default_factory=dict)
 
     async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, told: Step) -> Output:
@@ -123,20 +153,20 @@ class Answerer:
 
         Raises: QuestionError (UQL635) with the reason of each attempt where none is valid.
         """
-        text = node.body
-        if node.inputs and self.refining:
-            earlier = [(name, _in_words(name, outputs[name])) for name in node.inputs if name in outputs]
-            text = told.body = await refine(step, text, earlier)
+        earlier = {name: outputs[name] for name in node.inputs if name in outputs}
+        if earlier:
+            told.body = await self._refined(step, node.body, earlier)
+        text = told.body
         key = (text.casefold(), tuple(sorted(node.sources)))
         waiting = self._same.get(key)
         if waiting is not None:
             output = await asyncio.shield(waiting)
             told.adapter = output.sub.adapter if output.sub is not None else ""
-            return output
+            return self._kept(node, output, step)
         future: asyncio.Future[Output] = asyncio.get_running_loop().create_future()
         self._same[key] = future
         try:
-            output = await self._tried(node, text, step, told)
+            output = self._kept(node, await self._tried(node, text, earlier, step, told), step)
         except BaseException as error:
             del self._same[key]
             future.set_exception(error)
@@ -145,16 +175,32 @@ class Answerer:
         future.set_result(output)
         return output
 
-    async def _tried(self, node: Node, text: str, step: AskContext, told: Step) -> Output:
-        own = Ranked(node.operator or Operator.TABLE, node.sources, 1.0)
+    async def _refined(self, ctx: AskContext, text: str, earlier: Mapping[str, Output]) -> str:
+        """The sub-query with the names and values of earlier answers filled in; as it was where the model gives no other."""
+        found = "\n".join(
+            f"{i}. {result_text(n, o, hidden=self.hidden)}" for i, (n, o) in enumerate(earlier.items(), 1)
+        )
+        try:
+            reply = await ctx.say(decomposer.refining(text, found))
+        except QuestionError:
+            return text
+        return " ".join(reply["query"].split()) or text
+
+    async def _tried(
+        self, node: Node, text: str, earlier: Mapping[str, Output], step: AskContext, told: Step
+    ) -> Output:
+        sources = {name: step.sources[name] for name in node.sources if name in step.sources}
+        sources |= {name: _as_source(name, output, self.hidden) for name, output in earlier.items()}
+        ranked = (Ranked(node.operator, node.sources, 1.0),) if node.operator is not None else ()
+        ranked = self.operators[node.name] = ranked or await generate(step, text, sources)
         reasons: list[str] = []
-        for ranked in self.operators.get(node.name) or (own,):
-            for name in self._order(text, ranked.operator, node.adapters):
+        for one in ranked:
+            read = {name: sources[name] for name in (*one.sources, *earlier) if name in sources}
+            for name in self._order(text, one.operator, node.adapters):
                 told.attempts += 1
-                inner = step.step(f"{node.name}/{name}")
-                sources = {s: step.sources[s] for s in ranked.sources if s in step.sources}
+                inner = replace(step.step(f"{node.name}/{name}"), sources={**step.sources, **sources})
                 try:
-                    answered: Any = self.adapters[name].run(text, sources, inner)
+                    answered: Any = self.adapters[name].run(text, read, inner)
                     answer: SubAnswer = await answered if inspect.isawaitable(answered) else answered
                 except FATAL:
                     raise
@@ -162,15 +208,16 @@ class Answerer:
                     answer = SubAnswer(None, "", adapter=name, problem=said(error))
                 finally:
                     step.prompts += inner.prompts
-                output = Output(value=answer.value, sub=answer)
-                problem = problem_of(node, output, step.sources)
+                output = Output(value=answer.value, sub=replace(answer, asked=text))
+                problem = problem_of(node, output, sources)
                 if problem is None:
                     told.adapter = name
                     return output
-                reasons.append(f"{ranked.operator.value} by {name}: {problem}")
-                told.tried.append((f"{ranked.operator.value} by {name}", problem))
+                reasons.append(f"{one.operator.value} by {name}: {brief(problem, 200)}")
+                told.tried.append((f"{one.operator.value} by {name}", problem))
         raise QuestionError(
-            f"no adapter answered {text!r}: {'; '.join(reasons[-4:]) or 'no adapter is capable'}", code="UQL635"
+            f"no adapter answered {brief(text, 120)!r}: {'; '.join(reasons[-3:]) or 'no adapter is capable'}",
+            code="UQL635",
         )
 
     def _order(self, text: str, operator: Operator, only: Sequence[str]) -> list[str]:
@@ -179,9 +226,41 @@ class Answerer:
             return [name for name in self.router.rank(text, operator, able) if name in able]
         return sorted(able, key=lambda name: (only.index(name) if name in only else 0, name != FIRST))
 
+    def _kept(self, node: Node, output: Output, ctx: AskContext) -> Output:
+        """The output with its table, which the workspace keeps under the node's name."""
+        assert output.sub is not None
+        table = output.sub.table if output.sub.table is not None else _as_table(output.sub.value)
+        if table is None:
+            return output
+        private = {name.lower() for name in output.sub.private}
+        ctx.put(node.name, table)
+        ctx.workspace.hide(node.name, [name for name in table.column_names if name.lower() in private])
+        fields = tuple(replace(f, private=f.name.lower() in private) for f in fields_of(table, {}))
+        return replace(output, table=table, fields=fields)
 
-def _in_words(name: str, output: Output) -> str:
-    if output.sub is not None:
-        return output.sub.text or str(output.sub.value)
-    value = value_of([Finding(name, "", output)])
-    return speaks(value) or str(value)[:300]
+
+def _as_table(value: Any) -> pa.Table | None:
+    """What an adapter answered as a table: rows as they are, other values in a column `answer`; None: it cannot be one.
+
+    >>> _as_table(["Rome", "Oslo"]).to_pylist(), _as_table(3).to_pylist()
+    ([{'answer': 'Rome'}, {'answer': 'Oslo'}], [{'answer': 3}])
+    """
+    import pyarrow as pa
+
+    values = value if isinstance(value, list) and value else [value]
+    rows = [item if isinstance(item, dict) and item else {"answer": item} for item in values]
+    try:
+        return pa.Table.from_pylist(rows)
+    except pa.ArrowException:
+        return None
+
+
+def _as_source(name: str, output: Output, hidden: frozenset[str]) -> Source:
+    """An answer as a table that a later sub-query may read."""
+    table = output.table
+    rows = 0 if table is None else table.num_rows
+    said_ = f"the answer to: {output.sub.asked}" if output.sub is not None and output.sub.asked else ""
+    shown = [f.name for f in output.fields if f.name.lower() not in hidden | output.hidden and f.type != "BLOB"]
+    first = table.select(shown).slice(0, EXAMPLES).to_pylist() if table is not None else []
+    samples = {c: tuple(short(str(row[c])) for row in first if row[c] is not None) for c in shown}
+    return Source(name, name, output.fields, rows, said_, samples)

@@ -1,6 +1,6 @@
 """The operator generator: which of the three operators may answer a sub-query, over which sources, how surely.
 
-It sees titles and short captions alone. Confidences lie in the range of the fit that was named. Source: Meta Engine, section 4.2.
+It sees titles and short captions alone. Confidences lie in the range of the rank. Source: Meta Engine, section 4.2 and figure 6.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from uql.nl.schema.scope import Source
 from uql.operators.texts import quoted
 
 CAPTION = 120  # characters
-MODALITY = {Operator.TEXT: Modality.TEXT, Operator.IMAGE: Modality.IMAGE}
+READS = {Operator.TEXT: (Modality.TEXT, Modality.DOCUMENT), Operator.IMAGE: (Modality.IMAGE,)}  # TABLE: every source
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,16 @@ def _caption(source: Source) -> str:
     return said if len(said) <= CAPTION else said[: CAPTION - 1] + "…"
 
 
-def fitting(operator: Operator, sources: Mapping[str, Source]) -> list[str]:
-    """The sources that an operator can read: text for TextAnalytics, images for ImageAnalytics, every table for TableAnalytics."""
-    if operator is Operator.TABLE:
-        return list(sources)
-    kinds = (Modality.TEXT, Modality.DOCUMENT) if operator is Operator.TEXT else (Modality.IMAGE,)
-    return [name for name, source in sources.items() if any(source.has(kind) for kind in kinds)]
-
-
 async def generate(ctx: AskContext, query: str, sources: Mapping[str, Source]) -> tuple[Ranked, ...]:
     """The operators in order of confidence, each at most once. Those that the data has nothing for are left out.
 
     Where the model gives none, every operator that has a source is tried, images and texts first.
     """
-    possible = {op: names for op in Operator if (names := fitting(op, sources))}
+    possible = {
+        op: [n for n, s in sources.items() if op is Operator.TABLE or any(s.has(kind) for kind in READS[op])]
+        for op in Operator
+    }
+    possible = {op: names for op, names in possible.items() if names}
     try:
         said = await ctx.say(words.wording(query, captions(sources), list(possible), list(sources)))
     except QuestionError:
@@ -71,26 +67,27 @@ async def generate(ctx: AskContext, query: str, sources: Mapping[str, Source]) -
 
 
 def ranked(said: Mapping[str, Any], possible: Mapping[Operator, Collection[str]]) -> tuple[Ranked, ...]:
-    """The reply with each confidence moved into the range of its fit, sorted; what cannot be is left out.
+    """The reply by its confidences, each moved into the range of its rank; what cannot be is left out.
 
-    >>> [r.confidence for r in ranked({"operators": [{"operator": "TableAnalytics", "sources": ["t"], "fit": "likely", "confidence": 1}]},
+    >>> [r.confidence for r in ranked({"operators": [{"operator": "TableAnalytics", "sources": ["t"], "confidence": 1}]},
     ...                               {Operator.TABLE: ["t"]})]
-    [0.89]
+    [0.95]
     """
     found: dict[Operator, Ranked] = {}
     for item in said["operators"]:
         operator = Operator(item["operator"])
-        if operator in found or operator not in possible:
-            continue
-        low, high = words.FITS[item["fit"]]
-        named = tuple(dict.fromkeys(s for s in item["sources"]))
-        if not set(named) & set(possible[operator]):
-            continue
-        found[operator] = Ranked(operator, named, min(high, max(low, float(item["confidence"]))))
-    return tuple(sorted(found.values(), key=lambda r: -r.confidence))
+        named = tuple(dict.fromkeys(item["sources"]))
+        if operator not in found and set(named) & set(possible.get(operator, ())):
+            found[operator] = Ranked(operator, named, float(item["confidence"]))
+    ordered = sorted(found.values(), key=lambda r: -r.confidence)
+    ranges = words.RANGES if len(ordered) > 2 else (words.RANGES[0], words.RANGES[-1])
+    return tuple(
+        Ranked(r.operator, r.sources, min(high, max(low, r.confidence)))
+        for r, (low, high) in zip(ordered, ranges, strict=False)
+    )
 
 
 def fallback(possible: Mapping[Operator, Collection[str]]) -> tuple[Ranked, ...]:
     order = (Operator.IMAGE, Operator.TEXT, Operator.TABLE)
-    low = words.FITS["unlikely"][0]
+    low = words.RANGES[-1][0]
     return tuple(Ranked(op, tuple(possible[op]), low) for op in order if op in possible)

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import QuestionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_NODES = 12  # of one plan
 
@@ -118,7 +121,10 @@ class SubAnswer:
         uql: statement that made it, where one did.
         problem: why there is no valid answer; None: there is one.
         steps: statements that ran before `uql`, each with the name of its rows.
-        notes: what is to be said of it: estimates with their intervals, rows without an answer.
+        notes: what is to be said of it: estimates with their intervals, rows without an answer, rows that were not shown.
+        table: its rows, all of them, where it has some.
+        private: names of its columns that no model may see.
+        asked: the sub-query, as it was asked.
     """
 
     value: Any
@@ -131,3 +137,6 @@ class SubAnswer:
     extra: Mapping[str, Any] | None = None
     steps: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    table: pa.Table | None = None
+    private: tuple[str, ...] = ()
+    asked: str = ""

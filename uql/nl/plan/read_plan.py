@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from uql.compiler.syntax import Call, Quoted, Select, String, Union
 from uql.compiler.syntax import Node as Tree
 from uql.compiler.unparse import unparse
 from uql.nl.guard.guard import below
-from uql.nl.plan.clauses import statement
 from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
 from uql.nl.plan.fill_holes import completed
 
@@ -25,21 +24,27 @@ SELECTS = (NodeKind.UQL, NodeKind.SQL)
 
 
 def from_json(
-    said: Mapping[str, Any], tables: Mapping[str, Sequence[Field]], *, kept: Sequence[Node] = (), shapes: Any = None
+    said: Mapping[str, Any],
+    tables: Mapping[str, Sequence[Field]],
+    *,
+    kept: Sequence[Node] = (),
+    stay: Collection[str] = (),
+    shapes: Any = None,
 ) -> Plan:
     """The plan of a reply.
 
     Args:
         said: as the schemas of `uql.nl.prompts.planner` say; nodes with the fields of `uql.nl.plan.dag.Node` are read too.
-        tables: columns of the tables in scope, for queries in clauses.
+        tables: columns of the tables in scope.
         kept: nodes that have run already; the new ones may read them.
-        shapes: called with the name and text of each query, gives the columns it makes, which clauses of later nodes may name.
-    Raises: QuestionError (UQL630, UQL631) saying what is wrong.
+        stay: names of those that are part of the answer.
+        shapes: called with the name and text of each query, gives the columns it makes.
+    Raises: QuestionError (UQL630) saying what is wrong.
     """
     nodes: list[Node] = []
     known = dict(tables)
     for n, item in enumerate(said["nodes"], 1 + len(kept)):
-        node = node_of(item, n, known)
+        node = node_of(item, n)
         if node.kind is NodeKind.UQL:
             node = replace(node, body=completed(node.body, known))
         if node.kind in SELECTS and shapes is not None:
@@ -47,16 +52,17 @@ def from_json(
             if fields is not None:
                 known[node.name] = fields
         nodes.append(node)
-    return finished(nodes, kept)
+    return finished(nodes, kept, stay)
 
 
-def finished(nodes: Sequence[Node], kept: Sequence[Node] = ()) -> Plan:
+def finished(nodes: Sequence[Node], kept: Sequence[Node] = (), stay: Collection[str] = ()) -> Plan:
     """The nodes with their inputs read off their bodies, after those that are kept, and one answer at the end.
 
-    Raises: QuestionError (UQL630).
+    The answer reads every node that no other one reads; of those that are kept only those that `stay`, as they were part of the answer
+    before. Raises: QuestionError (UQL630).
     """
     names = {node.name for node in (*nodes, *kept)}
-    wired = [_wired(node, names - {node.name}) for node in nodes]
+    wired = [with_inputs(node, names - {node.name}) for node in nodes]
     answers = [node for node in wired if node.kind is NodeKind.ANSWER]
     if len(answers) > 1:
         raise QuestionError("the plan has two answer nodes", help="one answer, at the end")
@@ -64,7 +70,7 @@ def finished(nodes: Sequence[Node], kept: Sequence[Node] = ()) -> Plan:
     if not inner:
         raise QuestionError("the plan has no step before its answer", help="add a uql node")
     read = {name for node in inner for name in node.inputs}
-    fresh = [node.name for node in inner if node.name not in read and node not in kept]
+    fresh = [node.name for node in inner if node.name not in read and (node not in kept or node.name in stay)]
     last = answers[0] if answers else Node(ANSWER, NodeKind.ANSWER, "")
     inputs = tuple(dict.fromkeys([*last.inputs, *fresh])) or (inner[-1].name,)
     taken = {node.name.lower() for node in inner}
@@ -128,7 +134,8 @@ def tables_named(text: str) -> set[str]:
 
 
 # ------------------------------------------------------------------------------------------------------------- one node
-def node_of(item: Mapping[str, Any], n: int, tables: Mapping[str, Sequence[Field]]) -> Node:
+def node_of(item: Mapping[str, Any], n: int) -> Node:
+    """The node of a reply; `n` is its place in the plan, from 1. Raises QuestionError (UQL630)."""
     try:
         kind = NodeKind(item["kind"])
     except (KeyError, ValueError):
@@ -143,8 +150,6 @@ def node_of(item: Mapping[str, Any], n: int, tables: Mapping[str, Sequence[Field
         "description": str(item.get("description", "")),
     }
     match kind:
-        case NodeKind.UQL if "query" in item:
-            return Node(f"step{n}", kind, statement(item["query"], tables), **common)
         case NodeKind.UQL:
             return Node(name, kind, statement_of(str(item.get("sql", item.get("uql", item.get("body", ""))))), **common)
         case NodeKind.PYTHON:
@@ -183,8 +188,8 @@ def _spec(item: Mapping[str, Any]) -> dict[str, Any]:
     return spec
 
 
-def _wired(node: Node, names: set[str]) -> Node:
-    """The node with the inputs that its body names."""
+def with_inputs(node: Node, names: Collection[str]) -> Node:
+    """The node with the inputs, of these names of other nodes, that its body reads."""
     by_low = {name.lower(): name for name in names}
     found: list[str] = list(node.inputs)
     if node.kind in SELECTS:

@@ -11,9 +11,10 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One request: the words, the JSON schema of the reply, the tokens it may have, a grammar of llama.cpp instead of a schema.
+    """One request: the words, the JSON schema of the reply, a grammar of llama.cpp instead of a schema.
 
-    A `temperature` above 0 draws the reply by chance, by `seed`, from models that take one.
+    `max_tokens` 0 leaves the size of the reply to the room of the model. A `temperature` above 0 draws the reply by chance, by `seed`,
+    from models that take one.
     """
 
     task: str
@@ -21,7 +22,7 @@ class Wording:
     system: str
     user: str
     schema: Schema | None = None
-    max_tokens: int = 512
+    max_tokens: int = 0
     grammar: str = ""
     temperature: float = 0.0
     seed: int = 0
@@ -50,6 +51,7 @@ def array(items: Schema, most: int, least: int = 0) -> Schema:
 
 
 BOOLEAN: Schema = {"type": "boolean"}
+NAME: Schema = {"type": "string", "pattern": "^[a-z][a-z0-9_]{0,24}$"}  # of a node or a column
 
 
 def rules_text(rules: Sequence[str]) -> str:
@@ -57,7 +59,6 @@ def rules_text(rules: Sequence[str]) -> str:
     return "Rules of this use case:\n" + "\n".join(f"- {rule}" for rule in rules) + "\n\n" if rules else ""
 
 
-_BOUNDS = ("maxLength", "minItems", "maxItems", "minimum", "maximum", "pattern")
 _KINDS: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
@@ -66,23 +67,6 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "boolean": (bool,),
 }
-
-
-def plain(schema: Any) -> Any:
-    """The schema without bounds of lengths and numbers, which vendors' strict structured output refuses.
-
-    >>> plain(text(5))
-    {'type': 'string'}
-    """
-    if isinstance(schema, list):
-        return [plain(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: plain(part) for name, part in value.items()} if key == "properties" else plain(value)
-        for key, value in schema.items()
-        if key not in _BOUNDS
-    }
 
 
 def misfit(value: Any, schema: Schema, where: str = "the reply") -> str | None:

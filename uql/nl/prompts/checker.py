@@ -1,26 +1,26 @@
 """Is the question simple or complex? Six signs of a complex question, four of a simple one; unsure is complex.
 
-Source: Meta Engine (Li et al., 2026), section 4.1: multi-part, multi-step, aggregation, complex filtering, comparison, pipeline.
+Source: Meta Engine (Li et al., 2026), section 4.1.
 """
 
 from __future__ import annotations
 
 from uql.nl.prompts import Wording, array, obj, one_of
 
-VERSION = "checker-1"
+VERSION = "checker-2"
 COMPLEX = {
-    "multi_part": "it asks several things at once",
-    "multi_step": "one fact has to be found before another can be looked for",
-    "aggregation": "it counts, sums or averages what first has to be read or found",
-    "complex_filter": "several conditions, or conditions on different sources, have to hold together",
+    "multi_part": "it asks several things, with and, or, for each",
+    "multi_step": "two facts or results have to be combined, or one found before another can be looked for",
+    "aggregation": "it aggregates or groups: a sum, average, count, trend, per year, per category",
+    "complex_filter": "it has conditions that are not plain: several, on different sources, or of time",
     "comparison": "it compares or ranks several entities",
-    "pipeline": "results of one kind of data are used on another kind (table, text, image), or drawn",
+    "pipeline": "first one thing is to be done, then another with what it gives",
 }
 SIMPLE = {
-    "one_fact": "it asks for one fact",
-    "one_source": "one table, text or image collection holds the whole answer",
-    "one_entity": "it is about one entity or one condition",
-    "no_reasoning": "the answer is read off, nothing is combined",
+    "one_intent": "it has one clear intent",
+    "one_fact": "it is about one entity or one fact",
+    "one_operator": "one operator over one kind of data answers it directly",
+    "no_gain": "to split it would not make it clearer",
 }
 
 
@@ -31,9 +31,7 @@ def wording(question: str, sources: str) -> Wording:
         "checker",
         VERSION,
         "You judge whether a question is simple or complex. Where you are not sure, it is complex.",
-        f"Data:\n{sources}\n\nA question is complex when one of these signs holds:\n{complex_signs}\n\nIt is "
-        f"simple when none of them does, "
-        f"and these hold:\n{simple_signs}\n\nQuestion: {question}\n\nName the signs that hold, then the verdict.",
+        f"Data:\n{sources}\n\nA question is complex when one of these signs holds:\n{complex_signs}\n\nIt is simple when none of them "
+        f"does, and these hold:\n{simple_signs}\n\nQuestion: {question}\n\nName the signs that hold, then the verdict.",
         obj({"signs": array(one_of([*COMPLEX, *SIMPLE]), 10), "verdict": one_of(["simple", "complex", "unsure"])}),
-        160,
     )

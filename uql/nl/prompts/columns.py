@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from uql.nl.prompts import Wording, array, obj, one_of
 
-VERSION = "columns-1"
+VERSION = "columns-2"
 
 
-def wording(question: str, schema: str, columns: list[str], tokens: int = 400) -> Wording:
+def wording(question: str, schema: str, columns: list[str]) -> Wording:
     return Wording(
         "columns",
         VERSION,
-        "You find the columns of a database that a question needs. Texts and images count: what a table does "
-        "not hold may be read from them.",
-        f"{schema}\n\nQuestion: {question}\n\nList the columns that are needed to answer it: those to filter, "
-        f"to join, to read and to show.",
+        "You find the columns of a database that a question needs. Texts and images count: what a table does not hold may be read from "
+        "them.",
+        f"{schema}\n\nQuestion: {question}\n\nList the columns that are needed to answer it: those to filter, to join, to read and to "
+        "show.",
         obj({"columns": array(one_of(columns), 12, 1)}),
-        tokens,
     )

@@ -6,7 +6,7 @@ import json
 
 from uql.nl.prompts import Wording, array, obj, text
 
-VERSION = "decomposer-1"
+VERSION = "decomposer-2"
 MOST = 3
 SHOTS = "\n\n".join(
     f"Question: {asked}\n{json.dumps({'sub_queries': [{'query': q, 'uses': uses} for q, uses in parts]})}"
@@ -34,37 +34,26 @@ SHOTS = "\n\n".join(
 
 
 def wording(question: str, sources: str) -> Wording:
+    part = obj({"query": text(240), "uses": array({"type": "integer", "minimum": 1, "maximum": 2}, 2)})
     return Wording(
         "decomposer",
         VERSION,
-        "You split a question into sub-queries. Use as few as possible, three at most. Each stands by itself: "
-        "it names what it is about, with no "
-        "'it' or 'they'. They go from finding facts to drawing conclusions. A sub-query that needs the answer "
-        "of an earlier one says "
-        "'found in sub-query N' and lists N under uses. Together they answer the question, and none repeats another.",
+        "You split a question into sub-queries. Use as few as possible, three at most. Each stands by itself: it names what it is "
+        "about, with no 'it' or 'they'. They go from finding facts to drawing conclusions. A sub-query that needs the answer of an "
+        "earlier one says 'found in sub-query N' and lists N under uses. Together they answer the question, and none repeats another.",
         f"{SHOTS}\n\nData:\n{sources}\n\nQuestion: {question}",
-        obj(
-            {
-                "sub_queries": array(
-                    obj({"query": text(240), "uses": array({"type": "integer", "minimum": 1, "maximum": 2}, 2)}),
-                    MOST,
-                    1,
-                )
-            }
-        ),
-        400,
+        obj({"sub_queries": array(part, MOST, 1)}),
     )
 
 
 def refining(query: str, earlier: str) -> Wording:
-    """The sub-query with names and values of earlier answers filled in."""
+    """The sub-query with names and values of earlier answers filled in, or the name of the table that holds them."""
     return Wording(
         "refine",
         VERSION,
-        "You rewrite a question so that it stands by itself: what it refers to is replaced by the names and "
-        "values that were found. You add "
-        "nothing else and answer nothing.",
-        f"Found so far:\n{earlier}\n\nQuestion: {query}\n\nThe question with names and values filled in:",
-        obj({"query": text(400)}),
-        200,
+        "You rewrite a question so that it stands by itself: what it refers to is replaced by the names and values that were found. "
+        "What was found is a table too: where it has more than five rows, or where not all of them are shown, write 'the rows of "
+        "TABLE' with its name in their place. You add nothing else and answer nothing.",
+        f"Found so far:\n{earlier}\n\nQuestion: {query}\n\nThe question with names, values and tables filled in:",
+        obj({"query": text(600)}),
     )

@@ -1,10 +1,10 @@
-"""What went wrong, and what to do: the error questions. Source: CAESURA's prompt on errors, its six questions."""
+"""What went wrong, and what to do: the error questions. Source: CAESURA, section 3.2, its six questions."""
 
 from __future__ import annotations
 
 from uql.nl.prompts import BOOLEAN, Wording, obj, text
 
-VERSION = "faults-1"
+VERSION = "faults-2"
 QUESTIONS = """1. What are the causes of this error?
 2. How can it be fixed?
 3. Are there flaws in the plan, such as a missing step or a wrong input table?
@@ -14,21 +14,11 @@ QUESTIONS = """1. What are the causes of this error?
 
 
 def wording(question: str, plan: str, step: str, error: str, schema: str) -> Wording:
+    decided = dict.fromkeys(("plan_flawed", "better_plan", "another_tool", "other_arguments"), BOOLEAN)
     return Wording(
         "faults",
         VERSION,
         "You find out why a step of a plan failed.",
-        f"{schema}\n\nQuestion: {question}\n\nPlan:\n{plan}\n\nThe step that failed:\n{step}\n\nError: "
-        f"{error}\n\n{QUESTIONS}",
-        obj(
-            {
-                "causes": text(240),
-                "fix": text(240),
-                "plan_flawed": BOOLEAN,
-                "better_plan": BOOLEAN,
-                "another_tool": BOOLEAN,
-                "other_arguments": BOOLEAN,
-            }
-        ),
-        320,
+        f"{schema}\n\nQuestion: {question}\n\nPlan:\n{plan}\n\nThe step that failed:\n{step}\n\nError: {error}\n\n{QUESTIONS}",
+        obj({"causes": text(240), "fix": text(240), **decided}),
     )

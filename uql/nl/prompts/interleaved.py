@@ -1,36 +1,67 @@
-"""Logical steps first, each mapped to a node when its inputs are there. Source: CAESURA's planning and mapping phases."""
+"""Logical steps first, each mapped to a node when its inputs are there. Source: CAESURA's planning and mapping phases, figure 3."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 
-from uql.nl.plan import clauses
-from uql.nl.prompts import Schema, Wording, array, obj, one_of, rules_text, text
-from uql.nl.prompts.planner import SQL, plot_form, text_form
+from uql.nl.prompts import NAME, Schema, Wording, array, obj, one_of, rules_text, text
+from uql.nl.prompts.planner import SQL, node_forms
 
-VERSION = "interleaved-2"
-MOST = 6
-TOOLS = (
-    "Steps may: select, filter, join, group and sort the rows of tables; read a fact from each text, or see it "
-    "in each image, as a new column; keep "
-    "the rows whose text or image meets a condition; compute with Python; draw a plot."
+VERSION = "interleaved-3"
+MOST, MOST_WHOLE = 10, 3  # steps of a plan, and of one whose steps are questions
+OPERATORS = """Operators that a step may use:
+- SQL: select and filter rows by columns, join tables, group and aggregate, sort and limit
+- TextQA: read a fact from the text of each row into a new column; or keep the rows whose text meets a condition
+- VisualQA: see a fact in the image of each row as a new column; or keep the rows whose image meets a condition
+- Python: compute what SQL cannot, from columns that are there, as a new column, a table or JSON
+- Plot: draw columns of a table"""
+_PLANS = "You plan how a question is answered from a database, step by step, in words. "
+_NAMES = (
+    "Each names the tables it reads, which are tables of the database or outputs of earlier steps, and its output, a new name. "
+    "The last step gives the answer."
 )
+FINE = (
+    f"{_PLANS}{OPERATORS}\nA step does one thing with one operator, and its description says which. {_NAMES} A question may ask for "
+    "several outputs: each is then the output of a step that no other step reads. new_columns are those that the step adds."
+)
+WHOLE = f"{_PLANS}Use as few steps as possible: one step filters, joins, groups and sorts at once, and is written as a question. {_NAMES}"
+Steps = Sequence[tuple[str, list[str], str, list[str]]]  # description, inputs, output, new columns
 
-
-_ASKED: tuple[tuple[str, tuple[tuple[str, list[str]], ...]], ...] = (
+_FINE_SHOTS: tuple[tuple[str, Steps], ...] = (
+    (
+        "Plot the number of loans per city of the members who complained in a letter.",
+        (
+            ("TextQA: keep the letters that complain", ["letters"], "complaints", []),
+            ("SQL: join complaints with members, each member once", ["complaints", "members"], "complainers", []),
+            (
+                "SQL: join loans with complainers, count the loans of each city",
+                ["loans", "complainers"],
+                "per_city",
+                ["loans"],
+            ),
+            ("Plot: a bar chart of loans by city", ["per_city"], "chart", []),
+        ),
+    ),
+    (
+        "What is the highest number of people on the covers of each author's books?",
+        (
+            ("VisualQA: see the number of people on each cover", ["books"], "covers", ["people"]),
+            ("SQL: the highest number of people for each author", ["covers"], "highest", ["most_people"]),
+        ),
+    ),
+)
+_WHOLE_SHOTS: tuple[tuple[str, Steps], ...] = (
     (
         "How many of the books whose cover shows an animal were lent to members from Oslo?",
         (
             (
                 "How many of the books whose cover shows an animal were lent to members from Oslo?",
                 ["books", "loans", "members"],
+                "result1",
+                [],
             ),
         ),
-    ),
-    (
-        "What is the highest number of pages of each author's books whose blurb promises a happy end?",
-        (("What is the highest number of pages of each author's books whose blurb promises a happy end?", ["books"]),),
     ),
     (
         "Plot the number of loans per city of the members who complained in a letter.",
@@ -38,29 +69,28 @@ _ASKED: tuple[tuple[str, tuple[tuple[str, list[str]], ...]], ...] = (
             (
                 "How many loans are there per city of the members who complained in a letter?",
                 ["loans", "members", "letters"],
+                "result1",
+                [],
             ),
-            ("Plot the number of loans per city as a bar chart", ["result1"]),
+            ("Plot the number of loans per city as a bar chart", ["result1"], "result2", []),
         ),
     ),
     (
         "Who wrote the book that was lent most often, and what do its reviews praise?",
         (
-            ("Which book was lent most often, and who wrote it?", ["books", "loans"]),
-            ("What does each review of the book of result1 praise?", ["result1", "reviews"]),
+            ("Which book was lent most often, and who wrote it?", ["books", "loans"], "result1", []),
+            ("What does each review of the book of result1 praise?", ["result1", "reviews"], "result2", []),
         ),
     ),
 )
 
 
-def _shot(question: str, planned: Sequence[tuple[str, list[str]]]) -> str:
+def _shot(question: str, planned: Steps) -> str:
     made = [
-        {"description": said, "inputs": read, "output": f"result{n}", "new_columns": []}
-        for n, (said, read) in enumerate(planned, 1)
+        {"description": said, "inputs": read, "output": output, "new_columns": new}
+        for said, read, output, new in planned
     ]
     return f"Question: {question}\n{json.dumps({'steps': made})}"
-
-
-SHOTS = "\n\n".join(_shot(*asked) for asked in _ASKED)
 
 
 def steps(
@@ -69,57 +99,40 @@ def steps(
     """The logical plan: steps in words, each with its inputs, its output and the columns it adds.
 
     Args:
-        names: of the tables and results there are, for a model that holds its reply to a grammar: inputs are those or `result1` …, and
-            there are half as many steps; none: names are free.
+        why: the plan before, with what its steps gave, and why it failed.
+        kept: results that are there, with rows.
+        names: of the tables and results there are, for a model that fills in forms: its steps are questions, at most MOST_WHOLE, and
+            inputs are those names or `result1` …; none: steps are fine, and names free.
     """
-    results = [f"result{n}" for n in range(1, 1 + MOST // 2)]
+    results = [f"result{n}" for n in range(1, 1 + MOST_WHOLE)]
     read: Schema = one_of([*names, *results]) if names else {"type": "string", "maxLength": 40}
     there = f"These results are there already; use them:\n{kept}\n\n" if kept else ""
-    again = f"The plan before failed: {why}\n\n" if why else ""
+    again = f"{why}\n\n" if why else ""
+    shots = "\n\n".join(_shot(*asked) for asked in (_WHOLE_SHOTS if names else _FINE_SHOTS))
+    step = {
+        "description": text(240),
+        "inputs": array(read, 4, 1),
+        "output": one_of(results) if names else NAME,
+        "new_columns": array(NAME, 5),
+    }
     return Wording(
         "steps",
         VERSION,
-        f"You plan how a question is answered from a database, step by step, in words. {TOOLS} Use as few steps "
-        f"as possible: one step filters, joins, groups and sorts at once, and is written as a question. Each names the tables "
-        "it reads, which are tables of the database or outputs of earlier steps, and its output, a new name. "
-        "The last step gives the answer.",
-        f"Examples, over a database of another library:\n{SHOTS}\n\nDatabase:\n{schema}\n\n{rules_text(rules)}{there}{again}"
+        WHOLE if names else FINE,
+        f"Examples, over a database of another library:\n{shots}\n\nDatabase:\n{schema}\n\n{rules_text(rules)}{there}{again}"
         f"Question: {question}\n\nThe steps:",
-        obj(
-            {
-                "steps": array(
-                    obj(
-                        {
-                            "description": text(240),
-                            "inputs": array(read, 4, 1),
-                            "output": one_of(results) if names else clauses.NAME,
-                            "new_columns": array(clauses.NAME, 5),
-                        }
-                    ),
-                    len(results) if names else MOST,
-                    1,
-                )
-            }
-        ),
-        700,
+        obj({"steps": array(obj(step), MOST_WHOLE if names else MOST, 1)}),
     )
 
 
 def mapping(question: str, step: str, schema: str, observed: str, why: str = "") -> Wording:
-    """One step as a node, now that its inputs are there."""
+    """One step as a node, now that its inputs are there: `observed` are their rows so far."""
     again = f"Your last try failed: {why}\n\n" if why else ""
     return Wording(
         "mapping",
         VERSION,
-        f"{SQL}\nYou write one step of a plan: a uql query, Python over lists of dictionaries by their names, "
-        f"or a plot.",
-        f"Tables:\n{schema}\n\nRows of them so far:\n{observed}\n\nThe whole question: {question}\n\n{again}The "
-        f"step: {step}\n\nThe node:",
-        obj({"node": _one()}),
-        700,
+        f"{SQL}\nYou write one step of a plan: a uql query, Python over lists of dictionaries by their names, or a plot.",
+        f"Tables:\n{schema}\n\nResults so far, with rows:\n{observed}\n\nThe whole question: {question}\n\n{again}The step: {step}"
+        "\n\nThe node:",
+        obj({"node": {"anyOf": node_forms()}}),
     )
-
-
-def _one() -> Schema:
-    kinds = text_form()["properties"]["nodes"]["items"]["anyOf"][:2]
-    return {"anyOf": [*kinds, plot_form(clauses.NAME)]}

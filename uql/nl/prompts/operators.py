@@ -6,42 +6,25 @@ from collections.abc import Sequence
 
 from uql.nl.prompts import Wording, array, obj, one_of
 
-VERSION = "operators-1"
-FITS = {  # how well → the range that the confidence lies in
-    "direct": (0.9, 1.0),
-    "likely": (0.7, 0.89),
-    "possible": (0.4, 0.69),
-    "unlikely": (0.1, 0.39),
-}
+VERSION = "operators-2"
+RANGES = ((0.7, 0.95), (0.5, 0.75), (0.3, 0.6))  # of the confidence of the first, middle and last operator
 
 
 def wording(query: str, captions: str, operators: Sequence[str], sources: Sequence[str]) -> Wording:
+    confidence = {"type": "number", "minimum": 0, "maximum": 1}
+    operator = {"operator": one_of(operators), "sources": array(one_of(sources), 4, 1), "confidence": confidence}
     return Wording(
         "operators",
         VERSION,
-        "You choose how a question is answered: TableAnalytics computes over the columns of tables, "
-        "TextAnalytics reads texts, ImageAnalytics looks "
-        "at images. You see titles and captions only, not the data. Rank the operators that may answer it, the "
-        "best first, each with the "
-        "sources it needs. direct (0.9 to 1): the title or caption names exactly what is asked. likely (0.7 to "
-        "0.89): it is about the same thing. "
-        "possible (0.4 to 0.69): it may hold a part of it. unlikely (0.1 to 0.39): a last resort.",
+        "You choose how a question is answered. TableAnalytics computes over the columns of tables, TextAnalytics reads texts, "
+        "ImageAnalytics looks at images. You see titles and captions only, not the data. Rank the operators that may answer it, each "
+        "with the sources it needs.\n"
+        "1. A question that names a kind of data, or means one, is for its operator: a picture or photo for ImageAnalytics, a table or "
+        "its columns for TableAnalytics, a report, review or description for TextAnalytics.\n"
+        "2. Else by what is asked: counts, sums and comparisons of numbers are for TableAnalytics first, events and reasons for "
+        "TextAnalytics, appearance and colours for ImageAnalytics.\n"
+        "3. Where several operators may answer, list them all, the one whose title or caption is nearest first.\n"
+        "4. Confidence: 0.7 to 0.95 for the first, 0.5 to 0.75 for the middle one, 0.3 to 0.6 for the last.",
         f"Sources:\n{captions}\n\nQuestion: {query}",
-        obj(
-            {
-                "operators": array(
-                    obj(
-                        {
-                            "operator": one_of(operators),
-                            "sources": array(one_of(sources), 4, 1),
-                            "fit": one_of(list(FITS)),
-                            "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-                        }
-                    ),
-                    3,
-                    1,
-                )
-            }
-        ),
-        320,
+        obj({"operators": array(obj(operator), 3, 1)}),
     )

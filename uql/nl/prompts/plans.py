@@ -1,13 +1,16 @@
-"""Questions over made-up databases with their plans, shown to a planner as examples. None is of a benchmark."""
+"""Questions over made-up databases with their plans; the nearest ones stand in the planner's prompt. None is of a benchmark."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-VERSION = "plans-1"
-Row = dict[str, Any]
+Near = Callable[[str, Sequence[str]], Sequence[float]]  # a question and others → their similarities
+Node = dict[str, Any]
+_WORD = re.compile(r"[a-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,58 +19,19 @@ class Example:
 
     question: str
     tables: Mapping[str, Mapping[str, str]]
-    nodes: Sequence[Mapping[str, Any]]
+    nodes: Sequence[Node]
 
 
-def _uql(
-    table: str,
-    select: Sequence[Row],
-    *,
-    join: Sequence[tuple[str, str, str]] = (),
-    where: Sequence[tuple[str, str, str]] = (),
-    ask: Sequence[str] = (),
-    group: Sequence[str] = (),
-    order: tuple[str, bool] | None = None,
-    limit: int = 0,
-) -> Row:
-    query = {
-        "from": table,
-        "join": [{"table": t, "left": left, "right": right} for t, left, right in join],
-        "where": [{"column": c, "op": op, "value": value} for c, op, value in where],
-        "ask": list(ask),
-        "select": list(select),
-        "group_by": list(group),
-        "order_by": [{"by": order[0], "desc": order[1]}] if order else [],
-        "limit": limit,
-    }
-    return {"kind": "uql", "query": query}
+def _uql(sql: str, name: str = "step1") -> Node:
+    return {"kind": "uql", "name": name, "sql": sql}
 
 
-def _col(column: str, agg: str = "none", name: str = "") -> Row:
-    return {
-        "column": column,
-        "read": "",
-        "type": "text",
-        "agg": agg,
-        "as": name or column.rpartition(".")[2].replace("*", "n"),
-    }
+def _python(source: str, name: str, *inputs: str) -> Node:
+    return {"kind": "python", "name": name, "inputs": list(inputs), "python": source}
 
 
-def _read(text: str, name: str, kind: str = "text", agg: str = "none") -> Row:
-    return {"column": "read", "read": text, "type": kind, "agg": agg, "as": name}
-
-
-def _plot(mark: str, source: str, x: str, y: str, title: str, color: str = "") -> Row:
-    return {
-        "kind": "plot",
-        "name": "plot",
-        "input": source,
-        "mark": mark,
-        "x": x,
-        "y": y,
-        "color": color,
-        "title": title,
-    }
+def _plot(mark: str, x: str, y: str, title: str, source: str = "step1") -> Node:
+    return {"kind": "plot", "name": "plot", "input": source, "mark": mark, "x": x, "y": y, "color": "", "title": title}
 
 
 _SHOP = {
@@ -88,66 +52,42 @@ _STAFF = {
     "staff": {"name": "VARCHAR", "dept_id": "BIGINT", "salary": "DOUBLE", "hired": "DATE"},
     "depts": {"id": "BIGINT", "title": "VARCHAR"},
 }
+_TOLD = "starts JOIN stories ON starts.race_id = stories.race_id"
+_SEEN = "moths JOIN photos ON moths.id = photos.moth_id"
+_PAID = (
+    "SELECT depts.title, avg(staff.salary) AS average_salary FROM staff JOIN depts ON staff.dept_id = depts.id "
+    "GROUP BY depts.title"
+)
 
 EXAMPLES: tuple[Example, ...] = (
-    Example(
-        "How many books came out after 1990?",
-        _BOOKS,
-        [_uql("books", [_col("*", "count", "n")], where=[("books.year", ">", "1990")])],
-    ),
+    Example("How many books came out after 1990?", _BOOKS, [_uql("SELECT count(*) AS n FROM books WHERE year > 1990")]),
     Example(
         "Which book has the most pages?",
         _BOOKS,
-        [_uql("books", [_col("books.title"), _col("books.pages")], order=("pages", True), limit=1)],
+        [_uql("SELECT title, pages FROM books ORDER BY pages DESC LIMIT 1")],
     ),
     Example(
         "Who is the youngest driver of the team Falcon?",
         _RACES,
-        [
-            _uql(
-                "drivers",
-                [_col("drivers.name"), _col("drivers.born")],
-                where=[("drivers.team", "=", "Falcon")],
-                order=("born", True),
-                limit=1,
-            )
-        ],
+        [_uql("SELECT name, born FROM drivers WHERE team = 'Falcon' ORDER BY born DESC LIMIT 1")],
     ),
     Example(
         "Which moths of the habitat forest have spots on their wings in the photo?",
         _MOTHS,
-        [
-            _uql(
-                "moths",
-                [_col("moths.name")],
-                join=[("photos", "moths.id", "photos.moth_id")],
-                where=[("moths.habitat", "=", "forest")],
-                ask=["the wings have spots"],
-            )
-        ],
+        [_uql(f"SELECT moths.name FROM {_SEEN} WHERE moths.habitat = 'forest' AND ask('the wings have spots')")],
     ),
     Example(
         "How many moths show a striped body?",
         _MOTHS,
-        [
-            _uql(
-                "moths",
-                [_col("*", "count", "n")],
-                join=[("photos", "moths.id", "photos.moth_id")],
-                ask=["the body is striped"],
-            )
-        ],
+        [_uql(f"SELECT count(*) AS n FROM {_SEEN} WHERE ask('the body is striped')")],
     ),
     Example(
         "How many letters from Leeds complain about the price?",
         _SHOP,
         [
             _uql(
-                "letters",
-                [_col("*", "count", "n")],
-                join=[("customers", "letters.customer_id", "customers.id")],
-                where=[("customers.city", "=", "Leeds")],
-                ask=["the letter complains about the price"],
+                "SELECT count(*) AS n FROM letters JOIN customers ON letters.customer_id = customers.id "
+                "WHERE customers.city = 'Leeds' AND ask('the letter complains about the price')"
             )
         ],
     ),
@@ -156,10 +96,8 @@ EXAMPLES: tuple[Example, ...] = (
         _RACES,
         [
             _uql(
-                "starts",
-                [_read("the place that {starts.name} reached", "best_place", "number", "min")],
-                join=[("stories", "starts.race_id", "stories.race_id")],
-                where=[("starts.name", "=", "Ida Roth")],
+                "SELECT min(CAST(ask('the place that {starts.name} reached') AS DOUBLE)) AS best_place "
+                f"FROM {_TOLD} WHERE starts.name = 'Ida Roth'"
             )
         ],
     ),
@@ -168,10 +106,8 @@ EXAMPLES: tuple[Example, ...] = (
         _RACES,
         [
             _uql(
-                "starts",
-                [_col("starts.name"), _read("the number of pit stops of {starts.name}", "most_stops", "number", "max")],
-                join=[("stories", "starts.race_id", "stories.race_id")],
-                group=["starts.name"],
+                "SELECT starts.name, max(CAST(ask('the number of pit stops of {starts.name}') AS DOUBLE)) AS most_stops "
+                f"FROM {_TOLD} GROUP BY starts.name"
             )
         ],
     ),
@@ -180,93 +116,93 @@ EXAMPLES: tuple[Example, ...] = (
         _RACES,
         [
             _uql(
-                "drivers",
-                [_col("stories.race_id", "count_distinct", "races")],
-                join=[("starts", "drivers.name", "starts.name"), ("stories", "starts.race_id", "stories.race_id")],
-                where=[("drivers.team", "=", "Falcon")],
-                ask=["{drivers.name} won the race"],
+                "SELECT count(DISTINCT stories.race_id) AS races FROM drivers JOIN starts ON drivers.name = starts.name "
+                "JOIN stories ON starts.race_id = stories.race_id "
+                "WHERE drivers.team = 'Falcon' AND ask('{drivers.name} won the race')"
             )
         ],
     ),
     Example(
-        "Average salary per department, the highest first",
-        _STAFF,
-        [
-            _uql(
-                "staff",
-                [_col("depts.title"), _col("staff.salary", "avg", "average_salary")],
-                join=[("depts", "staff.dept_id", "depts.id")],
-                group=["depts.title"],
-                order=("average_salary", True),
-            )
-        ],
+        "Average salary per department, the highest first", _STAFF, [_uql(f"{_PAID} ORDER BY average_salary DESC")]
     ),
     Example(
         "Plot the number of books of each author",
         _BOOKS,
         [
-            _uql("books", [_col("books.author"), _col("*", "count", "books")], group=["books.author"]),
-            _plot("bar", "step1", "author", "books", "Books by author"),
+            _uql("SELECT author, count(*) AS books FROM books GROUP BY author"),
+            _plot("bar", "author", "books", "Books by author"),
         ],
     ),
     Example(
         "Plot the average salary against the department as a line",
         _STAFF,
-        [
-            _uql(
-                "staff",
-                [_col("depts.title"), _col("staff.salary", "avg", "average_salary")],
-                join=[("depts", "staff.dept_id", "depts.id")],
-                group=["depts.title"],
-            ),
-            _plot("line", "step1", "title", "average_salary", "Average salary by department"),
-        ],
+        [_uql(_PAID), _plot("line", "title", "average_salary", "Average salary by department")],
     ),
     Example(
         "Draw a bar chart of how many moths of each habitat have an eye on the wing",
         _MOTHS,
         [
             _uql(
-                "moths",
-                [_col("moths.habitat"), _col("*", "count", "n")],
-                join=[("photos", "moths.id", "photos.moth_id")],
-                ask=["there is an eye on the wing"],
-                group=["moths.habitat"],
+                f"SELECT moths.habitat, count(*) AS n FROM {_SEEN} WHERE ask('there is an eye on the wing') "
+                "GROUP BY moths.habitat"
             ),
-            _plot("bar", "step1", "habitat", "n", "Moths with an eye on the wing"),
+            _plot("bar", "habitat", "n", "Moths with an eye on the wing"),
         ],
     ),
     Example(
         "Which city do most customers live in, and how many of the letters from there are thankful?",
         _SHOP,
         [
+            _uql("SELECT city, count(*) AS n FROM customers GROUP BY city ORDER BY n DESC LIMIT 1"),
             _uql(
-                "customers",
-                [_col("customers.city"), _col("*", "count", "n")],
-                group=["customers.city"],
-                order=("n", True),
-                limit=1,
-            ),
-            _uql(
-                "step1",
-                [_col("customers.city"), _col("*", "count", "thankful")],
-                join=[
-                    ("customers", "step1.city", "customers.city"),
-                    ("letters", "customers.id", "letters.customer_id"),
-                ],
-                ask=["the letter says thank you"],
-                group=["customers.city"],
+                "SELECT customers.city, count(*) AS thankful FROM step1 JOIN customers ON step1.city = customers.city "
+                "JOIN letters ON customers.id = letters.customer_id WHERE ask('the letter says thank you') "
+                "GROUP BY customers.city",
+                "step2",
             ),
         ],
     ),
     Example(
         "In which year was the winner of each race born, as the story tells?",
         _RACES,
-        [_uql("stories", [_col("stories.race_id"), _read("the year in which the winner was born", "born", "number")])],
+        [_uql("SELECT race_id, CAST(ask('the year in which the winner was born') AS DOUBLE) AS born FROM stories")],
     ),
+    Example("Which books have war in the title?", _BOOKS, [_uql("SELECT title FROM books WHERE title ILIKE '%war%'")]),
     Example(
-        "Which books have war in the title?",
+        "Give me the titles of each author as JSON, and plot the pages of the books.",
         _BOOKS,
-        [_uql("books", [_col("books.title")], where=[("books.title", "contains", "war")])],
+        [
+            _uql("SELECT author, title, pages FROM books ORDER BY author, title"),
+            _python(
+                "{a: [r['title'] for r in step1 if r['author'] == a] for a in [r['author'] for r in step1]}",
+                "titles",
+                "step1",
+            ),
+            _plot("bar", "title", "pages", "Pages of the books"),
+        ],
     ),
 )
+
+
+def examples_text(question: str, near: Near | None, *, most: int = 4) -> str:
+    """The nearest examples as a prompt shows them, the nearest last; "" for none.
+
+    Args:
+        near: similarities of the question and others; None: by words in common.
+        most: examples.
+    """
+    scores = list((near or _common)(question, [example.question for example in EXAMPLES]))
+    order = sorted(range(len(EXAMPLES)), key=lambda i: -scores[i])[:most]
+    shown = "\n\n".join(_shown(EXAMPLES[i]) for i in reversed(order))
+    return f"Examples over other databases:\n\n{shown}\n\nNow over the database above.\n\n" if shown else ""
+
+
+def _shown(example: Example) -> str:
+    schema = "; ".join(f"{t}({', '.join(f'{c} {kind}' for c, kind in cs.items())})" for t, cs in example.tables.items())
+    plan = json.dumps({"cannot": "", "nodes": list(example.nodes)}, ensure_ascii=False, separators=(",", ":"))
+    return f"{schema}\nQuestion: {example.question}\nThe plan: {plan}"
+
+
+def _common(question: str, others: Sequence[str]) -> list[float]:
+    mine = set(_WORD.findall(question.lower()))
+    return [len(mine & (theirs := set(_WORD.findall(other.lower())))) / (1 + len(mine | theirs)) for other in others]

@@ -41,7 +41,7 @@ async function check() {
 function price(found) {
   const p = found.price;
   if (found.answered_from) return `0 new calls: ${found.answered_from}`;
-  if (!p.calls.high) return "no model is asked";
+  if (!p.calls.high) return "no calls";
   const parts = [`${range(p.calls, whole)} calls`];
   if (found.budget_calls !== null) parts.push(`at most ${whole(found.budget_calls)}`);
   parts.push(`${range(p.input_tokens, whole)} + ${range(p.output_tokens, whole)} tokens`);

@@ -1,0 +1,135 @@
+"""What the parts of a statement may spend: calls, tokens, money and seconds, in one object over the budget of the run.
+
+Parts that do with samples share the calls: each has its share of what is left when it begins, and the parts after it have theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from uql.base.errors import BudgetError
+from uql.llm.budget import Budget
+
+
+class Purse:
+    """What is left of a budget for the part of the statement that runs.
+
+    A run that goes on with the draws of an earlier one with fewer calls spends in steps: `left_now` is what the step leaves, by which a
+    sample is drawn; `left` is what may be spent in all. Tokens, USD and the deadline are the budget's own.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._later = 0  # parts of the statement that ask a model and run after this one
+        self._held: tuple[
+            int, ...
+        ] = ()  # calls kept for them while this part does with a sample, by step of the budget
+
+    # ---------------------------------------------------------------------------------------------------------- what is left
+    @property
+    def left(self) -> int | None:
+        """Calls that may still be made; None: without limit."""
+        left = self.budget.calls_left
+        return None if left is None else max(0, left - self._held_at(len(self.budget.steps)))
+
+    @property
+    def left_now(self) -> int | None:
+        """Calls that the step of the budget leaves; None: without limit."""
+        step = self.budget.step
+        left = self.budget.left_at(step)
+        return None if left is None else max(0, left - self._held_at(step))
+
+    @property
+    def tokens_left(self) -> int | None:
+        """Tokens that one more request may take for sure, whatever the largest so far reserved; None: without limit."""
+        left = self.budget.tokens_left
+        return None if left is None else max(0, left - self.budget.largest_tokens)
+
+    @property
+    def usd_a_call(self) -> float:
+        """USD that a call cost on average; 0 where none was paid or the price is not known."""
+        return self.budget.usd_a_call
+
+    def fits(self, calls: int) -> bool:
+        """Does the budget leave that many calls?"""
+        left = self.left
+        return left is None or calls <= left
+
+    def fits_now(self, calls: int) -> bool:
+        """Does the step of the budget leave that many calls?"""
+        left = self.left_now
+        return left is None or calls <= left
+
+    def need(self, calls: int, what: str, less: str = "") -> None:
+        """Checks before anything is sent that so many calls fit.
+
+        Args:
+            what: that takes them.
+            less: what would take fewer; "": nothing is known.
+        Raises: BudgetError (UQL401) where they do not fit.
+        """
+        left = self.left
+        if left is not None and calls > left:
+            raise BudgetError(
+                f"{what} needs {calls:,} calls and the budget leaves {left:,}; nothing was sent",
+                help=f"{less}{', or ' if less else ''}WITH (budget = {calls}), or WITH (budget = 'all')",
+            )
+
+    # --------------------------------------------------------------------------------------------------------------- limits
+    def allow(self, calls: int) -> None:
+        """Lets this part make so many calls, where fewer are left."""
+        self.budget.allow(calls + self._held_at(len(self.budget.steps)))
+
+    @contextmanager
+    def beside(self, calls: int) -> Iterator[None]:
+        """Within it so many calls more may be made; after it the budget is what it was."""
+        left = self.budget.calls_left
+        self.budget.extend(calls)
+        try:
+            yield
+        finally:
+            if left is not None:
+                self.budget.extend(left - (self.budget.calls_left or 0))
+
+    # ---------------------------------------------------------------------------------------------------- steps of the budget
+    def begin_steps(self) -> None:
+        """A part of the statement begins: it spends what the first step leaves, then what the next ones do."""
+        self.budget.step = 0
+
+    def next_step(self) -> bool:
+        """Go on to the next step of the budget; False: this is the last."""
+        more = self.budget.step < len(self.budget.steps)
+        self.budget.step += more
+        return more
+
+    # ---------------------------------------------------------------------------------------------------- parts of a statement
+    @contextmanager
+    def others_to_come(self, parts: int) -> Iterator[None]:
+        """While so many parts of the statement that ask a model are still to come."""
+        self._later += parts
+        try:
+            yield
+        finally:
+            self._later -= parts
+
+    @contextmanager
+    def sharing(self, needed: int) -> Iterator[None]:
+        """A part that needs more calls than are left does with its share of them: the parts after it have theirs."""
+        held, left = self._held, self.left
+        if self._later and left is not None and needed > left:
+            self._held = tuple(self._with_others(step) for step in range(len(self.budget.steps) + 1))
+        try:
+            yield
+        finally:
+            self._held = held
+
+    def _with_others(self, step: int) -> int:
+        """What is held of a step of the budget, with the shares of the parts to come."""
+        held, left = self._held_at(step), self.budget.left_at(step)
+        own = 0 if left is None else max(0, left - held)
+        return held + own - own // (1 + self._later)
+
+    def _held_at(self, step: int) -> int:
+        """Calls of a step that are kept for other parts of the statement."""
+        return self._held[min(step, len(self._held) - 1)] if self._held else 0

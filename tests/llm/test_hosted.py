@@ -1,0 +1,95 @@
+"""Hosts of OpenAI's protocol by name: address, key, price, and the list of their models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from loopback import chat, serve
+from scripted import row
+from typer.testing import CliRunner
+
+from uql.base.errors import AuthError, ConfigError
+from uql.base.settings import Settings
+from uql.command.models import app
+from uql.llm.gate import Gate
+from uql.llm.providers import hosted, open_provider
+from uql.llm.questions import Predicate
+
+NAMED = [("openrouter:a/b", "OPENROUTER_API_KEY"), ("gemini:g", "GEMINI_API_KEY"), ("azure:d", "AZURE_OPENAI_API_KEY")]
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for host in hosted.HOSTS.values():
+        for name in (host.key_env, host.url_env):
+            if name:
+                monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(("spec", "variable"), NAMED)
+def test_a_host_without_its_key_names_the_variable(spec: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/")
+    with pytest.raises(AuthError) as caught:
+        open_provider(spec, Settings())
+    assert variable in str(caught.value)
+    monkeypatch.setenv(variable, "a-secret-key")
+    made = open_provider(spec, Settings())
+    assert not made.is_local and "secret" not in made.name
+
+
+def test_prices_are_those_of_the_vendors_list_or_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "a-secret-key")
+    made = open_provider("gemini:gemini-2.5-flash", Settings())
+    assert made.price is not None and 0 < made.price.input < made.price.output
+    assert open_provider("gemini:not-listed", Settings()).price is None
+    assert open_provider("ollama:llama3", Settings()).price == hosted.Price(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable", "stated", "url"),
+    [
+        ("ollama", "OLLAMA_HOST", "", "http://127.0.0.1:11434/v1"),
+        ("ollama", "OLLAMA_HOST", "box:1234", "http://box:1234/v1"),
+        ("azure", "AZURE_OPENAI_ENDPOINT", "https://me.openai.azure.com/", "https://me.openai.azure.com/openai/v1"),
+    ],
+)
+def test_the_address_of_a_host(
+    kind: str, variable: str, stated: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, stated)
+    assert hosted.address_of(kind) == url
+
+
+def test_an_address_that_is_missing_or_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="address of Azure OpenAI"):
+        hosted.address_of("azure")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "file:///etc/passwd")
+    with pytest.raises(ConfigError, match="no http"):
+        hosted.address_of("azure")
+    with pytest.raises(ConfigError, match="needs the name of a model"):
+        open_provider("gemini:", Settings())
+
+
+def listed(body: dict[str, Any], headers: dict[str, str]) -> Any:
+    return {"object": "list", "data": [{"id": "b", "object": "model"}, {"id": "a", "object": "model"}]}
+
+
+def test_a_model_of_a_named_host_answers_and_its_models_are_listed(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> None:
+        made: Any = open_provider("ollama:m", Settings())
+        made.is_local = False  # the server speaks JSON alone
+        async with Gate.open(Settings(ledger=":memory:"), model=made, calls=None) as g:
+            said = await g.ask(Predicate("it is so"), [row("xx")])
+            assert not said.failures
+        assert await hosted.models_of("ollama", Settings()) == ["a", "b"]
+
+    with serve({"/v1/chat/completions": chat, "/v1/models": listed}) as told:
+        monkeypatch.setenv("OLLAMA_HOST", told.url)
+        run(go())
+        said = CliRunner().invoke(app, ["list", told.url + "/v1"])
+        assert said.exit_code == 0 and said.output.split() == ["a", "b"]
+        unknown = CliRunner().invoke(app, ["list", "nowhere"])
+        assert unknown.exit_code == 2 and "UQL402" in unknown.output
+    gone = CliRunner().invoke(app, ["list", told.url + "/v1"])
+    assert gone.exit_code == 3

@@ -1,0 +1,81 @@
+"""Options and arguments that several commands take, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from uql.command.outcome import UsageError
+from uql.command.output import Format, format_of_file
+
+if TYPE_CHECKING:
+    from uql.llm.ledger import Ledger as LedgerFile
+
+Text = str | None
+Database = Annotated[Text, typer.Argument(help="A DuckDB file; made when it is not there. Without it: in memory.")]
+Model = Annotated[
+    Text,
+    typer.Option("-m", "--model", help="local, openai:NAME, anthropic:NAME, http://HOST/v1#NAME, oracle:FILE.toml"),
+]
+Budget = Annotated[Text, typer.Option(help="Model calls at most, or 'all'; 0: the ledger alone.")]
+MaxCost = Annotated[Text, typer.Option(help="USD at most.")]
+MaxSeconds = Annotated[Text, typer.Option(help="Seconds at most.")]
+Ledger = Annotated[
+    Text, typer.Option("--ledger", help="File of the answers already paid for; ':memory:' keeps none of them.")
+]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; see uql config show.")
+]
+Csv = Annotated[bool, typer.Option("--csv", help="Write CSV.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Write a Markdown table.")]
+Output = Annotated[
+    Text,
+    typer.Option(
+        "-o", "--output", help="Write to this file, all rows; .csv .json .jsonl .md .parquet choose the format."
+    ),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 5 when a row has no answer.")]
+ReadOnly = Annotated[
+    bool, typer.Option("--read-only", help="Refuse every statement that changes something, a file too.")
+]
+NoProgress = Annotated[bool, typer.Option("--no-progress", help="Say nothing while running.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def opened(ledger: str | None) -> LedgerFile:
+    """The ledger of a path, else that of the settings."""
+    from uql.base import config
+    from uql.llm.ledger import Ledger as LedgerFile
+
+    return LedgerFile(config.load(ledger=ledger)[0].ledger)
+
+
+def settings_of(others: Sequence[str] | None = None, **named: Any) -> dict[str, Any]:
+    """The settings that were given: by options of their own, where not None, and by `--set`. Raises: UsageError."""
+    return {name: value for name, value in named.items() if value is not None} | pairs("--set", others)
+
+
+def pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:
+    """The values of an option that takes NAME=VALUE, by name. Raises: UsageError."""
+    found = {}
+    for value in values or ():
+        name, equals, rest = value.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"{option} {value!r} is not NAME=VALUE", help=f"as {option} budget=64")
+        found[name.strip()] = rest.strip()
+    return found
+
+
+def format_of(output: str | None, csv: bool, json: bool, markdown: bool) -> Format:
+    """The format that was asked for, else that of the file's name. Raises: UsageError for two of them."""
+    flags: dict[Format, bool] = {"csv": csv, "json": json, "markdown": markdown}
+    chosen = [name for name, given in flags.items() if given]
+    if len(chosen) > 1:
+        raise UsageError(f"--{chosen[0]} and --{chosen[1]} are both given", help="choose one format")
+    if chosen:
+        return chosen[0]
+    return format_of_file(Path(output), "table") if output is not None else "table"

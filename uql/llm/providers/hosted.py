@@ -1,0 +1,122 @@
+"""ollama:MODEL, openrouter:MODEL, gemini:MODEL, azure:DEPLOYMENT: hosts of OpenAI's protocol, by name.
+
+Each is the server of a known address, with the key of a variable of its own, which is sent to that address alone.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+
+from uql.base.errors import BackendError, ConfigError
+from uql.base.settings import Settings
+from uql.llm.prices import price_of
+from uql.llm.providers.address import address
+from uql.llm.providers.base import CallError, Limits, Price
+from uql.llm.providers.compatible import Compatible
+from uql.llm.providers.openai_client import VENDOR_URL, client, vendor_key
+from uql.llm.providers.wire import call
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where the models of a vendor are served.
+
+    Attributes:
+        url: of its OpenAI-compatible API; "": that of the variable `url_env`.
+        key_env: the variable of its key; "": it wants none.
+        listed: its name in genai-prices; "": its models cost nothing.
+    """
+
+    title: str
+    url: str
+    key_env: str = ""
+    listed: str = ""
+    url_env: str = ""
+
+
+HOSTS = {
+    "ollama": Host("Ollama", "http://127.0.0.1:11434/v1", url_env="OLLAMA_HOST"),
+    "openrouter": Host("OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "openrouter"),
+    "gemini": Host("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", "google"),
+    "azure": Host("Azure OpenAI", "", "AZURE_OPENAI_API_KEY", "azure", url_env="AZURE_OPENAI_ENDPOINT"),
+}
+
+
+def open_provider(spec: str, settings: Settings) -> Compatible:
+    """The model of a named host.
+
+    Args:
+        spec: HOST:MODEL.
+    Raises: ConfigError without a model, or where the address of the host is not set; AuthError without its key.
+    """
+    kind, _, model = spec.partition(":")
+    host = HOSTS[kind]
+    if not model:
+        raise ConfigError(f"{kind}: needs the name of a model, as {kind}:MODEL", code="UQL402")
+    url = address_of(kind)
+    key = vendor_key(host.key_env, host.title, offline=settings.offline) if host.key_env else None
+    price = price_of(host.listed, model, settings, name=spec) if host.listed else Price(0.0, 0.0)
+    made = Compatible(url, model, api_key=key, timeout_s=settings.timeout_s, price=price)
+    if url == host.url:  # elsewhere another model may have the same name
+        made.name = spec
+    return made
+
+
+async def models_of(place: str, settings: Settings) -> list[str]:
+    """The names of the models that a server says it has, sorted.
+
+    Args:
+        place: a name of `HOSTS`, "openai", or http(s)://host/v1.
+        settings: holds the user's endpoints, with the variables of their keys.
+    Raises: ConfigError, AuthError as on opening a model there; BackendError where the server cannot be reached or lists nothing.
+    """
+    import httpx2
+    import openai
+
+    if place.startswith(("http://", "https://")):
+        at = address(f"{place}#any", settings, Limits())
+        url, key = at.url, at.api_key
+    elif place == "openai":
+        url, key = VENDOR_URL, vendor_key("OPENAI_API_KEY", "OpenAI")
+    elif place in HOSTS:
+        host = HOSTS[place]
+        url, key = address_of(place), vendor_key(host.key_env, host.title) if host.key_env else None
+    else:
+        known = ", ".join(("openai", *HOSTS))
+        raise ConfigError(f"there is no server {place!r}", code="UQL402", help=f"{known}, or http(s)://host/v1")
+    asking = client(url, api_key=key, timeout_s=settings.timeout_s, vendor=place == "openai")
+    try:
+        reply = await call(partial(asking.get, "/models", cast_to=httpx2.Response), sdk=openai, name=place, model="any")
+        held = reply.json()
+    except (CallError, ValueError) as error:
+        raise BackendError(f"{place} lists no models: {error}", help=f"is a server running at {url}?") from error
+    finally:
+        await asking.close()
+    listed = (held.get("data") or held.get("models")) if isinstance(held, dict) else None
+    named = [m.get("id") or m.get("name") for m in listed or () if isinstance(m, dict)]
+    return sorted(str(name) for name in named if name)
+
+
+def address_of(kind: str) -> str:
+    """The base URL of a host's API.
+
+    Raises: ConfigError where the variable that holds it is not set, or is no http(s) address.
+    """
+    host = HOSTS[kind]
+    stated = os.environ.get(host.url_env, "").strip().rstrip("/") if host.url_env else ""
+    if kind == "ollama" and stated and "://" not in stated:
+        stated = f"http://{stated}"
+    if not stated:
+        if host.url:
+            return host.url
+        raise ConfigError(
+            f"the address of {host.title} is not set",
+            code="UQL402",
+            help=f"set {host.url_env}, as https://NAME.openai.azure.com",
+        )
+    if not stated.startswith(("http://", "https://")):
+        raise ConfigError(f"{host.url_env} = {stated!r} is no http(s) address", code="UQL402")
+    ending = "/openai/v1" if kind == "azure" else "/v1"
+    return stated if stated.endswith("/v1") else f"{stated}{ending}"

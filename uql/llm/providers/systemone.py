@@ -1,0 +1,241 @@
+"""systemone:MODEL, systemone:http(s)://host#MODEL: decision models behind `POST /v1/systemone`, TypeSafe's Jev and the servers like it.
+
+A decision model writes no text. It answers a condition ("noul") with a probability, a choice and a score with a distribution. Many
+questions, and the records of many rows, share a request. The wire format is that of jevcompat 0.1.1 (`spec.py`, `mock.py`) and
+laya-serve 0.2.1 (`schemas.py`); many rows are laid out as by jevdb 0.1.0: what is asked in `state`, a record in each question.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from uql.base.errors import ConfigError
+from uql.base.settings import Settings
+from uql.llm.prices import own_price, price_of
+from uql.llm.prompts import fused
+from uql.llm.providers.address import Address, address
+from uql.llm.providers.base import (
+    Answer,
+    CallError,
+    Capabilities,
+    Limits,
+    Price,
+    Problem,
+    Reply,
+    Request,
+    RowsReply,
+    RowsRequest,
+)
+from uql.llm.providers.chat import tokens_at_most
+from uql.llm.providers.chat_reply import counts
+from uql.llm.providers.openai_client import client, learnt, vendor_key
+from uql.llm.providers.wire import posted
+from uql.llm.questions import Question, Row
+from uql.operators.replies import Level, OneOf, Value, YesNo
+from uql.operators.rows import label_of, media, with_examples
+from uql.operators.texts import neutral
+
+VERSION = "systemone-1"
+VENDOR_URL = "https://api.typesafe.ai/v1"
+VENDOR_KEY = "JEV_API_KEY"
+VENDOR_PRICE = Price(0.042, 0.0)  # USD per million tokens, as published in September 2026: the answers cost nothing
+LIMITS = Limits(concurrency=64, adaptive=True)
+ROWS = 100  # of one request, at most
+OPTIONS = 255  # of a choice, at most
+LEVELS = 10  # of a score, at most
+ANSWER_TOKENS = 40  # of one answer, at most, where a server counts them
+
+
+def open_provider(rest: str, settings: Settings) -> SystemOne:
+    """The model of the vendor, or of the server of an address.
+
+    Raises: ConfigError where a part is missing, or the variable of the server's key is not set; AuthError without the vendor's key.
+    """
+    if rest.startswith(("http://", "https://")):
+        at = address(rest, settings, LIMITS)
+        price = own_price(f"systemone:{rest}", settings) or (Price(0.0, 0.0) if at.is_local else None)
+        return SystemOne(at, price, settings.timeout_s)
+    if not rest:
+        raise ConfigError("a decision model is systemone:MODEL or systemone:http(s)://host#MODEL", code="UQL402")
+    key = vendor_key(VENDOR_KEY, "TypeSafe", offline=settings.offline)
+    price = price_of("typesafe", rest, settings, name=f"systemone:{rest}") or VENDOR_PRICE
+    return SystemOne(Address(VENDOR_URL, rest, key, LIMITS), price, settings.timeout_s)
+
+
+class SystemOne:
+    """One decision model of one server. Texts and free values are not asked of it: it answers with labels and numbers alone."""
+
+    def __init__(self, at: Address, price: Price | None, timeout_s: float) -> None:
+        url = at.url if at.url.endswith("/v1") else f"{at.url}/v1"
+        self.model, self.price, self.limits, self.is_local = at.model, price, at.limits, at.is_local
+        self.name = f"systemone:{url}#{at.model}"
+        self.capabilities = Capabilities(probabilities=True, schema=False, images=False, audio=False, rows=ROWS)
+        self._client = client(url, api_key=at.api_key, timeout_s=timeout_s, heard=self._heard)
+
+    def version(self, question: Question) -> str:
+        return f"{fused.version(question)}/{VERSION}"
+
+    def tokens_at_most(self, request: Request) -> tuple[int, int]:
+        asked = sum(len(decisions("q", q, request.row, "")) for q in request.questions)
+        return tokens_at_most(request)[0], ANSWER_TOKENS * asked
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    def _heard(self, requests: float | None, tokens: float | None) -> None:
+        self.limits = learnt(self.limits, requests, tokens)
+
+    async def answer(self, request: Request) -> Reply:
+        """The row is the state."""
+        asked: dict[str, Any] = {}
+        for n, question in enumerate(request.questions):
+            asked |= decisions(fused.key(n), question, request.row, instruction(question, request.row))
+        held = await self._decided(record(request.row), asked)
+        answers = tuple(read(held, fused.key(n), q, request.row) for n, q in enumerate(request.questions))
+        return Reply(answers, *tokens(held))
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        """What is asked is the state, once for all rows; each record stands in the instructions of its own questions."""
+        said = {fused.key(n): instruction(q, request.rows[0]) for n, q in enumerate(request.questions)}
+        asked: dict[str, Any] = {}
+        for i, row in enumerate(request.rows):
+            for n, question in enumerate(request.questions):
+                about = {"question": f"Answer `{fused.key(n)}` for this record alone.", "record": record(row)}
+                asked |= decisions(f"{i}.{fused.key(n)}", question, row, about)
+        held = await self._decided(said, asked)
+        answers = tuple(
+            tuple(read(held, f"{i}.{fused.key(n)}", q, row) for n, q in enumerate(request.questions))
+            for i, row in enumerate(request.rows)
+        )
+        return RowsReply(answers, *tokens(held))
+
+    async def _decided(self, state: Any, asked: dict[str, Any]) -> dict[str, Any]:
+        import openai
+
+        body = {"model": self.model, "state": state, "questions": asked}
+        return await posted(self._client, "/systemone", body, sdk=openai, name=self.name, model=self.model)
+
+
+def instruction(question: Question, row: Row) -> str:
+    """What is asked, without a word on the form of the reply, with the examples that a person wants shown.
+
+    Raises: ConfigError where the operator is asked for a text.
+    """
+    words = question.operator.words
+    said = words.bare or words.instruction
+    if said is None:
+        raise _no_decision(question)
+    return with_examples(said(question, row), question)
+
+
+def record(row: Row) -> str | dict[str, str]:
+    """The cells of a row that are not NULL: the bare text of a single one. Raises CallError on images and sounds."""
+    if media(row):
+        raise CallError("bad_request", "a decision model takes no images and no sounds")
+    shown = {label_of(cell): neutral(cell.value) for cell in row.cells if isinstance(cell.value, str)}
+    return next(iter(shown.values())) if len(shown) == 1 else shown
+
+
+def decisions(key: str, question: Question, row: Row, said: Any) -> dict[str, Any]:
+    """The decisions that answer a question, by their ids: one, or one a label where several may fit.
+
+    Args:
+        key: the id, or what the ids begin with.
+        said: the instructions, a text or what holds one.
+    Raises: ConfigError for what is no decision, and beyond 255 labels or 10 levels.
+    """
+    match question.reply(row):
+        case YesNo() | Value("BOOLEAN"):
+            return {key: {"type": "noul", "instructions": said}}
+        case OneOf(many=True) as reply:
+            return {
+                f"{key}.{i}": {
+                    "type": "noul",
+                    "instructions": {"question": said, "does this one fit?": reply.shown[label]},
+                }
+                for i, label in enumerate(reply.labels)
+            }
+        case OneOf() as reply if len(reply.options) <= OPTIONS:
+            told = question.operator.words.descriptions(question)
+            criteria = {line: told.get(option) or None for option, line in reply.shown.items()}
+            return {key: {"type": "choice", "instructions": said, "criteria": criteria}}
+        case Level(levels) if levels <= LEVELS:
+            ends = {0: "0 (not at all)", levels - 1: f"{levels - 1} (very much)"}
+            criteria_of = [ends.get(level, str(level)) for level in range(levels)]
+            return {key: {"type": "score", "instructions": said, "criteria": criteria_of}}
+    raise _no_decision(question)
+
+
+def _no_decision(question: Question) -> ConfigError:
+    return ConfigError(
+        f"a decision model cannot answer {question.text!r}: it answers conditions, up to {OPTIONS} labels and {LEVELS} levels",
+        code="UQL402",
+        help="give labels: \"…\"::ENUM('a', 'b'), or ask another model: WITH (model = '…')",
+    )
+
+
+def read(held: dict[str, Any], key: str, question: Question, row: Row) -> Answer:
+    """The answer to a question in a reply; a problem where it is missing or of another form."""
+    reply = question.reply(row)
+    match reply:
+        case OneOf(many=True):
+            chances = [_number(_answer(held, f"{key}.{i}"), "noul") for i in range(len(reply.labels))]
+            if any(p is None for p in chances):
+                return _wrong("a probability for each label", held)
+            return Answer([label for label, p in zip(reply.labels, chances, strict=True) if p is not None and p >= 0.5])
+        case OneOf():
+            said = _answer(held, key)
+            label = reply.find(said.get("choice"))
+            if label is None:
+                return _wrong("one of the labels", said)
+            spread = _spread(said, list(reply.shown.values()))
+            if spread is None:
+                return Answer(label)
+            known = None if reply.letters else spread
+            return Answer(label, spread[list(reply.shown).index(label)], known)
+        case Level(levels):
+            said = _answer(held, key)
+            score = _number(said, "score", levels - 1)
+            if score is None:
+                return _wrong(f"a score from 0 to {levels - 1}", said)
+            spread = _spread(said, [str(level) for level in range(levels)])
+            return Answer(score) if spread is None else Answer(score, max(spread), spread)
+    chance = _number(_answer(held, key), "noul")
+    return _wrong("a probability", held) if chance is None else Answer(chance >= 0.5, chance)
+
+
+def tokens(held: dict[str, Any]) -> tuple[int, int]:
+    """Input and output tokens that a reply reports, 0 where it does not."""
+    used = counts(held, "input_tokens", "output_tokens")
+    return used[0], used[1]
+
+
+def _answer(held: dict[str, Any], key: str) -> dict[str, Any]:
+    answers = held.get("answers")
+    said = answers.get(key) if isinstance(answers, dict) else None
+    return said if isinstance(said, dict) else {}
+
+
+def _number(said: dict[str, Any], name: str, most: float = 1.0) -> float | None:
+    """The number from 0 to `most` under a name."""
+    value = said.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        return None
+    return float(value)
+
+
+def _spread(said: dict[str, Any], names: list[str]) -> tuple[float, ...] | None:
+    """The distribution over exactly these names, made to sum to 1; None where there is none, or it is far from summing to 1."""
+    stated = said.get("probabilities")
+    if not isinstance(stated, dict) or set(stated) != set(names):
+        return None
+    shares = [_number(stated, name) for name in names]
+    total = math.fsum(share or 0.0 for share in shares)
+    if any(share is None for share in shares) or abs(total - 1) > 0.05:
+        return None
+    return tuple((share or 0.0) / total for share in shares)
+
+
+def _wrong(wanted: str, said: Any) -> Answer:
+    return Answer(problem=Problem("wrong_type", f"{wanted} was wanted", str(said)[:500]))
