@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -10,7 +11,7 @@ from llm.scripted import Scripted as Reader
 
 import uql
 from uql.api.connection import Connection
-from uql.llm.providers.base import Answer, Capabilities, Request
+from uql.llm.providers.base import Answer, Request
 from uql.llm.providers.scripted import Scripted, ScriptedModel
 from uql.llm.questions import Choice, Extract, Predicate, Score
 
@@ -71,10 +72,8 @@ class Connected:
     ) -> None:
         self.reader = Reader(read, latency_s=latency_s, concurrency=64)
         self.reader.is_local = True
-        can = Capabilities(
-            probabilities=True, schema=True, context=4_096, grammar=True, writes=False, judges=False, small=True
-        )
-        self.model = ScriptedModel(replies, readers=self.reader, capabilities=can if small else None)
+        self.model = ScriptedModel(replies, readers=self.reader)
+        self.model.capabilities = replace(self.model.capabilities, small=small)
         self.con: Connection = uql.attach(database(), model=self.model, ledger=":memory:", **settings)
 
     def tasks(self) -> list[str]:

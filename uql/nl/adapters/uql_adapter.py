@@ -1,6 +1,6 @@
 """The adapter `uql`: the model writes one statement of UQL over the sources, which is guarded, bound, and run in the workspace.
 
-What a small model writes is decided by a vote (`uql.nl.small`), over these sources and the tables that link them.
+What a small model writes is decided by a vote (`uql/nl/small/`), over these sources and the tables that link them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from uql.nl.small.route import plan_by_vote
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 NAME = "uql"
 TRIES = 2
 ROWS = 20  # of the result that stand in words beside it
@@ -49,8 +48,7 @@ class Uql:
 
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
         """The rows of the statement; an error goes back to the model once."""
-        model = await ctx.gate.provider(ctx.planner)
-        if model.capabilities.small:
+        if (await ctx.can()).small:
             return await self._by_vote(subquery, sources, ctx)
         schema = schema_text(Scope(sources), tokens=(await ctx.room()).prompt)
         fields = {name: source.shown for name, source in sources.items()}
@@ -83,9 +81,10 @@ class Uql:
 
     async def _by_vote(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
         scope = ctx.find(subquery) if ctx.find is not None else Scope(ctx.sources)
-        scope = scope.connected(set(sources))
         try:
-            decided = await plan_by_vote(ctx.asking(subquery), scope, taken=self._taken, plots=False)
+            decided = await plan_by_vote(
+                ctx.asking(subquery), scope.connected(set(sources)), taken=self._taken, plots=False
+            )
         except QuestionError as error:
             return SubAnswer(None, "", adapter=NAME, problem=said(error))
         found = decided.planned

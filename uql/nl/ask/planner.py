@@ -1,7 +1,7 @@
 """The planner: a question and the tables in scope, written by a model as a checked plan.
 
 An invalid plan goes back with its faults, at most twice. Sizes of prompts and replies follow from what the model declares
-(`uql.nl.ask.room`). What a small model plans is decided by a vote (`uql.nl.small`).
+(`uql.nl.ask.room`). What a small model plans is decided by a vote: `uql/nl/small/`.
 """
 
 from __future__ import annotations
@@ -70,15 +70,13 @@ class Planner:
     def of(
         cls, ctx: AskContext, scope: Scope, model: Provider, forms_: tuple[words.Form, ...] | None = None
     ) -> Planner:
-        """The planner for a model, with its room.
+        """The planner for a model: its room, and the forms that it writes best.
 
         Args:
-            forms_: of queries, one a try; None: three times as text.
+            forms_: of queries, one a try; None: as many as there are tries.
         """
         tokens = Room.of(model.capabilities, ctx.sizes).prompt
-        return cls(
-            ctx, scope, tokens, forms_ or ("text", "text", "text"), SHOTS if tokens > SHORT else SHOTS // 2, ctx.near
-        )
+        return cls(ctx, scope, tokens, forms_ or ("text",) * TRIES, SHOTS if tokens > SHORT else SHOTS // 2, ctx.near)
 
     async def plan(
         self,
@@ -102,8 +100,7 @@ class Planner:
         ctx = step or self.ctx
         faults: list[str] = []
         back = why
-        tries = len(self.forms[:TRIES])
-        for n in range(1, tries + 1):
+        for n in range(1, 1 + len(self.forms[:TRIES])):
             shown = ""
             try:
                 reply = await ctx.say(self._wording(results or self._kept(kept), back))
@@ -122,7 +119,7 @@ class Planner:
             listed = "\n".join(f"- {problem}" for problem in problems)
             back = (why + "\n\n" if why else "") + words.repaired(shown[:SHOWN], listed)
         raise QuestionError(
-            f"no valid plan after {tries} tries: {'; '.join(faults[-2:])}",
+            f"no valid plan after {len(self.forms[:TRIES])} tries: {'; '.join(faults[-2:])}",
             help="ask in other words, or write UQL",
         )
 

@@ -70,10 +70,10 @@ class Options:
         readings: ask whether the question is ambiguous; None: of models that can say so.
         columns: let the model choose the relevant columns; None: where there are more than six tables.
         aggregate: True: the model writes every answer; False: none, what was found is put side by side; None: those that do not
-            speak for themselves. A model that writes no prose names, of several findings of the mode `meta`, the one.
+            speak for themselves. A small model does not write: of several findings of the mode `meta` it names the one.
         candidates: plans that vote, of a kind; 0: one plan decides alone; None: 5 of a small model, 0 of others.
         without: mechanisms of the vote that are switched off, by their names in `uql.nl.small.candidates.SWITCHES`.
-        forms: of queries, one a try at a plan that decides alone.
+        forms: of queries, one a try at a plan.
         sizes: of prompts and replies in tokens, by the names in `uql.nl.ask.room.NAMES`, and the `rows` of a result that a prompt shows;
             what is not named follows from the context and the output limit of the model.
         limits: hard ones.
@@ -106,8 +106,8 @@ class Options:
                 raise ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is one of {', '.join(choices)}")
         if self.candidates is not None and self.candidates < 0:
             raise ConfigError(f"candidates = {self.candidates} is not possible", help="candidates = 0 or more")
-        switched_off(self.without)
         checked_sizes(self.sizes)
+        switched_off(self.without)
         if self.plan is not None and not isinstance(self.plan, Plan):
             raise ConfigError(
                 "plan is no Plan",
@@ -329,8 +329,7 @@ class _Asking:
         elif self.options.mode == "meta":
             return await self._meta()
         else:
-            found = await self._voted() if self.most else await self.planner.plan()
-            settled = self.most > 0
+            found, settled = await self._planned(), self.most > 0
             self.made.tries = found.tries
             if found.cannot:
                 self.made.cannot = found.cannot
@@ -346,14 +345,26 @@ class _Asking:
         await self.executor.run(checked.plan)
         return True
 
-    async def _voted(self, ctx: AskContext | None = None, kept: Sequence[Node] = (), why: str = "") -> Planned:
-        """The plan that the candidates agree on, or what remains of it."""
-        decision = await plan_by_vote(
-            ctx or self.ctx, self.planner.scope, most=self.most, without=self.options.without, kept=kept, why=why
-        )
-        self.doubts = decision.doubts
-        self.made.readings = self.made.readings or decision.readings
-        return decision.planned
+    async def _planned(self, step: AskContext | None = None, kept: Sequence[Node] = (), why: str = "") -> Planned:
+        """The plan of the mode `dag`, or one made anew: of a small model by the vote of its candidates.
+
+        In a plan that is made anew what has run stays, also in the answer where it was a part of it and nothing new reads it.
+        """
+        if self.most:
+            why = why and f"The plan before failed: {why}"
+            decision = await plan_by_vote(
+                step or self.ctx, self.planner.scope, most=self.most, without=self.options.without, kept=kept, why=why
+            )
+            self.doubts = decision.doubts
+            self.made.readings = self.made.readings or decision.readings
+            return decision.planned
+        run = self.executor
+        if run.plan is None:
+            return await self.planner.plan(step=step)
+        told = words.replanned(plan_text(run.plan, run.outputs, run.steps, self.hidden), why)
+        results = "\n".join(result_text(node.name, run.outputs[node.name], hidden=self.hidden) for node in kept)
+        stay = [name for node in run.plan.nodes if node.kind is NodeKind.ANSWER for name in node.inputs]
+        return await self.planner.plan(kept=kept, why=told, results=results, stay=stay, step=step)
 
     def _given(self, plan: Plan) -> Checked:
         """A plan of the user's own, checked as one of the model's."""
@@ -400,15 +411,7 @@ class _Asking:
         return True
 
     async def _replan(self, healthy: list[Node], why: str, step: AskContext) -> Checked:
-        """The plan made anew: what has run stays, also in the answer where it was a part of it and nothing new reads it."""
-        run = self.executor
-        assert run.plan is not None
-        if self.most:
-            return (await self._voted(step, healthy, f"The plan before failed: {why}")).checked
-        told = words.replanned(plan_text(run.plan, run.outputs, run.steps, self.hidden), why)
-        results = "\n".join(result_text(node.name, run.outputs[node.name], hidden=self.hidden) for node in healthy)
-        stay = [name for node in run.plan.nodes if node.kind is NodeKind.ANSWER for name in node.inputs]
-        found = await self.planner.plan(kept=healthy, why=told, results=results, stay=stay, step=step)
+        found = await self._planned(step, healthy, why)
         if found.cannot:
             raise QuestionError(found.cannot)
         return found.checked
@@ -454,7 +457,7 @@ class _Asking:
                 style=self.options.style,
                 hidden=self.hidden,
                 write=self._writes(),
-                pick=self.options.mode == "meta" and not self.model.capabilities.writes,
+                pick=self.options.mode == "meta" and self.model.capabilities.small,
             )
             self._told(last, step, time.monotonic() - began, written)
             if (
@@ -484,9 +487,9 @@ class _Asking:
             self.made.notes += [f"found before the limit: {f.node}: {in_words(f)}" for f in found if not f.output.plots]
 
     def _writes(self) -> bool | None:
-        """Does the model write the answer? The results of one that writes no prose answer a request each: they stand side by side."""
+        """Does the model write the answer? The results of a small one stand side by side."""
         plain = self.options.aggregate is None and self.options.style == "short" and self.options.mode != "meta"
-        return False if plain and not self.model.capabilities.writes else self.options.aggregate
+        return False if plain and self.model.capabilities.small else self.options.aggregate
 
     def _told(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
         told = Step(

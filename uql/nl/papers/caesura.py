@@ -1,8 +1,8 @@
 """The mode `interleaved`: logical steps in words, each mapped to a node when its inputs are there, and run.
 
 A step that fails asks the six error questions: the plan at fault is planned again, another tool or other arguments are mapped again, each
-at most twice; the causes and the fix that they name stand in the next prompt. The node of a step that a small model plans is decided by a
-vote (`uql.nl.small`).
+at most twice; the causes and the fix that they name stand in the next prompt. The node of a step that a small model plans is decided by
+a vote (`uql/nl/small/`).
 
 Source: CAESURA (Urban and Binnig, 2023).
 """
@@ -139,8 +139,7 @@ class Interleaved:
         return Failure(step, why, verdict or await self._asked(step, why))
 
     async def _mapped(self, step: LogicalStep, why: str, inner: AskContext) -> list[Node]:
-        model = await inner.gate.provider(inner.planner)
-        if model.capabilities.small:
+        if (await inner.can()).small:
             return await self._by_vote(step, why, inner)
         whole, outputs = self.planner.scope, self.executor.outputs
         scope = whole.only([n for n in whole.sources if n in step.inputs] or list(whole.sources))
@@ -157,7 +156,7 @@ class Interleaved:
         return [checked_node(node, self.ctx.sources, inputs, self.ctx.settings)]
 
     async def _by_vote(self, step: LogicalStep, why: str, inner: AskContext) -> list[Node]:
-        """The nodes of a step over its inputs, and the tables that link them."""
+        """The nodes of a step over its inputs and the tables that are near to its words."""
         words_ = step.description
         if len(self.logical) == 1:
             words_ = self.ctx.question  # nothing is left of a question that is one step but its own words
@@ -166,8 +165,8 @@ class Interleaved:
         inputs = [name for name in step.inputs if name in scope.sources]
         if inputs or kept:
             scope = scope.connected(inputs)
-        taken = list(self.executor.outputs)
-        found = await plan_by_vote(inner.asking(words_), scope, kept=kept, taken=taken, why=why)
+        asked = inner.asking(words_)
+        found = await plan_by_vote(asked, scope, kept=kept, taken=list(self.executor.outputs), why=why)
         old = {node.name for node in kept}
         nodes = [n for n in found.planned.checked.plan.nodes if n.name not in old and n.kind is not NodeKind.ANSWER]
         last = nodes[-1]
@@ -192,7 +191,7 @@ class Interleaved:
         kept = self._results(outputs) if outputs else ""
         inner = self.ctx.step("steps")
         schema = schema_text(self.planner.scope, tokens=self.planner.tokens - 900)
-        held = (await inner.gate.provider(inner.planner)).capabilities.small
+        held = (await inner.can()).small
         names = [*self.planner.scope.sources, *outputs] if held else []
         try:
             said_ = await inner.say(words.steps(self.ctx.question, schema, self.ctx.rules, why, kept, names=names))
