@@ -105,6 +105,10 @@ def test_queries_that_ask_the_same_have_one_normal_form() -> None:
         ("READ letters.letter yes_no: late\nSELECT count(*)\nLIMIT many", "LIMIT"),
         ("READ letters.letter yes_no: late\nSELECT count(*)\nORDER BY count(*) SIDEWAYS", "no order"),
         ("READ letters.letter number: days\nSELECT count(*)", "answer is not used"),
+        (
+            "READ letters.letter yes_no: late\nWHERE shops.city = 'York' AND shops.city = 'Leeds'\nSELECT count(*)",
+            "cannot be both",
+        ),
         ("READ letters.letter yes_no: late", "no SELECT"),
         ("SELECT count(*) FROM letters", "no READ"),
         ("", "no READ"),
@@ -180,6 +184,21 @@ def test_a_query_that_does_not_fit_goes_back_with_what_is_wrong() -> None:
     assert answer.answered
     back = shop.prompts(words.TASK)[1]
     assert "shops.city is a plain column" in back and "Write it again" in back
+
+
+def test_a_value_that_no_row_has_is_the_near_one_or_that_of_the_column_that_holds_it() -> None:
+    for condition in ("shops.city = 'leeds'", "shops.name = 'Leeds'"):
+        query = f"READ letters.letter yes_no: the letter complains\nWHERE answer AND {condition}\nSELECT count(*)"
+        answer, _ = ask(*said(query, query), *said(LIKE, LIKE, task=TASK))
+        assert "shops.city = 'Leeds'" in answer.uql and answer.value == 10
+    answer, _ = ask(*said(query, query), *said(LIKE, LIKE, LIKE, LIKE, task=TASK), without=("values",))
+    assert "shops.name = 'Leeds'" in answer.uql
+
+
+def test_a_value_that_the_question_does_not_name_counts_less() -> None:
+    york = COMPLAIN.replace("Leeds", "York")
+    answer, _ = ask(*said(york, COMPLAIN, COMPLAIN), *said(LIKE, LIKE, LIKE, LIKE, task=TASK))
+    assert "shops.city = 'Leeds'" in answer.uql
 
 
 def test_hostile_replies_are_no_plans() -> None:

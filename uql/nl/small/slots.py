@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from uql.base.errors import QuestionError
@@ -41,6 +41,7 @@ _COMPARED = re.compile(rf"(.+?) (=|<>|<=|>=|<|>|LIKE) ({_LITERAL})\Z", re.IGNORE
 _LISTED = re.compile(rf"(.+?) IN \(({_LITERAL})((?:, (?:{_LITERAL}))*)\)\Z", re.IGNORECASE)
 _NULL = re.compile(r"(.+?) IS (NOT )?NULL\Z", re.IGNORECASE)
 _HOLDS = re.compile(r"list_contains\((.+), ('(?:[^']|'')*')\)\Z", re.IGNORECASE)
+_EQUAL = re.compile(rf"({_NAME})\.({_NAME}) = '((?:[^']|'')*)'\Z")
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _TYPES = {"number": "DOUBLE", "text": "VARCHAR"}
 
@@ -119,6 +120,24 @@ def parse(text: str) -> Slots | None:
     )
 
 
+def equalities(slots: Slots) -> dict[int, tuple[str, str, str]]:
+    """The conditions that a column equals a text, by their places in WHERE: table, column, text.
+
+    >>> equalities(Slots((), ("answer > 3", "shops.city = 'King''s Lynn'"), (), ()))
+    {1: ('shops', 'city', "King's Lynn")}
+    """
+    found = ((n, _EQUAL.match(condition.strip())) for n, condition in enumerate(slots.where))
+    return {n: (_bare(m[1]), _bare(m[2]), m[3].replace("''", "'")) for n, m in found if m is not None}
+
+
+def with_value(slots: Slots, place: int, table: str, column: str, value: str) -> Slots:
+    """The slots with a condition of WHERE replaced by: this column equals this text."""
+    text = value.replace("'", "''")
+    where = [*slots.where]
+    where[place] = f"{named(table, column)} = '{text}'"
+    return replace(slots, where=tuple(dict.fromkeys(where)))
+
+
 def render(slots: Slots, scope: Scope) -> str:
     """The slots as one statement of UQL.
 
@@ -136,6 +155,7 @@ class _Rendering:
     def statement(self) -> str:
         slots = self.slots
         source = self._source()
+        self._one_value_each()
         where = [self._condition(each) for each in slots.where]
         where += [self._asked(read) for read in slots.reads[1:]]
         first = slots.reads[0]
@@ -162,6 +182,16 @@ class _Rendering:
                 by = f"{'max' if slots.down else 'min'}({by})"
             text += f" ORDER BY {by}{' DESC' if slots.down else ''}"
         return text + (f" LIMIT {slots.limit}" if slots.limit else "")
+
+    def _one_value_each(self) -> None:
+        """A column that equals two texts at once gives no rows."""
+        held: dict[str, str] = {}
+        for table, column, value in equalities(self.slots).values():
+            name = f"{table}.{column}"
+            if held.setdefault(name.lower(), value) != value:
+                raise _wrong(
+                    f"{name} cannot be both {held[name.lower()]!r} and {value!r}", "one condition, or IN ('a', 'b')"
+                )
 
     # ------------------------------------------------------------------------------------------------------- the tables
     def _source(self) -> str:

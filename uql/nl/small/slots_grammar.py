@@ -91,7 +91,8 @@ def _condition(source: Source, f: Field) -> str:
     matched = [value for column, value in source.matches if column == f.name]
     held = [v for v in (*matched, *source.values.get(f.name, ())) if _is_safe(v)]
     values = [_literal(f"'{value}'") for value in dict.fromkeys(held)][:MOST_VALUES]
-    return _literal(f"{name} = ") + f" ({' | '.join([*values, 'string'])})"
+    value = f"({' | '.join([*values, 'string'])})"
+    return _literal(f"{name} = ") + f" {value} | " + _literal(f"{name} IN (") + f' {value} (", " {value}){{1,3}} ")"'
 
 
 def _is_dated(source: Source, f: Field) -> bool:
