@@ -260,6 +260,20 @@ def test_a_plot_is_drawn_from_what_is_read() -> None:
     assert len(answer.plots) == 1 and "PROMPT" in answer.uql
 
 
+def test_a_time_is_compared_with_a_day_by_its_day() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE notes AS SELECT i AS id, TIMESTAMP '2024-05-01 10:00' AS sent FROM range(4) t(i)")
+    con.execute(
+        "ALTER TABLE notes ADD COLUMN body VARCHAR DEFAULT 'a long note about the weather and the roads of the north'"
+    )
+    con.execute("COMMENT ON COLUMN notes.body IS 'text of the note'")
+    scope = discover("notes", uql.attach(con, model="scripted:none", ledger=":memory:").catalog, None)
+    query = "READ notes.body yes_no: about rain\nWHERE answer AND notes.sent = '2024-05-01'\nSELECT count(*)"
+    slots = parse(query)
+    assert slots is not None and "CAST(notes.sent AS DATE) = '2024-05-01'" in render(slots, scope)
+    assert fault(query, scope) == ""
+
+
 def test_images_are_read_too() -> None:
     con = duckdb.connect()
     con.execute("CREATE TABLE moths AS SELECT i AS id, 'moth ' || i AS name FROM range(4) t(i)")

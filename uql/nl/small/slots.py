@@ -42,6 +42,7 @@ _LISTED = re.compile(rf"(.+?) IN \(({_LITERAL})((?:, (?:{_LITERAL}))*)\)\Z", re.
 _NULL = re.compile(r"(.+?) IS (NOT )?NULL\Z", re.IGNORECASE)
 _HOLDS = re.compile(r"list_contains\((.+), ('(?:[^']|'')*')\)\Z", re.IGNORECASE)
 _EQUAL = re.compile(rf"({_NAME})\.({_NAME}) = '((?:[^']|'')*)'\Z")
+_DAY = re.compile(r"'\d{4}-\d\d-\d\d'")
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _TYPES = {"number": "DOUBLE", "text": "VARCHAR"}
 
@@ -309,11 +310,18 @@ class _Rendering:
             return f"{self._value(listed[1])} IN ({listed[2]}{listed[3]})"
         if (compared := _COMPARED.match(text)) is not None:
             op = "ILIKE" if compared[2].upper() == "LIKE" else compared[2]
-            return f"{self._value(compared[1])} {op} {compared[3]}"
+            return f"{self._of_days(compared[1], compared[3])} {op} {compared[3]}"
         column, f = self._plain(text)
         if f.type != "BOOLEAN":
             raise _wrong(f"{text} is no condition", "compare it with a value")
         return column
+
+    def _of_days(self, text: str, literal: str) -> str:
+        """An item that is compared; of a time that is compared with a day, its day."""
+        value = self._value(text)
+        if _DAY.fullmatch(literal) and _COLUMN.fullmatch(text.strip()):
+            return f"CAST({value} AS DATE)" if self._plain(text)[1].type.startswith("TIMESTAMP") else value
+        return value
 
     def _names(self, items: list[str]) -> dict[str, str]:
         """A name for each item that no other has."""
