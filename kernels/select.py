@@ -57,7 +57,7 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     every = np.arange(relation.n, dtype=np.int64)
     found = Chosen(every, True) if block.filter.formula is None else await _passing(block, every, relation, ctx)
     output = await _with_values(block, found.rids, relation, ctx)
-    output.exact, output.unverified = found.exact, found.unverified
+    output.exact, output.unverified = output.exact and found.exact, found.unverified
     return output
 
 
@@ -76,13 +76,12 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
             ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less)
         await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
-    for stage in block.values.stages:
-        if stage.of_pairs:
-            await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx)
+    pairs = [stage.columns[0] for stage in block.values.stages if stage.of_pairs]
+    exact = all([await sem_dedupe.cluster(column, passing, relation, ctx) for column in pairs])
     known = [*filter_columns, *early]
     _warn_of_letters(block, relation, ctx)
     if block.project.distinct or block.needs_every_row:
-        return whole(block, passing, known, relation, ctx)
+        return _as_exact(exact, whole(block, passing, known, relation, ctx))
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
     if block.values.late:
         late = [c for stage in block.values.late for c in stage.columns]
@@ -92,7 +91,12 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
             ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
         await ask_all(block.values.late, rids, relation, ctx)
         rids, known = dropped(rids, late, relation, ctx), [*known, *late]
-    return rows(block, rids, known, relation, ctx)
+    return _as_exact(exact, rows(block, rids, known, relation, ctx))
+
+
+def _as_exact(exact: bool, output: Output) -> Output:
+    output.exact = output.exact and exact
+    return output
 
 
 async def ask_all(wanted: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:

@@ -44,7 +44,7 @@ def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range
         rows_needed(s, settings.error, n, settings.confidence) for s in (most.low, most.expected, most.high)
     )
     rows = (max(pilot, low / GAIN), max(pilot, expected), max(pilot, SPARE * high))
-    return Range(*(min(m, n) / n for m in rows[:2]), min(rows[2] + EXAMPLES, n) / n)
+    return Range(min(rows[0], n) / n, min(rows[1], n) / n, min(rows[2] + EXAMPLES, n) / n)
 
 
 def _estimated(plan: Block) -> list[Call]:
