@@ -191,8 +191,11 @@ class Answerer:
     ) -> Output:
         sources = {name: step.sources[name] for name in node.sources if name in step.sources}
         sources |= {name: _as_source(name, output, self.hidden) for name, output in earlier.items()}
-        ranked = (Ranked(node.operator, node.sources, 1.0),) if node.operator is not None else ()
-        ranked = self.operators[node.name] = ranked or await generate(step, text, sources)
+        if node.operator is not None:
+            ranked: tuple[Ranked, ...] = (Ranked(node.operator, node.sources, 1.0),)
+        else:
+            ranked = await generate(step, text, sources)
+        self.operators[node.name] = ranked
         reasons: list[str] = []
         for one in ranked:
             read = {name: sources[name] for name in (*one.sources, *earlier) if name in sources}
