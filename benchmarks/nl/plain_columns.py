@@ -37,8 +37,10 @@ import duckdb
 
 import uql
 from uql.base.errors import UQLError
+from uql.base.settings import Settings
 from uql.benchmarks.nl import judged, suites
 from uql.benchmarks.nl.references import key_of
+from uql.llm.providers import open_provider
 from uql.nl.small.candidates import SWITCHES
 
 if TYPE_CHECKING:
@@ -354,7 +356,7 @@ def write(path: Path, row: Row) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Asks a set and prints what came of it. Exit code 2 where the data is not there."""
+    """Asks a set and prints what came of it. Exit code 2 where the data or the model is not there."""
     parser = argparse.ArgumentParser(prog="uql.benchmarks.nl.plain_columns", description=main.__doc__)
     parser.add_argument("--set", choices=SETS, default="questions")
     parser.add_argument("--model", required=True, help="that plans, as of `uql --model`")
@@ -380,18 +382,23 @@ def main(arguments: list[str] | None = None) -> int:
 
     wanted = [one.id for one in questions(given.set, given.half) if not given.only or one.id in given.only]
     routes = given.route or ["default"]
-    run(
-        given.model,
-        routes,
-        name=given.set,
-        half=given.half,
-        limit=given.limit,
-        seed=given.sample,
-        only=given.only,
-        shared=shared,
-        done=read(given.rows),
-        tell=tell,
-    )
+    try:
+        open_provider(given.model, Settings())  # fails at once where there is no such model or no key
+        run(
+            given.model,
+            routes,
+            name=given.set,
+            half=given.half,
+            limit=given.limit,
+            seed=given.sample,
+            only=given.only,
+            shared=shared,
+            done=read(given.rows),
+            tell=tell,
+        )
+    except UQLError as error:
+        print(error, file=sys.stderr)
+        return 2
     mine = [row for row in read(given.rows) if (row.set, row.model) == (given.set, given.model)]
     print(report([row for row in mine if row.question in wanted and row.route in routes]))
     return 0

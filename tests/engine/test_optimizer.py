@@ -88,9 +88,7 @@ def test_the_ledger_keeps_statistics_and_no_text_of_a_row(tmp_path) -> None:
     with filled(HashModel(), path) as con:
         con.uql(QUERY).fetchall()
     with Ledger(path) as ledger:
-        (scope,) = [
-            r[0] for r in ledger._call(lambda: ledger._db.execute("SELECT DISTINCT scope FROM statistics").fetchall())
-        ]
+        ((scope,),) = ledger.work(lambda db: db.execute("SELECT DISTINCT scope FROM statistics").fetchall())
         kept = ledger.statistics(scope)
     assert any(name.startswith("rate: ") for name in kept)
     assert any(name.startswith("together: ") for name in kept)

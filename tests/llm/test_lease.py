@@ -82,7 +82,7 @@ def test_a_run_under_way_is_refused_to_a_second_process_and_goes_on_there_after_
     with uql.connect(model=model, ledger=":memory:") as con:
         con.sql("CREATE TABLE t AS SELECT 'text of number ' || range || ' as it stands here' AS text FROM range(400)")
         n = con.uql('SELECT COUNT(*) AS n FROM t WHERE "it is so" WITH (budget = 60)').estimates["n"]
-    first = sitting(tmp_path, "first", 0.3)
+    first = sitting(tmp_path, "first", 2.0)
     until(lambda: len(bill(tmp_path)) >= 8)
     refused = said(sitting(tmp_path, "second", 0.0))
     assert "UQL414" in refused["error"] and f"process {first.pid}" in refused["error"]

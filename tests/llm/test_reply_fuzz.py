@@ -42,7 +42,7 @@ MESSAGE = {
     "usage": {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": None},
 }
 FORMS = [(completion, CHAT), (response, RESPONSE), (message, MESSAGE)]
-OTHERS = [None, True, -1, 1e999, float("nan"), 10**400, "", "x", "\ud800", [], {}, [[]], [None], {"a": 1}, "9" * 5000]
+OTHERS = [None, True, -1, 1e999, float("nan"), 10**400, "", "x", "\ud800", [], {}, [[]], [None], {"a": 1}, "9" * 5000, 1e200, "1e200", "1e200 days", "²"]  # fmt: skip
 
 
 def mutated(reply: Any, random: random.Random) -> Any:
@@ -189,7 +189,7 @@ def fuzz_provider(protocol: str, count: int) -> None:
                 for answer in answers:
                     assert isinstance(answer, Answer)
                     if answer.problem is None:
-                        codec.loads(codec.dumps(answer))
+                        codec.loads(codec.dumps(answer).encode())
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import pytest
 from nl.shop import PLAN, Connected, plan, uql_node
 
+import uql
 from uql.base.errors import ConfigError
 from uql.llm.providers.scripted import Scripted
 from uql.llm.questions import Write
@@ -144,6 +146,14 @@ def test_a_statement_that_leaves_out_a_value_of_the_question_counts_less_and_say
     assert answer.value == ["Ada", "Cy"]
     answer, _ = voted(ALL, candidates=1)
     assert len(answer.value) == 3 and "the question names leeds" in answer.notes[0]
+
+
+def test_a_question_about_nothing_in_the_database_is_answered_with_a_doubt() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE shops AS SELECT 1 AS id, 'Ada' AS name")
+    shop = Connected(said("SELECT count(*) FROM shops"), small=True)
+    answer = uql.attach(con, model=shop.model, ledger=":memory:").ask("How many giraffes are there?", candidates=1)
+    assert answer.value == 1 and "about giraffes" in answer.notes[0]
 
 
 def test_rows_that_tie_with_the_last_one_shown_are_told() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
+from uql.base.errors import memory_errors
 from uql.session.prepared import PreparedStatement
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Result:
             yield batch
 
     # -------------------------------------------------------------------------------------------------------- rows
+    @memory_errors()
     def arrow(self, *, intervals: bool = True) -> pa.Table:
         """The rows as an Arrow table.
 
@@ -79,6 +81,7 @@ class Result:
         """
         return self.run().bounded() if intervals else self.run().table
 
+    @memory_errors()
     def df(self, *, intervals: bool = True) -> pd.DataFrame:
         """The rows as a pandas data frame, in the types that DuckDB gives one: DECIMAL as float64, DATE as datetime64.
 
@@ -88,6 +91,7 @@ class Result:
 
         return for_pandas(self.arrow(intervals=intervals)).to_pandas()
 
+    @memory_errors()
     def pl(self, *, intervals: bool = True) -> pl.DataFrame:
         """The rows as a polars data frame.
 
@@ -101,6 +105,7 @@ class Result:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    @memory_errors()
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows as tuples."""
         from uql.base.arrow_values import python_values

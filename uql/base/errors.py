@@ -23,6 +23,10 @@ Each says what is wrong, where in the text, and what to write instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 
 def _caret(text: str, start: int, end: int) -> str:
     """The line of `text` that holds `start`, with carets under start … end."""
@@ -40,6 +44,14 @@ def _caret(text: str, start: int, end: int) -> str:
     return f"  line {line}, column {column}\n    {shown}\n    {pad}{'^' * min(width, max(1, len(shown) - offset))}"
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Character offsets of a piece of the text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
 class UQLError(Exception):
     """Base of all errors of UQL.
 
@@ -47,6 +59,7 @@ class UQLError(Exception):
         message: what is wrong, one line.
         code: "UQL101" …; each class has a default.
         text, start, end: the statement and the place in it, as character offsets.
+        span: the place, in one.
         help: what to write instead.
     """
 
@@ -60,11 +73,14 @@ class UQLError(Exception):
         text: str | None = None,
         start: int = -1,
         end: int = -1,
+        span: Span | None = None,
         help: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code or type(self).code
+        if span is not None:
+            start, end = span.start, span.end
         self.text, self.start, self.end, self.help = text, start, end, help
 
     def at(self, text: str) -> UQLError:
@@ -152,3 +168,21 @@ class ConfigError(UQLError):
     """A setting that does not exist, or has a value that it cannot have."""
 
     code = "UQL105"
+
+
+def out_of_memory(error: Exception) -> DataError:
+    """What the user is told where memory has run out (UQL526)."""
+    return DataError(
+        f"there is not enough memory: {str(error).strip().splitlines()[0] if str(error).strip() else 'an allocation failed'}",
+        code="UQL526",
+        help="select fewer columns and rows, close other programs, or let DuckDB work on disk: SET memory_limit = '2GB'",
+    )
+
+
+@contextmanager
+def memory_errors() -> Iterator[None]:
+    """Turns a MemoryError of the block into DataError (UQL526)."""
+    try:
+        yield
+    except MemoryError as error:
+        raise out_of_memory(error) from error

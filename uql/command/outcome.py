@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import wraps
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
+from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError, memory_errors
 
 if TYPE_CHECKING:
     import typer
@@ -97,7 +97,8 @@ def run(command: Callable[[], int | None]) -> int:
     """Run a command and turn every error that a user can cause into words and an exit code."""
     _say_utf8()
     try:
-        code = command() or Code.OK
+        with memory_errors():
+            code = command() or Code.OK
         sys.stdout.flush()
         return int(code)
     except UsageError as error:

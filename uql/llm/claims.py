@@ -11,11 +11,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from uql.llm.ledger import Ledger
+from uql.llm.ledger import Ledger, by_key
 from uql.llm.providers.base import Answer
 from uql.llm.run_owner import holder_of
-
-AT_ONCE = 500  # keys of one SELECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +57,9 @@ class Claims:
         return await self.ledger.transact(work)
 
     def _found(self, db: sqlite3.Connection, keys: Sequence[bytes], also: Sequence[bytes]) -> Claimed:
-        answers: dict[bytes, Answer] = {}
-        held: dict[bytes, str] = {}
         wanted = [*keys, *also]
-        for start in range(0, len(wanted), AT_ONCE):
-            part = wanted[start : start + AT_ONCE]
-            marks = ",".join("?" * len(part))
-            rows = db.execute(f"SELECT key, CAST(answer AS BLOB) FROM answers WHERE key IN ({marks})", part)
-            answers |= self.ledger.readable(rows)
-            held.update(db.execute(f"SELECT key, lease FROM claims WHERE key IN ({marks})", part).fetchall())
+        answers = self.ledger.find(db, wanted)
+        held = dict(by_key(db, "SELECT key, lease FROM claims WHERE key IN", wanted))
         leases = set(held.values()) - {self.lease}
         alive = {lease for lease in leases if holder_of(db, lease, self._here) is not None}
         others = frozenset(key for key in keys if key not in answers and held.get(key) in alive)

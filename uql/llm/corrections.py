@@ -11,6 +11,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -67,13 +68,14 @@ def read(question: Question, value: Any) -> Answer:
 class People:
     """Answers of people by question and row content."""
 
-    def __init__(self, secret: bytes, kept: Iterable[tuple[bytes, bytes, str, float]] = ()) -> None:
+    def __init__(self, secret: bytes, kept: Iterable[tuple[bytes, bytes, bytes, float]] = ()) -> None:
         self._secret = secret
         self._heads: set[bytes] = set()
         self._answers: dict[bytes, tuple[Answer, float]] = {}  # and when it was given
         for key, head, answer, at in kept:
-            self._heads.add(head)
-            self._answers[key] = codec.loads(answer), at
+            with suppress(ValueError):  # a damaged one
+                self._answers[key] = codec.loads(answer), at
+                self._heads.add(head)
 
     @classmethod
     def of(cls, ledger: Ledger) -> People:
@@ -146,9 +148,9 @@ def _one_hot(question: Question, value: Any, width: int) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------- in the ledger
-def _in_force(db: sqlite3.Connection) -> list[tuple[bytes, bytes, str, float]]:
+def _in_force(db: sqlite3.Connection) -> list[tuple[bytes, bytes, bytes, float]]:
     return db.execute(
-        "SELECT key, head, answer, at FROM corrections WHERE id IN "
+        "SELECT key, head, CAST(answer AS BLOB), at FROM corrections WHERE id IN "
         "(SELECT max(id) FROM corrections WHERE undone IS NULL GROUP BY key)"
     ).fetchall()
 
@@ -192,5 +194,5 @@ def withdraw(ledger: Ledger, number: int) -> None:
 
 def touched(ledger: Ledger, since: float) -> People:
     """What people answered, or took back, after a moment (seconds since the epoch): only which rows, the answers may be others now."""
-    sql = "SELECT key, head, answer, at FROM corrections WHERE at > ?1 OR undone > ?1"
+    sql = "SELECT key, head, CAST(answer AS BLOB), at FROM corrections WHERE at > ?1 OR undone > ?1"
     return People(ledger.secret, ledger.work(lambda db: db.execute(sql, (since,)).fetchall()))

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 
 from uql.base.errors import ConfigError, DataError
-from uql.llm.ledger import Ledger
+from uql.llm.ledger import Ledger, transaction
 from uql.llm.run_owner import DEAD_S, holder_of
 
 BEAT_S = 5.0
@@ -41,39 +41,32 @@ class Lease:
         """Make the run this process's. Raises ConfigError (UQL414) where another one is at it."""
 
         def work(db: sqlite3.Connection) -> tuple[str, int] | None:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                held = holder_of(db, self._run, self._host)
-                if held is None:
-                    db.execute("DELETE FROM leases WHERE at < ?", (time.time() - FORGOTTEN_S,))
-                    db.execute(
-                        "DELETE FROM claims WHERE lease = ? OR lease NOT IN (SELECT run FROM leases)", (self._run,)
-                    )
-                    values = (self._run, self._owner, self._host, self._pid, time.time())
-                    db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", values)
-                return held
-            finally:
-                db.execute("COMMIT")
+            held = holder_of(db, self._run, self._host)
+            if held is None:
+                db.execute("DELETE FROM leases WHERE at < ?", (time.time() - FORGOTTEN_S,))
+                db.execute("DELETE FROM claims WHERE lease = ? OR lease NOT IN (SELECT run FROM leases)", (self._run,))
+                values = (self._run, self._owner, self._host, self._pid, time.time())
+                db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", values)
+            return held
 
-        _refused(self._run, self._ledger.work(work), self._host)
+        _refused(self._run, self._ledger.work(lambda db: transaction(db, work)), self._host)
         self._beating = threading.Thread(target=self._beat, name="uql-lease", daemon=True)
         self._beating.start()
 
     def _beat(self) -> None:
+        def work(db: sqlite3.Connection) -> int:
+            own = (time.time(), self._run, self._owner)
+            return db.execute("UPDATE leases SET at = ? WHERE run = ? AND owner = ?", own).rowcount
+
         while not self._ended.wait(BEAT_S):
             try:
-                held = self._ledger.work(
-                    lambda db: (
-                        db.execute(
-                            "UPDATE leases SET at = ? WHERE run = ? AND owner = ?",
-                            (time.time(), self._run, self._owner),
-                        ).rowcount
-                    )
-                )
-            except (DataError, RuntimeError):  # the ledger is closed
+                held = self._ledger.work(work)
+            except DataError as error:
+                if error.code == "UQL415":  # locked for a minute, or a full disk: the next beat tries again
+                    continue
                 return
-            except sqlite3.OperationalError:  # locked for a minute: the next beat tries again
-                continue
+            except RuntimeError:  # the ledger is closed
+                return
             if not held:
                 self._lost()
                 return

@@ -163,12 +163,12 @@ class Level:
 
     def read(self, value: Any) -> Answer:
         """The answer in a JSON value; a problem where it is no level."""
-        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-        if number is None and isinstance(value, str) and value.strip().isdigit():
+        number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if isinstance(value, str) and value.strip().isdecimal():
             number = float(value)
         if number is None or not 0 <= number <= self.levels - 1:
             return _wrong(f"a level from 0 to {self.levels - 1} was wanted", value)
-        return Answer(number)
+        return Answer(float(number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,8 @@ class Value:
         """The answer in a JSON value; a problem where it is not of the type."""
         try:
             return Answer(read_value(value, parse_type(self.type)))
-        except ValueError as error:
-            return Answer(problem=Problem("wrong_type", str(error), str(value)))
+        except (ValueError, ArithmeticError) as error:
+            return Answer(problem=Problem("wrong_type", str(error) or "the number is out of range", str(value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,14 @@ def json_value(text: str) -> Any:
             ]  # fmt: skip
         if inner:
             raise ValueError("it nests too deep")
+    if "\\ud" in text.lower():
+        value = json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
     return value
+
+
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair that stands alone: no file and no column can hold one."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def parsed(reply: str) -> dict[str, Any] | None:

@@ -14,10 +14,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from uql.base.settings import Settings
+from uql.base.sql_text import dotted
 
 if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
@@ -101,9 +103,7 @@ def _rows_of(table: str, duck: Duck) -> int | None:
     """A hash of a table of judged rows; None where there is none, which the run says."""
     import duckdb
 
-    from uql.kernels.duck import quote
-
-    name = ".".join(map(quote, table.split(".")))
+    name = dotted(table.split("."))
     try:
         return int(duck.scalar(_hash_of(f"SELECT * FROM {name}")) or 0)
     except duckdb.Error:
@@ -132,6 +132,8 @@ def take(
         rates: those that its plan would be made with.
     """
     identity = drawing.identity
+    from uql.llm.ledger import transaction
+
     while True:
         sittings = _sittings(identity, ledger)
         found = None if fresh else _fitting(sittings, calls, drawing, ledger, duck)
@@ -143,18 +145,14 @@ def take(
         row = (run, identity, root, calls, since, kept)
 
         def work(db: sqlite3.Connection, row: tuple[Any, ...] = row, had: int = len(sittings)) -> bool:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                alone = db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0] == had
-                if alone or fresh:
-                    db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
-                    if drawing.grows:
-                        db.execute("INSERT INTO grown VALUES (?, ?)", (run, row[3]))
-                return alone or fresh
-            finally:
-                db.execute("COMMIT")
+            alone = db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0] == had
+            if alone or fresh:
+                db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
+                if drawing.grows:
+                    db.execute("INSERT INTO grown VALUES (?, ?)", (run, row[3]))
+            return alone or fresh
 
-        if ledger.work(work):  # else another has begun the same meanwhile
+        if ledger.work(partial(transaction, use=work)):  # else another has begun the same meanwhile
             return taken
 
 
@@ -165,12 +163,12 @@ def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Rep
 
 def forget(run: str, ledger: Ledger) -> None:
     """Of a run that drew nothing."""
-    ledger.work(lambda db: db.execute("DELETE FROM sittings WHERE run = ?", (run,)))
+    ledger.work(lambda db: db.execute("DELETE FROM sittings WHERE run = ?", (run,)).rowcount)
 
 
 def grew(run: str, calls: int, ledger: Ledger) -> None:
     """A run without a budget was allowed so many calls in the end."""
-    ledger.work(lambda db: db.execute("UPDATE grown SET calls = ? WHERE run = ?", (calls, run)))
+    ledger.work(lambda db: db.execute("UPDATE grown SET calls = ? WHERE run = ?", (calls, run)).rowcount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +240,7 @@ def _taken(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Replay:
 def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
     """The candidate rows of the blocks that no other block feeds: their tables, and a hash of the rows as `DrawLog.candidates` logs it."""
     from uql.compiler.cost import blocks
-    from uql.engine.execute import candidates_sql, tables_of
+    from uql.engine.execute import candidates_sql
 
     found = []
     for block in blocks(drawing.plan).values():
@@ -254,5 +252,5 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
             or block.scan.join is not None
         ):
             continue
-        found.append((tables_of(block), int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
+        found.append((block.scan.tables, int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
     return found

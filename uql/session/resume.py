@@ -144,27 +144,32 @@ def find(token: str, held: Ledger) -> Before:
         raise ConfigError(f"there is no run {token!r} in {held.path}", code="UQL412", help="uql runs lists them")
     if not stored.details:
         raise ConfigError(f"the run {stored.id} does not say how it was begun", code="UQL412", help="run it anew")
-    told = json.loads(stored.details)
-    settings = {name: tuple(v) if isinstance(v, list) else v for name, v in told["settings"].items()}
-    return Before(
-        stored.id,
-        stored.statement,
-        stored.started,
-        stored.status,
-        stored.seed,
-        settings,
-        told["parameters"],
-        told["rates"],
-        told["database"],
-        told["folder"],
-        told["read_only"],
-        stored.tokens,
-        stored.usd,
-        told.get("since", stored.started),
-        told.get("root", ""),
-        tuple(told.get("steps", ())),
-        told.get("calls", "settings"),
-    )
+    try:
+        told = json.loads(stored.details)
+        settings = {name: tuple(v) if isinstance(v, list) else v for name, v in told["settings"].items()}
+        return Before(
+            stored.id,
+            stored.statement,
+            stored.started,
+            stored.status,
+            stored.seed,
+            settings,
+            told["parameters"],
+            told["rates"],
+            told["database"],
+            told["folder"],
+            told["read_only"],
+            stored.tokens,
+            stored.usd,
+            told.get("since", stored.started),
+            told.get("root", ""),
+            tuple(told.get("steps", ())),
+            told.get("calls", "settings"),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ConfigError(
+            f"what it takes to continue the run {stored.id} cannot be read", code="UQL412", help="run it anew"
+        ) from error
 
 
 # -------------------------------------------------------------------------------------------------------- the tables

@@ -74,7 +74,7 @@ def read(reply: str, questions: tuple[Question, ...], rows: tuple[Row, ...]) -> 
     twice: set[int] = set()
     for item in _items(reply):
         number = item.get("row")
-        if isinstance(number, str) and number.isdigit():
+        if isinstance(number, str) and number.isdecimal() and len(number) < 10:
             number = int(number)
         if not isinstance(number, int) or isinstance(number, bool):
             continue

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from uql.llm.providers.base import CallError, Problem
 from uql.llm.providers.chat import Token
+from uql.operators.replies import well_formed
 
 MAX_TOKENS = 10**12  # a reply that reports more reports nonsense
 
@@ -50,7 +51,8 @@ class Said:
 def formed(read: Callable[[dict[str, Any]], Said], reply: dict[str, Any]) -> Said:
     """What `read` makes of a reply. Raises CallError (wrong_type) where it has not the form of its protocol."""
     try:
-        return read(reply)
+        said = read(reply)
+        return replace(said, text=well_formed(said.text))
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
 
@@ -121,6 +123,7 @@ def _tokens(steps: Sequence[dict[str, Any]]) -> list[Token]:
     for step in steps:
         shares: dict[str, float] = {}
         for item in step.get("top_logprobs") or ():
-            shares[item["token"]] = shares.get(item["token"], 0.0) + math.exp(float(item["logprob"]))
-        found.append(Token(step["token"], shares))
+            token = str(item["token"])
+            shares[token] = shares.get(token, 0.0) + math.exp(min(0.0, float(item["logprob"])))
+        found.append(Token(str(step["token"]), shares))
     return found

@@ -191,11 +191,9 @@ class Answerer:
     ) -> Output:
         sources = {name: step.sources[name] for name in node.sources if name in step.sources}
         sources |= {name: _as_source(name, output, self.hidden) for name, output in earlier.items()}
-        if node.operator is not None:
-            ranked: tuple[Ranked, ...] = (Ranked(node.operator, node.sources, 1.0),)
-        else:
-            ranked = await generate(step, text, sources)
-        self.operators[node.name] = ranked
+        given = node.operator
+        ranked: tuple[Ranked, ...] = () if given is None else (Ranked(given, node.sources, 1.0),)
+        ranked = self.operators[node.name] = ranked or await generate(step, text, sources)
         reasons: list[str] = []
         for one in ranked:
             read = {name: sources[name] for name in (*one.sources, *earlier) if name in sources}

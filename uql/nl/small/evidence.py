@@ -42,10 +42,12 @@ class Evidence:
 
     Attributes:
         unheard: words of the question that are near to no name, comment or value of a plain column, in lower case.
+        foreign: no word of the question is near to any of these.
         values: that the question names, in lower case.
     """
 
     unheard: tuple[str, ...] = ()
+    foreign: bool = False
     values: tuple[str, ...] = ()
 
     def against_plain(self, sql: str, *, readable: bool) -> list[str]:
@@ -55,7 +57,7 @@ class Evidence:
             readable: the scope has texts or images.
         """
         found = self._left_out(sql)
-        if readable and self.unheard:
+        if self.unheard and (readable or self.foreign):
             found.append(f"no plain column is about {', '.join(self.unheard)}")
         return found
 
@@ -67,7 +69,8 @@ class Evidence:
         return found
 
     def _left_out(self, text: str) -> list[str]:
-        missing = [value for value in self.values if value not in text.lower()]
+        low = text.lower().replace("''", "'")
+        missing = [value for value in self.values if value not in low]
         return [f"the question names {', '.join(missing)}"] if missing else []
 
 
@@ -77,38 +80,41 @@ def gathered(question: str, scope: Scope, near: Near | None) -> Evidence:
     Args:
         near: similarities of a word and others; None: by equal stems alone.
     """
-    values = list(
-        dict.fromkeys(value.lower() for s in scope.sources.values() for _, value in s.matches if len(value) > 2)
-    )
+    named = [value.lower() for source in scope.sources.values() for _, value in source.matches]
+    values = [value for value in dict.fromkeys(named) if len(value) > 2 and "…" not in value]
     inner = [v for v in values if any(v != other and v in other for other in values)]
-    return Evidence(tuple(unheard(question, scope, near)), tuple(v for v in values if v not in inner))
+    words = _telling(question)
+    strange = unheard(words, scope, near)
+    foreign = len(strange) == len(words) and not values
+    return Evidence(tuple(strange), foreign, tuple(v for v in values if v not in inner))
 
 
-def unheard(question: str, scope: Scope, near: Near | None) -> list[str]:
-    """The words of a question that are near to no table, plain column, comment or value."""
+def _telling(question: str) -> list[str]:
+    """The words of a question that are no words of asking, in lower case."""
+    asking = words_of(_ASKING) | {*_ASKING.split()}
+    words = dict.fromkeys(word.lower() for word in re.findall(r"[A-Za-z]{3,}", question))
+    return [word for word in words if word not in asking and (stems := words_of(word)) and not stems & asking]
+
+
+def unheard(words: Sequence[str], scope: Scope, near: Near | None) -> list[str]:
+    """Those of some words that are near to no table, plain column, comment or value."""
     names: set[str] = set()
     heard: set[str] = set()
     for name, source in scope.sources.items():
         fields = [f for f in source.shown if f.modality is Modality.STRUCTURED]
-        names |= {
-            w.lower() for text in (name, *(f.name for f in fields)) for w in re.findall(r"[A-Za-z]{3,}", spaced(text))
-        }
+        for text in (name, *(f.name for f in fields)):
+            names |= {word.lower() for word in re.findall(r"[A-Za-z]{3,}", spaced(text))}
         heard |= words_of(" ".join([source.description, *(f.description for f in fields)]))
-        heard |= words_of(" ".join(v for _, v in source.matches))
+        heard |= words_of(" ".join(value for _, value in source.matches))
         heard |= {stem for f in fields for word in source.words.get(f.name, ()) for stem in words_of(word)}
     heard |= words_of(" ".join(names))
-    asking = words_of(_ASKING) | {*_ASKING.split()}
-    found = []
-    for word in dict.fromkeys(w.lower() for w in re.findall(r"[A-Za-z]{3,}", question)):
-        stems = words_of(word)
-        if not stems or word in asking or stems & asking or stems & heard:
-            continue
-        if any(_same_start(word, other) for other in names):
-            continue
-        if near is not None and names and max(near(word, sorted(names))) >= NEAR:
-            continue
-        found.append(word)
-    return found
+
+    def is_near(word: str) -> bool:
+        if words_of(word) & heard or any(_same_start(word, name) for name in names):
+            return True
+        return near is not None and bool(names) and max(near(word, sorted(names))) >= NEAR
+
+    return [word for word in words if not is_near(word)]
 
 
 def _same_start(word: str, name: str) -> bool:

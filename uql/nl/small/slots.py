@@ -143,6 +143,8 @@ class _Rendering:
         told = any(_names_answer(part) for part in (*slots.where, *slots.group, *slots.items, slots.order))
         if first.kind == "yes_no" and not told:
             where.insert(0, self._asked(first))
+        elif not told:
+            raise _wrong("answer is not used", "SELECT answer, max(answer), or WHERE answer > …")
         keys = list(slots.group)
         if aggregated:
             keys += [item for item in slots.items if not _aggregate(item) and item not in keys]

@@ -224,6 +224,11 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "Wait until it ends, or stop it.",
         situation="`uql resume ID` in two terminals at once.",
     ),
+    "UQL415": ErrorCode(
+        "The ledger's file cannot be read or written: the disk is full, or the file is damaged. Nothing more was sent.",
+        "Free some space, or give another path with `ledger=`; move a damaged file away.",
+        situation="The disk fills up while answers are kept.",
+    ),
     # --------------------------------------------------------------------------------------------- files, tables, rows
     "UQL500": ErrorCode(
         "The ledger cannot be written or is closed, or an oracle file does not fit the question.",
@@ -345,6 +350,11 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "of an interval.",
         "Give each column its own name with AS; write values in place of parameters.",
         statement='CREATE SEMANTIC TABLE moods AS SELECT id, film, stars AS film, "the mood" AS mood FROM reviews KEY (id)',
+    ),
+    "UQL526": ErrorCode(
+        "There is not enough memory for a statement. What was answered is in the ledger.",
+        "Close other programs, select fewer columns and rows, or lower `SET memory_limit` so that DuckDB works on disk.",
+        situation="`SELECT *` of a table that is larger than the memory, as a data frame.",
     ),
     # ------------------------------------------------------------------------------------ questions in natural language
     "UQL610": ErrorCode(

@@ -1,0 +1,97 @@
+"""Bits of the ledger's file that were flipped: what can be read is used, the rest is asked again or is an error in words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from pathlib import Path
+
+import pytest
+from scripted import row
+
+from uql.base.errors import UQLError
+from uql.llm.corrections import People, correct
+from uql.llm.ledger import Ledger
+from uql.llm.ledger_rows import Entry, Failed
+from uql.llm.providers.base import Answer
+from uql.llm.questions import Predicate
+from uql.llm.run_lease import Lease
+from uql.session.resume import find
+
+DETAILS = json.dumps(
+    {"settings": {"budget": 9}, "parameters": {}, "rates": {}, "database": None, "folder": "/", "read_only": False}
+)
+KEYS = [f"key {n}".encode() for n in range(40)]
+ASKED = Predicate("it is so")
+
+
+def filled(path: Path) -> bytes:
+    """The bytes of a ledger with something in each of its tables."""
+    with Ledger(path) as ledger:
+        for n in range(6):
+            ledger.start_run(f"run{n}", statement="SELECT 1", model="m", seed=n, details=DETAILS)
+            ledger.log_draw(f"run{n}", "count", range(9))
+            ledger.keep_statistics("m", {f"rate {n}": [0.5, n]})
+            correct(
+                ledger, ASKED, row(f"row {n}"), Answer(n % 2 == 0), before="True", model="m", run="run1", source="t"
+            )
+        ledger.fail([Failed("run1", KEYS[0], "refusal", "the model declined", "no", 1)])
+        asyncio.run(ledger.put([Entry(key, Answer("an answer", 0.5), "m", "t", "run1") for key in KEYS]))
+        Lease(ledger, "run2", lambda: None).take()
+    return path.read_bytes()
+
+
+def used(path: Path) -> None:
+    """Everything that statements and commands do with a ledger."""
+
+    async def go(ledger: Ledger) -> None:
+        await ledger.asked([b"head"])
+        await ledger.note([b"head"])
+        found = await ledger.get(KEYS)
+        await ledger.origins(KEYS)
+        await ledger.failures("run1", KEYS)
+        lost = [key for key in KEYS if key not in found]
+        await ledger.put([Entry(key, Answer("again"), "m") for key in lost])
+        await ledger.get(lost)
+
+    with Ledger(path) as ledger:
+        asyncio.run(go(ledger))
+        for run in ledger.runs():
+            ledger.draws(str(run["run"]), "count")
+        ledger.statistics("m")
+        People.of(ledger).answers(ASKED, [row(f"row {n}") for n in range(6)])
+        Lease(ledger, "run3", lambda: None).take()
+        for name in ("runs", "calls", "errors", "corrections"):
+            list(ledger.table(name)[1])
+        ledger.stats()
+        find("run1", ledger)
+        ledger.prune(model="m", source="t")
+
+
+def damaged(folder: Path, count: int, seed: int) -> int:
+    """Flips one to three bits of the file, `count` times. Returns how many ended as an error in words."""
+    draw = random.Random(seed)
+    whole, path, refused = filled(folder / "whole.sqlite"), folder / "l.sqlite", 0
+    places = [at for at, byte in enumerate(whole) if byte]  # of what is there
+    for _ in range(count):
+        flipped = bytearray(whole)
+        for at in draw.sample(places, draw.randint(1, 3)):
+            flipped[at] ^= 1 << draw.randrange(8)
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        path.write_bytes(flipped)
+        try:
+            used(path)
+        except UQLError:
+            refused += 1
+    return refused
+
+
+def test_flipped_bits_of_the_file_are_answers_or_errors_in_words(tmp_path: Path) -> None:
+    assert damaged(tmp_path, 200, 1) < 200
+
+
+@pytest.mark.slow
+def test_1_000_flips_are_answers_or_errors_in_words(tmp_path: Path) -> None:
+    assert damaged(tmp_path, 1_000, 1) < 1_000
