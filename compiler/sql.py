@@ -285,12 +285,7 @@ def is_literal(expr: Expr) -> bool:
 
 
 def _no_virtual(column: VirtualColumn) -> Sql:
-    raise PlanError(
-        f'"{column.text}" needs a model and cannot be handed to DuckDB',
-        code="UQL302",
-        start=column.span.start,
-        end=column.span.end,
-    )
+    raise PlanError(f'"{column.text}" needs a model and cannot be handed to DuckDB', code="UQL302", span=column.span)
 
 
 def _table(source: BoundTable) -> Sql:
@@ -334,7 +329,7 @@ class _Expressions:
         if self.query is not None:
             return self.query(query)
         if not isinstance(query, Bound):
-            raise PlanError("a sub-query was not bound", code="UQL302", start=query.span.start, end=query.span.end)
+            raise PlanError("a sub-query was not bound", code="UQL302", span=query.span)
         return query_sql(query.query)
 
     def sql(self, expr: Expr) -> Sql:
@@ -429,7 +424,7 @@ class _Expressions:
                 return exp.Array(expressions=[self.sql(item) for item in expr.items])
             case Name():
                 return identifier(*expr.parts)
-        raise PlanError(f"{type(expr).__name__} has no SQL", code="UQL302", start=expr.span.start, end=expr.span.end)
+        raise PlanError(f"{type(expr).__name__} has no SQL", code="UQL302", span=expr.span)
 
     def operand(self, expr: Expr) -> Sql:
         """In parentheses unless it is one word."""
@@ -480,7 +475,7 @@ class _Queries:
 
     def sub(self, query: Query) -> Sql:
         if not isinstance(query, Bound):
-            raise PlanError("a sub-query was not bound", code="UQL302", start=query.span.start, end=query.span.end)
+            raise PlanError("a sub-query was not bound", code="UQL302", span=query.span)
         return self.query(query.query)
 
     def query(self, query: BoundQuery) -> Sql:

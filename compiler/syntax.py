@@ -8,14 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Character offsets of a piece of the text: `text[start:end]`."""
-
-    start: int
-    end: int
-
+from uql.base.errors import Span as Span
 
 NO_SPAN = Span(-1, -1)
 
@@ -290,6 +283,14 @@ class Named(Expr):
 
 
 # -------------------------------------------------------------------------------------- expressions made by the binder
+@dataclass(frozen=True, slots=True)
+class SameThing(Expr):
+    """The key of DISTINCT ON "the same product": a number that rows share of which a model says so. `alone`: it is the only key."""
+
+    text: Quoted
+    alone: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Column(Expr):
     """A column that the binder found: `table` is the alias in scope, `name` as the table spells it."""

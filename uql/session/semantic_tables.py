@@ -469,7 +469,7 @@ class _Work:
         left = {error.row for error in ctx.errors if error.row >= 0}
         block = planner.plan(self.bound.query, ctx.settings.disabled_rules)
         assert isinstance(block, Block)
-        if not ctx.exact and block.filter.formula is not None:  # a search, which leaves rows unasked
+        if not output.exact and block.filter.formula is not None:  # a search, which leaves rows unasked
             decided, _ = await recalled(block.filter.formula, block.filter.stages, relation, ctx)
             left |= set(range(relation.n)) - set(decided.tolist())
         if left:
