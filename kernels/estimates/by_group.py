@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Cast, Expr, Unary
 from uql.compiler.walk import is_semantic, virtuals
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
+from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.stored_values import argument
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import Truth
@@ -31,24 +31,18 @@ class Target:
     n_groups: int
 
     @classmethod
-    def of(
-        cls,
-        block: Block,
-        calls: Sequence[Call],
-        quotients: Mapping[Expr, tuple[Call, Call]],
-        codes: NDArray[np.int64] | None,
-    ) -> Target | None:
+    def of(cls, of: Aggregation, calls: Sequence[Call]) -> Target | None:
         """The aggregate that the groups are ordered by, or else the first mean or sum of what a model reads; None where there
         is none, or where a text decides which rows count.
 
         Args:
             calls: aggregates of which no more is known than what a model says of each row.
-            codes: (N,) the group of every row, where DuckDB knows it.
         """
+        block, codes = of.block, of.codes
         if codes is None or block.filter.formula is not None or block.aggregate.sets or len(np.unique(codes)) < 2:
             return None
         targets: dict[Expr, Call] = {call: call for call in calls if _reads(call)}
-        for quotient, (top, bottom) in quotients.items():
+        for quotient, (top, bottom) in of.quotients.items():
             if top in calls and is_semantic(top) and not is_semantic(bottom):
                 targets[quotient] = top
         if not targets:

@@ -37,7 +37,6 @@ FOUND_PAIRS = 32  # that the attribute says match, asked outright
 LEAST_AGREEMENT = (
     0.75  # a right attribute reaches it with a model that is wrong one time in ten; a wrong one of two values has 0.5
 )
-LEAST_WITH_VALUE = 0.8  # of the rows: where fewer have one of the values, they are not all there are
 
 
 @dataclass(frozen=True, slots=True)

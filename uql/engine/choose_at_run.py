@@ -32,7 +32,13 @@ def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None, ro
     """What choices depend on under these settings.
 
     No riders where a failure would end the run, which must not happen for a row that the query does not need, and none beside a cascade,
-    whose small model is asked conditions alone. `rows`: that a request may hold; one where their probabilities are needed.
+    whose small model is asked conditions alone.
+
+    Args:
+        unit: of the price of a token.
+        in_usd: is it USD?
+        calls: of the budget; None: without limit.
+        rows: that a request may hold; one where their probabilities are needed.
     """
     off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" or _has_cascade(settings) else ())
     alone = needs_probabilities(settings) is not None
@@ -69,7 +75,7 @@ async def after_pilot(block: Block, written: Block, relation: Relation, ctx: Con
     assert block.filter.formula is not None
     asked = stages(tuple(c for stage in apart(block).filter.stages for c in stage.columns))
     drawn = np.random.default_rng([ctx.settings.seed, relation.n]).choice(relation.n, rows, replace=False)
-    await sem_filter.answers(block.filter.formula, asked, np.sort(drawn).astype(np.int64), relation, ctx)
+    await sem_filter.answers(replace(block.filter, stages=asked), np.sort(drawn).astype(np.int64), relation, ctx)
     state = relation.filters.of(block.filter.formula)
     state.order = (0, ())
     answers = whole(state.profile)
