@@ -83,6 +83,15 @@ def castable(type: str) -> bool:
     return type.upper().strip('"') not in ("", "NULL", "UNKNOWN", "ANY")
 
 
+def null_columns(names: Sequence[str], types: Sequence[str]) -> str:
+    """What selects a NULL of each type, under these names: rows of the shape of a result, before there are any."""
+    parts = [
+        f"CAST(NULL AS {t}) AS {quote(n)}" if castable(t) else f"NULL AS {quote(n)}"
+        for n, t in zip(names, types, strict=True)
+    ]
+    return ", ".join(parts)
+
+
 def rename(table: pa.Table, items: Sequence[BoundItem]) -> pa.Table:
     return table.select(list(range(len(items)))).rename_columns([item.name for item in items])
 

@@ -11,7 +11,7 @@ from typing import Any
 from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
 from uql.compiler.bind.scope import CatalogLike, Scope
-from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, BoundSource, BoundTable
+from uql.compiler.bound import Bound, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.sql import (
     base_column,
     expression,
@@ -26,6 +26,7 @@ from uql.compiler.sql import (
     source_sql,
     value_type,
 )
+from uql.compiler.subqueries import with_leaves
 from uql.compiler.syntax import (
     NO_SPAN,
     Boolean,
@@ -156,9 +157,7 @@ class DuckTypes:
         try:
             return [type for _, type in self.catalog.describe(f"SELECT {sides[0]} UNION ALL SELECT {sides[1]}")]
         except self.error as error:
-            raise BindError(
-                f"the sides of UNION do not fit: {first_line(error)}", code="UQL211", start=span.start, end=span.end
-            ) from error
+            raise BindError(f"the sides of UNION do not fit: {first_line(error)}", code="UQL211", span=span) from error
 
     def widest(self, one: str, other: str) -> str | None:
         """The type to which DuckDB casts both, None where it has none."""
@@ -185,7 +184,7 @@ class DuckTypes:
             said = self._refusal(part, scope)
             if said is not None:
                 span, message = said
-                return BindError(message, code="UQL209", start=span.start, end=span.end, help=_instead(message, error))
+                return BindError(message, code="UQL209", span=span, help=_instead(message, error))
         message = first_line(error)
         span = NO_SPAN
         if "GROUP BY" in message:  # the name of the column stands in quotes in DuckDB's message
@@ -197,7 +196,7 @@ class DuckTypes:
             calls = [n for p in (query.where, *(k.expr for k in query.group_by), *parts) if p for n in walk(p)]
             aggregates = self.catalog.aggregates
             span = next((n.span for n in calls if isinstance(n, Call) and n.name in aggregates), NO_SPAN)
-        return BindError(message, code="UQL209", start=span.start, end=span.end, help=_instead(message, error))
+        return BindError(message, code="UQL209", span=span, help=_instead(message, error))
 
     def _refusal(self, expr: Expr, scope: Scope) -> tuple[Span, str] | None:
         """The smallest part of an expression that DuckDB refuses with NULLs for its columns, and why."""
@@ -295,8 +294,7 @@ def several_columns(query: BoundSelect) -> BindError:
     return BindError(
         "unnest(…) gives several columns here",
         code="UQL212",
-        start=span.start,
-        end=span.end,
+        span=span,
         help="the fields of a struct are s.*; the items of a list stand in FROM: FROM t, unnest(t.list) AS u(item)",
     )
 
@@ -316,14 +314,7 @@ def _raw(sql: str) -> Any:
 
 def without_rows(source: BoundSource) -> BoundSource:
     """The same FROM clause over tables of no rows, so that describing it opens no file."""
-    match source:
-        case BoundTable():
-            return BoundTable(_empty(source.alias, source.table.fields), source.alias)
-        case BoundDerived():
-            return BoundTable(_empty(source.alias, source.fields), source.alias)
-        case BoundJoin():
-            return replace(source, left=without_rows(source.left), right=without_rows(source.right))
-    raise TypeError(f"not a bound source: {source!r}")
+    return with_leaves(source, lambda leaf: BoundTable(_empty(leaf.alias, leaf.fields), leaf.alias))
 
 
 def _empty(name: str, fields: tuple[Field, ...]) -> Table:

@@ -27,20 +27,20 @@ from uql.compiler.physical import (
     Goal,
     PerValue,
     PhysicalPlan,
+    SemFilter,
     SqlQuery,
     SubQueries,
     UnionPlan,
     asking,
     asks,
 )
-from uql.compiler.planner import condition_name, term_name
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import derived, leaves
 from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.engine import plain_sql as concrete
-from uql.engine.choose_at_run import after_pilot
+from uql.engine.pilot import after_pilot
 from uql.kernels import correlated, examples, proxy, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.base import Context, Memory, Stored
 from uql.kernels.duck import quote, typed_columns
@@ -121,11 +121,11 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
 
 
 async def _block(block: Block, ctx: Context) -> Output:
-    asked = block
+    written = block
     block, relation, inner = await _prepared(block, ctx)
     errors = len(ctx.errors)
     extended, more = carried.extended(block, inner)
-    output = await _answered(extended, asked, relation, ctx)
+    output = await _answered(extended, written, relation, ctx)
     answered = output.exact and len(ctx.errors) == errors
     output.certain = inner.certain and (answered or carried.all_rows(block, output))
     output.exact = output.exact and inner.exact
@@ -133,34 +133,31 @@ async def _block(block: Block, ctx: Context) -> Output:
     return carried.taken(output, block, more, inner, ctx.settings.confidence)
 
 
-async def _answered(block: Block, asked: Block, relation: Relation, ctx: Context) -> Output:
-    """The rows of a block whose inner queries are answered; what is learned of its terms is kept by those of `asked`."""
+async def _answered(block: Block, written: Block, relation: Relation, ctx: Context) -> Output:
+    """The rows of a block whose inner queries are answered; `written` is the block before they were."""
     ctx.begin_steps()
-    names: dict[Expr, str] = {}
-    if block.filter.formula is not None and asked.filter.formula is not None:
-        pairs = zip(block.filter.formula.leaves, asked.filter.formula.leaves, strict=True)
-        names = {leaf.expr: term_name(asked, before) for leaf, before in pairs}
-    if ctx.memory is None:
-        return await _rows(await after_pilot(block, asked, relation, ctx), relation, ctx)
-    rates = ctx.memory.rates
-    relation.filters.terms.update({expr: rates[name] for expr, name in names.items() if name in rates})
+    formula, memory = block.filter.formula, ctx.memory
+    if formula is None or memory is None:
+        return await _rows(await after_pilot(block, written, relation, ctx), relation, ctx)
+    named = zip(formula.leaves, block.filter.terms, strict=True)
+    relation.filters.terms.update({leaf.expr: memory.rates[name] for leaf, name in named if name in memory.rates})
     try:
-        return await _rows(await after_pilot(block, asked, relation, ctx), relation, ctx)
+        return await _rows(await after_pilot(block, written, relation, ctx), relation, ctx)
     finally:
-        _remember(block, asked, relation, ctx.memory)
+        _remember(block.filter, formula, relation, memory)
 
 
-def _remember(block: Block, asked: Block, relation: Relation, memory: Memory) -> None:
+def _remember(filter: SemFilter, formula: Formula, relation: Relation, memory: Memory) -> None:
     """Keeps how often the terms of WHERE were true, of all rows, also where only rows that earlier terms left were asked."""
-    masks = relation.filters.of(block.filter.formula).profile if block.filter.formula is not None else None
-    if block.filter.formula is None or asked.filter.formula is None or masks is None or not masks.shape[1]:
+    masks = relation.filters.of(formula).profile
+    if masks is None or not masks.shape[1]:
         return
-    memory.keep(condition_name(asked), masks)
+    memory.keep(filter.name, masks)
     shares = (learned(masks) == TRUE).mean(axis=1)
-    for leaf, before, share in zip(block.filter.formula.leaves, asked.filter.formula.leaves, shares, strict=True):
+    for leaf, name, share in zip(formula.leaves, filter.terms, shares, strict=True):
         n, _ = relation.filters.terms.get(leaf.expr, (0, 0))
         if n:
-            memory.rates[term_name(asked, before)] = (n, round(n * float(share)))
+            memory.rates[name] = (n, round(n * float(share)))
 
 
 async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
@@ -354,13 +351,13 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
         joined = await sem_join.outer_join(block.scan.join, block.scan.columns, fields, ctx)
         where = f" WHERE {ctx.duck.expression(block.scan.where)}" if block.scan.where is not None else ""
         name, n = ctx.duck.create(f"SELECT * FROM {quote(joined.table)}{where} ORDER BY rowid")
-        return Relation(ctx.duck, name, n, fields, f"{block.scan.join.kind} join"), joined.exact
+        return Relation(ctx.duck, name, n, fields, block.scan.tables), joined.exact
     guided = ctx.settings.proxy if block.filter.stages or block.values.stages else None
     if guided is not None:
         name, n = proxy.create(candidates_query(block), guided, ctx.duck)
     else:
         name, n = ctx.duck.create(candidates_sql(block))
-    relation = Relation(ctx.duck, name, n, fields, tables_of(block))
+    relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
     if ctx.draws is not None and ctx.draws.kept:
         content = ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(name)} AS r")
         await ctx.draws.candidates(relation.source, int(content or 0))
@@ -385,12 +382,6 @@ def candidates_query(block: Block) -> exp.Expression:
     return query_sql(BoundSelect(items, block.scan.source, where=block.scan.where, order_by=keys))
 
 
-def tables_of(block: Block) -> str:
-    """The tables that the rows come from, by name."""
-    tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in leaves(block.scan.source))
-    return ", ".join(dict.fromkeys(tables))
-
-
 def fields_of(block: Block) -> dict[Column, Field]:
     """The columns that a block may read, by alias and name."""
     return _fields(*sources_of(block.scan.join or block.scan.source))
@@ -404,8 +395,7 @@ def fields_read(block: Block) -> dict[Column, Field]:
 def _fields(*sources: BoundSource) -> dict[Column, Field]:
     found: dict[Column, Field] = {}
     for leaf in (leaf for source in sources for leaf in leaves(source)):
-        fields = leaf.table.fields if isinstance(leaf, BoundTable) else leaf.fields
-        found.update({Column(leaf.alias, f.name): f for f in fields})
+        found.update({Column(leaf.alias, f.name): f for f in leaf.fields})
     return found
 
 
@@ -458,7 +448,6 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     """
     from uql.sampling.intervals import clopper_pearson
 
-    asked = block
     block, relation, _ = await _prepared(block, ctx)
     assert block.filter.formula is not None
     until, copies = None, {}
@@ -472,9 +461,9 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     rows = masks.shape[1]
     result = block.filter.formula.evaluate(masks)
     passed = int((result == TRUE).sum())
-    if ctx.memory is not None and asked.filter.formula is not None:
-        for leaf, answered in zip(asked.filter.formula.leaves, masks, strict=True):
-            ctx.memory.rates[term_name(asked, leaf)] = (rows, int((answered == TRUE).sum()))
-        ctx.memory.keep(condition_name(asked), masks)
+    if ctx.memory is not None:
+        for name, answered in zip(block.filter.terms, masks, strict=True):
+            ctx.memory.rates[name] = (rows, int((answered == TRUE).sum()))
+        ctx.memory.keep(block.filter.name, masks)
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
     return Pilot(masks, share, rows, passed, until, copies)

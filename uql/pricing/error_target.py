@@ -39,12 +39,12 @@ def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range
     spreads = [_spread(call, plan, knowledge) for call in _estimated(plan)]
     if n <= pilot or not spreads:
         return None
-    most = Range(*(max(getattr(s, end) for s in spreads) for end in ("low", "expected", "high")))
+    most = Range(max(s.low for s in spreads), max(s.expected for s in spreads), max(s.high for s in spreads))
     low, expected, high = (
         rows_needed(s, settings.error, n, settings.confidence) for s in (most.low, most.expected, most.high)
     )
     rows = (max(pilot, low / GAIN), max(pilot, expected), max(pilot, SPARE * high))
-    return Range(*(min(m, n) / n for m in rows[:2]), min(rows[2] + EXAMPLES, n) / n)
+    return Range(min(rows[0], n) / n, min(rows[1], n) / n, min(rows[2] + EXAMPLES, n) / n)
 
 
 def _estimated(plan: Block) -> list[Call]:
