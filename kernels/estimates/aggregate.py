@@ -28,7 +28,7 @@ from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.estimates.probability_counts import Soft, soft
 from uql.kernels.estimates.sample import Purpose, Sampled, after_stages, draw, whole_cost
 from uql.kernels.estimates.sample_bounds import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
-from uql.kernels.estimates.stored_values import Stored, argument
+from uql.kernels.estimates.stored_values import Stored, argument, number
 from uql.kernels.estimates.unseen import note_few, note_unseen
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.pair_conditions import attribute
@@ -379,11 +379,9 @@ def _asked(of: Aggregation, sampled: Sampled) -> tuple[_Asked, Rids, list[int]]:
     missing: dict[Call, NDArray[np.bool_]] = {}
     parts = []
     for i, call in enumerate(calls):
-        value = argument(call, ctx)
-        number = f"CAST(({value}) IS NOT NULL AS DOUBLE)" if call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
-        parts.append(f"{number} AS a{i}")
+        parts.append(f"{number(call, ctx)} AS a{i}")
         if call.distinct:
-            parts.append(f"CAST({value} AS VARCHAR) AS d{i}")
+            parts.append(f"CAST({argument(call, ctx)} AS VARCHAR) AS d{i}")
     rank = f"dense_rank() OVER (ORDER BY {', '.join(ctx.duck.expression(k) for k in keys)}) - 1" if keys else "0"
     joined, arrays = relation.joined(passing, columns)
     table = ctx.duck.arrow(

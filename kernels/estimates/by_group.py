@@ -13,7 +13,7 @@ from uql.compiler.walk import is_semantic, virtuals
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.estimates.groups import Aggregation
-from uql.kernels.estimates.stored_values import argument
+from uql.kernels.estimates.stored_values import number
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import Truth
 from uql.sampling.by_group import ByGroupSampler, Ranking
@@ -77,11 +77,7 @@ class Values:
         """(n,) what the aggregate reads of these rows, NaN where that is nothing or not known."""
         del truth  # every row counts
         joined, arrays = relation.joined(rids, virtuals(self.call))
-        value = argument(self.call, ctx)
-        number = (
-            f"CAST(({value}) IS NOT NULL AS DOUBLE)" if self.call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
-        )
-        table = ctx.duck.arrow(f"SELECT {number} AS v FROM {joined} ORDER BY __pos", arrays)
+        table = ctx.duck.arrow(f"SELECT {number(self.call, ctx)} AS v FROM {joined} ORDER BY __pos", arrays)
         return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 

@@ -17,10 +17,8 @@ from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Case, Expr, Number, Star
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic
-from uql.kernels.base import Context
-from uql.kernels.duck import quote
 from uql.kernels.estimates.groups import Aggregation
-from uql.kernels.relation import Relation
+from uql.kernels.estimates.stored_values import values_of
 from uql.sampling.base import Estimate
 from uql.sampling.model_errors import Audit, corrected, corrected_mean
 
@@ -163,13 +161,3 @@ def _inverse(found: Estimate) -> Estimate:
 
     value = None if not found.value else 1 / found.value
     return replace(found, value=value, low=one(found.high), high=one(found.low))
-
-
-def values_of(call: Call, relation: Relation, ctx: Context) -> Floats:
-    """(N,) what each candidate row would add, NaN where NULL: 1 for COUNT of what is there, else the value."""
-    value = "1" if not call.args or isinstance(call.args[0], Star) else ctx.duck.expression(call.args[0])
-    if call.filter is not None:
-        value = f"CASE WHEN {ctx.duck.expression(call.filter)} THEN {value} END"
-    number = f"CASE WHEN ({value}) IS NOT NULL THEN 1.0 END" if call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
-    table = ctx.duck.arrow(f"SELECT {number} AS v FROM {quote(relation.name)} ORDER BY rowid")
-    return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -15,9 +15,10 @@ from uql.compiler.syntax import Call, Expr, Star
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic
 from uql.kernels.estimates.audit import audited_probabilities
-from uql.kernels.estimates.error_correction import MEANS, condition_counted, values_of
+from uql.kernels.estimates.error_correction import MEANS, condition_counted
 from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.sample import Sampled
+from uql.kernels.estimates.stored_values import values_of
 from uql.sampling.base import Estimate, Floats
 from uql.sampling.calibration import Calibration, soft_mean, soft_total
 
