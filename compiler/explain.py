@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from uql.compiler.bound import BoundStatement
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import Calls, Known, Quote, Range, by_words, calls_of, model_answers
+from uql.compiler.cost import NEIGHBOURS, Calls, Known, Quote, Range, by_words, calls_of, model_answers
 from uql.compiler.expression_text import show
 from uql.compiler.formula import conjunction
 from uql.compiler.join_plans import describe_join
@@ -103,12 +103,13 @@ def _refused(plan: PhysicalPlan, quote: Quote, budget: int | None) -> str | None
     """Why a run is refused (UQL401), or may be, before anything is sent."""
     if budget is None or quote.every.high <= budget or not isinstance(plan, Block):
         return None
-    values = bool(plan.values.stages or plan.values.late)
+    values = any(not stage.of_pairs for stage in (*plan.values.stages, *plan.values.late))
+    pairs = any(stage.of_pairs for stage in plan.values.stages)
     if plan.filter.goal is Goal.EVERY and values:
         sure = quote.every.low > budget
         why = "each row needs a value"
     elif plan.filter.goal is Goal.SEARCH and plan.has_window:
-        sure, why = True, "a window looks at every row that passes"
+        sure, why = not pairs, "a window looks at every row that passes"
     elif plan.filter.goal is Goal.SEARCH and plan.values.stages and plan.order.by_score:
         sure, why = True, "the order needs the value of each row that passes"
     elif plan.aggregate.sets:
@@ -254,6 +255,9 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
             apart = ("asked apart of the first rows, of the others in the request of the WHERE",) if rides else ()
             first = ("a taxonomy from some rows first: 1 call",)
             step = asked(groups[0].operator.shown_as, stage, step, first, values.groups_line(stage), apart)
+        elif stage.of_pairs:
+            nearest = (f"of each row and the {NEIGHBOURS} nearest to it in meaning",)
+            step = asked(stage.columns[0].operator.shown_as, stage, step, nearest)
         elif stage not in late and any(c in s.columns for s in values.stages for c in stage.columns):
             step = asked("SemMap", stage, step)
     along = tuple(c for s in block.filter.stages for c in s.riders if c not in values.groups)

@@ -14,7 +14,7 @@ from uql.compiler.physical import Block, Goal, Stage
 from uql.compiler.syntax import Call
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic, walk
-from uql.kernels import asking, sem_filter, sem_order
+from uql.kernels import asking, sem_dedupe, sem_filter, sem_order
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
 from uql.kernels.calls_needed import MOST_RECALLED, open_calls
@@ -65,16 +65,20 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
     """The output of the rows that pass: their values are asked, of those alone that ORDER BY and LIMIT return where that will do."""
     early = [c for stage in block.values.stages for c in stage.columns]
     filter_columns = [c for stage in block.filter.stages for c in stage.columns]
-    if block.values.stages:
-        unknown_rows = _unasked(passing, block.values.stages, relation)
+    values = tuple(stage for stage in block.values.stages if not stage.of_pairs)
+    if values:
+        unknown_rows = _unasked(passing, values, relation)
         if block.filter.formula is None and not ctx.purse.fits(unknown_rows):
-            calls = await open_calls(block.values.stages, relation, ctx, passing)
+            calls = await open_calls(values, relation, ctx, passing)
             cut = block.order.limit is None and not (block.project.distinct or block.needs_every_row)
             cut = cut and not any(is_semantic(key.expr) for key in block.order.keys)
             less = "add LIMIT" if cut else "fewer rows by plain conditions"
             ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less)
-        await ask_all(block.values.stages, passing, relation, ctx)
+        await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
+    for stage in block.values.stages:
+        if stage.of_pairs:
+            await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx)
     known = [*filter_columns, *early]
     _warn_of_letters(block, relation, ctx)
     if block.project.distinct or block.needs_every_row:
