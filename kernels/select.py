@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     every = np.arange(relation.n, dtype=np.int64)
     found = Chosen(every, True) if block.filter.formula is None else await _passing(block, every, relation, ctx)
     output = await _with_values(block, found.rids, relation, ctx)
-    output.exact, output.unverified = found.exact, found.unverified
+    output.exact, output.unverified = output.exact and found.exact, found.unverified
     return output
 
 
@@ -76,13 +76,14 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
             ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less)
         await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
+    exact = True
     for stage in block.values.stages:
         if stage.of_pairs:
-            await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx)
+            exact = await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx) and exact
     known = [*filter_columns, *early]
     _warn_of_letters(block, relation, ctx)
     if block.project.distinct or block.needs_every_row:
-        return whole(block, passing, known, relation, ctx)
+        return replace(whole(block, passing, known, relation, ctx), exact=exact)
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
     if block.values.late:
         late = [c for stage in block.values.late for c in stage.columns]
@@ -92,7 +93,7 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
             ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
         await ask_all(block.values.late, rids, relation, ctx)
         rids, known = dropped(rids, late, relation, ctx), [*known, *late]
-    return rows(block, rids, known, relation, ctx)
+    return replace(rows(block, rids, known, relation, ctx), exact=exact)
 
 
 async def ask_all(wanted: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
