@@ -16,8 +16,8 @@ from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic, walk
 from uql.kernels import asking, sem_dedupe, sem_filter, sem_order
 from uql.kernels.answers import Rids
+from uql.kernels.asking import MOST_RECALLED, open_calls
 from uql.kernels.base import Context
-from uql.kernels.calls_needed import MOST_RECALLED, open_calls
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.estimates.sample import draw, known_rows
 from uql.kernels.finish import Output, rows, whole

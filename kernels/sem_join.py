@@ -19,8 +19,8 @@ from uql.compiler.physical import OuterJoin, SemFilter
 from uql.compiler.sql import query_sql, render
 from uql.compiler.syntax import Column, Expr, Number
 from uql.kernels import sem_classify, sem_filter
+from uql.kernels.asking import open_calls
 from uql.kernels.base import Context
-from uql.kernels.calls_needed import open_calls
 from uql.kernels.duck import quote
 from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferred
 from uql.kernels.relation import Relation

@@ -17,8 +17,8 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import virtuals
 from uql.kernels import asking, sem_filter, sem_group
 from uql.kernels.answers import Rids
+from uql.kernels.asking import MOST_RECALLED, open_calls
 from uql.kernels.base import Context
-from uql.kernels.calls_needed import MOST_RECALLED, open_calls
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.duck import quote
 from uql.kernels.estimates.by_group import Target, Values

@@ -23,10 +23,10 @@ from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import asking
 from uql.kernels.answers import Rids
+from uql.kernels.asking import heard
 from uql.kernels.base import Context
 from uql.kernels.pair_conditions import log_odds_ranking as contrast
 from uql.kernels.pair_conditions.compare_texts import compare
-from uql.kernels.pair_conditions.corrections import heard
 from uql.kernels.pair_conditions.values import Asked, Side, columns_of, propose
 from uql.kernels.relation import Relation
 from uql.sampling.intervals import clopper_pearson

@@ -25,10 +25,10 @@ from uql.compiler.pair_attribute import Stated
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import sem_group
 from uql.kernels.answers import Rids, RowError
+from uql.kernels.asking import heard
 from uql.kernels.base import Context
 from uql.kernels.group_names import stem
 from uql.kernels.pair_conditions import similar_values as alike
-from uql.kernels.pair_conditions.corrections import heard
 from uql.kernels.pair_conditions.values import MOST_VALUES, SHOWN, Proposal, Side, propose_from
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Choice, Extract, Question, Row, Write
