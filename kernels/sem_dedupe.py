@@ -44,7 +44,7 @@ async def cluster(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Co
     Args:
         column: the text, and what it reads.
         rids: (n,) the rows that pass WHERE.
-    Returns: are the clusters those of all pairs, every one answered?
+    Returns: whether the numbers are those that there would be if every pair had been asked and answered.
     """
     held, readable = relation[column], True
     things = _Things.of(rids, relation.rows(rids, [column]))
@@ -278,7 +278,7 @@ class _Search:
 
     # ----------------------------------------------------------------------------------------------------------- report
     def report(self) -> bool:
-        """Says what was asked and what was not; are the clusters those of all pairs?"""
+        """Says what was asked and what was not, and whether the clusters are those of all pairs."""
         ctx, about, asked = self.ctx, f'"{self.column.text}": ', len(self.clusters.answers)
         exact = not self.unanswered and not self.ended
         if self.unanswered:

@@ -54,7 +54,6 @@ class Planner:
         ctx: the run.
         scope: what may be named.
         tokens: of a prompt at most.
-        forms: of the queries, one a try.
         shots: examples that are shown.
         near: similarities of a question and others; None: by words in common.
     """
@@ -62,21 +61,14 @@ class Planner:
     ctx: AskContext
     scope: Scope
     tokens: int = 4_000
-    forms: tuple[words.Form, ...] = ("text", "text", "text")
     shots: int = SHOTS
     near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
 
     @classmethod
-    def of(
-        cls, ctx: AskContext, scope: Scope, model: Provider, forms_: tuple[words.Form, ...] | None = None
-    ) -> Planner:
-        """The planner for a model: its room, and the forms that it writes best.
-
-        Args:
-            forms_: of queries, one a try; None: as many as there are tries.
-        """
+    def of(cls, ctx: AskContext, scope: Scope, model: Provider) -> Planner:
+        """The planner for a model, by the room that it declares."""
         tokens = Room.of(model.capabilities, ctx.sizes).prompt
-        return cls(ctx, scope, tokens, forms_ or ("text",) * TRIES, SHOTS if tokens > SHORT else SHOTS // 2, ctx.near)
+        return cls(ctx, scope, tokens, SHOTS if tokens > SHORT else SHOTS // 2, ctx.near)
 
     async def plan(
         self,
@@ -100,7 +92,7 @@ class Planner:
         ctx = step or self.ctx
         faults: list[str] = []
         back = why
-        for n in range(1, 1 + len(self.forms[:TRIES])):
+        for n in range(1, TRIES + 1):
             shown = ""
             try:
                 reply = await ctx.say(self._wording(results or self._kept(kept), back))
@@ -119,7 +111,7 @@ class Planner:
             listed = "\n".join(f"- {problem}" for problem in problems)
             back = (why + "\n\n" if why else "") + words.repaired(shown[:SHOWN], listed)
         raise QuestionError(
-            f"no valid plan after {len(self.forms[:TRIES])} tries: {'; '.join(faults[-2:])}",
+            f"no valid plan after {TRIES} tries: {'; '.join(faults[-2:])}",
             help="ask in other words, or write UQL",
         )
 

@@ -14,6 +14,7 @@ from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.providers.base import LearnsContext
 from uql.llm.run_record import Run
+from uql.nl.adapters.base import Adapter
 from uql.nl.ask.aggregator import Finding, Style, Words, aggregate, citations, in_words, value_of
 from uql.nl.ask.answer import Answer, PlanView, hidden_columns
 from uql.nl.ask.context import AskContext, NodeEvent
@@ -25,7 +26,7 @@ from uql.nl.ask.planner import Planned, Planner
 from uql.nl.ask.pricing import PlanPrice, price_of
 from uql.nl.ask.room import checked as checked_sizes
 from uql.nl.guard.workspace import Workspace
-from uql.nl.papers.meta_engine import Adapter, Answerer, Router, planned
+from uql.nl.papers.meta_engine import Answerer, Router, planned
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.row_lineage import rows_behind
@@ -73,7 +74,6 @@ class Options:
             speak for themselves. A small model does not write: of several findings of the mode `meta` it names the one.
         candidates: plans that vote, of a kind; 0: one plan decides alone; None: 5 of a small model, 0 of others.
         without: mechanisms of the vote that are switched off, by their names in `uql.nl.small.candidates.SWITCHES`.
-        forms: of queries, one a try at a plan.
         sizes: of prompts and replies in tokens, by the names in `uql.nl.ask.room.NAMES`, and the `rows` of a result that a prompt shows;
             what is not named follows from the context and the output limit of the model.
         limits: hard ones.
@@ -96,7 +96,6 @@ class Options:
     aggregate: bool | None = None
     candidates: int | None = None
     without: Collection[str] = ()
-    forms: tuple[words.Form, ...] | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
@@ -203,7 +202,7 @@ class QuestionSession:
                     f"ask has no option {name!r}", help=f"{hint}options: {', '.join([*known, *SETTINGS])}"
                 )
         given = {name: value for name, value in options.items() if name in known}
-        for name in ("rules", "tables", "adapters", "forms", "without"):  # a text alone is one of them
+        for name in ("rules", "tables", "adapters", "without"):  # a text alone is one of them
             if isinstance(given.get(name), str):
                 given[name] = (given[name],)
         given["rules"] = tuple(given.get("rules") or ())
@@ -265,9 +264,8 @@ class _Asking:
         self.made = Answer(self.ctx.question, mode=self.options.mode)
         self.hidden = hidden_columns(self.ctx.sources)
         given = self.options.candidates
-        alone = self.options.forms is not None or not self.model.capabilities.small
-        self.most = given if given is not None else 0 if alone else CANDIDATES
-        self.planner = Planner.of(self.ctx, self.scope, self.model, self.options.forms)
+        self.most = given if given is not None else CANDIDATES if self.model.capabilities.small else 0
+        self.planner = Planner.of(self.ctx, self.scope, self.model)
         self.executor = Executor(self.ctx, limits=self.options.limits, hidden=self.hidden)
 
     async def answer(self) -> Answer:
