@@ -53,6 +53,8 @@ ATTRIBUTE_CHECKS = 64  # pairs asked outright, to see whether an attribute decid
 Codes = NDArray[np.uint64]  # a number for what a row shows the model; 0 where that is nothing
 NAMED_AT_ONCE = 8  # groups in the first request for names
 MOST_NAMINGS = 7.0  # requests for names before rows are asked, where there are many groups, and for near-duplicates
+NEIGHBOURS = 8  # of each row, near in meaning, that DISTINCT ON a text compares it with
+PROOF = 3.0  # times as many, where a recall is to be proved
 NAMED_FIRST = 24  # rows whose groups are asked apart from their WHERE: the taxonomy is made from them
 
 
@@ -171,6 +173,11 @@ class Quote:
         usd = self.input_tokens.times(usd_per_input_token) + self.output_tokens.times(usd_per_output_token)
         return replace(self, usd=usd)
 
+    def sampled(self, share: Range) -> Quote:
+        """The same where a share of the rows is asked."""
+        parts = {name: getattr(self, name) * share for name in ("calls", "input_tokens", "output_tokens", "shared")}
+        return replace(self, **parts)
+
     def within(self, budget: int | None) -> Quote:
         """The same with at most `budget` calls; tokens shrink as calls do."""
         if budget is None or self.calls.high <= budget:
@@ -285,6 +292,7 @@ class Known:
     pilot: int = 0  # random rows that are asked every question first, by whose answers the plan is settled
     ways: tuple[Block, ...] = ()  # in which they may settle it
     weighs_pairs: bool = True  # the model can: else a comparison by its words is decided from the attribute it names
+    recall: float | None = None  # of the settings
     budget: int | None = (
         None  # calls that may be made: beyond them a condition on pairs is decided from an attribute of each row
     )
@@ -374,7 +382,8 @@ def calls_of(block: Block, known: Known) -> Calls:
         if block.filter.goal is Goal.FIRST:
             passing = returned
     for stage in block.filter.left_over(block.values.stages):
-        by_stage[stage] = _once(passing, rows, stage, known)
+        once = _once(passing, rows, stage, known)
+        by_stage[stage] = pairs_compared(once, known.recall) if stage.of_pairs else once
     first = [c for c in block.values.groups if c.id in block.filter.riders]
     for stage in stages(tuple(first)):  # of the first rows, before there is a taxonomy
         by_stage[stage] = passing.capped(NAMED_FIRST)
@@ -434,6 +443,18 @@ def comparisons(block: Block, passing: Range) -> Range:
     return Range(0.0, calls(passing.expected, SHARE_AT_THE_CUT), calls(passing.high, 0.5))
 
 
+def pairs_compared(rows: Range, recall: float | None = None) -> Range:
+    """Calls of DISTINCT ON a text, for so many distinct rows: their pairs near in meaning, one a row at least, where all are the same, and
+    two more a row at most, as a check. With a recall also those further apart, as far as its proof takes it."""
+
+    def pairs(n: float, each: float) -> float:
+        return min(n * (n - 1) / 2, n * each) if n > 1 else 0.0
+
+    least, nearest = pairs(rows.low, 1.0), 0.7 * NEIGHBOURS
+    expected, most = (nearest, NEIGHBOURS + 2) if recall is None else (PROOF * nearest, rows.high)
+    return Range(least, max(least, pairs(rows.expected, expected)), pairs(rows.high, most))
+
+
 def quote(plan: PhysicalPlan, known: Callable[[Block], Known]) -> Quote:
     """The price of a whole plan, if no budget limits it: that of its blocks together, one that stands in several places once."""
     return sum((block_quote(block, known(block)) for block in blocks(plan).values()), FREE)
@@ -458,7 +479,8 @@ def block_quote(block: Block, known: Known) -> Quote:
     tokens_in, tokens_out, shared = NOTHING, NOTHING, NOTHING
     for stage, count in calls.by_stage.items():
         shared += count.times(1 - 1 / stage.rows)
-        tokens_in += count.times(request_tokens(stage, known.chars.get(stage.shown, 0.0), known.prompt))
+        chars = known.chars.get(stage.shown, 0.0) * (2 if stage.of_pairs else 1)
+        tokens_in += count.times(request_tokens(stage, chars, known.prompt))
         tokens_out += count.times(answer_tokens(stage, known))
     mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
     tokens_in += calls.taxonomies.times(PROMPT_TOKENS + TAXONOMY_ROWS * mean)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from uql.compiler.bound import BoundStatement
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import Calls, Known, Quote, Range, by_words, calls_of, model_answers
+from uql.compiler.cost import NEIGHBOURS, Calls, Known, Quote, Range, by_words, calls_of, model_answers
 from uql.compiler.expression_text import show
 from uql.compiler.formula import conjunction
 from uql.compiler.join_plans import describe_join
@@ -82,6 +82,7 @@ class Explained:
     warnings: tuple[str, ...]
     alternatives: tuple[Alternative, ...] = ()
     answered_from: str = ""  # the run that answers it for no call
+    limit: str = ""  # what ends the sampling, in the place of a number of calls
 
 
 def explained(
@@ -102,12 +103,13 @@ def _refused(plan: PhysicalPlan, quote: Quote, budget: int | None) -> str | None
     """Why a run is refused (UQL401), or may be, before anything is sent."""
     if budget is None or quote.every.high <= budget or not isinstance(plan, Block):
         return None
-    values = bool(plan.values.stages or plan.values.late)
+    values = any(not stage.of_pairs for stage in (*plan.values.stages, *plan.values.late))
+    pairs = any(stage.of_pairs for stage in plan.values.stages)
     if plan.filter.goal is Goal.EVERY and values:
         sure = quote.every.low > budget
         why = "each row needs a value"
     elif plan.filter.goal is Goal.SEARCH and plan.has_window:
-        sure, why = True, "a window looks at every row that passes"
+        sure, why = not pairs, "a window looks at every row that passes"
     elif plan.filter.goal is Goal.SEARCH and plan.values.stages and plan.order.by_score:
         sure, why = True, "the order needs the value of each row that passes"
     elif plan.aggregate.sets:
@@ -124,7 +126,7 @@ def text(found: Explained) -> str:
     if found.readings:
         lines += ["", "Quoted texts, as they were read:", *(f"  {reading}" for reading in found.readings)]
     free = [f"Price: 0 new calls: {found.answered_from}"]
-    lines += ["", *(free if found.answered_from else quote_lines(found.quote, found.budget))]
+    lines += ["", *(free if found.answered_from else quote_lines(found.quote, found.budget, found.limit))]
     if found.alternatives:
         lines += ["", "Alternatives:", *(f"  {line}" for line in map(alternative_line, found.alternatives))]
     lines += [f"Warning: {w}" for w in found.warnings]
@@ -139,19 +141,19 @@ def tree(step: Step, depth: int = 0) -> list[str]:
     return lines
 
 
-def quote_lines(quote: Quote, budget: int | None) -> list[str]:
-    """The price, low–high in parentheses where they differ."""
+def quote_lines(quote: Quote, budget: int | None, limit: str = "") -> list[str]:
+    """The price, low–high in parentheses where they differ. `limit`: what is said in the place of the budget."""
     if not quote.every.high:
         return ["Price: nothing; no model is asked"]
-    limit = "all, every row is asked" if budget is None else f"{budget:,} calls"
+    said = "all, every row is asked" if budget is None else f"{budget:,} calls"
     if budget is not None and quote.every.high > budget:
-        limit += f"; with budget = 'all': {number(quote.every)} calls"
+        said += f"; with budget = 'all': {number(quote.every)} calls"
     return [
         f"Calls: {number(quote.calls)}" + (f" in {number(quote.requests)} requests" if quote.shared.high else ""),
         f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
         f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
         *([f"Seconds: {number(quote.seconds, 1)}"] if quote.seconds is not None else []),
-        f"Budget: {limit}",
+        f"Budget: {limit or said}",
     ]
 
 
@@ -253,6 +255,9 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
             apart = ("asked apart of the first rows, of the others in the request of the WHERE",) if rides else ()
             first = ("a taxonomy from some rows first: 1 call",)
             step = asked(groups[0].operator.shown_as, stage, step, first, values.groups_line(stage), apart)
+        elif stage.of_pairs:
+            nearest = (f"of each row and the {NEIGHBOURS} nearest to it in meaning",)
+            step = asked(stage.columns[0].operator.shown_as, stage, step, nearest)
         elif stage not in late and any(c in s.columns for s in values.stages for c in stage.columns):
             step = asked("SemMap", stage, step)
     along = tuple(c for s in block.filter.stages for c in s.riders if c not in values.groups)

@@ -133,6 +133,11 @@ def p_chosen_distinct_on(p: P) -> None:
     p[0] = (tuple(p[7]), False, tuple(p[5]))
 
 
+def p_chosen_distinct_on_text(p: P) -> None:
+    """chosen : SELECT DISTINCT ON text item_list"""
+    p[0] = (tuple(p[5]), False, (p[4],))
+
+
 def p_clause_select(p: P) -> None:
     """clause : chosen"""
     p[0] = Clause("SELECT", p[1], span(p))

@@ -314,13 +314,18 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     return list(lexer)
 
 
+def _without_comment(piece: re.Match[str]) -> str:
+    """A string or text as it is, a comment as spaces."""
+    return " " * len(piece.group()) if piece.group().startswith(("--", "/*")) else piece.group()
+
+
 def statements(text: str) -> list[tuple[int, int]]:
     """The (start, end) of each statement of a script: split at `;` outside strings, texts and comments; empty ones left out."""
     cuts = [m.start() for m in _PIECE.finditer(text) if m.group() == ";"]
     places = []
     for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, len(text)], strict=True):
         piece = text[start:end]
-        words = re.sub(r"--[^\n]*|/\*.*?\*/", lambda m: " " * len(m.group()), piece, flags=re.DOTALL)
+        words = _PIECE.sub(_without_comment, piece)
         if words.strip():
             left = len(words) - len(words.lstrip())
             places.append((start + left, start + len(words.rstrip())))

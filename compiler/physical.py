@@ -60,6 +60,11 @@ class Stage:
         return self.columns[0].reads
 
     @property
+    def of_pairs(self) -> bool:
+        """Is it asked of pairs of rows? It is then the only question of its stage."""
+        return self.columns[0].of_pairs
+
+    @property
     def shown(self) -> tuple[Column, ...]:
         """All columns whose values go with a request: those read, and those in holes."""
         return tuple(dict.fromkeys(c for column in self.columns for c in (*column.reads, *column.holes)))
@@ -67,7 +72,7 @@ class Stage:
 
 def _question(column: VirtualColumn) -> str:
     """A quoted text with the type of its answer."""
-    if column.is_condition:
+    if column.is_condition or column.of_pairs:
         type = ""
     elif column.is_score:
         type = " score"
@@ -83,10 +88,11 @@ Stages = tuple[Stage, ...]
 
 
 def stages(wanted: tuple[VirtualColumn, ...]) -> tuple[Stage, ...]:
-    """One stage for each set of columns read: questions about the same cells of a row travel in one request."""
-    by_reads: dict[tuple[Column, ...], list[VirtualColumn]] = {}
+    """One stage for each set of columns read: questions about the same cells of a row travel in one request, those of pairs apart."""
+    by_reads: dict[tuple[object, ...], list[VirtualColumn]] = {}
     for column in wanted:
-        by_reads.setdefault(column.reads, []).append(column)
+        key = (column.reads, column.id) if column.of_pairs else (column.reads,)
+        by_reads.setdefault(key, []).append(column)
     return tuple(Stage(tuple(group)) for group in by_reads.values())
 
 

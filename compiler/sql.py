@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from uql.base.errors import PlanError
+from uql.base.sql_text import literal as literal
+from uql.base.sql_text import quote as quote
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -76,24 +78,6 @@ _QUOTED_PART = re.compile(r'"((?:[^"]|"")*)"')
 
 NOW = frozenset(("current_date", "current_timestamp", "current_time", "localtime", "localtimestamp"))
 """Functions that are called without parentheses."""
-
-
-def quote(name: str) -> str:
-    """A name as a quoted identifier of SQL.
-
-    >>> quote('a "b"')
-    '"a ""b\"""'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(value: str) -> str:
-    """A string as SQL writes it.
-
-    >>> literal("it's")
-    "'it''s'"
-    """
-    return "'" + value.replace("'", "''") + "'"
 
 
 def type_sql(type: TypeName) -> str:

@@ -284,6 +284,14 @@ class Named(Expr):
 
 # -------------------------------------------------------------------------------------- expressions made by the binder
 @dataclass(frozen=True, slots=True)
+class SameThing(Expr):
+    """The key of DISTINCT ON "the same product": a number that rows share of which a model says so. `alone`: it is the only key."""
+
+    text: Quoted
+    alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Expr):
     """A column that the binder found: `table` is the alias in scope, `name` as the table spells it."""
 

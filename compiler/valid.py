@@ -210,7 +210,7 @@ LOGICAL: dict[type[LogicalPlan], tuple[Check, ...]] = {
     SemJoin: (_semantic, _reads, _in_scope(_condition)),
     SemMap: (
         _reads,
-        _asks(lambda column: column.by_row),
+        _asks(lambda column: column.by_row or column.of_pairs),
     ),  # a value may be asked again where a filter has only perhaps asked it
     SemGroup: (_reads, _asks(lambda column: column.names_groups), _once, _before_groups),
     Aggregate: (_in_scope(_aggregated), _answered(_aggregated, lambda plan: plan.input), _before_groups),

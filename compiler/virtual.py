@@ -32,7 +32,7 @@ class VirtualColumn:
     @property
     def is_condition(self) -> bool:
         """Is a row's answer true or false?"""
-        return isinstance(self.operator.reply, YesNo)
+        return isinstance(self.operator.reply, YesNo) and not self.of_pairs
 
     @property
     def is_value(self) -> bool:
@@ -62,7 +62,12 @@ class VirtualColumn:
     @property
     def by_row(self) -> bool:
         """Is a row's answer its own, whatever the other rows are?"""
-        return not self.names_groups and not self.of_group
+        return not self.names_groups and not self.of_group and not self.of_pairs
+
+    @property
+    def of_pairs(self) -> bool:
+        """Is it asked of pairs of rows, and a row's value a number that it shares with the rows it belongs to?"""
+        return self.operator.subject is Subject.PAIR
 
     @property
     def is_pair_condition(self) -> bool:

@@ -35,6 +35,7 @@ from uql.compiler.cost import (
     comparisons,
     examples,
     mixed,
+    pairs_compared,
     told_by_rows,
     usual,
 )
@@ -472,6 +473,13 @@ class _World:
         )
         for wanted, rows in ((block.values.stages, passing), (block.values.late, returned)):
             for stage in wanted:
+                if stage.of_pairs:
+                    content = site.content(stage.columns)[rows]
+                    things = float(len(np.unique(content[content != 0])))
+                    found.by_stage[stage] = self.at(
+                        pairs_compared(Range.exactly(things), known.recall), (stage.columns[0].text, "pairs")
+                    )
+                    continue
                 rest = (
                     block.filter.left_over((stage,)) or block.filter.stages[:1]
                 )  # what rides is asked apart where WHERE was known

@@ -19,6 +19,6 @@ async def open_calls(stages: Sequence[Stage], relation: Relation, ctx: Context, 
     """Calls that asking these stages of these rows (None: all) still takes; what the ledger knows is taken from there."""
     rows = np.arange(relation.n, dtype=np.int64) if rids is None else rids
     for stage in stages:
-        if len(rows) <= MOST_RECALLED and all(not c.names_groups for c in stage.columns):
+        if len(rows) <= MOST_RECALLED and all(c.by_row for c in stage.columns):
             await asking.recall(stage, rows, relation, ctx)
     return relation.calls(stages, rids)

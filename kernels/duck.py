@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.sql_text import quote as quote
 from uql.compiler.bound import Bound
 from uql.compiler.subqueries import aliases_of
 from uql.compiler.syntax import Column, Expr, Node, Query
@@ -22,15 +23,6 @@ if TYPE_CHECKING:
     from uql.kernels.media import Loader
 
 _names = count()  # of temporary tables, over all connections of the process
-
-
-def quote(name: str) -> str:
-    """A name as a quoted SQL identifier.
-
-    >>> quote('a "b"')
-    '"a ""b\"""'
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 _LOST = re.compile(r"\b(ENUM|U?HUGEINT|UUID|BIT|JSON|TIMETZ|TIME WITH TIME ZONE)\b")
@@ -78,8 +70,7 @@ class Duck:
         for name, table in named.items():
             self.connection.register(name, table)
         try:
-            result = _as_texts(self.connection.sql(self._counted(sql)))
-            return result.to_arrow_table() if hasattr(result, "to_arrow_table") else result.fetch_arrow_table()
+            return _as_texts(self.connection.sql(self._counted(sql))).to_arrow_table()
         finally:
             for name in named:
                 self.connection.unregister(name)

@@ -39,7 +39,11 @@ def pair_features(
     if both.shape[1] == 0:
         return None
     unit = both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-6)
-    u, v = unit[: len(left_texts)][left], unit[len(left_texts) :][right]
+    return of_pairs(unit[: len(left_texts)][left], unit[len(left_texts) :][right])
+
+
+def of_pairs(u: NDArray[np.float32], v: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """(pairs, d) features of pairs and (pairs,) their cosine, standardised, from the unit vectors (pairs, e) of both sides."""
     cosine = (u * v).sum(axis=1).astype(np.float64)
     spread = float(cosine.std())
     near = (cosine - cosine.mean()) / (spread if spread > 1e-9 else np.inf)

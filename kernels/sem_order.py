@@ -104,14 +104,15 @@ class _Contest:
         self.compared += 1
         one, two = self.rows[row], self.rows[other]
         question = Compare(self.column.text)
-        (answers,) = await self.ctx.ask([question], [_pair(one, two), _pair(two, one)], self.source)
+        (answers,) = await self.ctx.ask([question], [pair_of(one, two), pair_of(two, one)], self.source)
         first, second = answers.values
         if (first, second) == ("a", "b"):
             return self.descending
         return (first, second) == ("b", "a") and not self.descending
 
 
-def _pair(a: Row, b: Row) -> Row:
+def pair_of(a: Row, b: Row) -> Row:
+    """Two rows as one, their cells told apart by the tables "a" and "b"."""
     return Row(
         tuple(replace(cell, table=name) for name, row in (("a", a), ("b", b)) for cell in row.cells),
     )

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request, RowsReply, RowsRequest
-from uql.llm.questions import Choice, Compare, Extract, Predicate, Question, Row, Score, Write
+from uql.llm.questions import Choice, Compare, Duplicate, Extract, Predicate, Question, Row, Score, Write
 
 GROUPS = ["apples", "pears", "plums"]
 
@@ -55,7 +55,7 @@ class HashModel:
             return Answer(self.answers(question, row))
         n = digest(question, row)
         match question:
-            case Predicate():
+            case Predicate() | Duplicate():
                 yes = n % 1_000_003 / 1_000_003 < self.rates.get(question.text, 0.5)
                 return Answer(yes, 1.0 if yes else 0.0)
             case Choice(labels=labels, none_of_these=none):

@@ -19,7 +19,7 @@ from wire_cases import PROTOCOLS, Case, asked, opened
 import uql
 from uql.llm.ledger_keys import encoded
 from uql.llm.providers.base import Price, Request
-from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Summary, Write
+from uql.llm.questions import Cell, Choice, Compare, Duplicate, Extract, Predicate, Question, Row, Score, Summary, Write
 from uql.operators import AT, OPERATORS
 from uql.operators.record import Operator, Place, Subject
 from uql.operators.replies import Level, OneOf, Shape, Text, Value, YesNo
@@ -65,6 +65,10 @@ EXAMPLES = {
         ((Score("how dear it is"), ROW, 0.0), (Score("how dear it is", 5), ROW, 4.0), (Score("how dear", 7), ROW, 2.0)),
     ),
     "compare": Example("", ((Compare("long"), PAIR, "b"), (Compare("short"), PAIR, "a"))),
+    "duplicate": Example(
+        'SELECT DISTINCT ON "the same place" id FROM t',
+        ((Duplicate("the same place"), PAIR, True), (Duplicate("of one length"), PAIR, False)),
+    ),
     "summary": Example(
         'SELECT "what they have in common" FROM t GROUP BY shop',
         (

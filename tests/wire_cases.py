@@ -25,7 +25,7 @@ from uql.llm.providers.base import CallError, Capabilities, Provider, Request, R
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.local import Local
 from uql.llm.providers.openai_api import OpenAI
-from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Summary, Write
+from uql.llm.questions import Cell, Choice, Compare, Duplicate, Extract, Predicate, Question, Row, Score, Summary, Write
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAFUlEQVR42mP8//8/AzbAxIADDE4JAFbUAw3/dxQWAAAAAElFTkSuQmCC"
@@ -84,6 +84,8 @@ QUESTIONS: dict[str, Question] = {
     "value-examples": Extract("the name of the author", examples=TAUGHT),
     "compare": Compare("angry"),
     "compare-holes": Compare("{l.text} is longer than {r.text}."),
+    "duplicate-pair": Duplicate("the same place"),
+    "duplicate-pair-question": Duplicate("Are they of one author?"),
 }
 ROWS: dict[str, Row] = {
     "text": Row((Cell("text", "The weather in Rome was fine in 2019."),)),
@@ -139,7 +141,7 @@ def cases() -> Iterator[Case]:
     """Each question about some rows, then questions that travel together, then rows that do."""
     rows, pairs = list(ROWS.items()), list(PAIRED.items())
     for n, (name, question) in enumerate(QUESTIONS.items()):
-        shown = pairs if isinstance(question, Compare) else [*rows, *pairs]
+        shown = pairs if isinstance(question, Compare | Duplicate) else [*rows, *pairs]
         for i in range(min(len(shown), 4)):
             label, row = shown[(3 * i + n) % len(shown)]
             yield Case(f"{name} / {label}", (question,), (row,), seed=n)

@@ -13,7 +13,20 @@ from uql.compiler.bind.scope import Scope
 from uql.compiler.bind.stars import column_at
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import MODEL_SCHEMAS, asked_instead
-from uql.compiler.bind.uses import ANY, CONDITION, NUMBER, ORDER, PRESENCE, WORDS, Pending, Place, Use, Want, is_numeric
+from uql.compiler.bind.uses import (
+    ANY,
+    CONDITION,
+    NUMBER,
+    ORDER,
+    PRESENCE,
+    SAME,
+    WORDS,
+    Pending,
+    Place,
+    Use,
+    Want,
+    is_numeric,
+)
 from uql.compiler.bound import Bound
 from uql.compiler.sql import NOW, type_sql
 from uql.compiler.syntax import (
@@ -44,6 +57,7 @@ from uql.compiler.syntax import (
     Quantified,
     Query,
     Quoted,
+    SameThing,
     ScalarQuery,
     Select,
     Star,
@@ -129,6 +143,8 @@ class Expressions:
         match expr:
             case Quoted():
                 return self.quoted(expr, clause, want)
+            case SameThing():
+                return self._same_thing(expr, clause)
             case Name():
                 return self.name(expr, clause, want)
             case Position():
@@ -297,6 +313,35 @@ class Expressions:
         self.uses.append(use)
         self.statement.semantic = True
         return Pending(index=len(self.uses) - 1, span=quoted.span)
+
+    def _same_thing(self, key: SameThing, clause: Clause) -> Expr:
+        """The key of DISTINCT ON "…": a column of this name, or a text about two rows."""
+        found = self.quoted(key.text, clause, SAME)
+        if not isinstance(found, Pending):
+            return found
+        shown = f'"{key.text.text[:40]}"'
+        if not key.alone:
+            raise self.error(
+                f"DISTINCT ON takes a text alone: {shown} says of two rows whether they are one thing",
+                "UQL212",
+                key.text,
+                help=f"write DISTINCT ON {shown} without the other keys, or {shown}::VARCHAR for the text's value in each row",
+            )
+        if clause.group:
+            raise self.error(
+                f"DISTINCT ON {shown} compares rows, and here are groups of rows",
+                "UQL212",
+                key.text,
+                help=f"compare them before: FROM (SELECT DISTINCT ON {shown} * FROM …) AS t",
+            )
+        if self.uses[found.index].holes:
+            raise self.error(
+                f"DISTINCT ON {shown} compares two rows: a hole {{…}} would have a value of each",
+                "UQL212",
+                key.text,
+                help=f"write the text without holes; {shown} USING (…) says which columns are compared",
+            )
+        return found
 
     def name(self, name: Name, clause: Clause, want: Want) -> Expr:
         if name.parts[0].lower() in self._items:  # an item of a list, in a lambda

@@ -17,6 +17,7 @@ from uql.compiler.syntax import (
     Number,
     OrderKey,
     Quoted,
+    SameThing,
     Select,
     SelectItem,
     Star,
@@ -83,13 +84,26 @@ def one_of_each(select: Select) -> Select:
     """DISTINCT ON (k) as QUALIFY: the first row of each k in the order of ORDER BY."""
     if not select.distinct_on:
         return select
-    keys = tuple(_item(select, key) for key in select.distinct_on)
+    keys = tuple(_distinct_key(select, key) for key in select.distinct_on)
     order = tuple(one for key in select.order_by for one in _items(select, key))
     first = Call("row_number", over=Window(keys, order), span=select.distinct_on[0].span)
     condition: Expr = Binary("=", first, Number("1"), span=first.span)
     if select.qualify is not None:
         condition = Binary("AND", select.qualify, condition, span=condition.span)
     return replace(select, distinct_on=(), qualify=condition)
+
+
+def _distinct_key(select: Select, key: Expr) -> Expr:
+    """A key of DISTINCT ON. A text that is no item of SELECT says which rows are one thing; that of an item means its value."""
+    if not isinstance(key, Quoted):
+        return _item(select, key)
+    name = Name((key.text,), span=key.span)
+    named = name if key.forced or key.using or not key.text else _item(select, name)
+    if named is not name:
+        return named
+    if any(item.expr == key for item in select.items):
+        return key
+    return SameThing(key, alone=len(select.distinct_on) == 1, span=key.span)
 
 
 def _items(select: Select, key: OrderKey) -> list[OrderKey]:

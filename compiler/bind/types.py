@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from uql.base.errors import BindError
+from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
 from uql.compiler.bind.scope import CatalogLike, Scope
 from uql.compiler.bound import Bound, BoundJoin, BoundSelect, BoundSource, BoundTable
@@ -15,6 +16,7 @@ from uql.compiler.sql import (
     base_column,
     expression,
     identifier,
+    literal,
     null_of,
     null_virtual,
     order_of_items,
@@ -29,19 +31,24 @@ from uql.compiler.syntax import (
     NO_SPAN,
     Boolean,
     Call,
+    Case,
     Column,
     Expr,
     Lambda,
     Named,
+    Null,
     Number,
     Query,
     Span,
     String,
     TypedLiteral,
     Unary,
+    When,
 )
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import children, walk
+
+ONE_TYPE = "cast those of another, as in CASE WHEN … THEN x::VARCHAR ELSE 'none' END"
 
 
 class DuckTypes:
@@ -116,7 +123,31 @@ class DuckTypes:
             raise self.complaint(error, query, scope) from error
         if len(types) != len(query.items):
             raise several_columns(query)
+        self._check_cases(query, scope)
         return types
+
+    def _check_cases(self, query: BoundSelect, scope: Scope) -> None:
+        """Raises DataError (UQL509) for a string in a CASE that is no value of the type of the others: DuckDB says so only when it
+        runs, behind the calls."""
+        exprs = [*(item.expr for item in query.items), query.where, query.having, *(key.expr for key in query.order_by)]
+        for case in (node for expr in exprs if expr is not None for node in walk(expr) if isinstance(node, Case)):
+            values = [*(when.value for when in case.whens), case.default]
+            strings = [value for value in values if isinstance(value, String)]
+            others = [value for value in values if value is not None and not isinstance(value, String | Null)]
+            if not strings or not others:
+                continue
+            bare = Case(None, tuple(When(Boolean(True), value) for value in others))
+            type = self.of(bare, scope)
+            for string in strings if type not in (None, "VARCHAR") else ():
+                with suppress(*self.error):  # a type that it has no name for
+                    if self.catalog.value(f"SELECT TRY_CAST({literal(string.value)} AS {type}) IS NULL"):
+                        raise DataError(
+                            f"'{string.value}' in CASE is not {type}, the type of its other values",
+                            code="UQL509",
+                            start=string.span.start,
+                            end=string.span.end,
+                            help=f"the values of CASE have one type: {ONE_TYPE}",
+                        )
 
     def union(self, left: list[tuple[str, str]], right: list[tuple[str, str]], span: Span) -> list[str]:
         """The types of a UNION's columns. Raises: BindError (UQL211) when two sides do not fit."""
@@ -238,9 +269,7 @@ def _instead(message: str, error: Exception) -> str | None:
     if "explicit type casts" in message and "VARCHAR" in message:
         return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
     if "Cannot mix values" in message:
-        return (
-            "the values of CASE have one type: cast those of another, as in CASE WHEN … THEN x::VARCHAR ELSE 'none' END"
-        )
+        return f"the values of CASE have one type: {ONE_TYPE}"
     if "GROUP BY clause" in message:
         return "add the column to GROUP BY, or write any_value(…), min(…) or list(…) of it"
     if "cannot contain aggregates" in message:

@@ -26,6 +26,7 @@ class Place(IntEnum):
     ORDER = 4
     CONDITION = 5
     PRESENCE = 6  # IS NULL, COUNT: only whether there is an answer matters
+    SAME = 7  # DISTINCT ON: which rows are one thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ NUMBER = Want(Place.COMPARE, "DOUBLE")
 WORDS = Want(Place.COMPARE, "VARCHAR")
 LIST = Want(Place.COMPARE, "VARCHAR[]")
 PRESENCE = Want(Place.PRESENCE)
+SAME = Want(Place.SAME, "BIGINT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,8 @@ def settle(
     grouped = {use.key for use in uses if use.is_key or use.want.place is Place.GROUP}
     families: dict[tuple[object, ...], list[int]] = {}
     for index, use in enumerate(uses):
-        families.setdefault((use.key, use.group and use.key not in grouped), []).append(index)
+        of_groups, of_pairs = use.group and use.key not in grouped, use.want.place is Place.SAME
+        families.setdefault((use.key, of_groups, of_pairs), []).append(index)
     assigned: dict[int, VirtualColumn] = {}
     for members in families.values():
         wants = [uses[index].want for index in members]
@@ -123,8 +126,8 @@ def settle(
 
 
 def open_texts(uses: list[Use]) -> set[str]:
-    """The texts to which no place here gives a type."""
-    return {use.text for use in uses if _is_open([use.want])}
+    """The texts to which some place here gives no type; a place of a condition makes them BOOLEAN."""
+    return {use.text for use in uses if use.want.place is not Place.CONDITION and _is_open([use.want])}
 
 
 def _is_open(wants: list[Want]) -> bool:
@@ -253,7 +256,9 @@ def _column(
                     )
                 query = other_want.label_query
     choice = bool(labels) or query is not None
-    if use.group and not is_key:
+    if want.place is Place.SAME:
+        meaning = operators.Place.DISTINCT_ON
+    elif use.group and not is_key:
         meaning = operators.Place.OF_GROUP
     elif choice:
         meaning = operators.Place.LABELS
@@ -305,6 +310,7 @@ _SAID = {
     Place.SELECT: "in SELECT",
     Place.ORDER: "in ORDER BY",
     Place.CONDITION: "as a condition",
+    Place.SAME: "in DISTINCT ON",
     Place.PRESENCE: "where its presence is asked for",
 }
 

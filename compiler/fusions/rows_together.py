@@ -30,5 +30,5 @@ def rows_together(block: Block, rows: int, alone: Set[Column]) -> Iterator[Block
 
 def _may(stage: Stage, alone: Set[Column]) -> bool:
     asked = (*stage.columns, *stage.riders)
-    same = all(not c.of_group and not c.holes and c.label_query is None for c in asked)
+    same = all(not c.of_group and not c.of_pairs and not c.holes and c.label_query is None for c in asked)
     return same and bool(stage.reads) and not any(c in alone for c in stage.shown)

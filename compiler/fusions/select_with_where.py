@@ -25,4 +25,4 @@ def select_with_where(block: Block) -> Iterator[Block]:
 
 
 def _is_value(column: VirtualColumn) -> bool:
-    return not column.names_groups and not column.attempt and column.label_query is None
+    return column.by_row and not column.attempt and column.label_query is None

@@ -85,6 +85,20 @@ class Fluent:
         """Each row once."""
         return self._with(distinct=True)
 
+    def sem_dedupe(self, text: str, *columns: str) -> Fluent:
+        """One row of those that a model says are one thing, as `sem_dedupe("the same product")`: the first by `order_by`.
+
+        Args:
+            text: what two rows are, that are one thing.
+            columns: that are compared; without them, those that any text would read.
+
+        >>> import uql
+        >>> uql.connect().table("offers").sem_dedupe("the same product", "title").order_by("price")
+        SELECT DISTINCT ON (PROMPT "the same product" USING (title)) * FROM offers ORDER BY price
+        """
+        names = tuple(ast.Name(tuple(column.split("."))) for column in columns)
+        return self._with(distinct_on=(ast.Quoted(text, names, forced=True),))
+
     def join(self, other: str | Fluent, on: Any, how: str = "inner", alias: str | None = None) -> Fluent:
         """Rows joined with another table or query: `a.join("b", on='"{a.x} and {b.y} are the same"')`."""
         if isinstance(other, Fluent):

@@ -53,7 +53,6 @@ from uql.kernels.relation import Relation
 from uql.kernels.select import select
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from sqlglot import exp
 
 
@@ -92,7 +91,7 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
         if not plan.all:
             both = f"SELECT {listed}, min(__s) AS __s, min(__p) AS __p FROM ({both}) GROUP BY {listed}"
     else:  # the n-th of equal rows on the left has its partner in the n-th on the right; without ALL any is one
-        if plan.op == "EXCEPT" and not ctx.exact:
+        if plan.op == "EXCEPT" and not (left.exact and right.exact):
             ctx.notes.append(
                 "EXCEPT took out the rows that its second query found: others may stand here that it would take out"
             )
@@ -112,22 +111,26 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
     sql = f"SELECT {listed}{place} FROM ({both}) ORDER BY {keys}" + limit(plan.order.limit, plan.order.offset)
     found = ctx.duck.arrow(sql, tables)
     estimates = carried.of_union(left, right, found, plan.items, ctx.settings.confidence) if place else None
-    return Output(rename(found, plan.items), None, estimates, certain=left.certain and right.certain)
+    return Output(
+        rename(found, plan.items),
+        None,
+        estimates,
+        certain=left.certain and right.certain,
+        exact=left.exact and right.exact,
+    )
 
 
 async def _block(block: Block, ctx: Context) -> Output:
-    written, exact, ctx.exact = block, ctx.exact, True
+    written = block
     block, relation, inner = await _prepared(block, ctx)
-    below, ctx.exact, errors = ctx.exact, True, len(ctx.errors)
+    errors = len(ctx.errors)
     extended, more = carried.extended(block, inner)
-    try:
-        output = await _answered(extended, written, relation, ctx)
-        answered = ctx.exact and len(ctx.errors) == errors
-        output.certain = inner.certain and (answered or carried.all_rows(block, output))
-        carried.note_chosen(block, inner, ctx)
-        return carried.taken(output, block, more, inner, ctx.settings.confidence)
-    finally:
-        ctx.exact = exact and below and ctx.exact
+    output = await _answered(extended, written, relation, ctx)
+    answered = output.exact and len(ctx.errors) == errors
+    output.certain = inner.certain and (answered or carried.all_rows(block, output))
+    output.exact = output.exact and inner.exact
+    carried.note_chosen(block, inner, ctx)
+    return carried.taken(output, block, more, inner, ctx.settings.confidence)
 
 
 async def _answered(block: Block, written: Block, relation: Relation, ctx: Context) -> Output:
@@ -165,10 +168,11 @@ async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
             output = await select(block, relation, ctx)
         else:
             found = await aggregate(block, relation, ctx)
-            if block.summaries.columns:
-                await _summaries(block, found, relation, ctx)
+            exact = await _summaries(block, found, relation, ctx) if block.summaries.columns else True
             output = groups(block, found, ctx)
+            output.exact = output.exact and exact
     output.relation = relation
+    output.exact = output.exact and not relation.derives
     return output
 
 
@@ -178,27 +182,27 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     block, inner = await _run_inner(block, ctx)
     ctx.begin_steps()
     block = carried.with_ends(block, inner)
-    below, ctx.exact = ctx.exact, True
     terms = conjuncts(block.scan.where)
     parts: list[Correlated | PerValue] = [*block.inner.correlated, *block.inner.repeated]
     later = [t for t in terms if any(correlated.holds(t, part) for part in parts)]
     pushed = conjunction([t for t in terms if t not in later])
-    relation = await _candidates(replace(block, scan=replace(block.scan, where=pushed)), ctx)
+    relation, exact = await _candidates(replace(block, scan=replace(block.scan, where=pushed)), ctx)
 
-    async def run(query: BoundQuery) -> pa.Table:
+    async def run(query: BoundQuery) -> Output:
         assert ctx.plans is not None
-        return (await execute(ctx.plans.planned(query), ctx)).table
+        return await execute(ctx.plans.planned(query), ctx)
 
     for part in parts:
         exprs = [e for e in _expressions(block) if e is not None] + later
         if isinstance(part, PerValue):
-            name, found = await correlated.run_for_each(part, exprs, relation, run, ctx)
+            valued = await correlated.run_for_each(part, exprs, relation, run, ctx)
         else:
             fields = {**relation.fields, **_fields(part.source)}
-            name, found = await correlated.answered(part, exprs, relation, fields, ctx)
-        relation = Relation(ctx.duck, name, relation.n, relation.fields, relation.source)
-        block = _without_part(block, found, ctx)
-        later = [correlated.replaced(t, found) for t in later]
+            valued = await correlated.answered(part, exprs, relation, fields, ctx)
+        relation = Relation(ctx.duck, valued.table, relation.n, relation.fields, relation.source)
+        block = _without_part(block, valued.found, ctx)
+        later = [correlated.replaced(t, valued.found) for t in later]
+        exact = exact and valued.exact
     condition = conjunction(later)
     if condition is not None:
         where = ctx.duck.expression(condition)
@@ -206,8 +210,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
         relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
     sem_classify.label_queries(_virtuals(block), relation, ctx)
     examples.take(_virtuals(block), relation, ctx)
-    inner.certain = inner.certain and ctx.exact  # pairs without an answer
-    ctx.exact = ctx.exact and below
+    inner.certain, inner.exact = inner.certain and exact, inner.exact and exact
     return replace(block, inner=SubQueries()), relation, inner
 
 
@@ -334,20 +337,21 @@ def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] 
         Table(alias, quote(made), tuple(Field(c, types[c]) for c in names), n),
         bounds,
         output.certain,
+        output.exact,
         *carried.said(output),
     )
 
 
-async def _candidates(block: Block, ctx: Context) -> Relation:
-    """The rows that DuckDB leaves for the model, materialised: one SQL text."""
+async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
+    """The rows that DuckDB leaves for the model, materialised, and whether they are exact: no pair of a join has no answer."""
     fields = fields_of(block)
     if block.scan.join is not None:
         if ctx.settings.proxy is not None:
             ctx.warnings.append("proxy guides no search over an outer join or a join by a text: it was not used")
         joined = await sem_join.outer_join(block.scan.join, block.scan.columns, fields, ctx)
         where = f" WHERE {ctx.duck.expression(block.scan.where)}" if block.scan.where is not None else ""
-        name, n = ctx.duck.create(f"SELECT * FROM {quote(joined)}{where} ORDER BY rowid")
-        return Relation(ctx.duck, name, n, fields, block.scan.tables)
+        name, n = ctx.duck.create(f"SELECT * FROM {quote(joined.table)}{where} ORDER BY rowid")
+        return Relation(ctx.duck, name, n, fields, block.scan.tables), joined.exact
     guided = ctx.settings.proxy if block.filter.stages or block.values.stages else None
     if guided is not None:
         name, n = proxy.create(candidates_query(block), guided, ctx.duck)
@@ -357,7 +361,7 @@ async def _candidates(block: Block, ctx: Context) -> Relation:
     if ctx.draws is not None and ctx.draws.kept:
         content = ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(name)} AS r")
         await ctx.draws.candidates(relation.source, int(content or 0))
-    return relation
+    return relation, True
 
 
 def candidates_sql(block: Block, score: str | None = None) -> str:
@@ -399,16 +403,16 @@ def _virtuals(block: Block) -> list[VirtualColumn]:
     return [*(c for stage in block.requests for c in stage.columns), *block.values.groups, *block.summaries.columns]
 
 
-async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Context) -> None:
-    """Adds the answers about whole groups to the table of groups."""
+async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Context) -> bool:
+    """Adds the answers about whole groups to the table of groups; False where some were written from a part of their rows."""
     import pyarrow as pa
 
     wanted = returned(block, found, ctx)
     members = [rids if g in wanted else rids[:0] for g, rids in enumerate(found.members)]
-    answers = await sem_agg.summaries(block.summaries.columns, members, relation, ctx)
+    written = await sem_agg.summaries(block.summaries.columns, members, relation, ctx)
     data: dict[str, Any] = {"__g": pa.array(range(len(found.members)), type=pa.int64())}
     casts = []
-    for column, values in answers.items():
+    for column, values in written.answers.items():
         data[column.name] = pa.array([None if v is None else str(v) for v in values], type=pa.string())
         casts.append(f"TRY_CAST(s.{quote(column.name)} AS {column.type}) AS {quote(column.name)}")
     if any(len(rids) for rids in found.members) and not found.exact:
@@ -417,6 +421,7 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
         f"SELECT t.*, {', '.join(casts)} FROM {quote(found.table)} t JOIN __summaries s USING (__g)",
         {"__summaries": pa.table(data)},
     )
+    return written.exact
 
 
 @dataclass(frozen=True, slots=True)

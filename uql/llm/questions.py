@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from uql.operators.compare import Compare
 from uql.operators.condition import Predicate
+from uql.operators.duplicate import Duplicate
 from uql.operators.label import Choice
 from uql.operators.record import Cell, Question, Row
 from uql.operators.replies import NONE
@@ -28,6 +29,7 @@ __all__ = [
     "Cell",
     "Choice",
     "Compare",
+    "Duplicate",
     "Extract",
     "Failure",
     "Predicate",

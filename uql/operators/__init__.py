@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uql.operators.compare import COMPARE
 from uql.operators.condition import CONDITION
+from uql.operators.duplicate import DUPLICATE
 from uql.operators.group import GROUP
 from uql.operators.label import LABEL
 from uql.operators.record import Operator, Place
@@ -16,6 +17,7 @@ __all__ = [
     "AT",
     "COMPARE",
     "CONDITION",
+    "DUPLICATE",
     "GROUP",
     "LABEL",
     "OPERATORS",
@@ -27,5 +29,5 @@ __all__ = [
     "Place",
 ]
 
-OPERATORS: tuple[Operator, ...] = (CONDITION, VALUE, LABEL, GROUP, SCORE, COMPARE, SUMMARY, WRITE)
+OPERATORS: tuple[Operator, ...] = (CONDITION, VALUE, LABEL, GROUP, SCORE, COMPARE, DUPLICATE, SUMMARY, WRITE)
 AT: dict[Place, Operator] = {place: operator for operator in OPERATORS for place in operator.places}

@@ -19,6 +19,7 @@ class Place(StrEnum):
     GROUP_BY = "a group key"
     ORDER_BY = "a sort key"
     OF_GROUP = "beside aggregates, outside of them"
+    DISTINCT_ON = "DISTINCT ON of it alone"
 
 
 class Subject(StrEnum):

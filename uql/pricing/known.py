@@ -222,6 +222,7 @@ class Knowledge:
             concrete=concrete,
             pair_sides=self._pair_sides(block),
             weighs_pairs=self.weighs_pairs,
+            recall=self.settings.recall,
             budget=self.budget,
             alone=alone(fields),
             prompt=self.prompt,

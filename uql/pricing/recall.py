@@ -58,7 +58,7 @@ def _empty(block: Block, duck: Duck) -> Relation:
 
 def _was_asked(column: VirtualColumn, relation: Relation, model: Provider, ledger: Ledger) -> bool:
     """Was a question asked of any row?"""
-    if column.names_groups or column.label_query is not None or column.is_pair_condition:
+    if not column.by_row or column.label_query is not None or column.is_pair_condition:
         return False
     digest = ledger.key(question_key(model, relation.question(column)))
     return ledger.work(

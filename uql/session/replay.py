@@ -19,6 +19,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from uql.base.settings import Settings
+from uql.base.sql_text import dotted
 
 if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
@@ -102,9 +103,7 @@ def _rows_of(table: str, duck: Duck) -> int | None:
     """A hash of a table of judged rows; None where there is none, which the run says."""
     import duckdb
 
-    from uql.kernels.duck import quote
-
-    name = ".".join(map(quote, table.split(".")))
+    name = dotted(table.split("."))
     try:
         return int(duck.scalar(_hash_of(f"SELECT * FROM {name}")) or 0)
     except duckdb.Error:

@@ -165,7 +165,7 @@ class Oracle:
             assert isinstance(question, Write)
             return Answer(written(question, self.labels_of, self.examples, self.attribute_of))
         wrong = self._is_wrong(question, row)
-        if question.operator.subject is Subject.PAIR:
+        if question.operator.subject is Subject.PAIR and isinstance(reply, OneOf):
             return self._more(question, row, wrong)
         truth, sql = self.truth(question.text, row)
         match reply:
@@ -279,7 +279,7 @@ class Oracle:
         """Note the pairs of this request and let the others in flight note theirs: one statement evaluates them all."""
         for question in request.questions:
             sql = self.answers.get(question.text)
-            if sql is not None and question.operator.subject is Subject.ROW:
+            if sql is not None and not isinstance(question.reply(request.row), OneOf | Text):
                 left, right = (self._rows.find(side) for side in self._ordered(request.row))
                 self._wanted.setdefault(sql, {}).update(dict.fromkeys((i, j) for i in left for j in right))
         await asyncio.sleep(0)

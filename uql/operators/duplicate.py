@@ -1,0 +1,62 @@
+"""Are two rows one thing, as a text says: DISTINCT ON "the same product"? The kernel asks it of pairs that are near in meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from uql.operators.compare import sides
+from uql.operators.record import Key, Operator, Place, Prompt, Question, Row, Subject, Words
+from uql.operators.replies import YesNo
+from uql.operators.rows import filled, lines
+
+VERSION = "duplicate-1"
+SYSTEM = "You compare two texts. You answer exactly as asked."
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate(Question):
+    """Of two rows (cells told apart by `Cell.table`), are they the same thing? Answered by a bool and its probability."""
+
+    @property
+    def operator(self) -> Operator:
+        return DUPLICATE
+
+
+def asked(question: Duplicate, row: Row, one: str, two: str) -> str:
+    """The question about two things that are shown under these names."""
+    return f"Is it so of {one} and {two}: {filled(question, row).strip().rstrip('.?')}?"
+
+
+def alone(question: Duplicate, row: Row) -> Prompt:
+    """For one question a request, read from the log-probabilities of Yes and No."""
+    shown = []
+    for letter, side in zip("AB", sides(row).values(), strict=False):
+        text = lines(side)
+        shown.append(f"Text {letter}:{chr(10) if len(side.cells) > 1 else ' '}{text}")
+    return Prompt(
+        SYSTEM, "\n\n".join([*shown, f"Question: {asked(question, row, 'text A', 'text B')} Answer Yes or No."])
+    )
+
+
+def bare(question: Duplicate, row: Row) -> str:
+    one, two = list(sides(row))[:2]
+    return asked(question, row, f'row "{one}"', f'row "{two}"')
+
+
+def instruction(question: Duplicate, row: Row) -> str:
+    return f"{bare(question, row)} Answer true or false."
+
+
+DUPLICATE = Operator(
+    name="duplicate",
+    places=(Place.DISTINCT_ON,),
+    reply=YesNo(),
+    words=Words(VERSION, alone=alone, instruction=instruction, bare=bare),
+    key=Key("Duplicate", ("text",)),
+    question=lambda text, given: Duplicate(text),
+    answer_tokens=1,
+    shown_as="SemDedupe",
+    noun="duplicate",
+    kernel="sem_dedupe",
+    subject=Subject.PAIR,
+)
