@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.aggregate_names import aggregate_names
 from uql.compiler.bound import Bound
 from uql.compiler.subqueries import aliases_of
 from uql.compiler.syntax import Column, Expr, Node, Query
@@ -148,10 +149,7 @@ class Duck:
     @cached_property
     def aggregates(self) -> frozenset[str]:
         """The names of DuckDB's aggregate functions, and of grouping, which has a value for each group too."""
-        rows = self.connection.execute(
-            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
-        ).fetchall()
-        return frozenset(name for (name,) in rows) | {"grouping", "grouping_id"}
+        return aggregate_names(lambda sql: self.connection.execute(sql).fetchall())
 
 
 def _flat(column: Column) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from uql.base.aggregate_names import aggregate_names
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import media_type
 from uql.base.media_types import modality as _modality
@@ -246,8 +247,7 @@ class Catalog:
     @cached_property
     def aggregates(self) -> frozenset[str]:
         """The names of DuckDB's aggregate functions, lower case, and of grouping, which has a value for each group too."""
-        sql = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
-        return frozenset(str(name).lower() for (name,) in self._rows(sql)) | {"grouping", "grouping_id"}
+        return aggregate_names(self._rows)
 
     # -------------------------------------------------------------------------------------------------------- finding
     def _find(self, parts: tuple[str, ...]) -> _Found | None:
