@@ -6,13 +6,14 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
-.PHONY: help install model test test-all test-oldest check demo lint types generated startup bench-offline bench-long clean
+.PHONY: help install model test test-all test-oldest check demo lint types generated startup soak bench-offline bench-long clean
 
 help:
 	@echo 'make demo      fetch a local model and ask real questions of real text'
 	@echo 'make test      style, types, generated files, tests (a few minutes)'
 	@echo 'make test-all  the same with the slow tests'
 	@echo 'make test-oldest  a part of the tests on the oldest DuckDB that is supported'
+	@echo 'make soak      2,000 statements under faults, kills and full disks (for every night)'
 	@echo 'make check     what CI runs: test, demo, test-oldest'
 	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes docs/benchmarks.md'
 	@echo 'make bench-long  all of the benchmarks with labels as the model; writes docs/benchmarks-long.md'
@@ -68,6 +69,10 @@ test-oldest: $(STAMP)
 demo: $(STAMP)
 	$(BIN)/uql models pull
 	$(BIN)/python -m uql.benchmarks.demo
+
+# Another seed each night; the statement, the seed and what was broken stand in the failure.
+soak: $(STAMP)
+	UQL_SOAK=2000 $(BIN)/python -m pytest -q -s -o faulthandler_timeout=3600 tests/llm/test_soak.py -m slow
 
 startup: $(STAMP)
 	$(BIN)/python -m uql.benchmarks.speed.startup

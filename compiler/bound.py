@@ -34,6 +34,10 @@ class BoundTable(BoundSource):
     table: Table
     alias: str
 
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.table.fields
+
 
 @dataclass(frozen=True, slots=True)
 class BoundDerived(BoundSource):

@@ -14,6 +14,7 @@ from typing import Protocol
 from uql.base.errors import PlanError
 from uql.compiler.bound import BoundQuery
 from uql.compiler.cost import Known, Quote, Unit, answer_tokens, block_quote, model_answers, request_tokens
+from uql.compiler.formula import Masks
 from uql.compiler.fusions import FUSIONS, Fusion, apart
 from uql.compiler.fusions.group_with_where import group_with_where
 from uql.compiler.fusions.predicates_together import predicates_together
@@ -66,19 +67,27 @@ class Choice:
 class Plans(Protocol):
     """What was known before a run, and the plans chosen by it."""
 
-    @property
-    def terms(self) -> Terms: ...
-
-    def __call__(self, block: Block) -> Known:
-        """What is known of a block of these plans."""
-        ...
-
     def chosen(self, written: PhysicalPlan) -> tuple[PhysicalPlan, tuple[Alternative, ...]]:
         """The plan that runs, and what else there was to choose from."""
         ...
 
     def planned(self, query: BoundQuery) -> PhysicalPlan:
         """The plan of a query that is written while another one runs."""
+        ...
+
+    def pilot(self, written: Block, rows: int) -> int:
+        """The rows of a block's `rows` whose answers settle how it is run; 0 where it does not depend on them."""
+        ...
+
+    def settled(self, block: Block, written: Block, rows: int, answers: Masks | None) -> Block:
+        """The block as it is run after a pilot.
+
+        Args:
+            block: with its inner queries answered.
+            written: before they were.
+            rows: its candidates.
+            answers: (leaves, m) of its WHERE, from the rows asked so far.
+        """
         ...
 
 

@@ -174,6 +174,11 @@ class Quote:
         usd = self.input_tokens.times(usd_per_input_token) + self.output_tokens.times(usd_per_output_token)
         return replace(self, usd=usd)
 
+    def sampled(self, share: Range) -> Quote:
+        """The same where a share of the rows is asked."""
+        parts = {name: getattr(self, name) * share for name in ("calls", "input_tokens", "output_tokens", "shared")}
+        return replace(self, **parts)
+
     def within(self, budget: int | None) -> Quote:
         """The same with at most `budget` calls; tokens shrink as calls do."""
         if budget is None or self.calls.high <= budget:

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from uql.compiler.bound import BoundDerived, BoundJoin, BoundSource, BoundStatement, BoundTable
+from uql.compiler.bound import BoundStatement
 from uql.compiler.choice import Alternative
 from uql.compiler.cost import NEIGHBOURS, Calls, Known, Quote, Range, by_words, calls_of, model_answers
-from uql.compiler.expression_text import describe_source, show
+from uql.compiler.expression_text import show
 from uql.compiler.formula import conjunction
 from uql.compiler.join_plans import describe_join
 from uql.compiler.orders import cost_of
@@ -20,6 +20,7 @@ from uql.compiler.physical import (
     Block,
     Correlated,
     Goal,
+    Order,
     OuterJoin,
     PhysicalPlan,
     SqlQuery,
@@ -29,9 +30,9 @@ from uql.compiler.physical import (
 )
 from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import ScalarQuery
-from uql.compiler.virtual import VirtualColumn
 
 Knowledge = Callable[[Block], Known]
+Notes = tuple[str, ...]
 Asked = Mapping[tuple[str, str], int]  # rows by the first question put to them, and the tables they come from
 
 
@@ -81,6 +82,7 @@ class Explained:
     warnings: tuple[str, ...]
     alternatives: tuple[Alternative, ...] = ()
     answered_from: str = ""  # the run that answers it for no call
+    limit: str = ""  # what ends the sampling, in the place of a number of calls
 
 
 def explained(
@@ -108,7 +110,7 @@ def _refused(plan: PhysicalPlan, quote: Quote, budget: int | None) -> str | None
         why = "each row needs a value"
     elif plan.filter.goal is Goal.SEARCH and plan.has_window:
         sure, why = not pairs, "a window looks at every row that passes"
-    elif plan.filter.goal is Goal.SEARCH and plan.values.stages and any(_is_score(k.expr) for k in plan.order.keys):
+    elif plan.filter.goal is Goal.SEARCH and plan.values.stages and plan.order.by_score:
         sure, why = True, "the order needs the value of each row that passes"
     elif plan.aggregate.sets:
         sure, why = True, "ROLLUP, CUBE and GROUPING SETS need each row"
@@ -124,7 +126,7 @@ def text(found: Explained) -> str:
     if found.readings:
         lines += ["", "Quoted texts, as they were read:", *(f"  {reading}" for reading in found.readings)]
     free = [f"Price: 0 new calls: {found.answered_from}"]
-    lines += ["", *(free if found.answered_from else quote_lines(found.quote, found.budget))]
+    lines += ["", *(free if found.answered_from else quote_lines(found.quote, found.budget, found.limit))]
     if found.alternatives:
         lines += ["", "Alternatives:", *(f"  {line}" for line in map(alternative_line, found.alternatives))]
     lines += [f"Warning: {w}" for w in found.warnings]
@@ -139,19 +141,19 @@ def tree(step: Step, depth: int = 0) -> list[str]:
     return lines
 
 
-def quote_lines(quote: Quote, budget: int | None) -> list[str]:
-    """The price, low–high in parentheses where they differ."""
+def quote_lines(quote: Quote, budget: int | None, limit: str = "") -> list[str]:
+    """The price, low–high in parentheses where they differ. `limit`: what is said in the place of the budget."""
     if not quote.every.high:
         return ["Price: nothing; no model is asked"]
-    limit = "all, every row is asked" if budget is None else f"{budget:,} calls"
+    said = "all, every row is asked" if budget is None else f"{budget:,} calls"
     if budget is not None and quote.every.high > budget:
-        limit += f"; with budget = 'all': {number(quote.every)} calls"
+        said += f"; with budget = 'all': {number(quote.every)} calls"
     return [
         f"Calls: {number(quote.calls)}" + (f" in {number(quote.requests)} requests" if quote.shared.high else ""),
         f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
         f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
         *([f"Seconds: {number(quote.seconds, 1)}"] if quote.seconds is not None else []),
-        f"Budget: {limit}",
+        f"Budget: {limit or said}",
     ]
 
 
@@ -226,8 +228,8 @@ def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
                 inputs=(steps(plan.left, known, beyond), steps(plan.right, known, beyond)),
             )
             if plan.order.keys:
-                found = Step("Sort", _keys(plan), inputs=(found,))
-            return _limited(plan, found)
+                found = Step("Sort", plan.order.line, inputs=(found,))
+            return _limited(plan.order, found)
         case Block():
             return _block(plan, known, beyond)
     raise TypeError(f"not a physical plan: {plan!r}")
@@ -236,118 +238,65 @@ def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
 def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     known = knowledge(block)
     calls = calls_of(block, known)
-    rows_of = _rows_of(block)
+    values, order, summaries = block.values, block.order, block.summaries
+
+    def asked(operator: str, stage: Stage, below: Step, notes: Notes = (), what: str = "", after: Notes = ()) -> Step:
+        made = _ask(stage, calls.by_stage, block.scan.tables, (*notes, *stage.notes, *after), (below,))
+        return replace(made, operator=operator, what=what or stage.line)
+
     step = _source(block, known, knowledge, beyond)
     if block.filter.formula is not None:
         step = _filter(block, known, calls, beyond, step)
-    along = tuple(c for s in block.filter.stages for c in s.riders if c not in block.values.groups)
-    late_left = block.filter.left_over(block.values.late)
+    late = block.filter.left_over(values.late)
     for stage in calls.by_stage:
-        groups = [c for c in stage.columns if c in block.values.groups]
-        late, early = stage in late_left, any(c in s.columns for s in block.values.stages for c in stage.columns)
+        groups = [c for c in stage.columns if c in values.groups]
         if groups:
-            others = tuple(c for c in stage.columns if c not in groups)
-            rest = " with " + texts(Stage(others)) if others else ""
-            what = ", ".join(f'"{c.text}"{_into(c)}' for c in groups) + rest
-            notes = ("a taxonomy from some rows first: 1 call", *_ways(stage))
-            if any(c.id in block.filter.riders for c in groups):
-                notes = (*notes, "asked apart of the first rows, of the others in the request of the WHERE")
-            name = groups[0].operator.shown_as
-            step = Step(name, what, notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage), rows_of)
+            rides = any(c.id in block.filter.riders for c in groups)
+            apart = ("asked apart of the first rows, of the others in the request of the WHERE",) if rides else ()
+            first = ("a taxonomy from some rows first: 1 call",)
+            step = asked(groups[0].operator.shown_as, stage, step, first, values.groups_line(stage), apart)
         elif stage.of_pairs:
-            notes = (f"of each row and the {NEIGHBOURS} nearest to it in meaning",)
-            name, count = stage.columns[0].operator.shown_as, calls.by_stage[stage]
-            step = Step(name, texts(stage), notes, _reads(stage), count, (step,), _asks(stage), rows_of)
-        elif early and not late:
-            step = Step(
-                "SemMap",
-                texts(stage),
-                _ways(stage),
-                _reads(stage),
-                calls.by_stage[stage],
-                (step,),
-                _asks(stage),
-                rows_of,
-            )
+            nearest = (f"of each row and the {NEIGHBOURS} nearest to it in meaning",)
+            step = asked(stage.columns[0].operator.shown_as, stage, step, nearest)
+        elif stage not in late and any(c in s.columns for s in values.stages for c in stage.columns):
+            step = asked("SemMap", stage, step)
+    along = tuple(c for s in block.filter.stages for c in s.riders if c not in values.groups)
     if along:
-        step = Step(
-            "SemMap", texts(Stage(along)), ("in the request of the WHERE",), _reads(Stage(along)), None, (step,)
-        )
+        rider = Stage(along)
+        step = Step("SemMap", rider.line, ("in the request of the WHERE",), _labels(rider), None, (step,))
     if block.aggregate.present:
-        by = f" BY {', '.join(k.name for k in block.aggregate.keys)}" if block.aggregate.keys else ""
-        if block.aggregate.sets:
-            by = " BY " + ", ".join(
-                f"({', '.join(block.aggregate.keys[i].name for i in one)})" for one in block.aggregate.sets
-            )
         sampled = ("from a sample, with an interval",) if beyond and calls.total.high else ()
-        step = Step(
-            "Aggregate",
-            ", ".join(_item(i.name, show(i.expr)) for i in block.project.items) + by,
-            sampled,
-            inputs=(step,),
-        )
-    if block.summaries.columns:
-        column = block.summaries.columns[0]
-        said = ", ".join(f'"{c.text}"{_type(c)}' for c in block.summaries.columns)
-        notes = ("a summary of each group" if block.aggregate.keys else "a summary of all rows",)
-        if block.summaries.where is not None:
-            notes = (*notes, f"of groups where {show(block.summaries.where)}")
-        if block.summaries.returned_only:
-            notes = (*notes, "of the groups returned only")
-        step = Step(column.operator.shown_as, said, notes, _reads(Stage((column,))), calls.summaries, (step,))
-    if block.aggregate.having is not None:
-        step = Step("Having", show(block.aggregate.having), inputs=(step,))
-    if block.project.qualify is not None:
-        step = Step("Qualify", show(block.project.qualify), inputs=(step,))
+        step = Step("Aggregate", block.project.line + block.aggregate.line, sampled, inputs=(step,))
+    if summaries.columns:
+        column, notes = summaries.columns[0], summaries.notes(bool(block.aggregate.keys))
+        reads = _labels(Stage((column,)))
+        step = Step(column.operator.shown_as, summaries.line, notes, reads, calls.summaries, (step,))
+    for operator, condition in (("Having", block.aggregate.having), ("Qualify", block.project.qualify)):
+        if condition is not None:
+            step = Step(operator, show(condition), inputs=(step,))
     if block.project.distinct:
-        step = Step("Distinct", inputs=(_project(block, step),))
-    if block.order.keys:
+        step = Step("Distinct", inputs=(Step("Project", block.project.line, inputs=(step,)),))
+    if order.keys:
         compared = calls.comparisons if calls.comparisons.high else None
         notes = ("scores, then comparisons of two at the cut of LIMIT",) if compared is not None else ()
-        step = Step("Sort", _keys(block), notes, calls=compared, inputs=(step,))
-    step = _limited(block, step)
-    for stage in late_left:
-        notes = ("of the rows returned only", *_ways(stage))
-        step = Step("SemMap", texts(stage), notes, _reads(stage), calls.by_stage[stage], (step,), _asks(stage), rows_of)
-    return step if block.project.distinct or block.aggregate.present else _project(block, step)
-
-
-def _project(block: Block, below: Step) -> Step:
-    return Step("Project", ", ".join(_item(i.name, show(i.expr)) for i in block.project.items), inputs=(below,))
+        step = Step("Sort", order.line, notes, calls=compared, inputs=(step,))
+    step = _limited(order, step)
+    for stage in late:
+        step = asked("SemMap", stage, step, ("of the rows returned only",))
+    done = block.project.distinct or block.aggregate.present
+    return step if done else Step("Project", block.project.line, inputs=(step,))
 
 
 def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step) -> Step:
     """WHERE: one line where one request a row answers it, else a line for each stage under it, in the order asked."""
-    shown, notes = show_formula(block), _filter_notes(block, known, beyond)
-    only = block.filter.stages[0] if len(block.filter.stages) == 1 else None
-    rows_of = _rows_of(block)
-    if only is not None and all(c.is_condition for c in only.columns):
-        return Step(
-            only.columns[0].operator.shown_as,
-            shown,
-            (*notes, *_ways(only)),
-            _reads(only),
-            calls.by_stage.get(only),
-            (below,),
-            _asks(only),
-            rows_of,
-        )
-    asked = []
-    for i, stage in enumerate(block.filter.stages, 1):
-        place = (f"asked {_ordinal(i)}",) if only is None else ()
-        asked.append(
-            Step(
-                "Ask",
-                texts(stage),
-                (*place, *_ways(stage)),
-                _reads(stage),
-                calls.by_stage.get(stage),
-                (),
-                _asks(stage),
-                rows_of,
-            )
-        )
-    return Step("SemFilter", shown, notes, inputs=(*asked, below))
+    stages, notes, tables = block.filter.stages, _filter_notes(block, known, beyond), block.scan.tables
+    if len(stages) == 1 and all(c.is_condition for c in stages[0].columns):
+        only = stages[0]
+        step = _ask(only, calls.by_stage, tables, (*notes, *only.notes), (below,))
+        return replace(step, operator=only.columns[0].operator.shown_as, what=block.filter.line)
+    places = [(f"asked {_ordinal(i)}",) if len(stages) > 1 else () for i in range(1, len(stages) + 1)]
+    asked = [_ask(s, calls.by_stage, tables, (*p, *s.notes)) for s, p in zip(stages, places, strict=True)]
+    return Step("SemFilter", block.filter.line, notes, inputs=(*asked, below))
 
 
 def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> Step:
@@ -363,7 +312,7 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
     pairs = dict(zip(asked_joins(block), known.pairs, strict=True))
     for part in block.inner.correlated:
         below = [Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)) for alias, plan in part.derived]
-        rows_of = ", ".join(dict.fromkeys([_rows_of(block), *sorted(set(aliases(part.source)))]))
+        rows_of = ", ".join(dict.fromkeys([block.scan.tables, *sorted(set(aliases(part.source)))]))
         below = [_ask(s, asked, rows_of) for s in (*part.stages, *part.values)] + below
         notes = (f"{number(pairs[part])} pairs from DuckDB", "its answers are one value a row")
         inner.append(Step("SubQuery", show(ScalarQuery(part.part))[1:-1], notes, inputs=tuple(below)))
@@ -373,14 +322,12 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
         inner.append(Step("SubQuery", show(ScalarQuery(run.part))[1:-1], (once,), inputs=below_run))
     for bound, plan in block.inner.nested:
         inner.append(Step("SubQuery", show(ScalarQuery(bound))[1:-1], inputs=(steps(plan, knowledge, beyond),)))
-    where = f" WHERE {show(block.scan.where)}" if block.scan.where is not None else ""
-    rows = f"{number(known.rows)} rows"
-    join = block.scan.join
+    rows, join = f"{number(known.rows)} rows", block.scan.join
     if join is None:
-        return Step("DuckDB", f"{describe_source(block.scan.source)}{where}", (rows,), inputs=tuple(inner))
+        return Step("DuckDB", block.scan.line, (rows,), inputs=tuple(inner))
     step = _join(join, pairs, asked, tuple(inner))
     step = replace(step, notes=(*step.notes, rows))
-    return Step("DuckDB", where.strip(), inputs=(step,)) if where else step
+    return Step("DuckDB", block.scan.line, inputs=(step,)) if block.scan.where is not None else step
 
 
 def _join(
@@ -395,43 +342,18 @@ def _join(
     return Step("SemJoin", describe_join(join) + where, notes, inputs=(*asks, *inside, *inner))
 
 
-def _ask(stage: Stage, asked: dict[Stage, Range], rows_of: str) -> Step:
-    return Step("Ask", texts(stage), _ways(stage), _reads(stage), asked.get(stage), (), _asks(stage), rows_of)
+def _ask(
+    stage: Stage, calls: Mapping[Stage, Range], tables: str, notes: Notes | None = None, inputs: tuple[Step, ...] = ()
+) -> Step:
+    """The step of a stage. `tables`: those of the rows that it asks."""
+    asks = tuple(c.text for c in stage.columns)
+    notes = stage.notes if notes is None else notes
+    return Step("Ask", stage.line, notes, _labels(stage), calls.get(stage), inputs, asks, tables)
 
 
-def _rows_of(block: Block) -> str:
-    """The tables of a block's rows, as the events of a run name them."""
-    if block.scan.join is not None:
-        return f"{block.scan.join.kind} join"
-    return ", ".join(dict.fromkeys(_tables(block.scan.source)))
-
-
-def _tables(source: BoundSource | None) -> Iterator[str]:
-    if isinstance(source, BoundJoin):
-        yield from _tables(source.left)
-        yield from _tables(source.right)
-    elif isinstance(source, BoundTable):
-        yield source.table.name
-    elif isinstance(source, BoundDerived):
-        yield source.alias
-
-
-def show_formula(block: Block) -> str:
-    """What is left of WHERE, as a person writes it."""
-    assert block.filter.formula is not None
-    stack: list[tuple[str, int]] = []
-    for part in block.filter.formula.program:
-        if isinstance(part, int):
-            stack.append((show(block.filter.formula.leaves[part].expr), 3))
-        elif part == "NOT":
-            inner, level = stack.pop()
-            stack.append((f"NOT {inner}" if level == 3 else f"NOT ({inner})", 2))
-        else:
-            (right, b), (left, a) = stack.pop(), stack.pop()
-            own = 1 if part == "AND" else 0
-            sides = [f"({side})" if level < 2 and level != own else side for side, level in ((left, a), (right, b))]
-            stack.append((f" {part} ".join(sides), own))
-    return stack[0][0]
+def _labels(stage: Stage) -> tuple[str, ...]:
+    """The columns shown to the model."""
+    return tuple(c.label for c in Stage(stage.columns).shown)
 
 
 BY_WORDS = "from the attribute that it compares, asked of each row: this model is near chance on two texts side by side"
@@ -472,72 +394,8 @@ def _why(block: Block, known: Known) -> str:
     return f"this order: {now:.2f} calls a row; the written order: {then:.2f}"
 
 
-def _limited(block: Block | UnionPlan, below: Step) -> Step:
-    if block.order.limit is None and not block.order.offset:
-        return below
-    offset = f" OFFSET {block.order.offset:,}" if block.order.offset else ""
-    return Step(
-        "Limit", (f"{block.order.limit:,}" if block.order.limit is not None else "all") + offset, inputs=(below,)
-    )
-
-
-def _keys(block: Block | UnionPlan) -> str:
-    parts = []
-    for key in block.order.keys:
-        words = " (highest first)" if key.descending else " (lowest first)"
-        parts.append(show(key.expr) + (" DESC" if key.descending else "") + (words if _is_score(key.expr) else ""))
-    return ", ".join(parts)
-
-
-def _is_score(expr: object) -> bool:
-    column = getattr(expr, "column", None)
-    return isinstance(column, VirtualColumn) and column.is_score
-
-
-def _item(name: str, shown: str) -> str:
-    last = shown.strip('"').rpartition('."' if shown.endswith('"') else ".")[2]
-    return (
-        shown
-        if not name.isidentifier() or name.lower() in (shown.strip('"').lower(), last.lower())
-        else f"{shown} AS {name}"
-    )
-
-
-def texts(stage: Stage) -> str:
-    """The questions of a stage, each with the type of its answer."""
-    asked = (*stage.columns, *stage.riders)
-    return ", ".join(f'{"TRY " if c.attempt else ""}"{c.text}"{_type(c)}' for c in asked)
-
-
-def _type(column: VirtualColumn) -> str:
-    if column.is_condition or column.of_pairs:
-        return ""
-    if column.is_score:
-        return " score"
-    if column.is_label and column.labels:
-        labels = ", ".join(f"'{label}'" for label in column.labels)
-        return f" one of {labels}" + (" or none of these" if column.none_of_these else "")
-    if column.is_label:
-        return " one of the labels of a sub-query"
-    return f" {column.type}"
-
-
-def _asks(stage: Stage) -> tuple[str, ...]:
-    return tuple(c.text for c in stage.columns)
-
-
-def _ways(stage: Stage) -> tuple[str, ...]:
-    if stage.rows > 1:
-        return (f"{stage.rows} rows a request: answers have no probabilities",)
-    return ("one request a row",) if len(stage.columns) + len(stage.riders) > 1 else ()
-
-
-def _reads(stage: Stage) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(c.label for v in stage.columns for c in (*v.reads, *v.holes)))
-
-
-def _into(column: VirtualColumn) -> str:
-    return (f" INTO {column.into}" if column.into else "") + (" MANY" if column.many else "")
+def _limited(order: Order, below: Step) -> Step:
+    return Step("Limit", order.limit_line, inputs=(below,)) if order.limit_line else below
 
 
 def _ordinal(n: int) -> str:

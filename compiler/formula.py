@@ -8,7 +8,9 @@ so a row is unknown only if the failure matters.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import is_semantic, virtuals
 
 Masks = NDArray[np.uint8]
+T = TypeVar("T")
+_Known = tuple[frozenset[int], frozenset[int]]  # leaves that have an answer where a step is true, where it is false
 FALSE, TRUE, NULL = 1, 2, 4
 OPEN = FALSE | TRUE | NULL  # not asked yet
 UNKNOWN = FALSE | TRUE  # asked, without an answer
@@ -77,48 +81,53 @@ class Formula:
                 program.append(leaves.setdefault(node, len(leaves)))
         return cls(tuple(Leaf(leaf, virtuals(leaf)) for leaf in leaves), tuple(program))
 
-    def evaluate(self, masks: Masks) -> Masks:
-        """(n,) possible values of the formula, from (leaves, n) possible values of its leaves."""
-        stack: list[Masks] = []
+    def fold(self, leaf: Callable[[int], T], negate: Callable[[T], T], join: Callable[[str, T, T], T]) -> T:
+        """What the program comes to, from its leaves up.
+
+        Args:
+            leaf: the value of a leaf, by its index.
+            negate: that of NOT.
+            join: that of AND and OR, which comes first, of its left and its right side.
+        """
+        stack: list[T] = []
         for step in self.program:
             if isinstance(step, int):
-                stack.append(masks[step])
+                stack.append(leaf(step))
             elif step == "NOT":
-                stack.append(_NOT[stack.pop()])
+                stack.append(negate(stack.pop()))
             else:
                 right, left = stack.pop(), stack.pop()
-                stack.append((_AND if step == "AND" else _OR)[left, right])
+                stack.append(join(step, left, right))
         return stack[0]
+
+    def evaluate(self, masks: Masks) -> Masks:
+        """(n,) possible values of the formula, from (leaves, n) possible values of its leaves."""
+        return self.fold(
+            lambda i: masks[i],
+            lambda one: _NOT[one],
+            lambda op, left, right: (_AND if op == "AND" else _OR)[left, right],
+        )
 
     def chance(self, leaves: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n,) the chance that the formula is true, from (leaves, n) those of its leaves, taken as independent."""
-        stack: list[NDArray[np.float64]] = []
-        for step in self.program:
-            if isinstance(step, int):
-                stack.append(leaves[step])
-            elif step == "NOT":
-                stack.append(1 - stack.pop())
-            else:
-                right, left = stack.pop(), stack.pop()
-                stack.append(left * right if step == "AND" else 1 - (1 - left) * (1 - right))
-        return stack[0]
+
+        def join(op: str, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+            return left * right if op == "AND" else 1 - (1 - left) * (1 - right)
+
+        return self.fold(lambda i: leaves[i], lambda one: 1 - one, join)
 
     def sure(self) -> frozenset[int]:
         """The ids of the virtual columns that are answered on every row that passes, in whatever order they are asked.
 
         "a" AND ("b" OR "c") passes with "b" unasked, never with "a" unasked.
         """
-        stack: list[tuple[frozenset[int], frozenset[int]]] = []  # leaves known where a step is TRUE, where it is FALSE
-        for step in self.program:
-            if isinstance(step, int):
-                stack.append((frozenset({step}), frozenset({step})))
-            elif step == "NOT":
-                yes, no = stack.pop()
-                stack.append((no, yes))
-            else:
-                (a, b), (c, d) = stack.pop(), stack.pop()
-                stack.append((a | c, b & d) if step == "AND" else (a & c, b | d))
-        return frozenset(column.id for leaf in stack[0][0] for column in self.leaves[leaf].columns)
+
+        def join(op: str, left: _Known, right: _Known) -> _Known:
+            (a, b), (c, d) = left, right
+            return (a | c, b & d) if op == "AND" else (a & c, b | d)
+
+        where_true, _ = self.fold(lambda i: (frozenset({i}), frozenset({i})), lambda one: (one[1], one[0]), join)
+        return frozenset(column.id for leaf in where_true for column in self.leaves[leaf].columns)
 
     def relevant(self, masks: Masks) -> NDArray[np.bool_]:
         """(leaves, n) where the value of a leaf can still change whether the row passes.

@@ -9,9 +9,10 @@ from uql.compiler.grammar_expressions import P, append, lower, span
 from uql.compiler.syntax import Expr, Span
 
 
-def p_call_same(p: P) -> None:
+def p_calls_same(p: P) -> None:
     """call : filtered
-    filtered : plain_call"""
+    filtered : plain_call
+    argument : expr"""
     p[0] = p[1]
 
 
@@ -27,15 +28,12 @@ def p_field_of_call(p: P) -> None:
     p[0] = ast.Call("struct_extract", (p[1], ast.String(p[3])), span=span(p))
 
 
-def p_arguments(p: P) -> None:
+def p_calls_lists(p: P) -> None:
     """arguments : argument
-    | arguments COMMA argument"""
+              | arguments COMMA argument
+    order_keys : order_key
+               | order_keys COMMA order_key"""
     append(p)
-
-
-def p_argument(p: P) -> None:
-    """argument : expr"""
-    p[0] = p[1]
 
 
 def p_argument_named(p: P) -> None:
@@ -228,12 +226,6 @@ def p_star_of(p: P) -> None:
 def p_star_of_quoted(p: P) -> None:
     """star : QUOTED DOT STAR"""
     p[0] = ast.Star(p[1], span=span(p))
-
-
-def p_order_keys(p: P) -> None:
-    """order_keys : order_key
-    | order_keys COMMA order_key"""
-    append(p)
 
 
 def p_order_key(p: P) -> None:

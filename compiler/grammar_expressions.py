@@ -52,8 +52,26 @@ def chain(op: str, terms: list[tuple[Expr, Span]]) -> Expr:
 
 
 # ------------------------------------------------------------------------------------------------------ truth and tests
-def p_expr(p: P) -> None:
-    """expr : disjunction"""
+def p_expressions_same(p: P) -> None:
+    """expr : disjunction
+    negation : test
+    test : comparison
+    comparison : range
+    range : concat
+    concat : sum
+    sum : product
+    product : power
+    power : placed
+    placed : unary
+    unary : postfix
+    postfix : primary
+    primary : text
+            | call
+            | literal
+    identifier : NAME
+               | QUOTED
+    tried : text %prec TRY
+    literal : boolean"""
     p[0] = p[1]
 
 
@@ -108,24 +126,6 @@ def _add_term(p: P) -> None:
 def p_negation(p: P) -> None:
     """negation : NOT negation"""
     p[0] = ast.Unary("NOT", p[2], span=span(p))
-
-
-def p_same(p: P) -> None:
-    """negation : test
-    test : comparison
-    comparison : range
-    range : concat
-    concat : sum
-    sum : product
-    product : power
-    power : placed
-    placed : unary
-    unary : postfix
-    postfix : primary
-    primary : text
-            | call
-            | literal"""
-    p[0] = p[1]
 
 
 def p_is_null(p: P) -> None:
@@ -368,9 +368,11 @@ def p_map(p: P) -> None:
     p[0] = ast.Call("map", (ast.ListExpr(keys), ast.ListExpr(values)), span=span(p))
 
 
-def p_entries(p: P) -> None:
+def p_expressions_lists(p: P) -> None:
     """entries : entry
-    | entries COMMA entry"""
+            | entries COMMA entry
+    columns : column
+            | columns COMMA column"""
     append(p)
 
 
@@ -410,12 +412,6 @@ def p_path_dotted(p: P) -> None:
 def p_path_quoted(p: P) -> None:
     """path : QUOTED DOT identifier"""
     p[0] = (p[1], p[3])
-
-
-def p_identifier(p: P) -> None:
-    """identifier : NAME
-    | QUOTED"""
-    p[0] = p[1]
 
 
 def p_list(p: P) -> None:
@@ -477,20 +473,9 @@ def p_try(p: P) -> None:
     p[0] = ast.Try(p[2], span=span(p))
 
 
-def p_tried(p: P) -> None:
-    """tried : text %prec TRY"""
-    p[0] = p[1]
-
-
 def p_tried_cast(p: P) -> None:
     """tried : text DCOLON type"""
     p[0] = ast.Cast(p[1], p[3], span=span(p))
-
-
-def p_columns(p: P) -> None:
-    """columns : column
-    | columns COMMA column"""
-    append(p)
 
 
 def p_column(p: P) -> None:
@@ -523,11 +508,6 @@ def p_parameter(p: P) -> None:
 def p_null(p: P) -> None:
     """literal : NULL"""
     p[0] = ast.Null(span=span(p))
-
-
-def p_literal_boolean(p: P) -> None:
-    """literal : boolean"""
-    p[0] = p[1]
 
 
 def p_boolean(p: P) -> None:

@@ -12,13 +12,25 @@ from uql.compiler.syntax import SelectItem
 
 
 # --------------------------------------------------------------------------------------------------------------- queries
-def p_query(p: P) -> None:
-    """query : bare_query"""
-    p[0] = p[1]
-
-
-def p_query_in_parentheses(p: P) -> None:
-    """query : subquery"""
+def p_query_same(p: P) -> None:
+    """query : bare_query
+          | subquery
+    set_operation : UNION
+                  | INTERSECT
+                  | EXCEPT
+    left : union
+    operand : select
+    item_list : items
+              | items COMMA
+    starred : star
+            | starred_less
+    grouping_set : expr
+    constant : STRING
+             | QUOTED
+    word : STRING
+         | QUOTED
+         | NAME
+         | NUMBER"""
     p[0] = p[1]
 
 
@@ -75,31 +87,14 @@ def p_linked(p: P) -> None:
     p[0] = Link(p[1].upper(), all=len(p) == 3 and p[2].upper() == "ALL")
 
 
-def p_set_operation(p: P) -> None:
-    """set_operation : UNION
-    | INTERSECT
-    | EXCEPT"""
-    p[0] = p[1]
-
-
 def p_left(p: P) -> None:
     """left : select"""
     p[0] = [p[1]]
 
 
-def p_left_union(p: P) -> None:
-    """left : union"""
-    p[0] = p[1]
-
-
 def p_left_subquery(p: P) -> None:
     """left : subquery"""
     p[0] = [Part(span(p), query=p[1])]
-
-
-def p_operand(p: P) -> None:
-    """operand : select"""
-    p[0] = p[1]
 
 
 def p_operand_subquery(p: P) -> None:
@@ -143,18 +138,12 @@ def p_chosen_distinct_on_text(p: P) -> None:
     p[0] = (tuple(p[5]), False, (p[4],))
 
 
-def p_item_list(p: P) -> None:
-    """item_list : items
-    | items COMMA"""
-    p[0] = p[1]
-
-
 def p_clause_select(p: P) -> None:
     """clause : chosen"""
     p[0] = Clause("SELECT", p[1], span(p))
 
 
-def p_lists(p: P) -> None:
+def p_query_lists(p: P) -> None:
     """items : item
           | items COMMA item
     clauses : clause
@@ -166,7 +155,15 @@ def p_lists(p: P) -> None:
     ctes : cte
          | ctes COMMA cte
     identifiers : identifier
-                | identifiers COMMA identifier"""
+                | identifiers COMMA identifier
+    renames : rename
+            | renames COMMA rename
+    windows : named_window
+            | windows COMMA named_window
+    grouping_sets : grouping_set
+                  | grouping_sets COMMA grouping_set
+    constants : word
+              | constants COMMA word"""
     append(p)
 
 
@@ -181,12 +178,6 @@ def p_item(p: P) -> None:
 def p_item_prefixed(p: P) -> None:
     """item : identifier COLON expr"""
     p[0] = SelectItem(p[3], p[1], span=span(p))
-
-
-def p_starred(p: P) -> None:
-    """starred : star
-    | starred_less"""
-    p[0] = p[1]
 
 
 def p_starred_exclude(p: P) -> None:
@@ -225,12 +216,6 @@ def p_excluded(p: P) -> None:
 def p_excluded_one(p: P) -> None:
     """excluded : NAME"""
     p[0] = [p[1]]
-
-
-def p_renames(p: P) -> None:
-    """renames : rename
-    | renames COMMA rename"""
-    append(p)
 
 
 def p_rename(p: P) -> None:
@@ -297,12 +282,6 @@ def p_clause_windows(p: P) -> None:
     p[0] = Clause("WINDOW", tuple(p[2]), span(p))
 
 
-def p_windows(p: P) -> None:
-    """windows : named_window
-    | windows COMMA named_window"""
-    append(p)
-
-
 def p_named_window(p: P) -> None:
     """named_window : NAME AS LPAREN window RPAREN"""
     p[0] = (p[1].lower(), p[4])
@@ -338,17 +317,6 @@ def p_group_key_sets(p: P) -> None:
     p[0] = ast.GroupKey(ast.Call("grouping_sets", tuple(p[4]), span=span(p)), span=span(p))
 
 
-def p_grouping_sets(p: P) -> None:
-    """grouping_sets : grouping_set
-    | grouping_sets COMMA grouping_set"""
-    append(p)
-
-
-def p_grouping_set(p: P) -> None:
-    """grouping_set : expr"""
-    p[0] = p[1]
-
-
 def p_grouping_set_empty(p: P) -> None:
     """grouping_set : LPAREN RPAREN"""
     p[0] = ast.Call("row", (), span=span(p))
@@ -377,12 +345,6 @@ def p_option(p: P) -> None:
     """option : NAME
     | NAME EQUALS constant"""
     p[0] = ast.Option(lower(p[1]), p[3] if len(p) == 4 else True, span=span(p))
-
-
-def p_constant(p: P) -> None:
-    """constant : STRING
-    | QUOTED"""
-    p[0] = p[1]
 
 
 def p_constant_word(p: P) -> None:
@@ -424,17 +386,3 @@ def p_constant_list(p: P) -> None:
     """constant : LBRACKET RBRACKET
     | LBRACKET constants RBRACKET"""
     p[0] = tuple(p[2]) if len(p) == 4 else ()
-
-
-def p_constants(p: P) -> None:
-    """constants : word
-    | constants COMMA word"""
-    append(p)
-
-
-def p_word(p: P) -> None:
-    """word : STRING
-    | QUOTED
-    | NAME
-    | NUMBER"""
-    p[0] = p[1]

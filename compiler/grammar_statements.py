@@ -11,16 +11,24 @@ from uql.compiler.grammar_query import checked_options
 from uql.compiler.syntax import Query
 
 
-def p_statement(p: P) -> None:
+def p_statements_same(p: P) -> None:
     """statement : query
-    | explain
-    | set
-    | create
-    | insert
-    | copy
-    | semantic_table
-    | refresh
-    | drop"""
+              | explain
+              | set
+              | create
+              | insert
+              | copy
+              | semantic_table
+              | refresh
+              | drop
+    copy_option : NAME
+                | NAME copy_value
+                | NAME LPAREN copy_values RPAREN
+    copy_value : STRING
+               | QUOTED
+               | NUMBER
+               | NAME
+               | boolean"""
     p[0] = p[1]
 
 
@@ -165,29 +173,9 @@ def _stored(p: P, query: Query) -> Query:
     return query
 
 
-def p_copy_options(p: P) -> None:
+def p_statements_lists(p: P) -> None:
     """copy_options : copy_option
-    | copy_options COMMA copy_option"""
+                 | copy_options COMMA copy_option
+    copy_values : copy_value
+                | copy_values COMMA copy_value"""
     append(p)
-
-
-def p_copy_option(p: P) -> None:
-    """copy_option : NAME
-    | NAME copy_value
-    | NAME LPAREN copy_values RPAREN"""
-    p[0] = p[1]
-
-
-def p_copy_values(p: P) -> None:
-    """copy_values : copy_value
-    | copy_values COMMA copy_value"""
-    append(p)
-
-
-def p_copy_value(p: P) -> None:
-    """copy_value : STRING
-    | QUOTED
-    | NUMBER
-    | NAME
-    | boolean"""
-    p[0] = p[1]

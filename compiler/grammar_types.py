@@ -20,9 +20,15 @@ def p_case_operand(p: P) -> None:
     p[0] = ast.Case(p[2], tuple(p[3]), p[5] if len(p) == 7 else None, span=span(p))
 
 
-def p_whens(p: P) -> None:
+def p_types_lists(p: P) -> None:
     """whens : when
-    | whens when"""
+          | whens when
+    sizes : size
+          | sizes COMMA size
+    labels : label
+           | labels COMMA label
+    fields : field
+           | fields COMMA field"""
     append(p)
 
 
@@ -78,16 +84,6 @@ def p_type_array(p: P) -> None:
 def p_type_of_types(p: P) -> None:
     """type : MAP LPAREN type COMMA type RPAREN"""
     p[0] = ast.TypeName("MAP", fields=((None, p[3]), (None, p[5])), span=span(p))
-
-
-def p_type_parts(p: P) -> None:
-    """sizes : size
-           | sizes COMMA size
-    labels : label
-           | labels COMMA label
-    fields : field
-           | fields COMMA field"""
-    append(p)
 
 
 def p_size(p: P) -> None:

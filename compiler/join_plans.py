@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from uql.base.schema import Field
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -30,6 +31,7 @@ from uql.compiler.subqueries import (
     is_semantic_query,
     outer_columns,
     visible_aliases,
+    with_leaves,
 )
 from uql.compiler.syntax import Column, Exists, Expr, Number, ScalarQuery
 from uql.compiler.walk import columns, is_semantic, rewrite, virtuals, walk
@@ -141,10 +143,15 @@ def _per_value(part: Bound, query: BoundSelect, plan: Planner) -> PerValue:
     assert source is not None
     rows: dict[str, BoundSource] = {}
     for alias in dict.fromkeys(c.table for c in read):
-        fields = tuple(field_of(source, c) for c in read if c.table == alias)
+        fields = tuple(_field_of(source, c) for c in read if c.table == alias)
         items = tuple(BoundItem(c, c.name, f.type) for c, f in zip(_of(read, alias), fields, strict=True))
         rows[alias] = BoundDerived(BoundSelect(items, source, distinct=True), alias, fields)
     return PerValue(part, read, plan(with_rows(part.query, rows)))
+
+
+def _field_of(source: BoundSource, column: Column) -> Field:
+    """What is known of a column; of one that is not in FROM, that it is a text."""
+    return field_of(source, column) or Field(column.name, "VARCHAR")
 
 
 def _of(read: tuple[Column, ...], alias: str) -> tuple[Column, ...]:
@@ -162,8 +169,11 @@ def with_rows(query: BoundQuery, rows: Mapping[str, BoundSource]) -> BoundQuery:
     assert isinstance(query, BoundSelect)
     exprs = list(expressions(query))
     read = [*columns(*exprs), *(c for inner in in_expressions(*exprs) for c in outer_columns(inner.query))]
-    inside = {part.alias: with_rows(part.query, rows) for part in derived(query.source)}
-    source = _with_derived(query.source, inside)
+
+    def inside(leaf: BoundSource) -> BoundSource:
+        return replace(leaf, query=with_rows(leaf.query, rows)) if isinstance(leaf, BoundDerived) else leaf
+
+    source = with_leaves(query.source, inside) if query.source is not None else None
     missing = {c.table for c in read} & set(rows) - set(aliases(query.source))
     for alias in sorted(missing):
         source = rows[alias] if source is None else BoundJoin("CROSS", source, rows[alias])
@@ -174,7 +184,7 @@ def with_rows(query: BoundQuery, rows: Mapping[str, BoundSource]) -> BoundQuery:
     def value(node: Any) -> Any:  # of a group: all its rows have the one row beside them
         if not isinstance(node, Column) or node.table not in missing:
             return node
-        item = BoundItem(node, node.name, field_of(rows[node.table], node).type)
+        item = BoundItem(node, node.name, _field_of(rows[node.table], node).type)
         return ScalarQuery(Bound(BoundSelect((item,), rows[node.table])))
 
     def changed(expr: Expr | None) -> Any:
@@ -187,14 +197,6 @@ def with_rows(query: BoundQuery, rows: Mapping[str, BoundSource]) -> BoundQuery:
         qualify=changed(query.qualify),
         order_by=tuple(replace(k, expr=changed(k.expr)) for k in query.order_by),
     )
-
-
-def _with_derived(source: BoundSource | None, inside: Mapping[str, BoundQuery]) -> BoundSource | None:
-    if isinstance(source, BoundJoin):
-        left, right = _with_derived(source.left, inside), _with_derived(source.right, inside)
-        assert left is not None and right is not None
-        return replace(source, left=left, right=right)
-    return replace(source, query=inside[source.alias]) if isinstance(source, BoundDerived) else source
 
 
 def _correlated(part: Bound, exists: bool, plan: Planner) -> Correlated | None:

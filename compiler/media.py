@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from uql.base.errors import PlanError
 from uql.base.schema import Modality
-from uql.compiler.bound import BoundDerived, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundTable, BoundUnion
-from uql.compiler.subqueries import derived, expressions, in_expressions
+from uql.compiler.bound import BoundQuery, BoundSelect, BoundUnion
+from uql.compiler.subqueries import derived, expressions, in_expressions, leaves
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 
@@ -22,8 +22,7 @@ def check_media(query: BoundQuery, model: str, *, images: bool | None, audio: bo
             raise PlanError(
                 f'"{column.text}" reads {read.label}, and {model} takes no {WORDS[kind]}',
                 code="UQL304",
-                start=column.span.start,
-                end=column.span.end,
+                span=column.span,
                 help=f'use a model that does, or name other columns: "…" USING (column); {read.label} holds {WORDS[kind]}',
             )
 
@@ -35,7 +34,8 @@ def shown_media(query: BoundQuery, outer: dict[Column, Modality]) -> Iterator[tu
         yield from shown_media(query.right, outer)
         return
     assert isinstance(query, BoundSelect)
-    known = {**outer, **dict(_modalities(query.source))}
+    own = {Column(leaf.alias, f.name): f.modality for leaf in leaves(query.source) for f in leaf.fields}
+    known = {**outer, **own}
     for column in query.virtuals:
         for read in column.reads:
             kind = known.get(read, Modality.STRUCTURED)
@@ -45,14 +45,3 @@ def shown_media(query: BoundQuery, outer: dict[Column, Modality]) -> Iterator[tu
         yield from shown_media(part.query, {})
     for inner in in_expressions(*expressions(query)):
         yield from shown_media(inner.query, known)
-
-
-def _modalities(source: BoundSource | None) -> Iterator[tuple[Column, Modality]]:
-    match source:
-        case BoundJoin(left=left, right=right):
-            yield from _modalities(left)
-            yield from _modalities(right)
-        case BoundTable(alias=alias, table=table):
-            yield from ((Column(alias, f.name), f.modality) for f in table.fields)
-        case BoundDerived(alias=alias, fields=fields):
-            yield from ((Column(alias, f.name), f.modality) for f in fields)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundSelect, BoundSource
+from uql.compiler.bound import BoundDerived, BoundItem, BoundSelect
 from uql.compiler.formula import conjunction
 from uql.compiler.rules.inside import VOLATILE, changed, reachable
-from uql.compiler.subqueries import aliases, derived, expressions, in_expressions, outer_columns
+from uql.compiler.subqueries import aliases, derived, expressions, in_expressions, outer_columns, with_leaves
 from uql.compiler.syntax import Call, Column, Expr
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import needs_every_row, rewrite, walk
@@ -64,12 +64,12 @@ def _merged(query: BoundSelect, part: BoundDerived) -> BoundSelect | None:
         return None if expr is None else rewrite(expr, outer)
 
     assert query.source is not None
-    below = _with_conditions(inner.source, own)
+    below = with_leaves(inner.source, lambda leaf: leaf, own)
     terms = [own(inner.where)] if inner.where is not None else []
     terms += [change(query.where)] if query.where is not None else []
     return replace(
         query,
-        source=changed(_with_conditions(query.source, change), part.alias, lambda _: below),
+        source=changed(with_leaves(query.source, lambda leaf: leaf, change), part.alias, lambda _: below),
         where=conjunction(terms),
         items=tuple(_item(i, change) for i in query.items),
         group_by=tuple(_item(k, change) for k in query.group_by),
@@ -116,11 +116,3 @@ def _moved(column: VirtualColumn, items: dict[Column, BoundItem]) -> VirtualColu
 
 def _item(item: BoundItem, change: Callable[[Any], Any]) -> BoundItem:
     return replace(item, expr=change(item.expr))
-
-
-def _with_conditions(source: BoundSource, change: Callable[[Any], Any]) -> BoundSource:
-    """A FROM clause with its join conditions changed."""
-    if not isinstance(source, BoundJoin):
-        return source
-    left, right = _with_conditions(source.left, change), _with_conditions(source.right, change)
-    return replace(source, left=left, right=right, on=None if source.on is None else change(source.on))

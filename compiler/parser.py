@@ -266,7 +266,7 @@ class _Feed:
 
     def error_at(self, message: str, span: Span, *, code: str = "UQL100", help: str | None = None) -> UQLSyntaxError:
         """An error of this statement, for the productions to raise."""
-        return UQLSyntaxError(message, code=code, text=self.text, start=span.start, end=span.end, help=help)
+        return UQLSyntaxError(message, code=code, text=self.text, span=span, help=help)
 
     def line_column(self, at: int) -> tuple[int, int]:
         """Both count from 1."""
@@ -294,8 +294,7 @@ def _too_deep(text: str, span: Span, limit: int = MAX_DEPTH) -> UQLSyntaxError:
         f"nested more than {limit} deep",
         code="UQL103",
         text=text,
-        start=span.start,
-        end=span.end,
+        span=span,
         help="split the statement: WITH name AS (…), a list for IN, or a table made by TO",
     )
 

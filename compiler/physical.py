@@ -7,13 +7,16 @@ merging of two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource
+from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundTable
+from uql.compiler.expression_text import describe_source, show
 from uql.compiler.formula import Formula
+from uql.compiler.subqueries import leaves
 from uql.compiler.syntax import Column, Expr, OrderKey
-from uql.compiler.virtual import VirtualColumn
+from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import has_window, needs_every_row
 
 
@@ -41,6 +44,18 @@ class Stage:
     cost: float = field(default=1.0, compare=False)
 
     @property
+    def line(self) -> str:
+        """Its questions, each with the type of its answer."""
+        return ", ".join(map(_question, (*self.columns, *self.riders)))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How its questions and rows share requests, where they do."""
+        if self.rows > 1:
+            return (f"{self.rows} rows a request: answers have no probabilities",)
+        return ("one request a row",) if len(self.columns) + len(self.riders) > 1 else ()
+
+    @property
     def reads(self) -> tuple[Column, ...]:
         return self.columns[0].reads
 
@@ -53,6 +68,20 @@ class Stage:
     def shown(self) -> tuple[Column, ...]:
         """All columns whose values go with a request: those read, and those in holes."""
         return tuple(dict.fromkeys(c for column in self.columns for c in (*column.reads, *column.holes)))
+
+
+def _question(column: VirtualColumn) -> str:
+    """A quoted text with the type of its answer."""
+    if column.is_condition or column.of_pairs:
+        type = ""
+    elif column.is_score:
+        type = " score"
+    elif column.is_label and column.labels:
+        labels = ", ".join(f"'{label}'" for label in column.labels)
+        type = f" one of {labels}" + (" or none of these" if column.none_of_these else "")
+    else:
+        type = " one of the labels of a sub-query" if column.is_label else f" {column.type}"
+    return f'{"TRY " if column.attempt else ""}"{column.text}"{type}'
 
 
 Stages = tuple[Stage, ...]
@@ -137,6 +166,20 @@ class Scan:
     where: Expr | None = None  # concrete condition, part of the SQL
     columns: tuple[Column, ...] = ()  # that the operators above read
 
+    @property
+    def line(self) -> str:
+        """What DuckDB reads, and its condition; the join has lines of its own."""
+        where = f" WHERE {show(self.where)}" if self.where is not None else ""
+        return where.strip() if self.join is not None else describe_source(self.source) + where
+
+    @property
+    def tables(self) -> str:
+        """The tables of the rows, as the events of a run name them."""
+        if self.join is not None:
+            return f"{self.join.kind} join"
+        names = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in leaves(self.source))
+        return ", ".join(dict.fromkeys(names))
+
 
 @dataclass(frozen=True, slots=True)
 class SubQueries:
@@ -155,11 +198,35 @@ class SemFilter:
     formula: Formula | None = None  # None: every candidate passes
     stages: tuple[Stage, ...] = ()
     goal: Goal = Goal.EVERY
+    terms: tuple[str, ...] = ()  # the name of each leaf of the formula in the statistics of earlier queries
+    name: str = ""  # that of the whole condition
+
+    @property
+    def line(self) -> str:
+        """What is left of WHERE, as a person writes it."""
+
+        def join(op: str, *sides: tuple[str, int]) -> tuple[str, int]:
+            own = 1 if op == "AND" else 0
+            return f" {op} ".join(f"({text})" if level < 2 and level != own else text for text, level in sides), own
+
+        def negate(one: tuple[str, int]) -> tuple[str, int]:
+            text, level = one
+            return (f"NOT {text}" if level == 3 else f"NOT ({text})"), 2
+
+        assert self.formula is not None
+        leaves = self.formula.leaves
+        return self.formula.fold(lambda i: (show(leaves[i].expr), 3), negate, join)[0]
 
     @property
     def riders(self) -> frozenset[int]:
         """The ids of the virtual columns that every row that passes has from the request of its WHERE."""
         return frozenset(c.id for stage in self.stages for c in stage.riders)
+
+    def rates(self, seen: Mapping[str, tuple[int, int]]) -> tuple[float, ...] | None:
+        """The share of rows for which each term is true, None where one is unknown. `seen`: answers and true ones by term."""
+        found = [seen[name] for name in self.terms if name in seen]
+        every = bool(self.terms) and len(found) == len(self.terms)
+        return tuple((yes + 1) / (n + 2) for n, yes in found) if every else None
 
     def left_over(self, wanted: tuple[Stage, ...]) -> tuple[Stage, ...]:
         """What is still to be asked of a row that has passed: the stages without what rode along with its WHERE."""
@@ -174,6 +241,14 @@ class Values:
     groups: tuple[VirtualColumn, ...] = ()  # taxonomies over the rows that pass
     stages: tuple[Stage, ...] = ()  # asked of every row that passes: values, and groups once their taxonomy is there
     late: tuple[Stage, ...] = ()  # asked of the rows that LIMIT returns only
+
+    def groups_line(self, stage: Stage) -> str:
+        """The groups that a stage asks for, and the values asked with them."""
+        groups = [column for column in stage.columns if column in self.groups]
+        others = tuple(column for column in stage.columns if column not in groups)
+        into = [f" INTO {c.into}" if c.into else "" for c in groups]
+        named = (f'"{c.text}"{i}{" MANY" if c.many else ""}' for c, i in zip(groups, into, strict=True))
+        return ", ".join(named) + (f" with {Stage(others).line}" if others else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +276,19 @@ class Summaries:
     where: Expr | None = None  # of the groups, those that are asked; None: all
     returned_only: bool = False  # only of the groups that LIMIT returns
 
+    @property
+    def line(self) -> str:
+        return Stage(self.columns).line
+
+    def notes(self, grouped: bool) -> tuple[str, ...]:
+        """Of which groups they are."""
+        notes = ["a summary of each group" if grouped else "a summary of all rows"]
+        if self.where is not None:
+            notes.append(f"of groups where {show(self.where)}")
+        if self.returned_only:
+            notes.append("of the groups returned only")
+        return tuple(notes)
+
 
 @dataclass(frozen=True, slots=True)
 class Project:
@@ -209,6 +297,11 @@ class Project:
     items: tuple[BoundItem, ...] = ()
     distinct: bool = False
     qualify: Expr | None = None  # keeps rows, or groups, after windows are computed
+
+    @property
+    def line(self) -> str:
+        """The items, each with its name where that says more."""
+        return ", ".join(_named(item.name, show(item.expr)) for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +313,44 @@ class Order:
     offset: int = 0
 
     @property
+    def line(self) -> str:
+        """ORDER BY, with what a score's direction means."""
+        return ", ".join(map(_key, self.keys))
+
+    @property
+    def limit_line(self) -> str:
+        """LIMIT and OFFSET; empty where there is neither."""
+        if self.limit is None and not self.offset:
+            return ""
+        return (f"{self.limit:,}" if self.limit is not None else "all") + (
+            f" OFFSET {self.offset:,}" if self.offset else ""
+        )
+
+    @property
+    def by_score(self) -> bool:
+        """Does a quoted text order the rows?"""
+        return any(_is_score(key.expr) for key in self.keys)
+
+    @property
     def wanted(self) -> int | None:
         """Rows that must be certain before LIMIT is satisfied."""
         return None if self.limit is None else self.limit + self.offset
+
+
+def _named(name: str, shown: str) -> str:
+    """An item, with AS where its name is neither its text nor the last part of it."""
+    last = shown.strip('"').rpartition('."' if shown.endswith('"') else ".")[2]
+    same = name.lower() in (shown.strip('"').lower(), last.lower())
+    return shown if same or not name.isidentifier() else f"{shown} AS {name}"
+
+
+def _key(key: OrderKey) -> str:
+    words = f" ({'highest' if key.descending else 'lowest'} first)" if _is_score(key.expr) else ""
+    return show(key.expr) + (" DESC" if key.descending else "") + words
+
+
+def _is_score(expr: Expr) -> bool:
+    return isinstance(expr, Virtual) and expr.column.is_score
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from uql.compiler import physical
-from uql.compiler.bound import BoundQuery, BoundSelect, BoundUnion
+from uql.compiler.bound import BoundQuery, BoundSelect, BoundSource, BoundUnion
 from uql.compiler.expression_text import describe_source, show
-from uql.compiler.formula import Formula, Leaf, conjunction, conjuncts
+from uql.compiler.formula import Formula, conjunction, conjuncts
 from uql.compiler.fusions.where_with_limit import where_with_limit
 from uql.compiler.join_plans import aliases_in, correlated, first_source, join_plan, push, sources_of
 from uql.compiler.logical import (
@@ -38,7 +37,6 @@ from uql.compiler.walk import columns, virtuals
 Made = dict[
     int, tuple[BoundQuery, PhysicalPlan]
 ]  # plans by the identity of their queries, which are kept so that it stays theirs
-Rates = Mapping[str, tuple[int, int]]  # terms by `term_name`: answers seen, and how many of them are true
 
 
 def plan(query: BoundQuery, disabled_rules: tuple[str, ...] = ()) -> PhysicalPlan:
@@ -71,27 +69,6 @@ def _new_plan(query: BoundQuery, disabled_rules: tuple[str, ...], made: Made) ->
         block = stopping
     check_physical(block, "planner")
     return block
-
-
-def term_name(block: Block, leaf: Leaf) -> str:
-    """The name of a term in the statistics: the tables and the term as written."""
-    return f"{describe_source(block.scan.source or first_source(block.scan.join))}: {show(leaf.expr)}"
-
-
-def condition_name(block: Block) -> str:
-    """The name of a whole WHERE in the statistics."""
-    assert block.filter.formula is not None
-    leaves = "; ".join(show(leaf.expr) for leaf in block.filter.formula.leaves)
-    source = describe_source(block.scan.source or first_source(block.scan.join))
-    return f"{source}: {' '.join(map(str, block.filter.formula.program))} of {leaves}"
-
-
-def term_rates(block: Block, rates: Rates) -> tuple[float, ...] | None:
-    """The pass rate of every term of a block's WHERE, or None where one is unknown."""
-    if block.filter.formula is None:
-        return None
-    found = [rates.get(term_name(block, leaf)) for leaf in block.filter.formula.leaves]
-    return tuple((yes + 1) / (n + 2) for n, yes in (f for f in found if f is not None)) if None not in found else None
 
 
 def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...], made: Made) -> Block:
@@ -132,6 +109,7 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
 
     values = physical.Values(groups, stages((*groups, *early)), stages(tuple(c for c in late if c not in early)))
     whole = join_plan(node)
+    filter = _named(filter, whole)
     columns = _columns(query, aliases_in(whole))
     if isinstance(whole, OuterJoin):
         join, pushed = push(whole, conjuncts(conjunction(pushed)))
@@ -151,6 +129,16 @@ def _block(top: LogicalPlan, query: BoundSelect, disabled_rules: tuple[str, ...]
     )
     below = physical.SubQueries(derived_plans, nested, *correlated(query, inner))
     return Block(scan, below, filter, values, aggregate, summaries, project, _order(query))
+
+
+def _named(filter: physical.SemFilter, whole: BoundSource | OuterJoin | None) -> physical.SemFilter:
+    """The filter with the names of its terms in the statistics: the tables, and the term as written."""
+    if filter.formula is None:
+        return filter
+    source = describe_source(first_source(whole))
+    terms = [show(leaf.expr) for leaf in filter.formula.leaves]
+    name = f"{source}: {' '.join(map(str, filter.formula.program))} of {'; '.join(terms)}"
+    return replace(filter, terms=tuple(f"{source}: {term}" for term in terms), name=name)
 
 
 def _order(query: BoundSelect | BoundUnion) -> Order:

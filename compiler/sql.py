@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from uql.base.errors import PlanError
+from uql.base.sql_text import literal as literal
+from uql.base.sql_text import quote as quote
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -76,24 +78,6 @@ _QUOTED_PART = re.compile(r'"((?:[^"]|"")*)"')
 
 NOW = frozenset(("current_date", "current_timestamp", "current_time", "localtime", "localtimestamp"))
 """Functions that are called without parentheses."""
-
-
-def quote(name: str) -> str:
-    """A name as a quoted identifier of SQL.
-
-    >>> quote('a "b"')
-    '"a ""b\"""'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(value: str) -> str:
-    """A string as SQL writes it.
-
-    >>> literal("it's")
-    "'it''s'"
-    """
-    return "'" + value.replace("'", "''") + "'"
 
 
 def type_sql(type: TypeName) -> str:
@@ -301,12 +285,7 @@ def is_literal(expr: Expr) -> bool:
 
 
 def _no_virtual(column: VirtualColumn) -> Sql:
-    raise PlanError(
-        f'"{column.text}" needs a model and cannot be handed to DuckDB',
-        code="UQL302",
-        start=column.span.start,
-        end=column.span.end,
-    )
+    raise PlanError(f'"{column.text}" needs a model and cannot be handed to DuckDB', code="UQL302", span=column.span)
 
 
 def _table(source: BoundTable) -> Sql:
@@ -350,7 +329,7 @@ class _Expressions:
         if self.query is not None:
             return self.query(query)
         if not isinstance(query, Bound):
-            raise PlanError("a sub-query was not bound", code="UQL302", start=query.span.start, end=query.span.end)
+            raise PlanError("a sub-query was not bound", code="UQL302", span=query.span)
         return query_sql(query.query)
 
     def sql(self, expr: Expr) -> Sql:
@@ -445,7 +424,7 @@ class _Expressions:
                 return exp.Array(expressions=[self.sql(item) for item in expr.items])
             case Name():
                 return identifier(*expr.parts)
-        raise PlanError(f"{type(expr).__name__} has no SQL", code="UQL302", start=expr.span.start, end=expr.span.end)
+        raise PlanError(f"{type(expr).__name__} has no SQL", code="UQL302", span=expr.span)
 
     def operand(self, expr: Expr) -> Sql:
         """In parentheses unless it is one word."""
@@ -496,7 +475,7 @@ class _Queries:
 
     def sub(self, query: Query) -> Sql:
         if not isinstance(query, Bound):
-            raise PlanError("a sub-query was not bound", code="UQL302", start=query.span.start, end=query.span.end)
+            raise PlanError("a sub-query was not bound", code="UQL302", span=query.span)
         return self.query(query.query)
 
     def query(self, query: BoundQuery) -> Sql:

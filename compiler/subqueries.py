@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 from uql.base.schema import Field
 from uql.compiler.bound import (
@@ -18,6 +19,8 @@ from uql.compiler.bound import (
 )
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.walk import columns, walk
+
+S = TypeVar("S", bound=BoundSource)
 
 
 def expressions(query: BoundSelect) -> Iterator[Expr]:
@@ -46,36 +49,38 @@ def in_expressions(*parts: Expr | None) -> Iterator[Bound]:
                     yield value
 
 
-def derived(source: BoundSource | None) -> Iterator[BoundDerived]:
-    """The sub-queries of a FROM clause."""
-    if isinstance(source, BoundDerived):
-        yield source
-    elif isinstance(source, BoundJoin):
-        yield from derived(source.left)
-        yield from derived(source.right)
-
-
-def field_of(source: BoundSource, column: Column) -> Field:
-    """What is known of a column of a FROM clause; of one that is not in it, that it is a text."""
-    found: Field | None = None
-    match source:
-        case BoundTable(table=table, alias=column.table):
-            found = table.field(column.name)
-        case BoundDerived(alias=column.table, fields=fields):
-            found = next((f for f in fields if f.name == column.name), None)
-        case BoundJoin():
-            side = source.left if column.table in set(aliases(source.left)) else source.right
-            return field_of(side, column)
-    return found or Field(column.name, "VARCHAR")
-
-
-def aliases(source: BoundSource | None) -> Iterator[str]:
-    """The aliases of a FROM clause, in order."""
+def leaves(source: BoundSource | None) -> list[BoundTable | BoundDerived]:
+    """The tables and sub-queries of a FROM clause, in order."""
     if isinstance(source, BoundJoin):
-        yield from aliases(source.left)
-        yield from aliases(source.right)
-    elif isinstance(source, BoundTable | BoundDerived):
-        yield source.alias
+        return leaves(source.left) + leaves(source.right)
+    return [source] if isinstance(source, BoundTable | BoundDerived) else []
+
+
+def with_leaves(source: S, leaf: Callable[[Any], Any], on: Callable[[Expr], Expr] | None = None) -> S:
+    """A FROM clause with its tables and sub-queries as `leaf` has them, its conditions as `on`; what stays is the same object."""
+    if not isinstance(source, BoundJoin):
+        changed: S = leaf(source)
+        return changed
+    left, right = with_leaves(source.left, leaf, on), with_leaves(source.right, leaf, on)
+    condition = source.on if on is None or source.on is None else on(source.on)
+    same = left is source.left and right is source.right and condition is source.on
+    return source if same else replace(source, left=left, right=right, on=condition)
+
+
+def derived(source: BoundSource | None) -> list[BoundDerived]:
+    """The sub-queries of a FROM clause."""
+    return [leaf for leaf in leaves(source) if isinstance(leaf, BoundDerived)]
+
+
+def field_of(source: BoundSource | None, column: Column) -> Field | None:
+    """What is known of a column of a FROM clause; None of one that is not in it."""
+    fields = (leaf.fields for leaf in leaves(source) if leaf.alias == column.table)
+    return next((f for one in fields for f in one if f.name == column.name), None)
+
+
+def aliases(source: BoundSource | None) -> list[str]:
+    """The aliases of a FROM clause, in order."""
+    return [leaf.alias for leaf in leaves(source)]
 
 
 def visible_aliases(source: BoundSource | None) -> Iterator[str]:
@@ -89,63 +94,38 @@ def visible_aliases(source: BoundSource | None) -> Iterator[str]:
         yield from aliases(source)
 
 
-def aliases_of(query: BoundQuery) -> Iterator[str]:
-    """The aliases that a query and the queries in it define."""
+def selects(query: BoundQuery) -> Iterator[BoundSelect]:
+    """Every SELECT of a query, those of its sub-queries included."""
     if isinstance(query, BoundUnion):
-        yield from aliases_of(query.left)
-        yield from aliases_of(query.right)
+        yield from selects(query.left)
+        yield from selects(query.right)
         return
     assert isinstance(query, BoundSelect)
-    yield from aliases(query.source)
+    yield query
     for part in derived(query.source):
-        yield from aliases_of(part.query)
+        yield from selects(part.query)
     for bound in in_expressions(*expressions(query)):
-        yield from aliases_of(bound.query)
+        yield from selects(bound.query)
+
+
+def aliases_of(query: BoundQuery) -> set[str]:
+    """The aliases that a query and the queries in it define."""
+    return {alias for part in selects(query) for alias in aliases(part.source)}
 
 
 def outer_columns(query: BoundQuery) -> Iterator[Column]:
     """The columns of queries around it that a sub-query reads."""
-    hidden = set(aliases_of(query))
-    for part in (query.left, query.right) if isinstance(query, BoundUnion) else ():
-        yield from outer_columns(part)
-    if isinstance(query, BoundSelect):
-        parts = list(expressions(query))
-        inside = [*columns(*parts), *(c for part in in_expressions(*parts) for c in outer_columns(part.query))]
-        inside += [c for part in derived(query.source) for c in outer_columns(part.query)]
-        yield from (c for c in inside if c.table and c.table not in hidden)
+    own = aliases_of(query)
+    for part in selects(query):
+        yield from (c for c in columns(*expressions(part)) if c.table and c.table not in own)
 
 
 def is_semantic_query(query: BoundQuery) -> bool:
     """Does the query, or any query in it, hold a virtual column?"""
-    if isinstance(query, BoundUnion):
-        return is_semantic_query(query.left) or is_semantic_query(query.right)
-    assert isinstance(query, BoundSelect)
-    return (
-        bool(query.virtuals)
-        or any(is_semantic_query(part.query) for part in derived(query.source))
-        or any(is_semantic_query(part.query) for part in in_expressions(*expressions(query)))
-    )
+    return any(part.virtuals for part in selects(query))
 
 
 def estimated_sources(query: BoundQuery) -> list[str]:
     """The estimates that the tables of a query were made from (by TO)."""
-    if isinstance(query, BoundUnion):
-        return estimated_sources(query.left) + estimated_sources(query.right)
-    assert isinstance(query, BoundSelect)
-    found = [
-        f"{leaf.table.name} ({leaf.table.estimated_by})"
-        for leaf in leaves(query.source)
-        if isinstance(leaf, BoundTable) and leaf.table.estimated_by
-    ]
-    for part in derived(query.source):
-        found += estimated_sources(part.query)
-    for bound in in_expressions(*expressions(query)):
-        found += estimated_sources(bound.query)
-    return found
-
-
-def leaves(source: BoundSource | None) -> list[BoundTable | BoundDerived]:
-    """The tables and sub-queries of a FROM clause."""
-    if isinstance(source, BoundJoin):
-        return leaves(source.left) + leaves(source.right)
-    return [source] if isinstance(source, BoundTable | BoundDerived) else []
+    tables = [leaf.table for part in selects(query) for leaf in leaves(part.source) if isinstance(leaf, BoundTable)]
+    return [f"{table.name} ({table.estimated_by})" for table in tables if table.estimated_by]

@@ -8,14 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Character offsets of a piece of the text: `text[start:end]`."""
-
-    start: int
-    end: int
-
+from uql.base.errors import Span as Span
 
 NO_SPAN = Span(-1, -1)
 

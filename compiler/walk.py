@@ -41,6 +41,19 @@ def walk(node: Node | None) -> Iterator[Node]:
         stack.extend(reversed(list(children(top))))
 
 
+def walk_all(node: Node) -> Iterator[Node]:
+    """The node and everything below it, sub-queries too."""
+    stack: list[Any] = [node]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, tuple):
+            stack += top
+        elif isinstance(top, Node):
+            yield top
+            kind: Any = type(top)
+            stack += [getattr(top, name) for name in _names(kind)]
+
+
 def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
     """The tree with `change` applied bottom-up to every node; unchanged nodes stay the same objects."""
     updates = {}

@@ -1,16 +1,15 @@
-"""Write docs/errors.md from uql/base/error_codes.py; with --check say whether it is current (exit code 1 when not)."""
+"""Write docs/errors.md from docs/error_codes.py; with --check say whether it is current (exit code 1 when not)."""
 
 from __future__ import annotations
 
 import sys
 
+from error_codes import ERROR_CODES
 from generated import main
-
-from uql.base.error_codes import ERROR_CODES
 
 HEAD = """# Errors
 
-Made from `uql/base/error_codes.py` by `python docs/make_errors.py`; a test fails when it is stale, when a code of the source
+Made from `docs/error_codes.py` by `python docs/make_errors.py`; a test fails when it is stale, when a code of the source
 is missing here, and when a statement below does not raise its code.
 
 Every error has a code, a message, where possible the place in the statement, and a help line that says what to write instead. In

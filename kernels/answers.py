@@ -53,6 +53,63 @@ class Derived(Protocol):
 
 
 @dataclass(slots=True)
+class PromptParts:
+    """What the question of a virtual column holds beside its text, once that is known.
+
+    Attributes:
+        labels: of a taxonomy or a label query. None before they are known.
+        descriptions: of `labels`.
+        nearest: (N, k) of a long list of labels, those shown of each row.
+        examples: the user's own that stand in the prompt, as (text, answer).
+    """
+
+    labels: tuple[str, ...] | None = None
+    descriptions: tuple[str, ...] = ()
+    nearest: NDArray[np.int64] | None = None
+    examples: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class Origins:
+    """Where the answers to a virtual column over N rows come from, and why some are missing.
+
+    Attributes:
+        shown_with: the sets of columns whose reads shared a request with this one.
+        in_ledger: was the question ever asked before this run? None: not looked up.
+        messages: (N,) of TRY, why there is no answer.
+        by_model: (N,) of a cascade, 1 where the small model answered, 2 where the large one did.
+        by_people: (N,) rows that a person answered in the model's place.
+        held_errors: of a column that rides along, failures by row, reported where the row passes.
+    """
+
+    n: int
+    shown_with: list[tuple[VirtualColumn, ...]] = field(default_factory=list)
+    in_ledger: bool | None = None
+    messages: NDArray[np.object_] | None = None
+    by_model: NDArray[np.int8] | None = None
+    by_people: NDArray[np.bool_] | None = None
+    held_errors: dict[int, RowError] = field(default_factory=dict)
+
+    def note(self, rid: int, message: str) -> None:
+        """Keeps why TRY has no answer for a row."""
+        if self.messages is None:
+            self.messages = np.full(self.n, None, dtype=object)
+        self.messages[rid] = message
+
+    def mark_people(self, rids: Rids) -> None:
+        """These rows were answered by a person."""
+        if self.by_people is None:
+            self.by_people = np.zeros(self.n, dtype=bool)
+        self.by_people[rids] = True
+
+    def mark_model(self, rids: Rids, by_large: NDArray[np.bool_]) -> None:
+        """Keeps which model of a cascade answered these rows."""
+        if self.by_model is None:
+            self.by_model = np.zeros(self.n, dtype=np.int8)
+        self.by_model[rids] = np.where(by_large, 2, 1)
+
+
+@dataclass(slots=True)
 class ColumnAnswers:
     """The answers to one virtual column over a relation of N rows.
 
@@ -61,16 +118,6 @@ class ColumnAnswers:
         asked: (N,) was the row asked, or recalled from the ledger?
         failed: (N,) was it asked without a readable answer?
         probabilities: (N,) the model's probability, NaN where it gives none.
-        labels: of a taxonomy or a label query, once they are known. None before.
-        descriptions: of `labels`.
-        shown_with: the sets of columns whose reads shared a request with this one.
-        examples: the user's own that stand in the prompt, as (text, answer).
-        nearest: (N, k) of a long list of labels, those shown of each row.
-        messages: (N,) of TRY, why there is no answer.
-        by_model: (N,) of a cascade, 1 where the small model answered, 2 where the large one did.
-        by_people: (N,) rows that a person answered in the model's place.
-        in_ledger: was the question ever asked before this run? None: not looked up.
-        held_errors: of a column that rides along, failures by row, reported where the row passes.
         derived: what answers a condition on pairs from their rows.
     """
 
@@ -79,46 +126,15 @@ class ColumnAnswers:
     asked: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     probabilities: NDArray[np.float32]
-    labels: tuple[str, ...] | None = None
-    descriptions: tuple[str, ...] = ()
-    shown_with: list[tuple[VirtualColumn, ...]] = field(default_factory=list)
-    examples: tuple[tuple[str, str], ...] = ()
-    nearest: NDArray[np.int64] | None = None
-    messages: NDArray[np.object_] | None = None
-    by_model: NDArray[np.int8] | None = None
-    by_people: NDArray[np.bool_] | None = None
-    in_ledger: bool | None = None
-    held_errors: dict[int, RowError] = field(default_factory=dict)
+    origin: Origins
+    prompt: PromptParts = field(default_factory=PromptParts)
     derived: Derived | None = None
 
     @classmethod
     def of(cls, column: VirtualColumn, n: int) -> ColumnAnswers:
         """No answer to any of n rows."""
-        return cls(
-            column,
-            np.full(n, None, dtype=object),
-            np.zeros(n, dtype=bool),
-            np.zeros(n, dtype=bool),
-            np.full(n, np.nan, dtype=np.float32),
-        )
-
-    def note(self, rid: int, message: str) -> None:
-        """Keeps why TRY has no answer for a row."""
-        if self.messages is None:
-            self.messages = np.full(len(self.values), None, dtype=object)
-        self.messages[rid] = message
-
-    def mark_people(self, rids: Rids) -> None:
-        """These rows were answered by a person."""
-        if self.by_people is None:
-            self.by_people = np.zeros(len(self.values), dtype=bool)
-        self.by_people[rids] = True
-
-    def mark_model(self, rids: Rids, by_large: NDArray[np.bool_]) -> None:
-        """Keeps which model of a cascade answered these rows."""
-        if self.by_model is None:
-            self.by_model = np.zeros(len(self.values), dtype=np.int8)
-        self.by_model[rids] = np.where(by_large, 2, 1)
+        values, asked, failed = np.full(n, None, dtype=object), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        return cls(column, values, asked, failed, np.full(n, np.nan, dtype=np.float32), Origins(n))
 
 
 @dataclass(slots=True)

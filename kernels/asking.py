@@ -44,7 +44,7 @@ async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> Non
     rows = relation.rows(wanted, stage.columns)
     along = [c for c in stage.riders if _rides(c, relation) and not bool(relation[c].asked[wanted].all())]
     for column in along:
-        relation[column].shown_with.append(stage.columns)
+        relation[column].origin.shown_with.append(stage.columns)
     open_ += along
     questions = [relation.question(c) for c in open_]
     ctx.gate.attempted.update(q for c, q in zip(open_, questions, strict=True) if c.attempt)
@@ -82,9 +82,9 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
 async def in_ledger(column: VirtualColumn, relation: Relation, ctx: Context) -> bool:
     """Was the column's question ever asked before this run?"""
     held = relation[column]
-    if held.in_ledger is None:
-        held.in_ledger = await ctx.gate.asked([relation.question(column)])
-    return held.in_ledger
+    if held.origin.in_ledger is None:
+        held.origin.in_ledger = await ctx.gate.asked([relation.question(column)])
+    return held.origin.in_ledger
 
 
 async def _recall_without_riders(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -98,20 +98,20 @@ async def _recall_without_riders(stage: Stage, rids: Rids, relation: Relation, c
 
 
 def _shown_together(column: VirtualColumn, stage: Stage, relation: Relation) -> None:
-    together = relation[column].shown_with
+    together = relation[column].origin.shown_with
     if stage.columns not in together:
         together.append(stage.columns)
 
 
 def _rides(column: VirtualColumn, relation: Relation) -> bool:
     """A group rides along once its taxonomy is there."""
-    return not column.names_groups or bool(relation[column].labels)
+    return not column.names_groups or bool(relation[column].prompt.labels)
 
 
 def _report(columns: Sequence[VirtualColumn], rids: Rids, relation: Relation, ctx: Context) -> None:
     """Lists the failures of riders on rows that need their values."""
     for column in columns:
-        held = relation[column].held_errors
+        held = relation[column].origin.held_errors
         for rid in rids.tolist() if held else ():
             if rid in held:
                 ctx.errors.append(held.pop(rid))
@@ -136,14 +136,14 @@ def _keep(
 
     def fail(rid: int, kind: str, message: str, raw: str = "") -> None:
         if column.attempt:  # TRY: the failure is part of the value
-            held.note(rid, f"{kind}: {message}")
+            held.origin.note(rid, f"{kind}: {message}")
             return
         if ctx.settings.on_error == "raise":
             raise ModelReplyError(f"{kind}: {message}", help=f'it was asked: "{column.text}"')
         held.failed[rid] = True
         error = RowError(rid, column.text, kind, message, raw)
         if rides:
-            held.held_errors[rid] = error
+            held.origin.held_errors[rid] = error
         else:
             ctx.errors.append(error)
 
@@ -165,7 +165,7 @@ def _keep(
     held.asked[rids] = asked
     held.probabilities[rids] = answers.probabilities
     if answers.by_people:
-        held.mark_people(rids[sorted(answers.by_people)])
+        held.origin.mark_people(rids[sorted(answers.by_people)])
 
 
 def _misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relation) -> list[int]:
@@ -189,7 +189,7 @@ def overrule(relation: Relation, ctx: Context) -> bool:
         question, rids = relation.question(column), np.flatnonzero(held.asked).astype(np.int64)
         if not len(rids) or not ctx.gate.people.knows(question):
             continue
-        for together in held.shown_with:
+        for together in held.origin.shown_with:
             said = ctx.gate.people.answers(question, relation.rows(rids, together), since=ctx.gate.drawn_until)
             if said:
                 changed, some = True, rids[sorted(said)]

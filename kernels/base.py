@@ -44,12 +44,13 @@ class Stored:
     """The rows of a sub-query as a temporary table.
 
     `bounds`: of the columns that are estimates, the columns where the ends of their intervals stand. `certain`: are these the rows that
-    there would be if every row had been asked?
+    there would be if every row had been asked? `exact`: as `Output` says it.
     """
 
     table: Table
     bounds: dict[str, tuple[str, str]]
     certain: bool
+    exact: bool
     calls: int = 0  # rows asked for its estimates
     unknown: int = 0  # of these, that gave no answer
 
@@ -66,8 +67,6 @@ class Context:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     based_on: list[str] = field(default_factory=list)  # estimated tables that the result rests on
-    unverified: Rids | None = None  # candidate rows returned unasked (precision = …)
-    exact: bool = True
     partial: bool = False
     memory: Memory | None = None
     on_estimate: Callable[[str, Estimate], None] | None = None  # the estimate so far, by name

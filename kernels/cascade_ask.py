@@ -54,7 +54,7 @@ async def ask(
     settled = []
     for column, question in zip(columns, questions, strict=True):
         answers, by_large = await _settled(cascade, question, cheap.get(question), rids, rows, relation, ctx)
-        relation[column].mark_model(rids, by_large)
+        relation[column].origin.mark_model(rids, by_large)
         settled.append(answers)
     return tuple(settled)
 

@@ -42,7 +42,7 @@ from uql.compiler.walk import is_semantic, rewrite, walk
 from uql.kernels import asking
 from uql.kernels.base import Context
 from uql.kernels.duck import quote, sub_query
-from uql.kernels.finish import castable
+from uql.kernels.finish import Output, castable
 from uql.kernels.relation import Relation
 from uql.kernels.sem_join import ask_pairs
 
@@ -50,9 +50,24 @@ MOST_RUNS = 2_000  # of a sub-query that is run for each value
 ROW, LEFT = "__row", "__l"  # the row around the sub-query, and the same among its pairs
 
 
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """The candidate rows with the values of a sub-query as columns.
+
+    Attributes:
+        table: the temporary table of the rows, in their order.
+        found: what stands for the sub-query in the expressions around it.
+        exact: was every pair, or every row of each run, asked and answered?
+    """
+
+    table: str
+    found: dict[Expr, Expr]
+    exact: bool
+
+
 async def answered(
     part: Correlated, exprs: Sequence[Expr], outer: Relation, fields: dict[Column, Field], ctx: Context
-) -> tuple[str, dict[Expr, Expr]]:
+) -> Valued:
     """The candidate rows with the values of a sub-query as columns, and what stands for the sub-query in their expressions.
 
     A row with a pair whose answer is unknown has the value NULL, unless another pair settles it; a note says how many pairs there are.
@@ -61,20 +76,19 @@ async def answered(
         exprs: the expressions of the block, in which the sub-query stands.
         outer: the candidate rows.
         fields: of the columns around the sub-query and of its own.
-    Returns: the name of a temporary table of `outer`'s rows in their order, and the replacements.
     Raises: BudgetError (UQL401) where the pairs do not fit.
     """
-    passing, unknown = await _pairs(part, outer, fields, ctx)
-    return _valued(_Answers(part.part, part.query, passing, unknown), exprs, outer, ctx)
+    passing, unknown, exact = await _pairs(part, outer, fields, ctx)
+    return Valued(*_valued(_Answers(part.part, part.query, passing, unknown), exprs, outer, ctx), exact)
 
 
 async def run_for_each(
     part: PerValue,
     exprs: Sequence[Expr],
     outer: Relation,
-    run: Callable[[BoundQuery], Awaitable[pa.Table]],
+    run: Callable[[BoundQuery], Awaitable[Output]],
     ctx: Context,
-) -> tuple[str, dict[Expr, Expr]]:
+) -> Valued:
     """The same for a sub-query that is run once for each distinct row of the columns that it reads.
 
     Args:
@@ -91,7 +105,7 @@ async def run_for_each(
             help="write it as a JOIN, or leave fewer rows by plain conditions",
         )
     tables: list[pa.Table] = []
-    before = len(ctx.notes)
+    before, exact = len(ctx.notes), True
     for k in range(n):
         rows: dict[str, BoundSource] = {}
         for alias in dict.fromkeys(c.table for c in part.columns):
@@ -100,7 +114,9 @@ async def run_for_each(
             shown = tuple(replace(outer.fields[c], name=c.name) for c in own)
             one = f"(SELECT {named} FROM {quote(values)} WHERE rowid = {k})"
             rows[alias] = BoundTable(Table(alias, one, shown, 1), alias)
-        found = await run(with_rows(part.part.query, rows))
+        output = await run(with_rows(part.part.query, rows))
+        exact = exact and output.exact
+        found = output.table
         found = found.rename_columns([f"c{i}" for i in range(found.num_columns)])
         tables.append(found.append_column("__k", pa.array([k] * found.num_rows, type=pa.int64())))
     ctx.notes[before:] = dict.fromkeys(ctx.notes[before:])
@@ -123,7 +139,7 @@ async def run_for_each(
     else:
         passing, _ = ctx.duck.create(sql, {"__results": results})
     query = BoundSelect(tuple(BoundItem(Column("", f"c{i}"), f"c{i}", item.type) for i, item in enumerate(items)))
-    return _valued(_Answers(part.part, query, passing, None), exprs, outer, ctx)
+    return Valued(*_valued(_Answers(part.part, query, passing, None), exprs, outer, ctx), exact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +229,9 @@ def holds(expr: Node, part: Correlated | PerValue) -> bool:
 
 async def _pairs(
     part: Correlated, outer: Relation, fields: dict[Column, Field], ctx: Context
-) -> tuple[str, str | None]:
-    """Temporary tables: the pairs that pass with all their columns and values, and the rows with an unknown pair (None: none)."""
+) -> tuple[str, str | None, bool]:
+    """Temporary tables: the pairs that pass with all their columns and values, and the rows with an unknown pair (None: none).
+    Third: is every pair answered?"""
     own = set(aliases_in(part.source))
     inside = [c for c in part.columns if c.table in own]
     around = [c for c in part.columns if c.table not in own and c in outer.fields]
@@ -247,13 +264,13 @@ async def _pairs(
     values = "".join(f", a.{quote(c.name)}" for c in columns)
     found, _ = ctx.duck.create(f"SELECT r.*{values} FROM {joined} ORDER BY __pos", arrays)
     if not pairs.unknown:
-        return found, None
+        return found, None, pairs.exact
     flags: dict[str, pa.Table] = {"__flags": pairs.flags}
     unknown, _ = ctx.duck.create(
         f"SELECT DISTINCT p.{LEFT} FROM __flags f JOIN {quote(name)} p ON p.rowid = f.__rid WHERE f.__maybe AND NOT f.__yes",
         flags,
     )
-    return found, unknown
+    return found, unknown, pairs.exact
 
 
 def _value(node: Exists | InQuery | Quantified | ScalarQuery, found: _Answers) -> str:

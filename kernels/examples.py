@@ -106,7 +106,7 @@ def _show(
     flags = ctx.duck.arrow(f"SELECT coalesce(CAST(shown AS BOOLEAN), FALSE) FROM {table} {where}").column(0).to_pylist()
     texts = rows.texts(column.reads)
     shown = [(t, _said(a)) for t, a, flag in zip(texts, answers, flags, strict=True) if flag and t.strip()]
-    relation[column].examples = tuple(shown[:EXAMPLES])
+    relation[column].prompt.examples = tuple(shown[:EXAMPLES])
 
 
 def _said(value: object) -> str:

@@ -40,6 +40,8 @@ class Output:
         default_factory=list
     )  # of groups: the candidate rows behind each output row, where known
     certain: bool = True  # are these the rows that there would be if every row had been asked?
+    exact: bool = True  # are no numbers estimates, and was nothing left out, here and in the queries below?
+    unverified: Rids | None = None  # candidate rows returned unasked (precision = …)
 
 
 def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Expr, str] | None = None) -> str:
@@ -68,6 +70,15 @@ def typed_items(items: Sequence[BoundItem], duck: Duck, replaced: dict[Expr, str
 
 def castable(type: str) -> bool:
     return type.upper().strip('"') not in ("", "NULL", "UNKNOWN", "ANY")
+
+
+def null_columns(names: Sequence[str], types: Sequence[str]) -> str:
+    """What selects a NULL of each type, under these names: rows of the shape of a result, before there are any."""
+    parts = [
+        f"CAST(NULL AS {t}) AS {quote(n)}" if castable(t) else f"NULL AS {quote(n)}"
+        for n, t in zip(names, types, strict=True)
+    ]
+    return ", ".join(parts)
 
 
 def rename(table: pa.Table, items: Sequence[BoundItem]) -> pa.Table:
@@ -193,7 +204,7 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
         block.aggregate.having is not None or block.project.qualify is not None or block.order.limit is not None
     )
     certain = found.exact or (found.every and not chosen_groups)
-    return Output(rename(table, block.project.items), None, estimates, None, members, certain)
+    return Output(rename(table, block.project.items), None, estimates, None, members, certain, found.exact)
 
 
 def _with_ratios(table: pa.Table, block: Block, found: Groups, estimates: Estimates) -> pa.Table:

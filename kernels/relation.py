@@ -56,15 +56,17 @@ class Relation:
 
     def labels(self, column: VirtualColumn) -> tuple[str, ...]:
         """The labels of a choice: those that were found, else those of the text."""
-        found = self[column].labels
+        found = self[column].prompt.labels
         return column.labels if found is None else found
 
     def question(self, column: VirtualColumn) -> Question:
         """What is put to the model about one row for this virtual column."""
         held = self[column]
-        given = Parameters(column.type, self.labels(column), held.descriptions, column.none_of_these, column.many)
+        given = Parameters(
+            column.type, self.labels(column), held.prompt.descriptions, column.none_of_these, column.many
+        )
         question = column.operator.question(column.text, given)
-        return replace(question, examples=held.examples) if held.examples else question
+        return replace(question, examples=held.prompt.examples) if held.prompt.examples else question
 
     def calls(self, wanted: Sequence[Stage], rids: Rids | None = None) -> int:
         """Calls that asking these stages of these rows (None: all) still takes: rows of equal content are asked once, NULLs never."""
@@ -160,7 +162,7 @@ class Relation:
         for column in columns:
             data[column.name] = to_arrow(self[column].values[rids])
             if column.attempt:
-                why = self[column].messages
+                why = self[column].origin.messages
                 texts = [None] * len(rids) if why is None else list(why[rids])
                 data[f"{column.name}_why"] = pa.array(texts, type=pa.string())
         data.update({name: pa.array(values) for name, values in extra.items()})

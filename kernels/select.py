@@ -37,10 +37,32 @@ DEFAULT_SEARCH = "learned"
 NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)*%?")
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The rows that a WHERE chooses.
+
+    Attributes:
+        rids: in the order in which they are returned.
+        exact: was every row asked and answered, as far as that can change the rows?
+        unverified: rows among them that were not asked.
+    """
+
+    rids: Rids
+    exact: bool
+    unverified: Rids | None = None
+
+
 async def select(block: Block, relation: Relation, ctx: Context) -> Output:
     """The output rows of a block without aggregates."""
     every = np.arange(relation.n, dtype=np.int64)
-    passing = every if block.filter.formula is None else await _passing(block, every, relation, ctx)
+    found = Chosen(every, True) if block.filter.formula is None else await _passing(block, every, relation, ctx)
+    output = await _with_values(block, found.rids, relation, ctx)
+    output.exact, output.unverified = output.exact and found.exact, found.unverified
+    return output
+
+
+async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Context) -> Output:
+    """The output of the rows that pass: their values are asked, of those alone that ORDER BY and LIMIT return where that will do."""
     early = [c for stage in block.values.stages for c in stage.columns]
     filter_columns = [c for stage in block.filter.stages for c in stage.columns]
     values = tuple(stage for stage in block.values.stages if not stage.of_pairs)
@@ -54,13 +76,12 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
             ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less)
         await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
-    for stage in block.values.stages:
-        if stage.of_pairs:
-            await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx)
+    pairs = [stage.columns[0] for stage in block.values.stages if stage.of_pairs]
+    exact = all([await sem_dedupe.cluster(column, passing, relation, ctx) for column in pairs])
     known = [*filter_columns, *early]
     _warn_of_letters(block, relation, ctx)
     if block.project.distinct or block.needs_every_row:
-        return whole(block, passing, known, relation, ctx)
+        return _as_exact(exact, whole(block, passing, known, relation, ctx))
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
     if block.values.late:
         late = [c for stage in block.values.late for c in stage.columns]
@@ -70,7 +91,12 @@ async def select(block: Block, relation: Relation, ctx: Context) -> Output:
             ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
         await ask_all(block.values.late, rids, relation, ctx)
         rids, known = dropped(rids, late, relation, ctx), [*known, *late]
-    return rows(block, rids, known, relation, ctx)
+    return _as_exact(exact, rows(block, rids, known, relation, ctx))
+
+
+def _as_exact(exact: bool, output: Output) -> Output:
+    output.exact = output.exact and exact
+    return output
 
 
 async def ask_all(wanted: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -127,7 +153,7 @@ def _texts(columns: list[VirtualColumn]) -> str:
     return ", ".join(f'"{c.text}"' for c in columns)
 
 
-async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids:
+async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
     assert block.filter.formula is not None
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(block.values.stages))
     if block.filter.goal is Goal.FIRST and block.order.wanted is not None:
@@ -136,12 +162,12 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     await prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
     left = ctx.purse.left
     if ctx.settings.recall is not None or ctx.settings.precision is not None:
-        promised = await _promised(block, rids, relation, ctx)
+        promised = await _promised(block, relation, ctx)
         if promised is not None:
             return promised
     if left is None or n * (per_row + per_passing) <= left:
         truth = await sem_filter.every(block.filter.formula, block.filter.stages, rids, relation, ctx)
-        return _stated(truth, rids, n, ctx)
+        return _stated(truth, rids, ctx)
     for column in (c for stage in block.filter.stages for c in stage.columns):
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
@@ -149,7 +175,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
     if calls <= (ctx.purse.left or 0):
         truth = await sem_filter.every(block.filter.formula, block.filter.stages, rids, relation, ctx)
-        return _stated(truth, rids, n, ctx)
+        return _stated(truth, rids, ctx)
     if block.has_window:
         raise BudgetError(
             f"a window or QUALIFY looks at every row that passes: {calls:,} calls, and the budget leaves {left:,}; nothing was sent",
@@ -161,14 +187,14 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
             "nothing was sent",
             help=f"WITH (budget = {calls}) or WITH (budget = 'all')",
         )
-    found = await _search(block, rids, relation, ctx)
-    if ctx.settings.recall is not None and not ctx.exact:  # without word vectors nothing is promised
+    found = await _search(block, relation, ctx)
+    if ctx.settings.recall is not None and not found.exact:  # without word vectors nothing is promised
         ctx.partial = True
         ctx.notes.append(f"the recall of {ctx.settings.recall:.0%} asked for is not certain: the budget ended")
     return found
 
 
-async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Rids:
+async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
     """Rows up to the k-th that passes: in the order of ORDER BY, else as a search finds them."""
     assert block.filter.formula is not None
     relation.filters.stops = True
@@ -178,7 +204,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         calls = reserved + len(block.filter.stages)
         ctx.purse.need(calls, f"the {k} rows of LIMIT with their values", "a smaller LIMIT")
     if k == 0:
-        return rids[:0]
+        return Chosen(rids[:0], True)
     guided = None if block.order.keys else await _guide(block, relation, ctx)
     if guided is not None:
         known = await known_rows(block, relation, ctx)
@@ -195,39 +221,37 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         surest = await surer(k, block, relation, ctx, unasked(block, relation), None, reserved) if chosen else None
     found = found if surest is None else surest
     if not ended:
-        ctx.exact = False
         ctx.partial = True
         ctx.notes.append(f"first {len(found)} of {k}: the budget ended")
     if unknown:
-        ctx.exact = False
         ctx.notes.append(f"{unknown:,} rows gave no answer and are not among the rows returned")
-    return found
+    return Chosen(found, ended and not unknown)
 
 
-def _stated(truth: sem_filter.Truth, rids: Rids, n: int, ctx: Context) -> Rids:
-    unknown, unasked = int(truth.unknown.sum()), n - int(truth.complete.sum())
+def _stated(truth: sem_filter.Truth, rids: Rids, ctx: Context) -> Chosen:
+    """The rows that pass, of those asked; notes say how many gave no answer or were not asked."""
+    n, unknown, unasked = len(rids), int(truth.unknown.sum()), int((~truth.complete).sum())
     if unknown:
-        ctx.exact = False
         ctx.notes.append(f"{unknown:,} of {n:,} rows gave no answer and are not among the rows returned")
     if unasked:
-        ctx.exact, ctx.partial = False, True
+        ctx.partial = True
         ctx.notes.append(f"{unasked:,} of {n:,} rows were not asked: the budget ended")
-    return rids[truth.yes]
+    return Chosen(rids[truth.yes], not unknown and not unasked)
 
 
-async def _search(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids:
+async def _search(block: Block, relation: Relation, ctx: Context) -> Chosen:
     """As `_searched`, with what people answered since the search that is taken up in the place of what the model had answered."""
     assert block.filter.formula is not None
     with ctx.as_drawn():
-        found, asked = await _searched(block, relation, ctx)
+        found, asked, exact = await _searched(block, relation, ctx)
     if not asking.overrule(relation, ctx):
-        return found
+        return Chosen(found, exact)
     truth = await sem_filter.truth(block.filter.formula, block.filter.stages, asked, relation, ctx)
-    return np.sort(asked[truth.yes])
+    return Chosen(np.sort(asked[truth.yes]), exact)
 
 
-async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rids, Rids]:
-    """As many of the rows that pass as the budget finds, and a statement of how many there may be.
+async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rids, Rids, bool]:
+    """As many of the rows that pass as the budget finds, the rows asked, and whether these are all; a note says how many may pass.
 
     With features, the calls go to the rows that a surrogate learned from the answers thinks likeliest. `total` is the share of
     them that a sample of the rows left over gets, from which their number is estimated; where it is not set, an eighth once as
@@ -236,10 +260,10 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
     guided = await _guide(block, relation, ctx)
     if guided is None:
         sampled = await draw(block, relation, ctx)
-        ctx.exact = ctx.exact and sampled.every and not sampled.truth.unknown.any()
-        if not ctx.exact:
+        exact = sampled.every and not sampled.truth.unknown.any()
+        if not exact or relation.derives:
             _note_found(len(sampled.passing), sampled.sampler.estimate(), len(sampled.told), relation.n, ctx)
-        return np.sort(sampled.passing), sampled.told
+        return np.sort(sampled.passing), sampled.told, exact
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(block.values.stages))
     known = await known_rows(block, relation, ctx)
     units = units_of(block, relation, ctx)
@@ -261,12 +285,11 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
             await _audit(block, rest, sampler, searched, relation, ctx)
         if not ctx.next_step():
             break
-    ctx.exact = False
     if rest is None:
         _note_search(searched, relation.n, ctx)
     else:
         _note_found(len(searched.found), rest.estimate(), len(searched.told), relation.n, ctx)
-    return np.sort(np.array(searched.found, dtype=np.int64)), searched.told
+    return np.sort(np.array(searched.found, dtype=np.int64)), searched.told, False
 
 
 async def _audit(
@@ -289,7 +312,7 @@ async def _audit(
         searched.add(more, truth)
 
 
-async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Rids | None:
+async def _promised(block: Block, relation: Relation, ctx: Context) -> Chosen | None:
     """A search to a stated recall, or one that adds rows unasked at a stated precision; None where there are no features.
 
     The result says what holds: the target, or the weaker statement that the budget allowed.
@@ -316,15 +339,12 @@ async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) 
             f"found {len(searched.found):,} rows; recall ≥ {holds:.0%} at {level}, {words}; "
             f"{len(searched.told):,} of {relation.n:,} rows were asked"
         )
-        ctx.exact = len(searched.told) == relation.n and not searched.unknown
         ctx.partial = ctx.partial or not search.met
-        return np.sort(np.array(searched.found, dtype=np.int64))
+        return Chosen(np.sort(np.array(searched.found, dtype=np.int64)), searched.asked_all(relation.n))
     assert settings.precision is not None
     adds = UnverifiedSearch(relation.n, room, precision=settings.precision, **shared)
     searched = await _learn(block, adds, Searched.of(known), relation, ctx)
     extra = adds.unverified()
-    ctx.exact = len(searched.told) == relation.n and not searched.unknown
-    ctx.unverified = extra
     ctx.notes.append(
         f"{len(searched.found):,} rows were asked and pass; {len(extra):,} more were not asked: "
         f"at least {settings.precision:.0%} of these pass ({level})"
@@ -332,7 +352,8 @@ async def _promised(block: Block, rids: Rids, relation: Relation, ctx: Context) 
         else f"{len(searched.found):,} rows were asked and pass; no others could be added at a precision of "
         f"{settings.precision:.0%} ({level})"
     )
-    return np.unique(np.concatenate([np.array(searched.found, dtype=np.int64), extra]))
+    rids = np.unique(np.concatenate([np.array(searched.found, dtype=np.int64), extra]))
+    return Chosen(rids, searched.asked_all(relation.n), extra)
 
 
 def _note_found(found: int, total: Estimate, asked: int, n: int, ctx: Context) -> None:
@@ -399,10 +420,9 @@ class Searched:
         """The answers in the order of `told`: 1, 0, or NaN."""
         return np.concatenate(self.truths)
 
-    @property
-    def truth(self) -> sem_filter.Truth:
-        """What the answers say of the rows told."""
-        return sem_filter.Truth(self.answers == 1.0, self.answers == 0.0, np.isnan(self.answers))
+    def asked_all(self, n: int) -> bool:
+        """Was each of n rows asked and answered?"""
+        return len(self.told) == n and not self.unknown
 
 
 async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from uql.base.errors import BudgetError
 from uql.compiler.virtual import VirtualColumn
@@ -40,9 +40,17 @@ def _chunks(lengths: list[int]) -> list[tuple[int, int]]:
     return runs
 
 
+@dataclass(frozen=True, slots=True)
+class Summaries:
+    """The answers about groups: of each column one a group. `exact`: was each written from all rows of its group?"""
+
+    answers: dict[VirtualColumn, list[object]]
+    exact: bool
+
+
 async def summaries(
     columns: tuple[VirtualColumn, ...], members: list[Rids], relation: Relation, ctx: Context
-) -> dict[VirtualColumn, list[object]]:
+) -> Summaries:
     """One answer for each column and group, from its rows in the order of their content, so that their order in the table means nothing.
 
     Each row carries its number among the candidates, so that a summary can cite it. Where the calls do not fit in the budget, each
@@ -58,7 +66,8 @@ async def summaries(
                 plan.append((column, g, sorted(rows, key=_content)))
     calls = sum(calls_needed([_length(row) for row in rows]) for _, _, rows in plan)
     left = ctx.purse.left
-    if left is not None and calls > left:
+    exact = left is None or calls <= left
+    if left is not None and not exact:
         if left < len(plan):
             raise BudgetError(
                 f"summaries of {len(members):,} groups need {calls:,} calls and the budget leaves {left:,}",
@@ -68,14 +77,13 @@ async def summaries(
         thinned = [(column, g, _thinned(rows, share, ctx)) for column, g, rows in plan]
         fewer = sum(len(a[2]) < len(b[2]) for a, b in zip(thinned, plan, strict=True))
         plan = thinned
-        ctx.exact = False
         ctx.notes.append(
             f"{fewer} of {len(plan)} summaries were written from random rows of their groups: all would need {calls:,} calls"
         )
     found: dict[VirtualColumn, list[object]] = {column: [None] * len(members) for column in columns}
     for column, g, rows in plan:
         found[column][g] = await _summary(column, rows, relation.source, ctx)
-    return found
+    return Summaries(found, exact)
 
 
 def _numbered(rid: int, row: Row) -> Row:

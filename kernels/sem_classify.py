@@ -33,7 +33,7 @@ def label_queries(columns: Sequence[VirtualColumn], relation: Relation, ctx: Con
         assert isinstance(column.label_query, Bound)
         rows = ctx.duck.arrow(render(query_sql(column.label_query.query))).column(0).to_pylist()
         labels = dict.fromkeys((*column.labels, *(str(r) for r in rows if r is not None)))
-        relation[column].labels = tuple(labels)
+        relation[column].prompt.labels = tuple(labels)
 
 
 def nearest(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[np.int64] | None:
@@ -46,15 +46,15 @@ def nearest(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[
     labels = relation.labels(column)
     if len(labels) <= MOST_LABELS or ctx.features is None:
         return None
-    if relation[column].nearest is None:
+    if relation[column].prompt.nearest is None:
         table = ctx.features.of(relation, column.reads)
         if table is None:
             return None
         cosines = table.cosines(labels)
         best = np.argpartition(-cosines, NEAREST - 1, axis=1)[:, :NEAREST]
-        relation[column].nearest = np.sort(best, axis=1).astype(np.int64)
+        relation[column].prompt.nearest = np.sort(best, axis=1).astype(np.int64)
         ctx.notes.append(f'"{column.text}": of {len(labels)} labels, each row was shown the {NEAREST} nearest to it')
-    return relation[column].nearest
+    return relation[column].prompt.nearest
 
 
 async def ask_each(

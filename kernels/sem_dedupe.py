@@ -36,7 +36,7 @@ Pair = tuple[int, int]  # two things, the first with the smaller number
 Vectors = NDArray[np.float32]
 
 
-async def cluster(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
+async def cluster(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> bool:
     """Numbers the rows: the value of `column` is the same for rows that are one thing, the place of the first of them.
 
     Rows with nothing to read, and pairs without an answer, join nothing. What the budget does not reach stays apart, with a note.
@@ -44,22 +44,24 @@ async def cluster(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Co
     Args:
         column: the text, and what it reads.
         rids: (n,) the rows that pass WHERE.
+    Returns: whether the numbers are those that there would be if every pair had been asked and answered.
     """
-    held = relation[column]
+    held, readable = relation[column], True
     things = _Things.of(rids, relation.rows(rids, [column]))
     held.values[rids], held.asked[rids] = rids, True
     for (rid, shown), why in sorted(relation.unreadable.items(), key=lambda item: item[0][0]):
         if shown in column.reads and rid in set(rids.tolist()):
-            held.failed[rid], ctx.exact = True, False
+            held.failed[rid], readable = True, False
             ctx.errors.append(RowError(rid, column.text, "unreadable", why))
     search = _Search(column, things, _vectors(column, things, relation, ctx), relation, ctx)
     await search.nearest()
     if ctx.settings.recall is not None:
         await search.recalled(ctx.settings.recall)
-    search.report()
+    exact = search.report() and readable
     for members in search.clusters.members.values():
         same = np.concatenate([things.rids[i] for i in members])
         held.values[same] = int(same.min())
+    return exact
 
 
 def _vectors(column: VirtualColumn, things: _Things, relation: Relation, ctx: Context) -> Vectors | None:
@@ -275,18 +277,18 @@ class _Search:
         return np.nan if self.clusters.answers.get(pair, False) is None else 0.0
 
     # ----------------------------------------------------------------------------------------------------------- report
-    def report(self) -> None:
+    def report(self) -> bool:
         """Says what was asked and what was not, and whether the clusters are those of all pairs."""
         ctx, about, asked = self.ctx, f'"{self.column.text}": ', len(self.clusters.answers)
+        exact = not self.unanswered and not self.ended
         if self.unanswered:
-            ctx.exact = False
             ctx.notes.append(f"{about}{self.unanswered:,} of {asked:,} pairs gave no answer and join nothing")
         if split := self._contradicted():
             ctx.notes.append(
                 f"{about}a pair was said to be the same and others of the same two groups of rows were not, {split:,} times: these stay two"
             )
         if self.ended:
-            ctx.exact, ctx.partial = False, True
+            ctx.partial = True
             left = sum(1 for pair in self.near if self._is_open(pair))
             if left:
                 ctx.notes.append(
@@ -295,14 +297,15 @@ class _Search:
                 )
         if self.promised is not None:
             level, short = f"{ctx.settings.confidence:.0%}", self.promised < (ctx.settings.recall or 0.0)
-            ctx.exact, ctx.partial = ctx.exact and self.promised == 1.0, ctx.partial or short
+            exact, ctx.partial = exact and self.promised == 1.0, ctx.partial or short
             words = f"less than the {ctx.settings.recall:.0%} asked for: the budget ended" if short else "as asked"
             ctx.notes.append(
                 f"{about}{asked:,} of {self.total:,} pairs were asked; recall ≥ {self.promised:.0%} at {level}, {words}"
             )
         elif not self.ended and self.total > len(self.near):
-            ctx.exact = False
+            exact = False
             ctx.notes.append(self._blocking(about, asked))
+        return exact
 
     def _blocking(self, about: str, asked: int) -> str:
         """What is known of the pairs that were not asked."""

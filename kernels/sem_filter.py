@@ -106,7 +106,7 @@ async def _take_known(
     """Takes what the ledger knows of these rows from earlier queries, stage after stage: what was paid for may decide a row though its
     questions were asked in another order then."""
     for stage in stages:
-        if not any(relation[column].in_ledger for column in stage.columns):
+        if not any(relation[column].origin.in_ledger for column in stage.columns):
             continue
         unasked = np.logical_or.reduce([~relation[c].asked[rids] for c in stage.columns])
         wanted = np.flatnonzero(np.logical_and(unasked, _open(formula, stage, masks)))

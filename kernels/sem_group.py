@@ -73,10 +73,10 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
 
     Raises ModelReplyError (UQL407) where the reply holds no usable group.
     """
-    if relation[column].labels is not None or not len(rids):
+    if relation[column].prompt.labels is not None or not len(rids):
         return
     if ctx.groups_stay and column.text in ctx.groups:
-        relation[column].labels, relation[column].descriptions = ctx.groups[column.text]
+        relation[column].prompt.labels, relation[column].prompt.descriptions = ctx.groups[column.text]
         return
     if not relation.calls((Stage((column,)),), rids):  # nothing to read in any of them: NULL is their group
         relation[column].asked[rids] = True
@@ -96,14 +96,14 @@ async def taxonomy(column: VirtualColumn, rids: Rids, relation: Relation, ctx: C
             end=column.span.end,
             help="use another model, or give the labels: … GROUP BY \"the text\"::ENUM('a', 'b')",
         )
-    relation[column].labels, relation[column].descriptions = labels, descriptions
+    relation[column].prompt.labels, relation[column].prompt.descriptions = labels, descriptions
     _note_groups(column, relation, ctx)
 
 
 def _note_groups(column: VirtualColumn, relation: Relation, ctx: Context) -> None:
     """What was understood by each group, where the model said it; and the groups for those who keep them."""
-    ctx.groups[column.text] = (relation.labels(column), relation[column].descriptions)
-    pairs = zip(relation.labels(column), relation[column].descriptions, strict=True)
+    ctx.groups[column.text] = (relation.labels(column), relation[column].prompt.descriptions)
+    pairs = zip(relation.labels(column), relation[column].prompt.descriptions, strict=True)
     said = [f"{name} ({about})" for name, about in pairs if about]
     if said:
         ctx.note_once(f'groups of "{column.text}": ', "; ".join(said))
@@ -143,7 +143,7 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
         sampled: whether the rows are a sample. Each of them then stands for many, and one in no group is enough. Else at most
             half of the calls left go to them: others are to come.
     """
-    if relation[column].labels is None:
+    if relation[column].prompt.labels is None:
         return
     least = 1 if sampled else max(2, OPEN_SHARE * len(rids))
     for _ in range(0 if stays(column, ctx) else ROUNDS):
@@ -156,8 +156,8 @@ async def reopen(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Con
         new = await _distinct(column, known, named, relation, ctx)
         if not new.labels:
             break
-        relation[column].labels = (*known, *new.labels)
-        relation[column].descriptions = (*relation[column].descriptions, *new.descriptions)
+        relation[column].prompt.labels = (*known, *new.labels)
+        relation[column].prompt.descriptions = (*relation[column].prompt.descriptions, *new.descriptions)
         _note_groups(column, relation, ctx)
         again = none if ctx.purse.left is None else none[: ctx.purse.left]
         relation[column].asked[again] = False

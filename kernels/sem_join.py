@@ -44,15 +44,29 @@ class Pairs:
     def unknown(self) -> int:
         return int((~self.truth.yes & ~self.truth.no).sum())
 
+    @property
+    def exact(self) -> bool:
+        """Has every pair an answer of its own, none told from an attribute of its rows?"""
+        return not self.unknown and not self.relation.derives
 
-async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[Column, Field], ctx: Context) -> str:
-    """The name of a temporary table with the rows of the join. Raises BudgetError (UQL401) where the pairs do not fit.
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The rows of a join: the name of their temporary table, and whether every pair of it was asked and answered."""
+
+    table: str
+    exact: bool
+
+
+async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[Column, Field], ctx: Context) -> Joined:
+    """The rows of the join as a temporary table. Raises BudgetError (UQL401) where the pairs do not fit.
 
     A left row with a pair whose answer is unknown counts as matched for ANTI and as unmatched for all others: it is never returned
     for a missing answer; a note says how many such pairs there are.
     """
-    left, left_columns = await _side(join.left, join.left_where, columns, fields, ctx)
-    right, right_columns = await _side(join.right, join.right_where, columns, fields, ctx)
+    left_side, left_columns = await _side(join.left, join.left_where, columns, fields, ctx)
+    right_side, right_columns = await _side(join.right, join.right_where, columns, fields, ctx)
+    left, right = left_side.table, right_side.table
     on = ctx.duck.expression(join.pairs) if join.pairs is not None else "true"
     shown = "".join(f", {quote(c.label)}" for c in (*left_columns, *right_columns))
     name, n = ctx.duck.create(
@@ -79,7 +93,7 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
                 f"ON m.__l = l.rowid {kind} JOIN {quote(right)} r ON r.rowid = m.__r ORDER BY l.rowid NULLS LAST, r.rowid"
             )
     made, _ = ctx.duck.create(sql, {"__flags": pairs.flags})
-    return made
+    return Joined(made, left_side.exact and right_side.exact and pairs.exact)
 
 
 async def ask_pairs(
@@ -102,7 +116,6 @@ async def ask_pairs(
     rids = np.arange(n, dtype=np.int64)
     pairs = Pairs(relation, await sem_filter.every(formula, stages, rids, relation, ctx))
     if pairs.unknown:
-        ctx.exact = False
         ctx.notes.append(f"{pairs.unknown:,} of {n:,} pairs gave no answer")
     return pairs
 
@@ -113,8 +126,8 @@ async def _side(
     columns: tuple[Column, ...],
     fields: dict[Column, Field],
     ctx: Context,
-) -> tuple[str, list[Column]]:
-    """The rows of one side as a temporary table with columns "alias.name": its name, and the columns it has."""
+) -> tuple[Joined, list[Column]]:
+    """The rows of one side as a temporary table with columns "alias.name", and the columns it has."""
     own = [c for c in columns if c.table in aliases_in(side)]
     if isinstance(side, OuterJoin):
         made = await outer_join(side, columns, fields, ctx)
@@ -122,5 +135,5 @@ async def _side(
             own = [c for c in own if c.table in aliases_in(side.left)]
         return made, own
     items = tuple(BoundItem(c, c.label, "") for c in own) or (BoundItem(Number("1"), "__one", "INTEGER"),)
-    made, _ = ctx.duck.create(render(query_sql(BoundSelect(items, side, where=where))))
-    return made, own
+    table, _ = ctx.duck.create(render(query_sql(BoundSelect(items, side, where=where))))
+    return Joined(table, True), own

@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--route",
         action="append",
         choices=tuple(plain_columns.ROUTES),
-        help="for plain, several times for several; lines and vote by default",
+        help="for plain, several times for several",
     )
     parser.add_argument("--limit", type=int, help="questions a suite at most, evenly spread")
     parser.add_argument(
@@ -164,7 +164,7 @@ def _plain(given: argparse.Namespace) -> int:
         said = f"{row.said[:80]} {'; '.join(row.notes)[:120]}"
         print(f"{row.question} {row.route}: {row.verdict}, {row.calls} calls, {row.seconds:.1f} s: {said}", flush=True)
 
-    routes = given.route or ["lines", "vote"]
+    routes = given.route or ["default"]
     plain_columns.run(given.model, routes, only=given.only, done=plain_columns.read(given.rows), tell=tell)
     print(plain_columns.report(plain_columns.read(given.rows)))
     return 0

@@ -1,11 +1,11 @@
-"""Texts drawn from a grammar of llama.cpp, in the part of its notation that `uql.nl.small.lines.grammar` writes."""
+"""Texts drawn from a grammar of llama.cpp, in the part of its notation that `uql.nl.small.slots_grammar` writes."""
 
 from __future__ import annotations
 
 import re
 from random import Random
 
-_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\[[^]]*\]|\{\d+(?:,\d+)?\}|[a-z]+\d*|[()|?]')
+_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\[[^]]*\]|\{\d+(?:,\d+)?\}|[a-z]+(?:-[a-z]+)*|[()|?]')
 
 
 def drawn(grammar: str, random: Random) -> str:
@@ -15,29 +15,6 @@ def drawn(grammar: str, random: Random) -> str:
         name, _, body = line.partition(" ::= ")
         rules[name] = _TOKEN.findall(body)
     return _rule("root", rules, random)
-
-
-def pattern(grammar: str) -> re.Pattern[str]:
-    """What a grammar admits, as an expression: its rules hold no loops."""
-    rules = {}
-    for line in grammar.splitlines():
-        name, _, body = line.partition(" ::= ")
-        rules[name] = _TOKEN.findall(body)
-    made: dict[str, str] = {}
-
-    def of(name: str) -> str:
-        if name not in made:
-            made[name] = "(?:" + "".join(map(piece, rules[name])) + ")"
-        return made[name]
-
-    def piece(token: str) -> str:
-        if token.startswith('"'):
-            return f"(?:{re.escape(_literal(token))})"
-        if token == "(":
-            return "(?:"
-        return of(token) if token[0].isalpha() else token
-
-    return re.compile(of("root"))
 
 
 def _literal(token: str) -> str:
@@ -90,6 +67,8 @@ def _one(tokens: list[str], at: int, rules: dict[str, list[str]], random: Random
     if token.startswith('"'):
         return _literal(token)
     if token.startswith("["):
-        low, high = token[1], token[3]
+        if token[1] == "^":
+            return random.choice("ab ")
+        low, high = (token[1], token[3]) if token[2] == "-" else (token[1], token[1])
         return chr(random.randint(ord(low), ord(high)))
     return _rule(token, rules, random)

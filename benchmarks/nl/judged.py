@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,18 +86,33 @@ class LabelReader(Reader):
             case Predicate() | Score() if named:
                 holds = all(self._first(About((), (one.text,)), row) in values for one, values in named.items())
                 holds = holds != _is_negated(text)
-                return Answer(holds, float(holds)) if isinstance(question, Predicate) else _level(question, holds)
+                return (
+                    Answer(holds, float(holds))
+                    if isinstance(question, Predicate)
+                    else Answer(float(holds) * (question.levels - 1))
+                )
             case Extract() if found := self._asked(text, named):
                 if question.type == "BOOLEAN" and named:
                     return Answer(self._first(About((), (found.text,)), row) in named.get(found, ()), 1.0)
                 return Answer(self._first(About((), (found.text,)), row), 1.0)
             case Choice() if found := self._by_labels(question.labels) or self._asked(text, named):
                 return self._chosen(question, found, named, row)
-        said = super()._said(question, row)
-        is_silent = (
-            isinstance(question, Predicate) and said.problem is not None and bool(self._held(question.text, row))
-        )
-        return Answer(False, 0.0) if is_silent else said
+            case Predicate():
+                return self._holds_all(question, row)
+            case Score() if held := self._held(question.text, row):
+                much = float(held[0] or 0)
+                return Answer(much / (much + 50.0) * (question.levels - 1))  # any scale that grows with it
+        return super()._said(question, row)
+
+    def _holds_all(self, question: Predicate, row: Row) -> Answer:
+        """Whether every condition of a text holds; where the labels have the attribute and say nothing of the row: no."""
+        texts = _conditions(question.text)
+        said = [super(LabelReader, self)._said(replace(question, text=text), row) for text in texts]
+        wrong = next((one for one in said if one.problem is not None), None)
+        if wrong is not None:
+            return Answer(False, 0.0) if self._held(texts[0], row) else wrong
+        holds = all(one.value for one in said)
+        return Answer(holds, float(holds))
 
     def _asked(self, text: str, named: Mapping[Attribute, list[str]]) -> Attribute | None:
         """The attribute whose value a text asks for: the one that it mentions first, else the one of which it names values."""
@@ -118,6 +133,31 @@ class LabelReader(Reader):
         return self._choice(question.text, question.reply(row), said, row, False)
 
 
+_NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COMPARED = (
+    (r"\b(\d{3})0s\b", r"between \g<1>0 and \g<1>9"),
+    (r"\b(\d+)((?: \w+){0,3}?) or (?:more|higher|later|above|over)\b", r"at least \1\2"),
+    (r"\b(\d+)((?: \w+){0,3}?) or (?:fewer|less|lower|earlier|under)\b", r"at most \1\2"),
+    (r"\b(?:before|earlier than) (?=\d)", "below "),
+    (r"\b(?:after|later than) (?=\d)", "over "),
+    (r"\bsince (?=\d)", "at least "),
+)
+
+
+def _conditions(text: str) -> list[str]:
+    """A condition in the words that `reader` knows: one with a number, or two where it names a range."""
+    text = text.lower()
+    for number, word in enumerate(_NUMBERS, 2):
+        text = re.sub(rf"\b{word}\b", str(number), text)
+    text = text.replace("3 pointer", "three pointer").replace("3-pointer", "three pointer")
+    for pattern, plain in _COMPARED:
+        text = re.sub(pattern, plain, text)
+    between = re.compile(r"\b(?:between|from) (\d+) (?:and|to|through) (\d+)")
+    if not between.search(text):
+        return [text]
+    return [between.sub(rf"{how} \{group}", text) for how, group in (("at least", 1), ("at most", 2))]
+
+
 def _plain(label: str) -> str:
     return re.sub(r"[_\W]+", " ", label.lower())
 
@@ -126,10 +166,6 @@ def _is_negated(text: str) -> bool:
     """Whether a text says no; a thing that does not work or show is no negation."""
     left = re.sub(r"\b(not|doesn't|isn't) (work|show|recogni|receiv|allow|updat)\w*", " ", text)
     return re.search(r"\b(not|no|without|neither)\b|n't\b", left) is not None
-
-
-def _level(question: Score, said: bool) -> Answer:
-    return Answer(float(said) * (question.levels - 1))
 
 
 # ------------------------------------------------------------------------------------- reviews, tweets, messages: one text

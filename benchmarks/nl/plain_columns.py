@@ -6,6 +6,9 @@ its results has the rows of a reference, in any order of columns, and, but where
 rows. An answer that is not right and says nothing of its doubt is silently wrong.
 
     python -m uql.benchmarks.nl.plain_columns --set judged_plain --half open --sample 1 --limit 50 --model local
+
+A route `without_…` switches one mechanism of a small model's vote off (`uql.nl.small.candidates.SWITCHES`); `--route` several times makes
+the rows of an ablation table.
 """
 
 from __future__ import annotations
@@ -34,8 +37,11 @@ import duckdb
 
 import uql
 from uql.base.errors import UQLError
+from uql.base.settings import Settings
 from uql.benchmarks.nl import judged, suites
 from uql.benchmarks.nl.references import key_of
+from uql.llm.providers import open_provider
+from uql.nl.small.candidates import SWITCHES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,11 +54,8 @@ SETS = ("questions", "judged_plain", "judged_reading")
 HALVES = ("open", "held-back")
 ROUTES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "lines": {},
-    "plain": {"candidates": 1, "lines": False},
-    "vote": {"candidates": 5},
-    "vote_without_lines": {"candidates": 5, "lines": False},
-    "vote_without_repair": {"candidates": 5, "repair": False},
+    "plain": {"candidates": 1, "without": ("slots", "evidence", "values", "names", "hints", "ties")},
+    **{f"without_{name}": {"without": (name,)} for name in SWITCHES},  # the ablation
 }
 MOST_COLUMNS = 6  # of a result whose columns are put in every order
 
@@ -353,7 +356,7 @@ def write(path: Path, row: Row) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Asks a set and prints what came of it. Exit code 2 where the data is not there."""
+    """Asks a set and prints what came of it. Exit code 2 where the data or the model is not there."""
     parser = argparse.ArgumentParser(prog="uql.benchmarks.nl.plain_columns", description=main.__doc__)
     parser.add_argument("--set", choices=SETS, default="questions")
     parser.add_argument("--model", required=True, help="that plans, as of `uql --model`")
@@ -379,18 +382,23 @@ def main(arguments: list[str] | None = None) -> int:
 
     wanted = [one.id for one in questions(given.set, given.half) if not given.only or one.id in given.only]
     routes = given.route or ["default"]
-    run(
-        given.model,
-        routes,
-        name=given.set,
-        half=given.half,
-        limit=given.limit,
-        seed=given.sample,
-        only=given.only,
-        shared=shared,
-        done=read(given.rows),
-        tell=tell,
-    )
+    try:
+        open_provider(given.model, Settings())  # fails at once where there is no such model or no key
+        run(
+            given.model,
+            routes,
+            name=given.set,
+            half=given.half,
+            limit=given.limit,
+            seed=given.sample,
+            only=given.only,
+            shared=shared,
+            done=read(given.rows),
+            tell=tell,
+        )
+    except UQLError as error:
+        print(error, file=sys.stderr)
+        return 2
     mine = [row for row in read(given.rows) if (row.set, row.model) == (given.set, given.model)]
     print(report([row for row in mine if row.question in wanted and row.route in routes]))
     return 0

@@ -20,14 +20,13 @@ from uql.compiler.bound import (
     Bound,
     BoundDerived,
     BoundItem,
-    BoundJoin,
     BoundQuery,
     BoundSelect,
     BoundSource,
     BoundUnion,
 )
 from uql.compiler.sql import expression, is_literal, render
-from uql.compiler.subqueries import in_expressions
+from uql.compiler.subqueries import field_of, in_expressions, with_leaves
 from uql.compiler.syntax import (
     Binary,
     Call,
@@ -78,7 +77,7 @@ class Blocks:
             if isinstance(query, Select):
                 return _Block(self, query, outer, known).bind()
             return self._union(query, outer, known)
-        raise BindError("this is not a query", code="UQL212", start=query.span.start, end=query.span.end)
+        raise BindError("this is not a query", code="UQL212", span=query.span)
 
     def _counted(self, query: Select | Union, known: dict[str, Common]) -> Select | Union:
         """The query with numbers for the sub-queries of its LIMIT and OFFSET."""
@@ -96,9 +95,7 @@ class Blocks:
         for common in query.ctes:
             low = common.name.lower()
             if low in own:
-                raise BindError(
-                    f"WITH gives {common.name} twice", code="UQL204", start=common.span.start, end=common.span.end
-                )
+                raise BindError(f"WITH gives {common.name} twice", code="UQL204", span=common.span)
             own.add(low)
             before = self.statement.copies
             bound, _ = self.query(common.query, None, known)
@@ -108,8 +105,7 @@ class Blocks:
                     raise BindError(
                         f"{common.name} is given {len(common.columns)} column names and has {len(fields)} columns",
                         code="UQL211",
-                        start=common.span.start,
-                        end=common.span.end,
+                        span=common.span,
                     )
                 named = [replace(f, name=name) for f, name in zip(fields, common.columns, strict=False)]
                 fields = (*named, *fields[len(named) :])
@@ -136,7 +132,7 @@ class Blocks:
             if twice:
                 help = f"give each column a name of its own: {twice[0]} AS {twice[0]}2"
                 message = f"BY NAME: two columns are called {twice[0]}"
-                raise BindError(message, code="UQL211", start=span.start, end=span.end, help=help)
+                raise BindError(message, code="UQL211", span=span, help=help)
         names = list(
             {item.name.lower(): item.name for item in (*reversed(right.items), *reversed(left.items))}.values()
         )
@@ -161,8 +157,7 @@ class Blocks:
             raise BindError(
                 f"the sides of {query.op} have {len(left.items)} and {len(right.items)} columns",
                 code="UQL211",
-                start=query.span.start,
-                end=query.span.end,
+                span=query.span,
             )
         types = self.statement.types.union(
             [(item.name, item.type) for item in left.items],
@@ -202,8 +197,7 @@ class Blocks:
                 return replace(key, expr=Column("", name, span=expr.span))
         raise UnknownColumnError(
             "ORDER BY after UNION, INTERSECT or EXCEPT takes a column of its result",
-            start=expr.span.start,
-            end=expr.span.end,
+            span=expr.span,
             help=suggestion(wanted or "", names) + f"columns: {', '.join(names)}",
         )
 
@@ -230,8 +224,7 @@ class Blocks:
             raise BindError(
                 f"{clause} {text or value} is not a number of rows",
                 code="UQL208",
-                start=expr.span.start,
-                end=expr.span.end,
+                span=expr.span,
                 help=f"{clause} takes a whole number from 0 on",
             )
         return number
@@ -401,16 +394,14 @@ class _Block:
             raise BindError(
                 f"{'MANY' if key.many else 'INTO'} belongs to a text that makes groups",
                 code="UQL212",
-                start=expr.span.start,
-                end=expr.span.end,
+                span=expr.span,
                 help='as in GROUP BY "the topic" INTO 5',
             )
         if key.into is not None and key.into < 1:
             raise BindError(
                 f"INTO {key.into} is not a number of groups",
                 code="UQL208",
-                start=key.span.start,
-                end=key.span.end,
+                span=key.span,
                 help="INTO takes a whole number from 1 on",
             )
         return bound
@@ -508,11 +499,7 @@ class _Block:
         return rewrite(expr, change)
 
     def _settled_source(self, source: BoundSource | None) -> BoundSource | None:
-        if isinstance(source, BoundJoin):
-            left, right = self._settled_source(source.left), self._settled_source(source.right)
-            assert left is not None and right is not None
-            return replace(source, left=left, right=right, on=self._settled(source.on))
-        return source
+        return None if source is None else with_leaves(source, lambda leaf: leaf, self._settled)
 
     def _group_item(self, key: GroupKey, bound: Expr) -> BoundItem:
         expr = self._settled(bound)
@@ -576,8 +563,7 @@ def ordinal(number: Number | Position | Unary, count: int, clause: str) -> int:
         raise BindError(
             f"{clause} {text} is not a SELECT item",
             code="UQL208",
-            start=number.span.start,
-            end=number.span.end,
+            span=number.span,
             help=f"there {'is' if count == 1 else 'are'} {count}: write 1{f' to {count}' if count > 1 else ''}",
         )
     return int(text) - 1
@@ -597,7 +583,7 @@ def orders_nothing(expr: Expr, count: int) -> BindError:
     if isinstance(expr, String):
         help += f'; a text for the model stands in double quotes: "{expr.value[:40]}"'
     message = "ORDER BY a constant orders nothing"
-    return BindError(message, code="UQL208", start=expr.span.start, end=expr.span.end, help=help)
+    return BindError(message, code="UQL208", span=expr.span, help=help)
 
 
 def _selects(query: BoundQuery) -> list[BoundSelect]:
@@ -607,22 +593,9 @@ def _selects(query: BoundQuery) -> list[BoundSelect]:
     return [query]
 
 
-def _source_field(source: BoundSource | None, column: Column) -> Field | None:
-    from uql.compiler.bound import BoundDerived, BoundTable
-
-    match source:
-        case BoundTable(table=table, alias=column.table):
-            return table.field(column.name)
-        case BoundDerived(alias=column.table, fields=fields):
-            return next((f for f in fields if f.name == column.name), None)
-        case BoundJoin():
-            return _source_field(source.left, column) or _source_field(source.right, column)
-    return None
-
-
 def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]]) -> Field:
     """An output column: a plain column keeps what is known of it; a calculated one is text when a text went into it."""
-    plain = [_source_field(source, expr) if isinstance(expr, Column) else None for expr, source in made_from]
+    plain = [field_of(source, expr) if isinstance(expr, Column) else None for expr, source in made_from]
     asked = tuple(dict.fromkeys(text for expr, source in made_from for text in _texts_in(expr, source)))
     if plain and all(f is not None and f.type == type for f in plain):
         first = plain[0]
@@ -632,7 +605,7 @@ def _field(name: str, type: str, made_from: list[tuple[Expr, BoundSource | None]
         f
         for expr, source in made_from
         for node in walk(expr)
-        if isinstance(node, Column) and (f := _source_field(source, node)) is not None
+        if isinstance(node, Column) and (f := field_of(source, node)) is not None
     ]
     summary = any(isinstance(n, Virtual) and n.column.of_group for e, _ in made_from for n in walk(e))
     texts = [f for f in read if f.modality is Modality.TEXT]
@@ -654,7 +627,7 @@ def _texts_in(expr: Expr, source: BoundSource | None) -> list[str]:
         if isinstance(node, Virtual):
             found.append(node.column.text)
         elif isinstance(node, Column):
-            field = _source_field(source, node)
+            field = field_of(source, node)
             found += field.asked if field is not None else ()
     for bound in in_expressions(expr):
         for side in _selects(bound.query):

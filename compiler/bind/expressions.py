@@ -751,7 +751,7 @@ class Expressions:
         return replace(key, expr=self.bind(key.expr, clause, ORDER))
 
     def error(self, message: str, code: str, node: Expr, help: str | None = None) -> BindError:
-        return BindError(message, code=code, start=node.span.start, end=node.span.end, help=help)
+        return BindError(message, code=code, span=node.span, help=help)
 
 
 def _may_ask(expr: Expr) -> bool:

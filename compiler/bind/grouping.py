@@ -75,12 +75,7 @@ def flattened(select: Select) -> tuple[Select, tuple[tuple[int, ...], ...]]:
         total *= len(one)
     if total > MOST_SETS:
         key = select.group_by[0]
-        raise BindError(
-            f"GROUP BY makes {total:,} grouping sets, {MOST_SETS:,} at most",
-            code="UQL212",
-            start=key.span.start,
-            end=key.span.end,
-        )
+        raise BindError(f"GROUP BY makes {total:,} grouping sets, {MOST_SETS:,} at most", code="UQL212", span=key.span)
     sets = tuple(tuple(dict.fromkeys(i for part in parts for i in part)) for parts in product(*each))
     return replace(select, group_by=tuple(keys)), sets
 
@@ -144,8 +139,7 @@ def items_of_lists(select: Select) -> Select:
         raise BindError(
             "GROUP BY the items of a list takes one table after FROM",
             code="UQL212",
-            start=call.span.start,
-            end=call.span.end,
+            span=call.span,
             help="take the list apart in FROM: FROM t JOIN …, unnest(t.list) AS u(item)",
         )
     items, below = list(select.items), [SelectItem(Star())]

@@ -6,12 +6,12 @@ The table becomes a sub-query that has the item beside its columns; the name u s
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from uql.base.errors import BindError
-from uql.base.schema import Field
 from uql.compiler.bind.scope import Part, Scope
 from uql.compiler.bound import BoundDerived, BoundJoin, BoundSource, BoundTable
+from uql.compiler.subqueries import with_leaves
 from uql.compiler.syntax import (
     Binary,
     Boolean,
@@ -82,7 +82,7 @@ def sub_query(join: Join, function: TableFunction, items: Expr, left: Part) -> t
         some = Binary(">", Call("len", (items,)), Number("0"))
         items = Case(None, (When(some, items),), ListExpr((Null(),)))
     mine = [relation for relation in left.relations if (relation.of or relation.alias) == table.alias]
-    columns = _fields(table)
+    columns = table.fields
     taken = {f.name.lower() for f in columns}
     name = wanted = name_of(function)
     while name.lower() in taken:
@@ -107,10 +107,7 @@ def name_of(function: TableFunction) -> str:
 
 def put(source: BoundSource, table: BoundDerived) -> BoundSource:
     """FROM with a table in the place of the one of its alias."""
-    if isinstance(source, BoundJoin):
-        return replace(source, left=put(source.left, table), right=put(source.right, table))
-    mine = isinstance(source, BoundTable | BoundDerived) and source.alias == table.alias
-    return table if mine else source
+    return with_leaves(source, lambda leaf: table if leaf.alias == table.alias else leaf)
 
 
 def _table(source: BoundSource, alias: str) -> BoundTable | BoundDerived | None:
@@ -127,10 +124,6 @@ def _table(source: BoundSource, alias: str) -> BoundTable | BoundDerived | None:
     return None
 
 
-def _fields(source: BoundTable | BoundDerived) -> tuple[Field, ...]:
-    return source.fields if isinstance(source, BoundDerived) else source.table.fields
-
-
 def _columns(items: Expr, scope: Scope) -> Iterator[Column]:
     """The columns that an expression names."""
     for node in walk(items):
@@ -144,4 +137,4 @@ def _columns(items: Expr, scope: Scope) -> Iterator[Column]:
 
 def _wrong(function: TableFunction, message: str, help: str = "") -> BindError:
     help = help or "the items of a list, taken apart in a sub-query: FROM (SELECT *, unnest(list) AS item FROM t)"
-    return BindError(message, code="UQL212", start=function.span.start, end=function.span.end, help=help)
+    return BindError(message, code="UQL212", span=function.span, help=help)

@@ -39,11 +39,7 @@ def by_share(query: Select | Union) -> Select:
     if not isinstance(share, Number) or float(share.text) > 100:
         place = share.span if share is not None else query.span
         raise BindError(
-            "LIMIT … PERCENT takes a number from 0 to 100",
-            code="UQL208",
-            start=place.start,
-            end=place.end,
-            help="as in LIMIT 10%",
+            "LIMIT … PERCENT takes a number from 0 to 100", code="UQL208", span=place, help="as in LIMIT 10%"
         )
     inner = replace(query, limit=None, offset=None, percent=False, ctes=(), to=None, options=())
     nth = Call("row_number", over=Window())
@@ -80,14 +76,11 @@ def counted(
         raise BindError(
             f"{clause} takes a sub-query that gives one number, reads no column around it and asks no text",
             code="UQL208",
-            start=span.start,
-            end=span.end,
+            span=span,
             help=f"store what it counts first (… TO counted), then write {clause} (SELECT n FROM counted)",
         )
     try:
         value = statement.catalog.value(render(query_sql(query)))
     except statement.types.error as error:
-        raise BindError(
-            f"{clause}: {str(error).splitlines()[0]}", code="UQL208", start=span.start, end=span.end
-        ) from error
+        raise BindError(f"{clause}: {str(error).splitlines()[0]}", code="UQL208", span=span) from error
     return None if value is None else Number(str(value), span=span)

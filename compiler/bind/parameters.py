@@ -58,8 +58,7 @@ def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:
             raise BindError(
                 f"no value for the parameter ${node.name}",
                 code="UQL210",
-                start=node.span.start,
-                end=node.span.end,
+                span=node.span,
                 help=suggestion(node.name, values) + _way(node.name),
             )
         used.add(node.name)
@@ -98,8 +97,7 @@ def _check_keys(query: Select | Union, values: Mapping[str, object]) -> None:
             raise BindError(
                 f"{clause} ${key.name}: the value of a parameter is a constant, and no column or place",
                 code="UQL210",
-                start=key.span.start,
-                end=key.span.end,
+                span=key.span,
                 help='write the column, or its place; a text for the model is a value uql.sem("…")',
             )
 
@@ -171,7 +169,7 @@ def type_name(text: str, span: Span) -> TypeName:
 
 def _no_type(text: str, span: Span) -> BindError:
     help = "types are VARCHAR, DOUBLE, DATE, ENUM('a','b'), STRUCT(a VARCHAR), VARCHAR[] …"
-    return BindError(f"{text!r} is not a type", code="UQL210", start=span.start, end=span.end, help=help)
+    return BindError(f"{text!r} is not a type", code="UQL210", span=span, help=help)
 
 
 def _signed(digits: str, negative: bool, span: Span) -> Expr:
@@ -183,8 +181,7 @@ def _odd(value: object, name: str, span: Span) -> BindError:
     return BindError(
         f"the parameter ${name} is a {type(value).__name__} ({value!r:.60}), which is not a constant of UQL",
         code="UQL210",
-        start=span.start,
-        end=span.end,
+        span=span,
         help="parameters are numbers, texts, dates, times, None, lists of these, and uql.sem(…)",
     )
 

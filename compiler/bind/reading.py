@@ -56,8 +56,7 @@ def misspelt(quoted: Quoted, name: str) -> BindError:
     return BindError(
         f'"{quoted.text}" is not a column, and too close to {name} to be a text for the model',
         code="UQL101",
-        start=quoted.span.start,
-        end=quoted.span.end,
+        span=quoted.span,
         help=f'did you mean "{name}"? PROMPT "{quoted.text}" asks the model',
     )
 
@@ -73,8 +72,7 @@ def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
             raise BindError(
                 f'"{quoted.text}" has a brace that is not a hole',
                 code="UQL205",
-                start=quoted.span.start,
-                end=quoted.span.end,
+                span=quoted.span,
                 help="a hole is {column} or {table.column}; {{ and }} are braces",
             )
         if parts not in seen:
@@ -93,8 +91,7 @@ def unknown_hole(quoted: Quoted, parts: tuple[str, ...], scope: Scope) -> BindEr
     return BindError(
         f"no column {name} for the hole {{{name}}}",
         code="UQL205",
-        start=quoted.span.start,
-        end=quoted.span.end,
+        span=quoted.span,
         help=suggestion(name, names) + (f"columns: {shown}; " if shown else "") + "{{ and }} are braces",
     )
 
@@ -135,13 +132,7 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
             if not fields
             else 'name what the model sees: "… {column} …" or "…" USING (column)'
         )
-        raise BindError(
-            f'"{quoted.text}" has nothing to read: {empty}',
-            code="UQL207",
-            start=quoted.span.start,
-            end=quoted.span.end,
-            help=way,
-        )
+        raise BindError(f'"{quoted.text}" has nothing to read: {empty}', code="UQL207", span=quoted.span, help=way)
     return tuple(chosen), ()
 
 
@@ -151,8 +142,7 @@ def _public(column: Column, quoted: Quoted, scope: Scope) -> Column:
         raise BindError(
             f"{column.label} is private and is never shown to a model",
             code="UQL207",
-            start=quoted.span.start,
-            end=quoted.span.end,
+            span=quoted.span,
             help="its comment says private; name another column",
         )
     return Column(column.table, column.name)

@@ -123,13 +123,7 @@ class Scope:
         hits = exact or hits
         if len(hits) > 1:
             choices = " or ".join(f"{relation.alias}.{hit.name}" for relation, hit in hits)
-            raise BindError(
-                f"{name} is a column of several tables",
-                code="UQL204",
-                start=span.start,
-                end=span.end,
-                help=f"write {choices}",
-            )
+            raise BindError(f"{name} is a column of several tables", code="UQL204", span=span, help=f"write {choices}")
         return hits[0][0].column(hits[0][1], span) if hits else None
 
     def relation(self, alias: str) -> Relation | None:
@@ -145,8 +139,7 @@ class Scope:
             known = f"tables of this query: {', '.join(aliases)}" if aliases else "this query has no FROM"
             return UnknownColumnError(
                 f"no table or column {parts[0]} in this query",
-                start=span.start,
-                end=span.end,
+                span=span,
                 help=suggestion(parts[0], [*aliases, *self.names()]) + known,
             )
         names = [f.name for f in relation.fields] if relation is not None else [*self.names(), *more]
@@ -154,8 +147,7 @@ class Scope:
         shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
         return UnknownColumnError(
             f"no column {parts[-1] if relation else name}" + (f" in {where}" if where else ""),
-            start=span.start,
-            end=span.end,
+            span=span,
             help=suggestion(parts[-1], names) + (f"columns: {shown}" if shown else "this query has no FROM"),
         )
 

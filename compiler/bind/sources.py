@@ -74,12 +74,7 @@ class Sources:
                 return self._join(source, outer)
             case Held():
                 return source.part
-        raise BindError(
-            f"{type(source).__name__} cannot stand after FROM",
-            code="UQL212",
-            start=source.span.start,
-            end=source.span.end,
-        )
+        raise BindError(f"{type(source).__name__} cannot stand after FROM", code="UQL212", span=source.span)
 
     def _alias(self, alias: str, span: Span, free: bool = False) -> str:
         """An alias no other table of the block has; `free` ones are numbered, given ones refused."""
@@ -89,8 +84,7 @@ class Sources:
                 raise BindError(
                     f"two tables of this query are called {alias}",
                     code="UQL204",
-                    start=span.start,
-                    end=span.end,
+                    span=span,
                     help=f"give one another name: {alias} AS {alias[:1] or 't'}2",
                 )
             number += 1
@@ -108,8 +102,7 @@ class Sources:
                     raise BindError(
                         f"{source.parts[0]} is a common table: TABLESAMPLE takes a table of the database",
                         code="UQL212",
-                        start=source.span.start,
-                        end=source.span.end,
+                        span=source.span,
                         help="write TABLESAMPLE inside WITH, behind the table that is sampled",
                     )
                 fields = renamed(common.fields, source.columns, alias, source.span)
@@ -144,9 +137,7 @@ class Sources:
         if source.call.name == "values":
             rows = [row.args for row in call.args if isinstance(row, Call)]
             if len({len(row) for row in rows}) != 1:
-                raise BindError(
-                    "the rows of VALUES differ in length", code="UQL211", start=source.span.start, end=source.span.end
-                )
+                raise BindError("the rows of VALUES differ in length", code="UQL211", span=source.span)
             sql = f"(VALUES {', '.join('(' + ', '.join(render(expression(v)) for v in row) + ')' for row in rows)})"
         try:
             table = self.statement.catalog.function_table(source.call.name, sql)
@@ -216,8 +207,7 @@ class Sources:
             raise BindError(
                 f"{join.kind} JOIN needs a condition",
                 code="UQL212",
-                start=join.span.start,
-                end=join.span.end,
+                span=join.span,
                 help='write ON a.x = b.x, ON "… {a.x} … {b.y} …" or USING (x)',
             )
         source = BoundJoin(join.kind, left.source, right.source, on)
@@ -275,10 +265,7 @@ def renamed(fields: tuple[Field, ...], columns: tuple[str, ...], alias: str, spa
     """The fields under the names of t(a, b). Raises: BindError (UQL211) where there are more names than fields."""
     if len(columns) > len(fields):
         raise BindError(
-            f"{alias} is given {len(columns)} column names and has {len(fields)} columns",
-            code="UQL211",
-            start=span.start,
-            end=span.end,
+            f"{alias} is given {len(columns)} column names and has {len(fields)} columns", code="UQL211", span=span
         )
     return (*(replace(f, name=name) for f, name in zip(fields, columns, strict=False)), *fields[len(columns) :])
 
@@ -289,12 +276,7 @@ def _shared(left: Part, right: Part, join: Join) -> tuple[str, ...]:
     low = {f.name.lower() for relation in right.relations for f in relation.fields}
     found = tuple(dict.fromkeys(name for name in names if name.lower() in low))
     if not found:
-        raise BindError(
-            "NATURAL JOIN: the two sides have no column name in common",
-            code="UQL212",
-            start=join.span.start,
-            end=join.span.end,
-        )
+        raise BindError("NATURAL JOIN: the two sides have no column name in common", code="UQL212", span=join.span)
     return found
 
 

@@ -17,7 +17,7 @@ from uql.compiler.walk import rewrite, walk
 def starred(star: Star, scope: Scope) -> list[SelectItem]:
     """The columns that `*` or `t.*` stands for: without those it excludes, computed anew, under other names."""
     if not scope.relations:
-        raise BindError("* needs a FROM", code="UQL212", start=star.span.start, end=star.span.end)
+        raise BindError("* needs a FROM", code="UQL212", span=star.span)
     named = _columns(star, scope)
     known = {name.lower() for name, _ in named}
     changed = [item.alias or "" for item in star.replaced] + [old for old, _ in star.renamed]
@@ -44,7 +44,7 @@ def column_at(position: Position, scope: Scope) -> Expr:
         help = f"the FROM clause has {len(found)} columns" if found else "this query has no FROM"
         place = position.span
         message = f"column #{position.text} does not exist"
-        raise BindError(message, code="UQL202", start=place.start, end=place.end, help=help)
+        raise BindError(message, code="UQL202", span=place, help=help)
     return found[int(position.text) - 1]
 
 
@@ -133,4 +133,4 @@ def _name(expr: Expr) -> str:
 
 
 def _wrong(span: Span, message: str) -> BindError:
-    return BindError(message, code="UQL212", start=span.start, end=span.end)
+    return BindError(message, code="UQL212", span=span)

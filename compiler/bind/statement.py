@@ -43,8 +43,7 @@ class Statement:
             raise BindError(
                 f"names that stand for other names are copied more than {MOST_COPIES:,} times",
                 code="UQL212",
-                start=span.start,
-                end=span.end,
+                span=span,
                 help="use each name once in the next one, or store the rows of a step in a table",
             )
 

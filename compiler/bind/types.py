@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from uql.base.errors import BindError
+from uql.base.errors import BindError, DataError
 from uql.base.schema import Field, Table
 from uql.compiler.bind.scope import CatalogLike, Scope
-from uql.compiler.bound import Bound, BoundDerived, BoundJoin, BoundSelect, BoundSource, BoundTable
+from uql.compiler.bound import Bound, BoundJoin, BoundSelect, BoundSource, BoundTable
 from uql.compiler.sql import (
     base_column,
     expression,
     identifier,
+    literal,
     null_of,
     null_virtual,
     order_of_items,
@@ -24,23 +26,29 @@ from uql.compiler.sql import (
     source_sql,
     value_type,
 )
+from uql.compiler.subqueries import with_leaves
 from uql.compiler.syntax import (
     NO_SPAN,
     Boolean,
     Call,
+    Case,
     Column,
     Expr,
     Lambda,
     Named,
+    Null,
     Number,
     Query,
     Span,
     String,
     TypedLiteral,
     Unary,
+    When,
 )
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import children, walk
+
+ONE_TYPE = "cast those of another, as in CASE WHEN … THEN x::VARCHAR ELSE 'none' END"
 
 
 class DuckTypes:
@@ -115,7 +123,31 @@ class DuckTypes:
             raise self.complaint(error, query, scope) from error
         if len(types) != len(query.items):
             raise several_columns(query)
+        self._check_cases(query, scope)
         return types
+
+    def _check_cases(self, query: BoundSelect, scope: Scope) -> None:
+        """Raises DataError (UQL509) for a string in a CASE that is no value of the type of the others: DuckDB says so only when it
+        runs, behind the calls."""
+        exprs = [*(item.expr for item in query.items), query.where, query.having, *(key.expr for key in query.order_by)]
+        for case in (node for expr in exprs if expr is not None for node in walk(expr) if isinstance(node, Case)):
+            values = [*(when.value for when in case.whens), case.default]
+            strings = [value for value in values if isinstance(value, String)]
+            others = [value for value in values if value is not None and not isinstance(value, String | Null)]
+            if not strings or not others:
+                continue
+            bare = Case(None, tuple(When(Boolean(True), value) for value in others))
+            type = self.of(bare, scope)
+            for string in strings if type not in (None, "VARCHAR") else ():
+                with suppress(*self.error):  # a type that it has no name for
+                    if self.catalog.value(f"SELECT TRY_CAST({literal(string.value)} AS {type}) IS NULL"):
+                        raise DataError(
+                            f"'{string.value}' in CASE is not {type}, the type of its other values",
+                            code="UQL509",
+                            start=string.span.start,
+                            end=string.span.end,
+                            help=f"the values of CASE have one type: {ONE_TYPE}",
+                        )
 
     def union(self, left: list[tuple[str, str]], right: list[tuple[str, str]], span: Span) -> list[str]:
         """The types of a UNION's columns. Raises: BindError (UQL211) when two sides do not fit."""
@@ -125,9 +157,7 @@ class DuckTypes:
         try:
             return [type for _, type in self.catalog.describe(f"SELECT {sides[0]} UNION ALL SELECT {sides[1]}")]
         except self.error as error:
-            raise BindError(
-                f"the sides of UNION do not fit: {first_line(error)}", code="UQL211", start=span.start, end=span.end
-            ) from error
+            raise BindError(f"the sides of UNION do not fit: {first_line(error)}", code="UQL211", span=span) from error
 
     def widest(self, one: str, other: str) -> str | None:
         """The type to which DuckDB casts both, None where it has none."""
@@ -154,7 +184,7 @@ class DuckTypes:
             said = self._refusal(part, scope)
             if said is not None:
                 span, message = said
-                return BindError(message, code="UQL209", start=span.start, end=span.end, help=_instead(message, error))
+                return BindError(message, code="UQL209", span=span, help=_instead(message, error))
         message = first_line(error)
         span = NO_SPAN
         if "GROUP BY" in message:  # the name of the column stands in quotes in DuckDB's message
@@ -166,7 +196,7 @@ class DuckTypes:
             calls = [n for p in (query.where, *(k.expr for k in query.group_by), *parts) if p for n in walk(p)]
             aggregates = self.catalog.aggregates
             span = next((n.span for n in calls if isinstance(n, Call) and n.name in aggregates), NO_SPAN)
-        return BindError(message, code="UQL209", start=span.start, end=span.end, help=_instead(message, error))
+        return BindError(message, code="UQL209", span=span, help=_instead(message, error))
 
     def _refusal(self, expr: Expr, scope: Scope) -> tuple[Span, str] | None:
         """The smallest part of an expression that DuckDB refuses with NULLs for its columns, and why."""
@@ -239,9 +269,7 @@ def _instead(message: str, error: Exception) -> str | None:
     if "explicit type casts" in message and "VARCHAR" in message:
         return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
     if "Cannot mix values" in message:
-        return (
-            "the values of CASE have one type: cast those of another, as in CASE WHEN … THEN x::VARCHAR ELSE 'none' END"
-        )
+        return f"the values of CASE have one type: {ONE_TYPE}"
     if "GROUP BY clause" in message:
         return "add the column to GROUP BY, or write any_value(…), min(…) or list(…) of it"
     if "cannot contain aggregates" in message:
@@ -266,8 +294,7 @@ def several_columns(query: BoundSelect) -> BindError:
     return BindError(
         "unnest(…) gives several columns here",
         code="UQL212",
-        start=span.start,
-        end=span.end,
+        span=span,
         help="the fields of a struct are s.*; the items of a list stand in FROM: FROM t, unnest(t.list) AS u(item)",
     )
 
@@ -287,14 +314,7 @@ def _raw(sql: str) -> Any:
 
 def without_rows(source: BoundSource) -> BoundSource:
     """The same FROM clause over tables of no rows, so that describing it opens no file."""
-    match source:
-        case BoundTable():
-            return BoundTable(_empty(source.alias, source.table.fields), source.alias)
-        case BoundDerived():
-            return BoundTable(_empty(source.alias, source.fields), source.alias)
-        case BoundJoin():
-            return replace(source, left=without_rows(source.left), right=without_rows(source.right))
-    raise TypeError(f"not a bound source: {source!r}")
+    return with_leaves(source, lambda leaf: BoundTable(_empty(leaf.alias, leaf.fields), leaf.alias))
 
 
 def _empty(name: str, fields: tuple[Field, ...]) -> Table:

@@ -126,8 +126,8 @@ def settle(
 
 
 def open_texts(uses: list[Use]) -> set[str]:
-    """The texts to which no place here gives a type."""
-    return {use.text for use in uses if _is_open([use.want])}
+    """The texts to which some place here gives no type; a place of a condition makes them BOOLEAN."""
+    return {use.text for use in uses if use.want.place is not Place.CONDITION and _is_open([use.want])}
 
 
 def _is_open(wants: list[Want]) -> bool:
@@ -251,8 +251,7 @@ def _column(
                     raise BindError(
                         f'"{use.text}" takes its labels from two queries',
                         code="UQL206",
-                        start=uses[index].span.start,
-                        end=uses[index].span.end,
+                        span=uses[index].span,
                         help="use one IN (SELECT …) a text, or UNION the two",
                     )
                 query = other_want.label_query
@@ -320,7 +319,6 @@ def _two_types(first: Use, type: str, second: Use, other: str) -> BindError:
     return BindError(
         f'"{first.text}" is {type} {_SAID[first.want.place]}, and {other} {_SAID[second.want.place]}',
         code="UQL206",
-        start=second.place.start,
-        end=second.place.end,
+        span=second.place,
         help=f'one text has one type in a query: write "{first.text}"::{other}, or ask it in other words',
     )

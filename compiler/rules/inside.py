@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from uql.compiler.bound import BoundDerived, BoundItem, BoundJoin, BoundQuery, BoundSelect, BoundSource, BoundUnion
-from uql.compiler.subqueries import in_expressions, is_semantic_query
+from uql.compiler.subqueries import in_expressions, is_semantic_query, with_leaves
 from uql.compiler.syntax import Binary, Call, Column, Expr
 from uql.compiler.walk import is_semantic, needs_every_row, rewrite, walk
 
@@ -15,9 +15,9 @@ VOLATILE = frozenset({"random", "uuid", "gen_random_uuid", "nextval", "now", "cu
 
 def changed(source: BoundSource, alias: str, change: Callable[[BoundDerived], BoundSource]) -> BoundSource:
     """The FROM clause with one sub-query changed."""
-    if isinstance(source, BoundJoin):
-        return replace(source, left=changed(source.left, alias, change), right=changed(source.right, alias, change))
-    return change(source) if isinstance(source, BoundDerived) and source.alias == alias else source
+    return with_leaves(
+        source, lambda leaf: change(leaf) if isinstance(leaf, BoundDerived) and leaf.alias == alias else leaf
+    )
 
 
 def reachable(source: BoundSource | None, kept: bool = True) -> dict[str, BoundDerived]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from uql.compiler.bound import BoundDerived, BoundJoin, BoundSelect, BoundSource
+from uql.compiler.bound import BoundDerived, BoundSelect, BoundSource
 from uql.compiler.logical import (
     Aggregate,
     LogicalPlan,
@@ -18,7 +18,7 @@ from uql.compiler.logical import (
     Sort,
     SqlFilter,
 )
-from uql.compiler.subqueries import expressions, in_expressions, join_conditions, outer_columns
+from uql.compiler.subqueries import expressions, in_expressions, join_conditions, outer_columns, with_leaves
 from uql.compiler.syntax import Column, Expr
 from uql.compiler.walk import columns, is_semantic, virtuals
 
@@ -31,16 +31,12 @@ def unused_columns(plan: LogicalPlan) -> LogicalPlan:
     """
     used = set(_used(plan))
 
-    def pruned(source: BoundSource) -> BoundSource:
-        if isinstance(source, BoundJoin):
-            left, right = pruned(source.left), pruned(source.right)
-            same = left is source.left and right is source.right
-            return source if same else replace(source, left=left, right=right)
-        return _without(source, used) if isinstance(source, BoundDerived) else source
+    def pruned(leaf: BoundSource) -> BoundSource:
+        return _without(leaf, used) if isinstance(leaf, BoundDerived) else leaf
 
     def visit(node: LogicalPlan) -> LogicalPlan:
         if isinstance(node, Scan):
-            source = pruned(node.source) if node.source is not None else None
+            source = with_leaves(node.source, pruned) if node.source is not None else None
             return node if source is node.source else replace(node, source=source)
         if isinstance(node, SemJoin):
             left, right = visit(node.left), visit(node.right)

@@ -76,7 +76,6 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     if exact and checked is None and chances is None:
         groups = _exact(block, calls, columns, sampled, relation, ctx)
         return doubted(groups, block, codes, relation, ctx) if relation.derives else groups
-    ctx.exact = False
     if block.aggregate.sets:
         unknown = int(sampled.truth.unknown.sum() + failed.any(axis=1).sum())
         ctx.notes.append(f"{unknown:,} rows gave no answer: the groups are those of the other rows")
@@ -85,7 +84,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
             groups.estimates[call] = [
                 replace(e, low=float("-inf"), high=float("inf"), exact=False, unknown=unknown) for e in found
             ]
-        return groups
+        return replace(groups, exact=False, seen=frozenset(calls))
     groups = _estimated(
         block, calls, (only_seen, whole), columns, sampled, codes, stored, relation, ctx, checked, chances
     )
@@ -180,7 +179,8 @@ def _exact(
     if block.summaries.columns or keys:
         parts.append("list(__rid ORDER BY __pos) AS __rows")
     inner = f"SELECT {', '.join(parts)} FROM {joined}{group_by}"
-    table, n = ctx.duck.create(f"SELECT row_number() OVER (ORDER BY __first) - 1 AS __g, * FROM ({inner})", arrays)
+    order = ", ".join(["__first", *keys.values()])  # groups of several sets may begin with the same row
+    table, _ = ctx.duck.create(f"SELECT row_number() OVER (ORDER BY {order}) - 1 AS __g, * FROM ({inner})", arrays)
     groups = Groups(table, keys, names, exact=True)
     if block.summaries.columns or keys:
         listed_rows = "__rows" if block.summaries.columns else "__rows[1:20]"
@@ -190,7 +190,6 @@ def _exact(
     for call, name in names.items():
         values = ctx.duck.arrow(f"SELECT {name} FROM {quote(table)} ORDER BY __g").column(0).to_pylist()
         groups.estimates[call] = [exactly(v, confidence, relation.n) for v in values]
-    del n
     return groups
 
 

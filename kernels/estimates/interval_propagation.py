@@ -37,12 +37,13 @@ class Inner:
         default_factory=dict
     )  # an estimated number in the expressions around it → its lowest and highest value
     certain: bool = True  # are their rows those that they would have if every row had been asked?
+    exact: bool = True  # was every row asked, of each of them and of the pairs?
     calls: int = 0  # rows asked for their estimates
     unknown: int = 0
 
     def take(self, stored: Stored) -> None:
         """What one of them has said."""
-        self.certain = self.certain and stored.certain
+        self.certain, self.exact = self.certain and stored.certain, self.exact and stored.exact
         self.calls, self.unknown = self.calls + stored.calls, self.unknown + stored.unknown
 
 

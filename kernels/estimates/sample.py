@@ -22,6 +22,7 @@ from uql.kernels.calls_needed import MOST_RECALLED, open_calls
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.duck import quote
 from uql.kernels.estimates.by_group import Target, Values
+from uql.kernels.estimates.error_target import SPARE, pilot_rows, rows_foretold
 from uql.kernels.relation import Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
@@ -38,12 +39,10 @@ REOPENED = 3  # calls that are kept for rows in no group: a name, a check that i
 FIRST_ROWS = (
     2 * sem_group.SHOWN
 )  # rows asked at once before their groups are named and ride along with the WHERE of the others
-PILOT_ROWS = (64, 128)  # of `error = x`, least and most: 1/x² of them, between these
 CAUTIOUS = (
     0.6  # of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
 )
 GROWTH = 1.1  # times as many rows at least, from one look to the next
-SPARE = 1.5  # times the rows that the pilot foretells are allowed, where no budget is given
 LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with
 LEAST_PAID = 8  # rows from which on what they cost says what others will
 TOKEN_SLACK = 1.1  # of the cost of a row that is asked one thing after another: not all are asked all
@@ -155,7 +154,7 @@ async def _draw(
         everything = min(everything, await whole_cost(block, relation, ctx))
     paid = None if each is None or ctx.settings.max_tokens is None else int(ctx.settings.max_tokens / each.mean())
     fits = (left is None or everything <= left) and (paid is None or n <= paid)
-    pilot = _pilot_rows(ctx)
+    pilot = pilot_rows(ctx.settings.error)
     watched = excess is not None and pilot is not None and n > pilot and not ctx.settings.exact
     watched = watched and not block.values.groups and per_row + len(after) > 0
     fits = fits and not watched
@@ -203,7 +202,7 @@ async def _draw(
     if watched:
         sampler.more(size_of_look)
     foretold = 0  # rows that the intervals take, by the pilot
-    named = all(relation[column].labels is not None for column in block.values.groups)
+    named = all(relation[column].prompt.labels is not None for column in block.values.groups)
     reopened = 0 if fits else REOPENED * sum(not sem_group.stays(column, ctx) for column in block.values.groups)
     while True:
         left = ctx.purse.left if fits else ctx.purse.left_now
@@ -292,25 +291,9 @@ def _room(left: int | None, n: int, kept: int, each: int) -> int:
     return n if left is None else (left - kept) // max(1, each)
 
 
-def _pilot_rows(ctx: Context) -> int | None:
-    """Rows of the pilot of `error = x`; None where no error is asked for."""
-    error, (least, most) = ctx.settings.error, PILOT_ROWS
-    return None if error is None else int(min(max(1 / error**2, least), most))
-
-
 def _free_to_grow(ctx: Context) -> bool:
     """May `error = x` make the calls that it takes: is no budget given?"""
     return ctx.settings.budget is None and ctx.settings.max_tokens is None
-
-
-def rows_foretold(times: float, asked: int, n: int) -> int:
-    """The rows of n that make an interval as narrow as asked for, where `asked` of them make it so many times as wide.
-
-    Its square goes with 1/rows − 1/n, as that of a mean of a sample without replacement. Without an interval: twice as many.
-    """
-    if not math.isfinite(times):
-        return min(2 * asked, n)
-    return math.ceil(1 / ((1 / asked - 1 / n) / times**2 + 1 / n)) if asked < n else n
 
 
 def _granted(needed: int, asked: int, n: int, calls_of_row: int, ctx: Context) -> int:
@@ -522,7 +505,7 @@ async def classify(
         pilot = np.sort(ctx.rng.choice(rids, PILOT, replace=False))
         await classify(after, block, pilot, relation, ctx, sampled=sampled)
     for stage in after:
-        usable = tuple(c for c in stage.columns if c not in block.values.groups or relation[c].labels)
+        usable = tuple(c for c in stage.columns if c not in block.values.groups or relation[c].prompt.labels)
         if usable:
             for start in range(0, len(rids), CHUNK):
                 await asking.ask(replace(stage, columns=usable), rids[start : start + CHUNK], relation, ctx)

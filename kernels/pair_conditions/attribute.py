@@ -105,7 +105,6 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     relation[column].values[fill] = (said[fill] == 1).astype(object)
     relation[column].asked |= fill
     heard(column, np.flatnonzero(fill).astype(np.int64), relation, ctx)
-    ctx.exact = ctx.exact and not fill.any()
     await _ask_or_leave(column, np.flatnonzero(~relation[column].asked).astype(np.int64), relation, ctx)
     if fill.any():
         level = ctx.settings.confidence

@@ -88,7 +88,6 @@ async def compare(
         return False
     way = Compared(column, values, sides, rows, relation)
     relation[column].derived = way
-    ctx.exact = False
     if values.lists:  # what a group is worth, and how alike rows are that are, takes some rows to tell
         some = np.sort(ctx.rng.permutation(len(rows))[:FIRST_ROWS])
         if ctx.purse.fits_now(len(some) + FEWEST_ROWS):

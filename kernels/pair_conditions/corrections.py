@@ -23,4 +23,4 @@ def heard(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -
         rid = int(rids[i])
         held.values[rid], held.probabilities[rid] = answer.value, answer.probability
         held.failed[rid], held.asked[rid] = False, True
-    held.mark_people(rids[sorted(said)])
+    held.origin.mark_people(rids[sorted(said)])

@@ -223,3 +223,28 @@ def test_explain_says_that_a_run_would_be_refused(con, query):
     assert "a run would be refused (UQL401)" in con.uql(text).explain()
     with pytest.raises(BudgetError):
         con.uql(text).fetchall()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'SELECT COUNT(*) AS n FROM notes WHERE "it is half" WITH (error = 0.1)',
+        'SELECT COUNT(*) AS n FROM notes WHERE "it is rare" WITH (error = 0.3)',
+        'SELECT COUNT(*) AS n FROM notes WHERE "it is common" WITH (error = 0.3)',
+        'SELECT k, COUNT(*) AS n FROM notes WHERE "it is half" GROUP BY k WITH (error = 0.3)',
+        'SELECT AVG("the score"::DOUBLE) AS a FROM notes WITH (error = 0.1)',
+        'SELECT COUNT(*) FILTER (WHERE "it is rare") AS n FROM notes WITH (error = 0.3)',
+        'SELECT COUNT(*) AS n FROM notes WHERE "it is rare" WITH (error = 0.1, budget = 300)',
+    ],
+)
+def test_an_error_is_priced_by_the_rows_that_it_takes_and_not_by_the_default_budget(query):
+    con = uql.connect(
+        model=HashModel({"it is half": 0.5, "it is rare": 0.1, "it is common": 0.9}), ledger=":memory:", seed=2
+    )
+    con.sql("SELECT i AS id, i % 2 AS k, 'Note number ' || i || ' of the table' AS text FROM range(1500) r(i)").create(
+        "notes"
+    )
+    result = con.uql(query)
+    low, high = (result.quote().calls.low, result.quote().calls.high)
+    assert ("Budget: 300 calls" if "budget" in query else "Budget: what error =") in result.explain()
+    assert low <= result.cost.calls <= high

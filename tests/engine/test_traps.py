@@ -84,6 +84,26 @@ def test_the_help_shows_what_to_write(con, query, code, help):
     assert error.value.start >= 0, "an error has a place"
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT CASE WHEN <pos> THEN 1 ELSE 'no' END FROM reviews",
+        "SELECT CASE WHEN id > 3 THEN \"the number of stars\"::INTEGER ELSE 'none' END AS n FROM reviews",
+        "SELECT film, SUM(CASE WHEN <pos> THEN stars ELSE 'none' END) AS n FROM reviews GROUP BY film",
+    ],
+)
+def test_values_of_case_that_have_no_one_type_are_refused_before_anything_is_paid(con, query):
+    with pytest.raises(UQLError, match="in CASE is not") as error:
+        con.uql(query.replace("<pos>", '"the review is positive"'))
+    assert error.value.text[error.value.start : error.value.end] in ("'no'", "'none'")
+
+
+@pytest.mark.parametrize("value", ["'2'", "NULL", "'2020-01-01'::DATE::VARCHAR::DATE - '2020-01-01'::DATE"])
+def test_strings_in_case_that_are_values_of_its_type_stay(con, value):
+    query = f'SELECT CASE WHEN id > 3 THEN 1 ELSE {value} END AS n FROM reviews WHERE "the review is positive"'
+    assert len(con.uql(query).fetchall()) > 0
+
+
 PAID = 'SELECT id FROM reviews WHERE "the review is positive"'
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -10,7 +11,7 @@ from llm.scripted import Scripted as Reader
 
 import uql
 from uql.api.connection import Connection
-from uql.llm.providers.base import Answer, Capabilities, Request
+from uql.llm.providers.base import Answer, Request
 from uql.llm.providers.scripted import Scripted, ScriptedModel
 from uql.llm.questions import Choice, Extract, Predicate, Score
 
@@ -63,16 +64,16 @@ def plan(*nodes: dict[str, Any], cannot: str = "", **more: Any) -> Scripted:
 class Connected:
     """A connection, the model that plans (`asked` is what it was asked), and the one that reads rows (`calls`).
 
-    With `lines` the model is one that takes a grammar, so that it is asked for queries in lines.
+    With `small` the model is a small one, whose plans are decided by a vote.
     """
 
     def __init__(
-        self, replies: Sequence[Scripted], *, latency_s: float = 0.0, lines: bool = False, **settings: Any
+        self, replies: Sequence[Scripted], *, latency_s: float = 0.0, small: bool = False, **settings: Any
     ) -> None:
         self.reader = Reader(read, latency_s=latency_s, concurrency=64)
         self.reader.is_local = True
-        small = Capabilities(probabilities=True, schema=True, context=4_096, grammar=True, writes=False, judges=False)
-        self.model = ScriptedModel(replies, readers=self.reader, capabilities=small if lines else None)
+        self.model = ScriptedModel(replies, readers=self.reader)
+        self.model.capabilities = replace(self.model.capabilities, small=small)
         self.con: Connection = uql.attach(database(), model=self.model, ledger=":memory:", **settings)
 
     def tasks(self) -> list[str]:

@@ -117,9 +117,9 @@ def test_structgpt_shows_as_many_rows_as_the_context_holds() -> None:
         return {"found": True, "answer": "three", "sources": ["teams"]}
 
     small = scripted(reply)
-    small.capabilities = replace(small.capabilities, context=4 * (OTHER + 12) // 3)  # a quarter is the reply's
+    small.capabilities = replace(small.capabilities, context=4 * (OTHER + 18) // 3)  # a quarter is the reply's
     answer = asked("structgpt", "How many teams?", small)
-    assert answer.text == "three" and answer.notes == ("the model was shown 1 of 3 rows of teams",)
+    assert answer.text == "three" and answer.notes == ("the model was shown 2 of 3 rows of teams",)
     assert "- name: Heat" in shown[0] and "Jazz" not in shown[0] and "(1 more rows)" in shown[0]
 
 

@@ -107,7 +107,7 @@ def test_an_invalid_plan_goes_back_with_its_faults_and_the_error_questions() -> 
     shop = Connected(
         [plan(uql_node("a", "SELECT citty FROM shops")), plan(uql_node("a", "SELECT city FROM shops WHERE id = 2"))]
     )
-    answer = shop.con.ask("Where is shop 2?", forms=("text", "text"))
+    answer = shop.con.ask("Where is shop 2?")
     assert answer.text == "York" and answer.tries == 2
     again = shop.prompts(PLAN)[1]
     assert "It cannot be run:" in again and "citty" in again and "is a step missing" in again
@@ -115,7 +115,7 @@ def test_an_invalid_plan_goes_back_with_its_faults_and_the_error_questions() -> 
 
 def test_after_three_invalid_plans_nothing_has_run_and_the_answer_says_why() -> None:
     shop = Connected([plan(uql_node("a", "DROP TABLE shops"), again=True)])
-    answer = shop.con.ask("Where is shop 2?", forms=("text", "text", "text"))
+    answer = shop.con.ask("Where is shop 2?")
     assert not answer.answered and "no valid plan after 3 tries" in answer.cannot
     assert shop.tasks() == [PLAN] * 3 and shop.reader.calls == []
     assert shop.con.sql("SELECT count(*) FROM shops").fetchall() == [(3,)]
@@ -180,7 +180,7 @@ def test_re_plans_end_at_their_limit_and_the_answer_says_what_failed() -> None:
 def test_no_rows_at_the_end_is_debugged_once_and_then_an_answer() -> None:
     nobody = "SELECT name FROM shops WHERE city = 'Oslo'"
     shop = Connected([plan(uql_node("there", nobody)), Scripted("debug", {"body": nobody})])
-    answer = shop.con.ask("Which shops are in Oslo?", forms=("text",))
+    answer = shop.con.ask("Which shops are in Oslo?")
     assert answer.text == "none: no rows match" and answer.answered
     assert shop.tasks() == [PLAN, "debug"]
 
@@ -192,7 +192,7 @@ def test_a_value_that_says_nothing_is_no_valid_output() -> None:
             Scripted("debug", {"body": "SELECT max(year) AS year FROM letters WHERE shop_id = 3"}),
         ]
     )
-    assert shop.con.ask("When was the last letter to shop 3?", forms=("text",)).value == 2003
+    assert shop.con.ask("When was the last letter to shop 3?").value == 2003
 
 
 def test_the_answer_may_ask_for_more_which_is_planned_beside_what_is_there() -> None:
@@ -327,7 +327,7 @@ def test_private_columns_and_their_values_stand_in_no_prompt() -> None:
 )
 def test_hostile_statements_are_refused_before_anything_runs(sql: str) -> None:
     shop = Connected([plan(uql_node("a", sql), again=True)])
-    answer = shop.con.ask("Where?", forms=("text",))
+    answer = shop.con.ask("Where?")
     assert not answer.answered and "no valid plan" in answer.cannot and shop.reader.calls == []
 
 

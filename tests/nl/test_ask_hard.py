@@ -39,25 +39,25 @@ def over(statements: list[str], *nodes: dict[str, Any]) -> Connection:
     ],
 )
 def test_a_plan_in_a_code_fence_or_among_words_is_read(reply: str) -> None:
-    answer = Connected([Scripted(PLAN, reply)]).con.ask("Where is shop 2?", forms=("text",))
+    answer = Connected([Scripted(PLAN, reply)]).con.ask("Where is shop 2?")
     assert answer.text == "York" and answer.tries == 1
 
 
 @pytest.mark.parametrize("reply", ["", "   ", "I cannot help with that.", "{", "[1, 2]", "null", '{"nodes": 3}'])
 def test_a_reply_that_is_no_plan_goes_back_and_the_next_is_taken(reply: str) -> None:
     shop = Connected([Scripted(PLAN, reply), Scripted(PLAN, YORK)])
-    assert shop.con.ask("Where is shop 2?", forms=("text", "text")).text == "York"
+    assert shop.con.ask("Where is shop 2?").text == "York"
 
 
 @pytest.mark.parametrize("kind", ["refusal", "timeout", "server", "content_filter"])
 def test_a_request_that_brings_no_reply_is_tried_again(kind: str) -> None:
     shop = Connected([Scripted(PLAN, fail=kind), Scripted(PLAN, YORK)])
-    assert shop.con.ask("Where is shop 2?", forms=("text", "text")).text == "York"
+    assert shop.con.ask("Where is shop 2?").text == "York"
 
 
 def test_an_empty_reply_is_called_so() -> None:
     shop = Connected([Scripted(PLAN, "", again=True)])
-    assert "the reply was empty" in shop.con.ask("Where is shop 2?", forms=("text",)).cannot
+    assert "the reply was empty" in shop.con.ask("Where is shop 2?").cannot
 
 
 def test_a_join_whose_result_has_two_columns_of_one_name_runs() -> None:
@@ -65,13 +65,13 @@ def test_a_join_whose_result_has_two_columns_of_one_name_runs() -> None:
         uql_node("both", "SELECT * FROM shops AS a JOIN shops AS b ON a.id = b.id"),
         uql_node("n", "SELECT count(*) AS n FROM both WHERE id = id_4"),
     ]
-    assert Connected([plan(*nodes)]).con.ask("How many shops are there?", forms=("text",)).value == 3
+    assert Connected([plan(*nodes)]).con.ask("How many shops are there?").value == 3
 
 
 def test_two_nodes_whose_names_differ_by_case_alone_are_no_plan() -> None:
     twice = plan(uql_node("a", "SELECT city FROM shops"), uql_node("A", "SELECT name FROM shops"))
     shop = Connected([twice, Scripted(PLAN, YORK)])
-    assert shop.con.ask("Where is shop 2?", forms=("text", "text")).text == "York"
+    assert shop.con.ask("Where is shop 2?").text == "York"
     assert "two nodes are named" in shop.prompts(PLAN)[1]
 
 
@@ -101,7 +101,7 @@ def test_tables_of_odd_names_and_other_schemas_are_asked_and_their_uql_runs_agai
     statements: list[str], sql: str
 ) -> None:
     con = over(statements, uql_node("res", sql))
-    answer = con.ask("What is in it?", forms=("text",))
+    answer = con.ask("What is in it?")
     assert answer.value == 4, answer.cannot
     con.uql(answer.uql).fetchall()
     assert con.sql("FROM res").fetchall() == [(4,)]
@@ -119,7 +119,7 @@ def test_what_python_made_stands_in_the_uql_as_rows_so_that_it_all_runs_again() 
         uql_node("best", "SELECT city FROM twice ORDER BY twice DESC LIMIT 1"),
     ]
     shop = Connected([plan(*nodes)])
-    answer = shop.con.ask("Which city has most shops?", forms=("text",))
+    answer = shop.con.ask("Which city has most shops?")
     assert answer.value == "Leeds"
     shop.con.uql(answer.uql).fetchall()
     assert shop.con.sql("FROM best").fetchall() == [("Leeds",)]
@@ -130,7 +130,7 @@ def test_no_rows_in_the_middle_are_counted_as_none_where_the_model_stands_by_its
     oslo = "SELECT id FROM shops WHERE city = 'Oslo'"
     nodes = [uql_node("there", oslo), uql_node("n", "SELECT count(*) AS n FROM there")]
     shop = Connected([plan(*nodes), Scripted("debug", {"body": oslo})])
-    answer = shop.con.ask("How many shops are in Oslo?", forms=("text",))
+    answer = shop.con.ask("How many shops are in Oslo?")
     assert answer.value == 0 and answer.replans == 0
     assert shop.tasks() == [PLAN, "debug"]
 
@@ -142,7 +142,7 @@ def test_python_that_leaves_no_rows_at_the_end_is_an_answer_too() -> None:
         {"kind": "python", "name": "there", "inputs": ["all_of_them"], "python": none},
     ]
     shop = Connected([plan(*nodes), Scripted("debug", {"body": none})])
-    assert shop.con.ask("Which shops are in Oslo?", forms=("text",)).text == "none: no rows match"
+    assert shop.con.ask("Which shops are in Oslo?").text == "none: no rows match"
 
 
 COUNT = "SELECT count(*) AS n FROM letters WHERE ask('the letter complains') WITH (budget = 12)"
@@ -150,7 +150,7 @@ TWICE: dict[str, Any] = {"kind": "python", "name": "twice", "inputs": ["some"], 
 
 
 def asked(*nodes: dict[str, Any], **options: Any) -> Answer:
-    return Connected([plan(*nodes)]).con.ask("How many letters complain?", forms=("text",), **options)
+    return Connected([plan(*nodes)]).con.ask("How many letters complain?", **options)
 
 
 def test_an_estimate_is_said_with_its_interval_in_the_words_themselves() -> None:
@@ -188,7 +188,7 @@ def test_rows_that_gave_no_answer_are_said() -> None:
 
     shop = Connected([plan(uql_node("n", "SELECT count(*) AS n FROM letters WHERE ask('the letter complains')"))])
     shop.model._readers = Reader(some_refuse)
-    answer = shop.con.ask("How many letters complain?", forms=("text",))
+    answer = shop.con.ask("How many letters complain?")
     assert not answer.exact and answer.text == "about 9 (9 to 12)", answer.text
     assert any("interval 9 to 12" in note for note in answer.notes)
 
@@ -225,5 +225,5 @@ def test_a_short_answer_with_a_figure_that_stands_nowhere_says_so() -> None:
         "extra": "",
     }
     shop = Connected([plan(uql_node("n", "SELECT count(*) AS n FROM shops")), Scripted("aggregator", said)])
-    answer = shop.con.ask("How many shops?", aggregate=True, forms=("text",))
+    answer = shop.con.ask("How many shops?", aggregate=True)
     assert answer.unsupported == ["77"] and "stand in no result: 77" in answer.json["extra"]

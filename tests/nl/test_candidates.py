@@ -1,39 +1,43 @@
-"""Candidates of plain SQL that vote by their results: repair, disagreement, the guard, the budget, and each off switch."""
+"""Statements of plain SQL that vote by their rows: repair, disagreement, the guard, the budget, and each off switch."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import duckdb
 import pytest
-from nl.shop import Connected
+from nl.shop import PLAN, Connected, plan, uql_node
 
+import uql
 from uql.base.errors import ConfigError
 from uql.llm.providers.scripted import Scripted
 from uql.llm.questions import Write
 from uql.nl.ask.answer import Answer
 from uql.nl.ask.context import NodeEvent
-from uql.nl.prompts.candidates import TASK
+from uql.nl.prompts.statements import TASK
+from uql.nl.small.candidates import SWITCHES
 
 LEEDS = "SELECT name FROM shops WHERE city = 'Leeds'"
 LEEDS_OTHERWISE = "SELECT s.name AS shop FROM shops s WHERE s.city LIKE 'Leeds' ORDER BY s.id DESC"
 YORK = "SELECT name FROM shops WHERE city = 'York'"
 ALL = "SELECT name FROM shops"
-NONE = "SELECT name FROM shops WHERE city = 'leeds'"
+NONE = "SELECT name FROM shops WHERE city = 'Oslo'"
 NONE_AT_ALL = "SELECT name FROM shops WHERE id > 3"
 MISSING = "SELECT year FROM shops"
 QUESTION = "Which shops are in Leeds?"
+OPEN = "Which shops are meant?"
 
 
 def said(*statements: str) -> list[Scripted]:
     return [Scripted(TASK, statement) for statement in statements]
 
 
-def ask(shop: Connected, question: str = QUESTION, **options: Any) -> Answer:
-    return shop.con.ask(question, **{"candidates": 3, "lines": False, "readings": False, **options})
+def ask(shop: Connected, *, question: str = QUESTION, **options: Any) -> Answer:
+    return shop.con.ask(question, **{"candidates": 3, "without": ("slots",), **options})
 
 
 def voted(*statements: str, **options: Any) -> tuple[Answer, Connected]:
-    shop = Connected(said(*statements))
+    shop = Connected(said(*statements), small=True)
     return ask(shop, **options), shop
 
 
@@ -68,24 +72,24 @@ def test_no_more_candidates_are_asked_for_where_one_result_leads_whatever_they_s
 def test_a_candidate_that_fails_goes_back_once_with_the_error_and_the_table_of_the_column() -> None:
     answer, shop = voted(MISSING, LEEDS, LEEDS, LEEDS)
     back = shop.prompts(TASK)[1]
-    assert MISSING in back and "year" in back and "stands in: letters" in back
+    assert MISSING in back and "year" in back and "letters.year" in back
     assert answer.value == ["Ada", "Cy"] and answer.exact
 
 
 def test_without_repair_a_candidate_that_fails_is_lost() -> None:
-    answer, shop = voted(MISSING, LEEDS, LEEDS, repair=False)
+    answer, shop = voted(MISSING, LEEDS, LEEDS, without=("slots", "repair"))
     assert answer.value == ["Ada", "Cy"] and not any("failed" in prompt for prompt in shop.prompts(TASK))
 
 
 def test_where_candidates_disagree_the_answer_says_how_sure_it_is() -> None:
-    answer, _ = voted(LEEDS, YORK, ALL)
+    answer, _ = voted(LEEDS, YORK, ALL, question=OPEN)
     assert answer.value == ["Ada", "Cy"] and not answer.exact
     assert "not sure: 1 of 3" in answer.notes[0] and "Bo" in answer.notes[0]
     assert "not sure" in str(answer) and "not sure" in answer.json["extra"]
 
 
 def test_of_two_results_with_as_many_votes_the_first_is_the_answer_and_it_says_so() -> None:
-    answer, _ = voted(LEEDS, YORK, candidates=2)
+    answer, _ = voted(LEEDS, YORK, candidates=2, question=OPEN)
     assert answer.value == ["Ada", "Cy"] and "not sure: 1 of 2" in answer.notes[0]
 
 
@@ -93,7 +97,7 @@ def test_of_two_results_with_as_many_votes_the_first_is_the_answer_and_it_says_s
     "bad", ["DROP TABLE shops", "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM shops; SELECT 1", "nonsense"]
 )
 def test_the_guard_refuses_what_is_no_harmless_query_over_the_tables(bad: str) -> None:
-    answer, _ = voted(bad, bad, bad, LEEDS, candidates=3, repair=False)
+    answer, _ = voted(bad, bad, bad, LEEDS, candidates=3, without=("slots", "repair"))
     if bad.endswith("SELECT 1"):  # what follows the semicolon is not the statement
         assert answer.answered
     else:
@@ -103,16 +107,16 @@ def test_the_guard_refuses_what_is_no_harmless_query_over_the_tables(bad: str) -
 def test_the_budget_ends_the_vote_and_the_answer_says_so() -> None:
     answer, shop = voted(LEEDS, LEEDS, LEEDS, LEEDS, LEEDS, candidates=5, budget=2)
     assert answer.value == ["Ada", "Cy"] and len(shop.prompts(TASK)) == 2
-    assert any("2 of 5 candidates voted" in note for note in answer.notes) and answer.cost.calls == 2
+    assert any("only 2 candidates voted" in note for note in answer.notes) and answer.cost.calls == 2
 
 
 def test_each_candidate_is_an_event_and_its_prompt_is_kept() -> None:
-    shop = Connected(said(LEEDS, MISSING, LEEDS, LEEDS))
+    shop = Connected(said(LEEDS, MISSING, LEEDS, LEEDS), small=True)
     seen: list[Any] = []
     shop.con.on_event(seen.append)
     answer = ask(shop)
     told = [(event.node, event.state) for event in seen if isinstance(event, NodeEvent)]
-    assert ("candidate1", "start") in told and ("candidate1", "done") in told and ("candidate2", "done") in told
+    assert ("sql1", "start") in told and ("sql1", "done") in told and ("sql2", "done") in told
     assert len([p for step in answer.steps for p in step.prompts if p.task == TASK]) == len(shop.prompts(TASK))
 
 
@@ -123,56 +127,95 @@ def test_a_prompt_shows_two_rows_of_each_table_and_nothing_private() -> None:
     assert "0113" not in prompt and "owner_phone" not in prompt
 
 
-def lines(*replies: Scripted, **options: Any) -> tuple[Answer, Connected]:
-    shop = Connected(replies, lines=True)
-    question = options.pop("question", QUESTION)
-    return shop.con.ask(question, **{"candidates": 3, **options}), shop
+def test_where_no_result_leads_the_answer_asks_back() -> None:
+    answer, _ = voted(LEEDS, YORK, ALL, question=OPEN)
+    assert len(answer.readings) == 3 and "Leeds" in answer.readings[0] and "York" in answer.readings[1]
+    sure, _ = voted(LEEDS, LEEDS)
+    assert sure.readings == () and sure.exact
 
 
-IN_LINES = Scripted("planner", "FROM shops\nWHERE city = 'Leeds'\nSELECT name")
+def test_a_statement_without_rows_is_tried_with_the_nearest_values() -> None:
+    answer, _ = voted("SELECT name FROM shops WHERE city = 'leeds'", candidates=1)
+    assert answer.value == ["Ada", "Cy"] and "'Leeds'" in answer.uql
+    answer, _ = voted("SELECT name FROM shops WHERE city = 'leeds'", candidates=1, without=("slots", "values"))
+    assert "no rows" in answer.text
 
 
-def test_the_plan_in_lines_is_one_candidate_of_equal_weight() -> None:
-    answer, _ = lines(IN_LINES, *said(YORK, YORK, YORK))
-    assert answer.value == "Bo"
-    answer, _ = lines(IN_LINES, *said(YORK, LEEDS, LEEDS))
-    assert answer.value == ["Ada", "Cy"] and answer.exact
+def test_a_statement_that_leaves_out_a_value_of_the_question_counts_less_and_says_so() -> None:
+    answer, _ = voted(ALL, LEEDS, ALL, LEEDS, candidates=4)
+    assert answer.value == ["Ada", "Cy"]
+    answer, _ = voted(ALL, candidates=1)
+    assert len(answer.value) == 3 and "the question names leeds" in answer.notes[0]
 
 
-def test_what_the_rules_refuse_is_a_note_and_no_wall() -> None:
-    counted = "SELECT count(*) FROM shops"
-    answer, _ = lines(*said(counted, counted, counted), question="How many employees are there?")
-    assert answer.value == 3 and any("is about employees" in note for note in answer.notes)
-    refused, _ = lines(question="How many employees are there?", candidates=0)
-    assert not refused.answered
+def test_a_question_about_nothing_in_the_database_is_answered_with_a_doubt() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE shops AS SELECT 1 AS id, 'Ada' AS name")
+    shop = Connected(said("SELECT count(*) FROM shops"), small=True)
+    answer = uql.attach(con, model=shop.model, ledger=":memory:").ask("How many giraffes are there?", candidates=1)
+    assert answer.value == 1 and "about giraffes" in answer.notes[0]
 
 
-def test_where_the_plan_reads_texts_it_decides_and_nothing_votes() -> None:
-    reading = Scripted("planner", "FROM letters\nWHERE ask('letter complains')\nSELECT count(*)")
-    answer, shop = lines(reading, *said(LEEDS), question="How many letters complain?")
-    assert answer.value == 10 and shop.prompts(TASK) == []
+def test_rows_that_tie_with_the_last_one_shown_are_told() -> None:
+    first = "SELECT year FROM letters WHERE year > 2001 ORDER BY shop_id LIMIT 1"
+    answer, _ = voted(first, candidates=1, question="Which year comes first?")
+    assert any("other rows tie" in note for note in answer.notes)
+    answer, _ = voted(first, candidates=1, question="Which year comes first?", without=("slots", "ties"))
+    assert not any("tie" in note for note in answer.notes)
 
 
-def test_candidates_that_only_compare_a_text_have_no_vote() -> None:
+def test_a_statement_that_compares_a_text_goes_back_and_has_no_vote() -> None:
     like = "SELECT count(*) FROM letters WHERE letter LIKE '%late%'"
-    plain = Scripted("planner", "FROM letters\nSELECT count(*)")
-    answer, _ = lines(plain, *said(like, like, like), question="How many letters are there?")
-    assert answer.value == 30
+    answer, shop = voted(like, "SELECT count(*) FROM letters", candidates=1, question="How many letters are there?")
+    assert answer.value == 30 and "letters.letter is a text" in shop.prompts(TASK)[1]
+    answer, _ = voted(like, like, candidates=1)
+    assert not answer.answered
+    answer, _ = voted(like, candidates=1, without=("slots", "types"))
+    assert answer.value == 10
 
 
-def test_the_route_has_off_switches() -> None:
-    answer, shop = lines(IN_LINES, *said(YORK, YORK, YORK), candidates=0)
-    assert answer.value == ["Ada", "Cy"] and shop.prompts(TASK) == []
-    answer, shop = lines(IN_LINES, *said(YORK, YORK, YORK), lines=False)
-    assert answer.value == "Bo" and shop.prompts("planner") == []
+def test_oldest_and_youngest_are_said_as_dates() -> None:
+    _, shop = voted(LEEDS, candidates=1, question="Which is the newest letter?")
+    assert "newest (latest date)" in shop.prompts(TASK)[0]
+    _, shop = voted(LEEDS, candidates=1, question="Which is the newest letter?", without=("slots", "hints"))
+    assert "latest date" not in shop.prompts(TASK)[0]
+
+
+def test_a_plot_is_drawn_from_the_rows_of_the_statement_that_won() -> None:
+    counted = "SELECT city, count(*) AS shops FROM shops GROUP BY city"
+    answer, _ = voted(counted, counted, question="Draw a line chart of the number of shops per city.", candidates=2)
+    assert len(answer.plots) == 1 and answer.plan.plan is not None
+    assert '"mark": "line"' in answer.plan.plan["plot"].body and '"field": "city"' in answer.plan.plan["plot"].body
+    nothing, _ = voted("SELECT count(*) FROM shops", candidates=1, question="Plot the number of shops.")
+    assert nothing.answered and not nothing.plots
+
+
+def test_small_models_vote_without_being_told_and_others_do_not() -> None:
+    shop = Connected(said(LEEDS, LEEDS, LEEDS), small=True)
+    assert shop.con.ask(QUESTION, without="slots").value == ["Ada", "Cy"] and shop.tasks() == [TASK] * 3
+    shop = Connected([plan(uql_node("a", LEEDS))])
+    assert shop.con.ask(QUESTION, readings=False).value == ["Ada", "Cy"] and shop.tasks() == [PLAN]
+    shop = Connected([plan(uql_node("a", LEEDS))], small=True)
+    assert shop.con.ask(QUESTION, candidates=0).value == ["Ada", "Cy"] and shop.tasks() == [PLAN]
+
+
+def test_the_vote_has_off_switches_with_names() -> None:
+    for name in SWITCHES:
+        answer, _ = voted(LEEDS, LEEDS, LEEDS, without=("slots", name)) if name != "statements" else voted(LEEDS)
+        assert answer.value == ["Ada", "Cy"], name
+    answer, shop = voted(LEEDS, LEEDS, without=("slots", "sampling"))
+    assert len(shop.prompts(TASK)) == 1
+    with pytest.raises(ConfigError, match="without"):
+        voted(LEEDS, without=("grammar",))
     with pytest.raises(ConfigError, match="candidates"):
-        lines(IN_LINES, candidates=-1)
+        voted(LEEDS, candidates=-1)
 
 
-def test_plots_and_plans_of_the_users_own_have_no_vote() -> None:
-    drawn = Scripted("planner", "FROM shops\nGROUP BY city\nSELECT count(*)\nPLOT bar")
-    answer, shop = lines(drawn, *said(YORK), question="Plot the number of shops per city.")
-    assert len(answer.plots) == 1 and shop.prompts(TASK) == []
+def test_a_plan_of_the_users_own_has_no_vote() -> None:
+    shop = Connected(said(YORK), small=True)
+    first = shop.con.ask(QUESTION, without="slots", candidates=1)
+    again = shop.con.ask(QUESTION, plan=first.plan.plan)
+    assert again.value == "Bo" and len(shop.prompts(TASK)) == 1
 
 
 def test_a_temperature_and_its_seed_reach_the_provider_and_make_another_question() -> None:

@@ -155,7 +155,7 @@ def test_nothing_that_a_model_wrote_is_run_while_its_columns_are_looked_up(tmp_p
             Scripted("uql", {"sql": hostile}, again=True),
         ]
     )
-    answer = shop.con.ask("Where is shop 2?", forms=("text",), mode=mode, decomposer=False, adapters=["uql"])
+    answer = shop.con.ask("Where is shop 2?", mode=mode, decomposer=False, adapters=["uql"])
     assert not answer.answered
     assert "2 statements" in (answer.cannot if mode == "dag" else shop.prompts("uql")[1])
     assert not stolen.exists()

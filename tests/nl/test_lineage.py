@@ -69,7 +69,7 @@ FULL = {
 )
 def test_private_values_are_in_no_prompt_whatever_a_query_makes_of_them(sql: str) -> None:
     shop = Connected([plan(uql_node("a", sql)), Scripted("aggregator", FULL)])
-    answer = shop.con.ask("What is the phone of shop 2?", style="full", forms=("text",))
+    answer = shop.con.ask("What is the phone of shop 2?", style="full")
     assert answer.text == "told", answer.cannot
     assert not any("01904-2" in prompt for _, prompt in shop.model.asked)
 
@@ -88,7 +88,7 @@ def test_the_words_of_an_error_bring_no_private_value_into_a_prompt(sql: str, py
     if python:
         nodes.append({"kind": "python", "name": "b", "inputs": ["a"], "python": python})
     shop = Connected([plan(*nodes), Scripted("debug", {"body": "1" if python else "SELECT 1 AS q"})])
-    answer = shop.con.ask("What is the phone of shop 2?", forms=("text",))
+    answer = shop.con.ask("What is the phone of shop 2?")
     assert answer.value == 1, answer.cannot
     prompts = shop.prompts("debug")
     assert "private columns" in prompts[0]
@@ -98,7 +98,7 @@ def test_the_words_of_an_error_bring_no_private_value_into_a_prompt(sql: str, py
 def test_an_error_over_columns_that_are_not_private_is_shown_whole() -> None:
     node = uql_node("a", "SELECT CAST(name AS INTEGER) AS q FROM shops")
     shop = Connected([plan(node), Scripted("debug", {"body": "SELECT 1 AS q"})])
-    assert shop.con.ask("What is the name of shop 2?", forms=("text",)).value == 1
+    assert shop.con.ask("What is the name of shop 2?").value == 1
     assert "Could not convert string" in shop.prompts("debug")[0]
 
 

@@ -8,6 +8,7 @@ import duckdb
 import numpy as np
 
 from uql.base.errors import DataError
+from uql.base.sql_text import first_line
 from uql.llm import calibration
 from uql.llm.calibration import Calibration
 from uql.session.events import finished
@@ -40,7 +41,7 @@ def _labelled(con: Connection, rows: str, label: str) -> tuple[list[Row], list[b
     try:
         found = con.sql(f"SELECT * FROM {source}").to_arrow_table()
     except duckdb.Error as error:
-        raise DataError(f"the labelled rows cannot be read: {str(error).splitlines()[0]}", code="UQL517") from error
+        raise DataError(f"the labelled rows cannot be read: {first_line(error)}", code="UQL517") from error
     if label not in found.column_names or found.num_columns < 2:
         raise DataError(
             f"the labelled rows have no column {label!r} beside those to show",

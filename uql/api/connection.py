@@ -11,10 +11,8 @@ import duckdb
 
 from uql.base.errors import memory_errors
 from uql.base.settings import Settings
-from uql.session.duckdb_hints import pointing_to_uql
 from uql.session.resume import by_name, find
 from uql.session.session import Session
-from uql.session.store_estimates import mark
 from uql.sources.frames import visible
 
 if TYPE_CHECKING:
@@ -43,7 +41,6 @@ class Connection:
         ledgers: Ledgers | None = None,
     ) -> None:
         self.session = Session(connection, settings, model, models, owned=owned, ledgers=ledgers)
-        self._owned = owned
 
     @property
     def catalog(self) -> Catalog:
@@ -65,8 +62,6 @@ class Connection:
     def close(self) -> None:
         """Closes what `uql.connect` opened; a connection given to `uql.attach` stays open. A second call does nothing."""
         self.session.close()
-        if self._owned:
-            self.session.duck.close()
 
     def __repr__(self) -> str:
         session = self.session
@@ -85,8 +80,7 @@ class Connection:
 
     def cursor(self) -> Connection:
         """Another connection to the same database with the same settings, for another thread, as DuckDB's `cursor()`."""
-        session = self.session
-        shared = session.ledgers.shared()
+        session, shared = self.session, self.session.ledgers.shared()
         made = Connection(session.duck.cursor(), session.settings, owned=True, model=session.model, ledgers=shared)
         made.catalog.read_only = self.catalog.read_only
         return made
@@ -125,8 +119,7 @@ class Connection:
 
     def sql(self, text: str, *, params: object = None) -> duckdb.DuckDBPyRelation:
         """Plain DuckDB SQL, as DuckDB reads it, with `?` or `$name` from `params`; data frames of the caller may be named."""
-        with self.session.lock, pointing_to_uql():
-            duck = self.session.plain_sql()
+        with self.session.plain_sql() as duck:
             return duck.sql(text) if params is None else duck.sql(text, params=params)
 
     def execute(self, text: str, parameters: object = None) -> duckdb.DuckDBPyConnection:
@@ -134,8 +127,7 @@ class Connection:
 
         As in DuckDB, the next statement, of `uql` too, takes the place of a result that is not read to its end.
         """
-        with self.session.lock, pointing_to_uql():
-            duck = self.session.plain_sql()
+        with self.session.plain_sql() as duck:
             return duck.execute(text) if parameters is None else duck.execute(text, parameters)
 
     # ------------------------------------------------------------------------------------------------------ queries
@@ -154,11 +146,14 @@ class Connection:
         >>> uql.connect().uql("SELECT $a + $b AS total", {"a": 1}, b=2).fetchall()
         [(3,)]
         """
-        return self._result(text, by_name(parameters, named), visible(sys._getframe(1)))
+        return self.statement(text, by_name(parameters, named), visible(sys._getframe(1)))
 
     def statement(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
         """As `uql`, with the data frames that FROM may name given by name."""
-        return self._result(text, parameters, frames)
+        from uql.api.result import Result
+        from uql.session.script import run_script
+
+        return Result(run_script(self.session, text, parameters, frames))
 
     def auql(
         self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any
@@ -169,23 +164,10 @@ class Connection:
         >>> asyncio.run(uql.connect().auql("SELECT 42 AS answer")).fetchall()
         [(42,)]
         """
-        import asyncio
+        from uql.api.background import run_awaited
 
         frames = visible(sys._getframe(1))  # those of the caller, before anything is awaited
-
-        def work() -> Result:
-            result = self._result(text, by_name(parameters, named), frames)
-            result.run()
-            return result
-
-        async def run() -> Result:
-            try:
-                return await asyncio.to_thread(work)
-            except asyncio.CancelledError:
-                self.interrupt()
-                raise
-
-        return run()
+        return run_awaited(lambda: self.statement(text, by_name(parameters, named), frames), self.interrupt)
 
     def table(self, name: str) -> Fluent:
         """A query over a table, view or file, made by calls instead of text: the plan is the same.
@@ -198,7 +180,7 @@ class Connection:
         from uql.api.fluent import Fluent, table
 
         frames = visible(sys._getframe(1))
-        return Fluent(table(name), lambda text: self._result(text, {}, frames))
+        return Fluent(table(name), lambda text: self.statement(text, {}, frames))
 
     def register(self, name: str, source: object, type: str | None = None) -> tuple[str, ...]:
         """Makes a folder, a file, a glob or a data frame a table of this session, as `con.register("shots", "photos/")`.
@@ -211,31 +193,18 @@ class Connection:
         Returns: the names of the tables: more than one for a SQLite database of several.
         Raises: DataError where there is nothing (UQL501), or nothing that can be read (UQL503 to UQL505).
         """
-        from uql.sources.folders import register
-
-        self.session.check_open()
-        with self.session.lock:
-            self.session.catalog.begin()
-            made = register(self.session.catalog.cursor, name, source, type)
-            if getattr(source, "exact", True) is False:  # a result of UQL's
-                mark(self.session.catalog, (name,), str(getattr(source, "text", "")))
-            return made
+        return self.session.register(name, source, type)
 
     def unregister(self, name: str) -> None:
         """Takes back what `register` made, as DuckDB's `unregister`; a table of the database stays."""
-        from uql.sources.folders import unregister
-
-        self.session.check_open()
-        with self.session.lock:
-            self.session.catalog.begin()
-            unregister(self.session.catalog.cursor, name)
+        self.session.unregister(name)
 
     def refresh(self, name: str) -> Result:
         """REFRESH name: brings a semantic table up to date; one row of what was added, changed and removed."""
         from uql.compiler.syntax import Refresh
         from uql.compiler.unparse import unparse
 
-        return self._result(unparse(Refresh(tuple(name.split(".")))), {}, {})
+        return self.statement(unparse(Refresh(tuple(name.split(".")))), {}, {})
 
     def undo(self, correction: int) -> None:
         """Takes back what `Result.correct` kept, by its number in `FROM uql_corrections()`. Raises DataError (UQL524)."""
@@ -274,9 +243,3 @@ class Connection:
         from uql.nl.ask.session import QuestionSession
 
         return QuestionSession(self.session).answer(question, **options)
-
-    def _result(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
-        from uql.api.result import Result
-        from uql.session.script import run_script
-
-        return Result(run_script(self.session, text, parameters, frames))

@@ -41,6 +41,7 @@ SIGNATURES: dict[str, tuple[tuple[str, ...], str]] = {
     "uql_score": (("VARCHAR", "VARCHAR"), "DOUBLE"),
     "uql_embed": (("VARCHAR",), "FLOAT[]"),
 }
+_ARROW = {"BOOLEAN": "bool", "VARCHAR": "string", "DOUBLE": "double"}
 LEVELS = 10  # of a score
 SOURCE = "DuckDB functions"  # the table that the ledger notes for their answers
 
@@ -125,35 +126,28 @@ class Functions:
 
     def callable(self, name: str) -> Callable[..., pa.Array]:
         """What DuckDB calls with a batch of rows: Arrow arrays in, one out."""
-        match name:
-            case "uql_if":
-                return lambda text, condition: self._asked(_predicate, "bool", text, condition)
-            case "uql_extract":
-                return lambda text, what: self._asked(_extract, "string", text, what)
-            case "uql_classify":
-                return lambda text, question, labels: self._asked(_choice, "string", text, question, labels)
-            case "uql_score":
-                return lambda text, question: self._asked(_score, "double", text, question)
-        return lambda text: self._embedded(text)  # no annotations: DuckDB would evaluate them
+        if name == "uql_embed":
+            return lambda text: self._embedded(text)  # no annotations: DuckDB would evaluate them
+        if name == "uql_classify":
+            return lambda text, question, labels: self._asked(name, text, question, labels)
+        return lambda text, question: self._asked(name, text, question)
 
     # ------------------------------------------------------------------------------------------------------------ asking
-    def _asked(self, make: Callable[..., Question], kind: str, text: pa.Array, *arguments: pa.Array) -> pa.Array:
+    def _asked(self, function: str, text: pa.Array, about: pa.Array, labels: pa.Array | None = None) -> pa.Array:
         """The answers for a batch: rows of one question are asked together. NULL in any argument gives NULL and no call."""
         import pyarrow as pa
 
         texts = text.to_pylist()
-        lists = [argument.to_pylist() for argument in arguments]
+        listed = labels.to_pylist() if labels is not None else [[]] * len(texts)
         wanted: dict[Question, list[int]] = {}
-        for i, parts in enumerate(zip(*lists, strict=True)):
-            if texts[i] is not None and all(part is not None for part in parts):
-                wanted.setdefault(make(*parts), []).append(i)
+        for i, parts in enumerate(zip(texts, about.to_pylist(), listed, strict=True)):
+            if None not in parts:
+                wanted.setdefault(_question(function, *parts[1:]), []).append(i)
         values: list[Any] = [None] * len(texts)
-        if wanted:
-            for question, found in self._run(self._answers(wanted, texts)):
-                scale = 1 / (LEVELS - 1) if kind == "double" else None
-                for i, value in zip(wanted[question], found, strict=True):
-                    values[i] = value if scale is None or value is None else value * scale
-        return pa.array(values, type=pa.type_for_alias(kind))
+        for question, found in self._run(self._answers(wanted, texts)) if wanted else ():
+            for i, value in zip(wanted[question], found, strict=True):
+                values[i] = value / (LEVELS - 1) if function == "uql_score" and value is not None else value
+        return pa.array(values, type=pa.type_for_alias(_ARROW[SIGNATURES[function][1]]))
 
     async def _answers(self, wanted: dict[Question, list[int]], texts: list[str]) -> list[tuple[Question, list[Any]]]:
         from uql.llm.questions import Cell, Row
@@ -215,33 +209,19 @@ class Functions:
         loop.close()
 
 
-def _predicate(condition: str) -> Question:
-    from uql.llm.questions import Predicate
+def _question(function: str, text: str, labels: list[str | None]) -> Question:
+    """What a function asks. Braces are doubled: there are no columns to stand in holes."""
+    from uql.llm.questions import Choice, Extract, Predicate, Score
 
-    return Predicate(_plain(condition))
-
-
-def _extract(what: str) -> Question:
-    from uql.llm.questions import Extract
-
-    return Extract(_plain(what))
-
-
-def _choice(question: str, labels: list[str | None]) -> Question:
-    from uql.llm.questions import Choice
-
-    return Choice(_plain(question), tuple(dict.fromkeys(label for label in labels if label is not None)))
-
-
-def _score(question: str) -> Question:
-    from uql.llm.questions import Score
-
-    return Score(_plain(question), LEVELS)
-
-
-def _plain(text: str) -> str:
-    """A text with its braces doubled: there are no columns to stand in holes."""
-    return text.replace("{", "{{").replace("}", "}}")
+    plain = text.replace("{", "{{").replace("}", "}}")
+    match function:
+        case "uql_if":
+            return Predicate(plain)
+        case "uql_extract":
+            return Extract(plain)
+        case "uql_score":
+            return Score(plain, LEVELS)
+    return Choice(plain, tuple(dict.fromkeys(label for label in labels if label is not None)))
 
 
 def _embedder(settings: Settings) -> Any:

@@ -13,19 +13,17 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from uql.api.background import run_interruptible
 from uql.base.errors import ConfigError
-from uql.show.notebook_cells import Block, block_here
+from uql.show.progress import Progress
 
 if TYPE_CHECKING:
     from uql.api.connection import Connection
     from uql.api.result import Result
 
-REFRESH_S = 0.15  # between two drawings of the block
 _DEFAULT: dict[str, Connection] = {}  # connections that this module opened, by the path of their database
 
 
@@ -38,52 +36,13 @@ def run(text: str, con: Connection | None = None, **parameters: Any) -> Result:
     Returns: the result, which has run; notebooks show it as a table.
     """
     frames = _visible(sys._getframe(1).f_locals, sys._getframe(1).f_globals)
-    return watched(con or opened(None), text, parameters, frames, block_here())
+    return watched(con or opened(None), text, parameters, frames)
 
 
-def watched(
-    con: Connection, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any], block: Block | None
-) -> Result:
+def watched(con: Connection, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
     """Runs a statement in a thread of its own and draws its progress from here; an interrupt ends it and keeps the answers."""
-    from uql.show.html import progress
-    from uql.show.progress import Counts
-
-    begun, counts = time.monotonic(), Counts()
-
-    def listen(event: Any) -> None:
-        nonlocal counts
-        if event.kind == "plan":  # the next statement begins
-            counts = Counts()
-        counts.add(event)
-
-    def work() -> Result:
-        result = con.statement(text, parameters, frames)
-        result.run()
-        return result
-
-    def draw() -> None:
-        counts.seconds = time.monotonic() - begun
-        if block is not None and counts.calls + counts.cached:
-            share = counts.calls / counts.cap if counts.cap else None
-            block.update(progress(counts.line(), share, counts.estimate_lines()))
-
-    stop = con.on_event(listen)
-    with ThreadPoolExecutor(1, thread_name_prefix="uql-notebook") as thread:
-        running = thread.submit(work)
-        try:
-            while True:
-                try:
-                    return running.result(REFRESH_S)
-                except TimeoutError:
-                    if running.done():
-                        raise
-                    draw()
-                except KeyboardInterrupt:
-                    con.interrupt()
-        finally:
-            stop()
-            if block is not None:
-                block.clear()
+    with Progress(by_events=False).of(con.on_event) as progress:
+        return run_interruptible(lambda: con.statement(text, parameters, frames), con.interrupt, progress.draw)
 
 
 def opened(database: str | None, **settings: Any) -> Connection:
@@ -93,7 +52,6 @@ def opened(database: str | None, **settings: Any) -> Connection:
     key = database or ":memory:"
     if key not in _DEFAULT:
         _DEFAULT[key] = connect(database, **settings)
-        return _DEFAULT[key]
     return _DEFAULT[key]
 
 
@@ -147,7 +105,7 @@ class Magics:
         names = self.shell.user_ns
         with con.settings(**values):
             statement = f"EXPLAIN {text}" if options.dry_run else text
-            result = watched(con, statement, _parameters(text, names), _visible(names), block_here())
+            result = watched(con, statement, _parameters(text, names), _visible(names))
         if options.dry_run:
             print("\n".join(str(row[0]) for row in result.fetchall()))
             return None

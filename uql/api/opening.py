@@ -11,6 +11,7 @@ import duckdb
 from uql.api.connection import Connection
 from uql.base.errors import DataError
 from uql.base.settings import Settings
+from uql.base.sql_text import first_line
 
 if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
@@ -43,9 +44,7 @@ def connect(
     try:
         connection = duckdb.connect(str(path) if path is not None else ":memory:", read_only=read_only)
     except (duckdb.Error, OSError) as error:
-        raise DataError(
-            f"the database {path} cannot be opened: {str(error).strip().splitlines()[0]}", code="UQL503"
-        ) from error
+        raise DataError(f"the database {path} cannot be opened: {first_line(error)}", code="UQL503") from error
     with contextlib.suppress(duckdb.Error):  # con.sql sees the caller's data frames, as DuckDB's own does
         connection.execute("SET python_scan_all_frames = true")
     return Connection(connection, configured, owned=True, model=given, models=models)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.errors import DataError
+from uql.base.sql_text import first_line, quote
 from uql.engine.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ def applied(outcome: Outcome, step: Step) -> Outcome:
         try:
             made = step(_of(outcome, con), lambda other: _other(other, con))
             types = [str(kind) for kind in made.types]
-            table = made.to_arrow_table() if hasattr(made, "to_arrow_table") else made.fetch_arrow_table()
+            table = made.to_arrow_table()
         except duckdb.Error as error:
-            raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+            raise DataError(f"DuckDB: {first_line(error)}", code="UQL509") from error
     return replace(outcome, table=table, types=types, estimates={}, unverified=[], trace=None)
 
 
@@ -44,7 +45,7 @@ def as_arrow(other: Any) -> pa.Table:
     from uql.sources.frames import as_table
 
     if isinstance(other, duckdb.DuckDBPyRelation):
-        return other.to_arrow_table() if hasattr(other, "to_arrow_table") else other.fetch_arrow_table()
+        return other.to_arrow_table()
     table = as_table("the other side", other)
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(table, pandas.DataFrame):
@@ -62,10 +63,9 @@ def _of(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRela
     """The rows as a relation, with those types that Arrow has no name for."""
     made = con.from_arrow(_bounded(outcome))
     lost = {
-        f'CAST("{quoted}" AS {kind}) AS "{quoted}"'
+        f"CAST({quote(name)} AS {kind}) AS {quote(name)}"
         for name, kind in zip(outcome.table.column_names, outcome.types, strict=True)
         if kind.upper() in _LOST
-        for quoted in [name.replace('"', '""')]
     }
     return made.project(f"* REPLACE ({', '.join(sorted(lost))})") if lost else made
 

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, Literal, Union
 
 from uql.base.errors import BindError
+from uql.base.sql_text import literal, quote
 from uql.compiler.virtual import SemText
 
 _NAMES: dict[Any, str] = {
@@ -65,7 +66,7 @@ def duckdb_type(kind: Any) -> str:
         hints = typing.get_type_hints(kind)
         names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(hints)
         if names:
-            parts = ['"' + name.replace('"', '""') + '" ' + duckdb_type(hints[name]) for name in names]
+            parts = [f"{quote(name)} {duckdb_type(hints[name])}" for name in names]
             return f"STRUCT({', '.join(parts)})"
     raise BindError(
         f"{kind!r} has no counterpart in DuckDB",
@@ -75,4 +76,4 @@ def duckdb_type(kind: Any) -> str:
 
 
 def _enum(labels: Any) -> str:
-    return "ENUM(" + ", ".join("'" + str(label).replace("'", "''") + "'" for label in labels) + ")"
+    return f"ENUM({', '.join(literal(str(label)) for label in labels)})"

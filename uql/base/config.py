@@ -20,16 +20,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uql.base.errors import ConfigError
 from uql.base.printable import printable
 from uql.base.settings import IN_PROJECTS, NAMES, InProjects, Settings
-
-if TYPE_CHECKING:
-    from pydantic_settings import BaseSettings
 
 PREFIX = "UQL_"
 FILE = "uql.toml"
@@ -174,16 +170,6 @@ def _ask_for_trust(layer: Layer, own: Settings) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- sources
-@cache
-def _schema() -> type[BaseSettings]:
-    """The names of all settings for pydantic-settings; the checks are those of `Settings.with_values`."""
-    from pydantic import create_model
-    from pydantic_settings import BaseSettings
-
-    names: dict[str, Any] = {field.name: (Any, None) for field in fields(Settings)}
-    return create_model("UQLSettings", __base__=BaseSettings, **names)
-
-
 def _files(folder: Path) -> list[Layer]:
     user, project, pyproject = user_file(), folder / FILE, folder / PYPROJECT
     layers = [
@@ -195,29 +181,19 @@ def _files(folder: Path) -> list[Layer]:
     return [layer for layer in layers if layer.values]
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    """The top-level values of a TOML file, {} when there is none."""
+def _toml(path: Path, holding: bytes = b"") -> dict[str, Any]:
+    """The top-level values of a TOML file, {} when there is none, or where it does not hold these bytes."""
     if not path.exists():
         return {}
-    if path.is_dir():
-        raise _unreadable(path, IsADirectoryError("it is a folder"))
-    from pydantic_settings import TomlConfigSettingsSource
-
     try:
-        return dict(TomlConfigSettingsSource(_schema(), toml_file=path)())
+        data = path.read_bytes()
+        return tomllib.loads(data.decode("utf-8")) if holding in data else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise _unreadable(path, error) from None
 
 
 def _tool_table(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        if b"tool.uql" not in path.read_bytes():  # most have none: save the reading
-            return {}
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("uql", {})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise _unreadable(path, error) from None
+    table = _toml(path, b"tool.uql").get("tool", {}).get("uql", {}) if path.is_file() else {}
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: [tool.uql] is a table of settings")
     return table
@@ -228,10 +204,7 @@ def _unreadable(path: Path, error: Exception) -> ConfigError:
 
 
 def _environment() -> list[Layer]:
-    """One layer a variable, so that an error names it. An empty variable is one that is not set."""
-    if not any(name.upper().startswith(PREFIX) and name not in NOT_SETTINGS for name in os.environ):
-        return []
-    from pydantic_settings import EnvSettingsSource
-
-    source = EnvSettingsSource(_schema(), env_prefix=PREFIX, env_ignore_empty=True)
-    return [Layer(PREFIX + name.upper(), {name: value}) for name, value in source().items()]
+    """One layer a variable, so that an error names it. An empty variable is one that is not set; case does not matter."""
+    given = {name.upper(): value for name, value in os.environ.items() if value}
+    named = {PREFIX + field.name.upper(): field.name for field in fields(Settings)}
+    return [Layer(variable, {name: given[variable]}) for variable, name in named.items() if variable in given]

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 
 def _caret(text: str, start: int, end: int) -> str:
@@ -43,6 +44,14 @@ def _caret(text: str, start: int, end: int) -> str:
     return f"  line {line}, column {column}\n    {shown}\n    {pad}{'^' * min(width, max(1, len(shown) - offset))}"
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Character offsets of a piece of the text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
 class UQLError(Exception):
     """Base of all errors of UQL.
 
@@ -50,6 +59,7 @@ class UQLError(Exception):
         message: what is wrong, one line.
         code: "UQL101" …; each class has a default.
         text, start, end: the statement and the place in it, as character offsets.
+        span: the place, in one.
         help: what to write instead.
     """
 
@@ -63,11 +73,14 @@ class UQLError(Exception):
         text: str | None = None,
         start: int = -1,
         end: int = -1,
+        span: Span | None = None,
         help: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code or type(self).code
+        if span is not None:
+            start, end = span.start, span.end
         self.text, self.start, self.end, self.help = text, start, end, help
 
     def at(self, text: str) -> UQLError:

@@ -178,10 +178,12 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
         narrate(str(answer.json["extra"]), "note")
     for warning in answer.warnings:
         narrate(warning, "warning")
+    from uql.show.render import plural
+
     usd = "" if not answer.cost.usd else f", ${answer.cost.usd:.4f}"
     cached = f", {answer.cost.cached:,} from the ledger" if answer.cost.cached else ""
     narrate(
-        f"{_counted(len(answer.steps), 'step')}, {_counted(answer.cost.calls, 'call')}{cached}, {answer.seconds:.1f} s{usd}"
+        f"{plural(len(answer.steps), 'step')}, {plural(answer.cost.calls, 'call')}{cached}, {answer.seconds:.1f} s{usd}"
     )
     return _failed(answer) if not answer.answered else Code.BUDGET if answer.partial else Code.OK
 
@@ -231,10 +233,6 @@ def _row(row: Mapping[str, Any]) -> str:
         inner = {f"{name}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {name: value}
         parts += [f"{k} {v}" for k, v in inner.items()]
     return ", ".join(parts)
-
-
-def _counted(n: int, word: str) -> str:
-    return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
 def _failed(answer: Answer) -> int:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from uql.base.sql_text import literal
 from uql.command import options
 from uql.command.outcome import command, new_app
 
@@ -33,7 +34,7 @@ def calibrate(
     from uql.command.query import connect
 
     settings = options.settings_of(model=model, budget=budget, ledger=ledger)
-    source = "'" + rows.replace("'", "''") + "'" if Path(rows).is_file() else rows
+    source = literal(rows) if Path(rows).is_file() else rows
     with connect(database, settings) as con:
         found = fit(con, condition, source, label=label, keep=not dry)
     print(f"rows       {found.rows}")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from uql.base.printable import printable
+from uql.base.sql_text import first_line
 from uql.command import options
 from uql.command.outcome import Code, UsageError, command, narrate, new_app
 from uql.command.output import Format, Output
@@ -291,7 +292,7 @@ def connect(database: str | None, settings: Mapping[str, Any], *, read_only: boo
             else:
                 con = uql.connect(database, **settings)
         except duckdb.Error as error:
-            raise UsageError(f"the database {database} cannot be opened: {str(error).splitlines()[0]}") from None
+            raise UsageError(f"the database {database} cannot be opened: {first_line(error)}") from None
         except DataError as error:
             raise UsageError(error.message, help=error.help) from None
         if read_only:

@@ -27,20 +27,20 @@ from uql.compiler.physical import (
     Goal,
     PerValue,
     PhysicalPlan,
+    SemFilter,
     SqlQuery,
     SubQueries,
     UnionPlan,
     asking,
     asks,
 )
-from uql.compiler.planner import condition_name, term_name
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import derived, leaves
 from uql.compiler.syntax import Column, Expr, Number, OrderKey, Position, ScalarQuery
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.engine import plain_sql as concrete
-from uql.engine.choose_at_run import after_pilot
+from uql.engine.pilot import after_pilot
 from uql.kernels import correlated, examples, proxy, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.base import Context, Memory, Stored
 from uql.kernels.duck import quote, typed_columns
@@ -53,7 +53,6 @@ from uql.kernels.relation import Relation
 from uql.kernels.select import select
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from sqlglot import exp
 
 
@@ -92,7 +91,7 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
         if not plan.all:
             both = f"SELECT {listed}, min(__s) AS __s, min(__p) AS __p FROM ({both}) GROUP BY {listed}"
     else:  # the n-th of equal rows on the left has its partner in the n-th on the right; without ALL any is one
-        if plan.op == "EXCEPT" and not ctx.exact:
+        if plan.op == "EXCEPT" and not (left.exact and right.exact):
             ctx.notes.append(
                 "EXCEPT took out the rows that its second query found: others may stand here that it would take out"
             )
@@ -112,52 +111,53 @@ async def _union(plan: UnionPlan, ctx: Context) -> Output:
     sql = f"SELECT {listed}{place} FROM ({both}) ORDER BY {keys}" + limit(plan.order.limit, plan.order.offset)
     found = ctx.duck.arrow(sql, tables)
     estimates = carried.of_union(left, right, found, plan.items, ctx.settings.confidence) if place else None
-    return Output(rename(found, plan.items), None, estimates, certain=left.certain and right.certain)
+    return Output(
+        rename(found, plan.items),
+        None,
+        estimates,
+        certain=left.certain and right.certain,
+        exact=left.exact and right.exact,
+    )
 
 
 async def _block(block: Block, ctx: Context) -> Output:
-    asked, exact, ctx.exact = block, ctx.exact, True
+    written = block
     block, relation, inner = await _prepared(block, ctx)
-    below, ctx.exact, errors = ctx.exact, True, len(ctx.errors)
+    errors = len(ctx.errors)
     extended, more = carried.extended(block, inner)
-    try:
-        output = await _answered(extended, asked, relation, ctx)
-        answered = ctx.exact and len(ctx.errors) == errors
-        output.certain = inner.certain and (answered or carried.all_rows(block, output))
-        carried.note_chosen(block, inner, ctx)
-        return carried.taken(output, block, more, inner, ctx.settings.confidence)
-    finally:
-        ctx.exact = exact and below and ctx.exact
+    output = await _answered(extended, written, relation, ctx)
+    answered = output.exact and len(ctx.errors) == errors
+    output.certain = inner.certain and (answered or carried.all_rows(block, output))
+    output.exact = output.exact and inner.exact
+    carried.note_chosen(block, inner, ctx)
+    return carried.taken(output, block, more, inner, ctx.settings.confidence)
 
 
-async def _answered(block: Block, asked: Block, relation: Relation, ctx: Context) -> Output:
-    """The rows of a block whose inner queries are answered; what is learned of its terms is kept by those of `asked`."""
+async def _answered(block: Block, written: Block, relation: Relation, ctx: Context) -> Output:
+    """The rows of a block whose inner queries are answered; `written` is the block before they were."""
     ctx.begin_steps()
-    names: dict[Expr, str] = {}
-    if block.filter.formula is not None and asked.filter.formula is not None:
-        pairs = zip(block.filter.formula.leaves, asked.filter.formula.leaves, strict=True)
-        names = {leaf.expr: term_name(asked, before) for leaf, before in pairs}
-    if ctx.memory is None:
-        return await _rows(await after_pilot(block, asked, relation, ctx), relation, ctx)
-    rates = ctx.memory.rates
-    relation.filters.terms.update({expr: rates[name] for expr, name in names.items() if name in rates})
+    formula, memory = block.filter.formula, ctx.memory
+    if formula is None or memory is None:
+        return await _rows(await after_pilot(block, written, relation, ctx), relation, ctx)
+    named = zip(formula.leaves, block.filter.terms, strict=True)
+    relation.filters.terms.update({leaf.expr: memory.rates[name] for leaf, name in named if name in memory.rates})
     try:
-        return await _rows(await after_pilot(block, asked, relation, ctx), relation, ctx)
+        return await _rows(await after_pilot(block, written, relation, ctx), relation, ctx)
     finally:
-        _remember(block, asked, relation, ctx.memory)
+        _remember(block.filter, formula, relation, memory)
 
 
-def _remember(block: Block, asked: Block, relation: Relation, memory: Memory) -> None:
+def _remember(filter: SemFilter, formula: Formula, relation: Relation, memory: Memory) -> None:
     """Keeps how often the terms of WHERE were true, of all rows, also where only rows that earlier terms left were asked."""
-    masks = relation.filters.of(block.filter.formula).profile if block.filter.formula is not None else None
-    if block.filter.formula is None or asked.filter.formula is None or masks is None or not masks.shape[1]:
+    masks = relation.filters.of(formula).profile
+    if masks is None or not masks.shape[1]:
         return
-    memory.keep(condition_name(asked), masks)
+    memory.keep(filter.name, masks)
     shares = (learned(masks) == TRUE).mean(axis=1)
-    for leaf, before, share in zip(block.filter.formula.leaves, asked.filter.formula.leaves, shares, strict=True):
+    for leaf, name, share in zip(formula.leaves, filter.terms, shares, strict=True):
         n, _ = relation.filters.terms.get(leaf.expr, (0, 0))
         if n:
-            memory.rates[term_name(asked, before)] = (n, round(n * float(share)))
+            memory.rates[name] = (n, round(n * float(share)))
 
 
 async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
@@ -168,10 +168,11 @@ async def _rows(block: Block, relation: Relation, ctx: Context) -> Output:
             output = await select(block, relation, ctx)
         else:
             found = await aggregate(block, relation, ctx)
-            if block.summaries.columns:
-                await _summaries(block, found, relation, ctx)
+            exact = await _summaries(block, found, relation, ctx) if block.summaries.columns else True
             output = groups(block, found, ctx)
+            output.exact = output.exact and exact
     output.relation = relation
+    output.exact = output.exact and not relation.derives
     return output
 
 
@@ -181,27 +182,27 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
     block, inner = await _run_inner(block, ctx)
     ctx.begin_steps()
     block = carried.with_ends(block, inner)
-    below, ctx.exact = ctx.exact, True
     terms = conjuncts(block.scan.where)
     parts: list[Correlated | PerValue] = [*block.inner.correlated, *block.inner.repeated]
     later = [t for t in terms if any(correlated.holds(t, part) for part in parts)]
     pushed = conjunction([t for t in terms if t not in later])
-    relation = await _candidates(replace(block, scan=replace(block.scan, where=pushed)), ctx)
+    relation, exact = await _candidates(replace(block, scan=replace(block.scan, where=pushed)), ctx)
 
-    async def run(query: BoundQuery) -> pa.Table:
+    async def run(query: BoundQuery) -> Output:
         assert ctx.plans is not None
-        return (await execute(ctx.plans.planned(query), ctx)).table
+        return await execute(ctx.plans.planned(query), ctx)
 
     for part in parts:
         exprs = [e for e in _expressions(block) if e is not None] + later
         if isinstance(part, PerValue):
-            name, found = await correlated.run_for_each(part, exprs, relation, run, ctx)
+            valued = await correlated.run_for_each(part, exprs, relation, run, ctx)
         else:
             fields = {**relation.fields, **_fields(part.source)}
-            name, found = await correlated.answered(part, exprs, relation, fields, ctx)
-        relation = Relation(ctx.duck, name, relation.n, relation.fields, relation.source)
-        block = _without_part(block, found, ctx)
-        later = [correlated.replaced(t, found) for t in later]
+            valued = await correlated.answered(part, exprs, relation, fields, ctx)
+        relation = Relation(ctx.duck, valued.table, relation.n, relation.fields, relation.source)
+        block = _without_part(block, valued.found, ctx)
+        later = [correlated.replaced(t, valued.found) for t in later]
+        exact = exact and valued.exact
     condition = conjunction(later)
     if condition is not None:
         where = ctx.duck.expression(condition)
@@ -209,8 +210,7 @@ async def _prepared(block: Block, ctx: Context) -> tuple[Block, Relation, carrie
         relation = Relation(ctx.duck, name, n, relation.fields, relation.source)
     sem_classify.label_queries(_virtuals(block), relation, ctx)
     examples.take(_virtuals(block), relation, ctx)
-    inner.certain = inner.certain and ctx.exact  # pairs without an answer
-    ctx.exact = ctx.exact and below
+    inner.certain, inner.exact = inner.certain and exact, inner.exact and exact
     return replace(block, inner=SubQueries()), relation, inner
 
 
@@ -337,30 +337,31 @@ def _stored(output: Output, alias: str, ctx: Context, fields: tuple[Field, ...] 
         Table(alias, quote(made), tuple(Field(c, types[c]) for c in names), n),
         bounds,
         output.certain,
+        output.exact,
         *carried.said(output),
     )
 
 
-async def _candidates(block: Block, ctx: Context) -> Relation:
-    """The rows that DuckDB leaves for the model, materialised: one SQL text."""
+async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
+    """The rows that DuckDB leaves for the model, materialised, and whether they are exact: no pair of a join has no answer."""
     fields = fields_of(block)
     if block.scan.join is not None:
         if ctx.settings.proxy is not None:
             ctx.warnings.append("proxy guides no search over an outer join or a join by a text: it was not used")
         joined = await sem_join.outer_join(block.scan.join, block.scan.columns, fields, ctx)
         where = f" WHERE {ctx.duck.expression(block.scan.where)}" if block.scan.where is not None else ""
-        name, n = ctx.duck.create(f"SELECT * FROM {quote(joined)}{where} ORDER BY rowid")
-        return Relation(ctx.duck, name, n, fields, f"{block.scan.join.kind} join")
+        name, n = ctx.duck.create(f"SELECT * FROM {quote(joined.table)}{where} ORDER BY rowid")
+        return Relation(ctx.duck, name, n, fields, block.scan.tables), joined.exact
     guided = ctx.settings.proxy if block.filter.stages or block.values.stages else None
     if guided is not None:
         name, n = proxy.create(candidates_query(block), guided, ctx.duck)
     else:
         name, n = ctx.duck.create(candidates_sql(block))
-    relation = Relation(ctx.duck, name, n, fields, tables_of(block))
+    relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
     if ctx.draws is not None and ctx.draws.kept:
         content = ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(name)} AS r")
         await ctx.draws.candidates(relation.source, int(content or 0))
-    return relation
+    return relation, True
 
 
 def candidates_sql(block: Block, score: str | None = None) -> str:
@@ -381,12 +382,6 @@ def candidates_query(block: Block) -> exp.Expression:
     return query_sql(BoundSelect(items, block.scan.source, where=block.scan.where, order_by=keys))
 
 
-def tables_of(block: Block) -> str:
-    """The tables that the rows come from, by name."""
-    tables = (leaf.table.name if isinstance(leaf, BoundTable) else leaf.alias for leaf in leaves(block.scan.source))
-    return ", ".join(dict.fromkeys(tables))
-
-
 def fields_of(block: Block) -> dict[Column, Field]:
     """The columns that a block may read, by alias and name."""
     return _fields(*sources_of(block.scan.join or block.scan.source))
@@ -400,8 +395,7 @@ def fields_read(block: Block) -> dict[Column, Field]:
 def _fields(*sources: BoundSource) -> dict[Column, Field]:
     found: dict[Column, Field] = {}
     for leaf in (leaf for source in sources for leaf in leaves(source)):
-        fields = leaf.table.fields if isinstance(leaf, BoundTable) else leaf.fields
-        found.update({Column(leaf.alias, f.name): f for f in fields})
+        found.update({Column(leaf.alias, f.name): f for f in leaf.fields})
     return found
 
 
@@ -409,16 +403,16 @@ def _virtuals(block: Block) -> list[VirtualColumn]:
     return [*(c for stage in block.requests for c in stage.columns), *block.values.groups, *block.summaries.columns]
 
 
-async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Context) -> None:
-    """Adds the answers about whole groups to the table of groups."""
+async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Context) -> bool:
+    """Adds the answers about whole groups to the table of groups; False where some were written from a part of their rows."""
     import pyarrow as pa
 
     wanted = returned(block, found, ctx)
     members = [rids if g in wanted else rids[:0] for g, rids in enumerate(found.members)]
-    answers = await sem_agg.summaries(block.summaries.columns, members, relation, ctx)
+    written = await sem_agg.summaries(block.summaries.columns, members, relation, ctx)
     data: dict[str, Any] = {"__g": pa.array(range(len(found.members)), type=pa.int64())}
     casts = []
-    for column, values in answers.items():
+    for column, values in written.answers.items():
         data[column.name] = pa.array([None if v is None else str(v) for v in values], type=pa.string())
         casts.append(f"TRY_CAST(s.{quote(column.name)} AS {column.type}) AS {quote(column.name)}")
     if any(len(rids) for rids in found.members) and not found.exact:
@@ -427,6 +421,7 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
         f"SELECT t.*, {', '.join(casts)} FROM {quote(found.table)} t JOIN __summaries s USING (__g)",
         {"__summaries": pa.table(data)},
     )
+    return written.exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,7 +448,6 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     """
     from uql.sampling.intervals import clopper_pearson
 
-    asked = block
     block, relation, _ = await _prepared(block, ctx)
     assert block.filter.formula is not None
     until, copies = None, {}
@@ -467,9 +461,9 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
     rows = masks.shape[1]
     result = block.filter.formula.evaluate(masks)
     passed = int((result == TRUE).sum())
-    if ctx.memory is not None and asked.filter.formula is not None:
-        for leaf, answered in zip(asked.filter.formula.leaves, masks, strict=True):
-            ctx.memory.rates[term_name(asked, leaf)] = (rows, int((answered == TRUE).sum()))
-        ctx.memory.keep(condition_name(asked), masks)
+    if ctx.memory is not None:
+        for name, answered in zip(block.filter.terms, masks, strict=True):
+            ctx.memory.rates[name] = (rows, int((answered == TRUE).sum()))
+        ctx.memory.keep(block.filter.name, masks)
     share = clopper_pearson(passed, rows, ctx.settings.confidence) if rows else (0.0, 1.0)
     return Pilot(masks, share, rows, passed, until, copies)

@@ -296,7 +296,7 @@ async def trace(
     relation = output.relation
     if relation is None:
         return None
-    columns = [held.column for held in relation.answers.values() if held.shown_with]
+    columns = [held.column for held in relation.answers.values() if held.origin.shown_with]
     if not columns or (output.rids is None and not output.members and output.estimates is None):
         return None
     behind = _behind(output, relation, columns)
@@ -307,7 +307,7 @@ async def trace(
     wanted = np.array(rids, dtype=np.int64)
     shown = {
         together: relation.rows(wanted, together)
-        for together in dict.fromkeys(t for column in columns for t in relation[column].shown_with)
+        for together in dict.fromkeys(t for column in columns for t in relation[column].origin.shown_with)
     }
     asked = [
         _Asked(
@@ -316,9 +316,9 @@ async def trace(
             relation[column].values[wanted],
             relation[column].asked[wanted],
             relation[column].probabilities[wanted],
-            [shown[together] for together in relation[column].shown_with],
-            _part(relation[column].by_model, wanted),
-            _part(relation[column].by_people, wanted),
+            [shown[together] for together in relation[column].origin.shown_with],
+            _part(relation[column].origin.by_model, wanted),
+            _part(relation[column].origin.by_people, wanted),
         )
         for column in columns
     ]
@@ -326,7 +326,7 @@ async def trace(
     provider = await gate.provider()
     two = (
         (ctx.cascade.small, ctx.cascade.large)
-        if ctx.cascade is not None and any(relation[c].by_model is not None for c in columns)
+        if ctx.cascade is not None and any(relation[c].origin.by_model is not None for c in columns)
         else ()
     )
     cascade = tuple([await gate.provider(model) for model in two])

@@ -35,7 +35,7 @@ from uql.llm.questions import Answers, Question, Row
 from uql.llm.run_lease import Lease
 from uql.llm.run_record import Cost as Cost
 from uql.llm.run_record import Run as Run
-from uql.llm.sender import Sender
+from uql.llm.sender import Asking, Sender
 from uql.operators.replies import Text, YesNo
 from uql.operators.rows import label_of
 
@@ -271,6 +271,17 @@ class Gate(Sender):
     def _limiter(self, provider: Provider) -> Limiter:
         return next(self._limiters[key] for key, value in self._providers.items() if value is provider)
 
+    async def _asking(
+        self, questions: Sequence[Question], model: str | Provider | None, source: str = "", together: int = 1
+    ) -> Asking:
+        """What an ask puts to a model; its arguments are those of `ask`."""
+        provider = await self.provider(model)
+        shares = together > 1 and isinstance(provider, RowsProvider) and several.takes(tuple(questions))
+        shared = [question_key(provider, q, together=True) for q in questions] if shares else []
+        heads = [question_key(provider, q) for q in questions]
+        limiter = self._limiter(provider)
+        return Asking(tuple(questions), provider, limiter, source, together if shared else 1, heads, shared)
+
     # ---------------------------------------------------------------------------------------------------------------- ask
     @overload
     async def ask(
@@ -321,66 +332,59 @@ class Gate(Sender):
             self._since = began
         self._active += 1
         try:
-            answers = await self._ask(questions, rows, await self.provider(model), source, together)
+            answers = await self._ask(await self._asking(questions, model, source, together), rows)
         finally:
             self._active -= 1
             if not self._active:
                 self.cost.seconds += time.monotonic() - self._since
         return answers[0] if isinstance(question, Question) else answers
 
-    async def _ask(
-        self, questions: tuple[Question, ...], rows: Sequence[Row], provider: Provider, source: str, together: int
-    ) -> tuple[Answers, ...]:
+    async def _ask(self, asking: Asking, rows: Sequence[Row]) -> tuple[Answers, ...]:
+        questions = asking.questions
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
-        heads, shared = _heads(provider, questions, together)
-        await self.ledger.note([*heads, *shared])
-        until = self.drawn_until if self.as_drawn else math.inf
-        said, left = await self._said(provider, questions, rows, source, until)
+        await self.ledger.note([*asking.heads, *asking.shared])
+        said, left = await self._said(asking, rows, self.drawn_until if self.as_drawn else math.inf)
         ask_null = all(isinstance(q.reply(), Text) for q in questions)
         asked = [rows[i] for i in left] if len(left) < len(rows) else rows
         if self.run.replays and len(left) < len(rows):  # the model's answers were paid for before people said otherwise
-            for chunk in distinct(rows, heads, self.ledger, ask_null=ask_null, most=CHUNK, together=shared):
+            for chunk in self._distinct(asking, rows, ask_null):
                 corrected = [slot for slot in chunk if set(slot.indices).isdisjoint(left)]
-                known = await self.ledger.get(_all_keys(corrected))
-                await self._replay(questions, corrected, known, provider)
-        for chunk in distinct(asked, heads, self.ledger, ask_null=ask_null, most=CHUNK, together=shared):
-            await self._ask_chunk(questions, chunk, provider, source, together if shared else 1)
+                await self._replay(asking, corrected, await self.ledger.get(_all_keys(corrected)))
+        for chunk in self._distinct(asking, asked, ask_null):
+            await self._ask_chunk(asking, chunk)
             for slot in chunk:
                 for j, answer in enumerate(slot.answers):
                     for i in slot.indices:
                         found[j][left[i]] = answer
-        return self._read(provider, questions, found, said)
+        return self._read(asking, found, said)
+
+    def _distinct(self, asking: Asking, rows: Sequence[Row], ask_null: bool) -> Iterator[list[Slot]]:
+        return distinct(rows, asking.heads, self.ledger, ask_null=ask_null, most=CHUNK, together=asking.shared)
 
     async def _said(
-        self,
-        provider: Provider,
-        questions: Sequence[Question],
-        rows: Sequence[Row],
-        source: str = "",
-        until: float = math.inf,
+        self, asking: Asking, rows: Sequence[Row], until: float
     ) -> tuple[list[dict[int, Answer]], Sequence[int]]:
         """For each question what people answered, by position; and the positions of the rows that are left for the model."""
-        said = [self.people.answers(q, rows, until=until) for q in questions]
+        said = [self.people.answers(q, rows, until=until) for q in asking.questions]
         whole = set(said[0]).intersection(*said[1:])
         if not whole:
             return said, range(len(rows))
-        self.cost.cached += len(whole)
-        event = self._event("cached", provider, tuple(questions), source=source)
-        await self._record([], [event] * len(whole))
+        await self._record_cached(asking, len(whole))
         return said, [i for i in range(len(rows)) if i not in whole]
 
+    async def _record_cached(self, asking: Asking, rows: int) -> None:
+        """Count rows that were answered at no call."""
+        self.cost.cached += rows
+        await self._record([], [self._event("cached", asking)] * rows)
+
     def _read(
-        self,
-        provider: Provider,
-        questions: Sequence[Question],
-        found: list[list[Answer | None]],
-        said: Sequence[dict[int, Answer]],
+        self, asking: Asking, found: list[list[Answer | None]], said: Sequence[dict[int, Answer]]
     ) -> tuple[Answers, ...]:
         """Answers in the form that kernels get: the model's calibrated where there is a calibration, those of people before it."""
-        own = self._calibrations.get(provider.name, {}) if self.calibrated else {}
+        own = self._calibrations.get(asking.provider.name, {}) if self.calibrated else {}
         return tuple(
             overruled(q, applied(own, q, collected(q, column)), people)
-            for q, column, people in zip(questions, found, said, strict=True)
+            for q, column, people in zip(asking.questions, found, said, strict=True)
         )
 
     async def audited(self, question: Question) -> tuple[str, dict[str, float] | None]:
@@ -391,9 +395,8 @@ class Gate(Sender):
 
     async def asked(self, questions: Sequence[Question], *, model: str | Provider | None = None) -> bool:
         """Whether any of these questions was ever asked of a row, so that the ledger may have answers."""
-        provider = await self.provider(model)
-        heads, shared = _heads(provider, questions, 2)
-        return any(self.people.knows(q) for q in questions) or await self.ledger.asked([*heads, *shared])
+        asking = await self._asking(questions, model, together=2)
+        return any(self.people.knows(q) for q in questions) or await self.ledger.asked([*asking.heads, *asking.shared])
 
     async def known(
         self,
@@ -408,30 +411,27 @@ class Gate(Sender):
         A row that the ledger answers whole is counted as cached, as in `ask`. A run that keeps its draws does not know what was
         answered since it began: those rows are drawn as they were.
         """
-        provider = await self.provider(model)
-        heads, shared = _heads(provider, questions, together)
+        asking = await self._asking(questions, model, together=together)
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
         missing = Answer(problem=Problem("budget", "the ledger does not have it"))
         until = math.inf if self.run.started is None else self.run.started
-        said, left = await self._said(provider, questions, rows, until=until)
-        if not await self.ledger.asked([*heads, *shared]):  # a new question: no row's key need be made
+        said, left = await self._said(asking, rows, until)
+        if not await self.ledger.asked([*asking.heads, *asking.shared]):  # a new question: no row's key need be made
             found = [[None if r.is_null else missing for r in rows] for _ in questions]
-            return self._read(provider, questions, found, said)
+            return self._read(asking, found, said)
         asked = [rows[i] for i in left] if len(left) < len(rows) else rows
-        for chunk in distinct(asked, heads, self.ledger, ask_null=False, most=CHUNK, together=shared):
+        for chunk in self._distinct(asking, asked, ask_null=False):
             held = await self.ledger.get(_all_keys(chunk))
             if self.run.replays:
                 later = await self._later(list(held))
                 held = {key: answer for key, answer in held.items() if key not in later}
             answers = [_held(slot, held) for slot in chunk]
-            events = [self._event("cached", provider, tuple(questions)) for row in answers if None not in row]
-            self.cost.cached += len(events)
-            await self._record([], events)
+            await self._record_cached(asking, sum(None not in row for row in answers))
             for slot, row in zip(chunk, answers, strict=True):
                 for j, answer in enumerate(row):
                     for i in slot.indices:
                         found[j][left[i]] = answer or missing
-        return self._read(provider, questions, found, said)
+        return self._read(asking, found, said)
 
     async def _later(self, keys: list[bytes]) -> dict[bytes, int]:
         """Of answers known: those paid for since the run began and not yet asked in this sitting, with their calls."""
@@ -439,20 +439,13 @@ class Gate(Sender):
         origins = await self.ledger.origins([key for key in keys if key not in self._seen])
         return {key: origin.calls for key, origin in origins.items() if origin.at >= self.run.started}
 
-    async def _replay(
-        self, questions: tuple[Question, ...], slots: list[Slot], known: Mapping[bytes, Answer], provider: Provider
-    ) -> None:
+    async def _replay(self, asking: Asking, slots: list[Slot], known: Mapping[bytes, Answer]) -> None:
         """Count the calls of earlier sittings again, as the rows that they paid for are asked again."""
-        self._count_again(questions, slots, known, await self._later(list(known)), provider)
+        self._count_again(asking, slots, known, await self._later(list(known)))
         self._seen.update(_all_keys(slots))
 
     def _count_again(
-        self,
-        questions: tuple[Question, ...],
-        slots: list[Slot],
-        known: Mapping[bytes, Answer],
-        calls: Mapping[bytes, int],
-        provider: Provider,
+        self, asking: Asking, slots: list[Slot], known: Mapping[bytes, Answer], calls: Mapping[bytes, int]
     ) -> None:
         """Count what rows have cost that were paid for since the run began; a resumed one was told its tokens and USD before."""
         for slot in slots:
@@ -464,14 +457,10 @@ class Gate(Sender):
             if self.run.again:
                 tokens_in, tokens_out, usd = 0, 0, 0.0
             elif self.budget.tokens is not None:
-                self.budget.largest_tokens = max(
-                    self.budget.largest_tokens, self.tokens_at_most(questions, slot.row, provider)
-                )
+                self.budget.largest_tokens = max(self.budget.largest_tokens, self.tokens_at_most(asking, slot.row))
             self.budget.replay(calls[most], tokens_in + tokens_out, usd or 0.0)
 
-    async def _ask_chunk(
-        self, questions: tuple[Question, ...], slots: list[Slot], provider: Provider, source: str, together: int
-    ) -> None:
+    async def _ask_chunk(self, asking: Asking, slots: list[Slot]) -> None:
         """Fill in the answers of the slots: from others in flight, from the ledger, from the model."""
         loop = asyncio.get_running_loop()
         mine: dict[bytes, asyncio.Future[Answer]] = {}
@@ -481,10 +470,10 @@ class Gate(Sender):
                     mine[key] = self._inflight[key] = loop.create_future()
         try:
             known = await self.ledger.get(
-                list(dict.fromkeys([*mine, *_all_keys(slots)])) if together > 1 else list(mine)
+                list(dict.fromkeys([*mine, *_all_keys(slots)])) if asking.together > 1 else list(mine)
             )
             if self.run.replays:
-                await self._replay(questions, slots, known, provider)
+                await self._replay(asking, slots, known)
             failed = await self._failed_before(slots, known) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
@@ -494,15 +483,15 @@ class Gate(Sender):
                 if open_ and all(key in failed for key in open_):
                     self._fail_again(slot, failed, mine)
                     gone = next(failed[key] for key in slot.keys if key in failed)
-                    what = {"error": gone.kind, "message": gone.message, "attempt": gone.calls, "source": source}
-                    events.append(self._event("failed", provider, questions, **what))
+                    what = {"error": gone.kind, "message": gone.message, "attempt": gone.calls}
+                    events.append(self._event("failed", asking, **what))
                     self.cost.failed += 1
                     continue
                 for key, answer in zip(slot.keys, slot.answers, strict=True):
                     if answer is not None and key in mine and not mine[key].done():
                         mine[key].set_result(answer)
                 if None not in slot.answers:
-                    events.append(self._event("cached", provider, questions, source=source))
+                    events.append(self._event("cached", asking))
                 elif any(key in mine and a is None for key, a in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
             self.cost.cached += sum(event.kind == "cached" for event in events)
@@ -511,11 +500,11 @@ class Gate(Sender):
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
                     code="UQL411",
-                    help=f"asked: {questions[0].text[:80]!r} of {provider.name}; run it once without --offline",
+                    help=f"asked: {asking.questions[0].text[:80]!r} of {asking.provider.name}; run it once without --offline",
                 )
-            if unanswered and not provider.is_local:
-                self._announce(provider, unanswered)
-            await self._work(questions, unanswered, mine, provider, source, together)
+            if unanswered and not asking.provider.is_local:
+                self._announce(asking.provider, unanswered)
+            await self._work(asking, unanswered, mine)
         finally:
             for key, future in mine.items():
                 del self._inflight[key]
@@ -546,21 +535,12 @@ class Gate(Sender):
             if answer is not None and key in mine and not mine[key].done():
                 mine[key].set_result(answer)
 
-    async def answered_elsewhere(
-        self,
-        slots: list[Slot],
-        answers: Mapping[bytes, Answer],
-        questions: tuple[Question, ...],
-        provider: Provider,
-        source: str,
-    ) -> None:
+    async def answered_elsewhere(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> None:
         """Count rows that another run has answered while this one was about to ask them, or waited."""
         if self.run.replays:
             origins = await self.ledger.origins(list(answers))
-            calls = {key: origin.calls for key, origin in origins.items()}
-            self._count_again(questions, slots, answers, calls, provider)
-        self.cost.cached += len(slots)
-        await self._record([], [self._event("cached", provider, questions, source=source)] * len(slots))
+            self._count_again(asking, slots, answers, {key: origin.calls for key, origin in origins.items()})
+        await self._record_cached(asking, len(slots))
 
     def _announce(self, provider: Provider, unanswered: list[Slot]) -> None:
         """Say once what leaves this machine, before it does."""
@@ -586,19 +566,11 @@ class Gate(Sender):
             problem=Problem("interrupted", "another query gave this question up")
         )
 
-    async def _work(
-        self,
-        questions: tuple[Question, ...],
-        unanswered: list[Slot],
-        mine: dict[bytes, asyncio.Future[Answer]],
-        provider: Provider,
-        source: str,
-        together: int,
-    ) -> None:
+    async def _work(self, asking: Asking, unanswered: list[Slot], mine: dict[bytes, asyncio.Future[Answer]]) -> None:
         """Has the rows answered: by the model, or by another run that has them in flight, which is waited for."""
         if not unanswered:
             return
-        left = await self._send_free(questions, unanswered, mine, provider, source, together, waits=False)
+        left = await self._send_free(asking, unanswered, mine, waits=False)
         pause_s = FIRST_LOOK_S
         while left:
             why = self._waits_no_longer()
@@ -615,7 +587,7 @@ class Gate(Sender):
                 self._ended = "interrupted"
                 raise
             before = len(left)
-            left = await self._send_free(questions, left, mine, provider, source, together, waits=True)
+            left = await self._send_free(asking, left, mine, waits=True)
             pause_s = FIRST_LOOK_S if len(left) < before else min(2 * pause_s, LAST_LOOK_S)
 
     def _waits_no_longer(self) -> Problem | None:
@@ -629,23 +601,15 @@ class Gate(Sender):
         return None
 
     async def _send_free(
-        self,
-        questions: tuple[Question, ...],
-        unanswered: list[Slot],
-        mine: dict[bytes, asyncio.Future[Answer]],
-        provider: Provider,
-        source: str,
-        together: int,
-        *,
-        waits: bool,
+        self, asking: Asking, unanswered: list[Slot], mine: dict[bytes, asyncio.Future[Answer]], *, waits: bool
     ) -> list[Slot]:
         """Workers take the rows that no other run has in flight, in order, as many at once as may share a request; the first
         error that concerns every row ends them all and is raised.
 
         `waits`: they were in flight a moment ago. Returns: the rows that still are.
         """
-        limiter = self._limiter(provider)
-        turns = _Turns(self, questions, unanswered, mine, provider, source, together, max(CLAIMED, limiter.most), waits)
+        most = asking.limiter.most
+        turns = _Turns(self, asking, unanswered, mine, max(CLAIMED, most), waits)
         stop: list[BaseException] = []
 
         def settle(slot: Slot, wanted: list[int], answers: list[Answer]) -> None:
@@ -657,13 +621,13 @@ class Gate(Sender):
                 if (
                     answer.problem
                     and self.settings.on_error == "raise"
-                    and questions[j] not in self.attempted
+                    and asking.questions[j] not in self.attempted
                     and answer.problem.kind not in ("budget", "interrupted")
                 ):
                     stop.append(
                         ModelReplyError(
                             f"{answer.problem.kind}: {answer.problem.message}",
-                            help=_told(questions[j], answer.problem),
+                            help=_told(asking.questions[j], answer.problem),
                         )
                     )
                     return
@@ -673,19 +637,19 @@ class Gate(Sender):
                 slots, wanted = turn
                 if stop:
                     return
-                asked = tuple(questions[j] for j in wanted)
+                part = asking.only(wanted)
                 try:
                     if len(slots) > 1:
-                        found = await self.answer_rows(asked, slots, wanted, provider, limiter, source)
+                        found = await self.answer_rows(part, slots, wanted)
                     else:
-                        found = [await self.answer_row(asked, slots[0], wanted, provider, limiter, source)]
+                        found = [await self.answer_row(part, slots[0], wanted)]
                 except (UQLError, asyncio.CancelledError) as error:
                     stop.append(error)
                     return
                 for slot, answers in zip(slots, found, strict=True):
                     settle(slot, wanted, answers)
 
-        workers = [asyncio.create_task(worker()) for _ in range(min(limiter.most, len(unanswered)))]
+        workers = [asyncio.create_task(worker()) for _ in range(min(most, len(unanswered)))]
         try:
             ended, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             for task in ended:
@@ -718,17 +682,13 @@ class _Turns:
     def __init__(
         self,
         gate: Gate,
-        questions: tuple[Question, ...],
+        asking: Asking,
         slots: list[Slot],
         mine: dict[bytes, asyncio.Future[Answer]],
-        provider: Provider,
-        source: str,
-        together: int,
         size: int,
         waits: bool,
     ) -> None:
-        self._gate, self._questions, self._mine, self._provider = gate, questions, mine, provider
-        self._source, self._together, self._waits = source, together, waits
+        self._gate, self._asking, self._mine, self._waits = gate, asking, mine, waits
         self._parts = [slots[i : i + size] for i in range(0, len(slots), size)][::-1]
         self._ready: Iterator[tuple[list[Slot], list[int]]] = iter(())
         self._claiming = asyncio.Lock()
@@ -745,7 +705,7 @@ class _Turns:
                 if not self._parts:
                     return None
                 free = await self._free(self._parts.pop())
-                self._ready = _shared(free, self._mine, self._together)
+                self._ready = _shared(free, self._mine, self._asking.together)
             return found
 
     async def _free(self, slots: list[Slot]) -> list[Slot]:
@@ -754,7 +714,7 @@ class _Turns:
         if claims is None:
             return slots
         keys = list(dict.fromkeys(k for slot in slots for k in slot.keys if self._open(k)))
-        alone = list(dict.fromkeys(k for slot in slots for k in slot.alone)) if self._together > 1 else []
+        alone = list(dict.fromkeys(k for slot in slots for k in slot.alone)) if self._asking.together > 1 else []
         found = await claims.take(keys, alone, waits=self._waits)
         free, answered = [], []
         for slot in slots:
@@ -774,7 +734,7 @@ class _Turns:
                 claims.release([key for key in own if key not in found.others])
         self._claimed += free
         if answered:
-            await self._gate.answered_elsewhere(answered, found.answers, self._questions, self._provider, self._source)
+            await self._gate.answered_elsewhere(self._asking, answered, found.answers)
         return free
 
     def _open(self, key: bytes) -> bool:
@@ -790,13 +750,6 @@ class _Turns:
                 if key in self._mine and (answer is None or answer.problem is not None or key != alone)
             ]
             self._gate.claims.release(lost)
-
-
-def _heads(provider: Provider, questions: Sequence[Question], together: int) -> tuple[list[bytes], list[bytes]]:
-    """What `question_key` gives for rows asked alone, and for rows that share requests: none where they do not."""
-    shares = together > 1 and isinstance(provider, RowsProvider) and several.takes(tuple(questions))
-    shared = [question_key(provider, q, together=True) for q in questions] if shares else []
-    return [question_key(provider, q) for q in questions], shared
 
 
 def _all_keys(slots: Sequence[Slot]) -> list[bytes]:

@@ -485,8 +485,8 @@ class Ledger:
                 sql = f"SELECT {column}, COUNT(*) FROM answers GROUP BY {column} ORDER BY {column}"
                 return tuple(db.execute(sql).fetchall())
 
-            counts = (_count(db, table) for table in ("answers", "runs", "calls"))
-            return Stats(self.path, *counts, _size(db), answers_of("model"), answers_of("source"))
+            answers, runs, calls = (_count(db, table) for table in ("answers", "runs", "calls"))
+            return Stats(self.path, answers, runs, calls, _size(db), answers_of("model"), answers_of("source"))
 
         return self.work(work)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +43,11 @@ class Cost:
     output_tokens: int = 0
     usd: float | None = 0.0  # None: a price is unknown
     seconds: float = 0.0  # spent waiting for answers
+
+    def __add__(self, other: Cost) -> Cost:
+        """What two runs cost together; `usd` is unknown where that of one is."""
+        sums: dict[str, Any] = {}
+        for f in fields(self):
+            x, y = getattr(self, f.name), getattr(other, f.name)
+            sums[f.name] = None if x is None or y is None else x + y
+        return Cost(**sums)

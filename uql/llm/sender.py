@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -47,6 +47,23 @@ def _bounds(provider: Provider, parts: Sequence[Request]) -> tuple[int, int]:
     return sum(b[0] for b in bounds), sum(b[1] for b in bounds)
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What an ask puts to a model: the same for all its rows."""
+
+    questions: tuple[Question, ...]
+    provider: Provider
+    limiter: Limiter
+    source: str = ""  # the table that the rows come from
+    together: int = 1  # rows of one request at most
+    heads: Sequence[bytes] = ()  # what `question_key` gives for each question
+    shared: Sequence[bytes] = ()  # the same for rows that share requests; empty where they do not
+
+    def only(self, wanted: Sequence[int]) -> Asking:
+        """The same with some of its questions."""
+        return replace(self, questions=tuple(self.questions[j] for j in wanted))
+
+
 class Sender:
     """Sends rows one by one and keeps account of them.
 
@@ -66,20 +83,15 @@ class Sender:
         if text not in self.warnings:
             self.warnings.append(text)
 
-    async def answer_row(
-        self,
-        questions: tuple[Question, ...],
-        slot: Slot,
-        wanted: list[int],
-        provider: Provider,
-        limiter: Limiter,
-        source: str,
-        tried: int = 0,
-    ) -> list[Answer]:
+    async def answer_row(self, asking: Asking, slot: Slot, wanted: list[int], tried: int = 0) -> list[Answer]:
         """Send a row until each question has an answer or is given up; keep the answers in the ledger.
 
-        `tried`: calls made for this row in requests about several; where there were any, an unreadable reply is the last.
+        Args:
+            asking: with the questions that are wanted.
+            wanted: where their keys stand in the slot.
+            tried: calls made for this row in requests about several; where there were any, an unreadable reply is the last.
         """
+        questions, provider, limiter = asking.questions, asking.provider, asking.limiter
         done: list[Answer | None] = [None] * len(questions)
         errors = [""] * len(questions)
         failures: list[Event] = []
@@ -95,7 +107,7 @@ class Sender:
                 self.settings.timeout_s,
             )
             attempt += 1
-            outcome = await self._sent(request, provider, limiter, attempt, source)
+            outcome = await self._sent(asking, request, attempt)
             if isinstance(outcome, Problem):  # not sent: budget or interrupt
                 for j in open_now:
                     done[j] = Answer(problem=self._not_again(before[j], outcome, provider))
@@ -128,7 +140,9 @@ class Sender:
                 if answer.problem is None:
                     done[j] = answer
                     kept = replace(answer, paid=(reply.input_tokens, reply.output_tokens, event.usd))
-                    entries.append(Entry(slot.alone[wanted[j]], kept, provider.name, source, self.run.id, attempt))
+                    entries.append(
+                        Entry(slot.alone[wanted[j]], kept, provider.name, asking.source, self.run.id, attempt)
+                    )
                 elif seen["reply"] or answer.problem.kind in FINAL:
                     done[j] = answer
                 else:
@@ -157,24 +171,14 @@ class Sender:
                     ]
                 )
             self.cost.failed += 1
-            failures.append(
-                self._event(
-                    "failed",
-                    provider,
-                    questions,
-                    error=problem.kind,
-                    message=problem.message,
-                    attempt=attempt,
-                    source=source,
-                )
-            )
+            failures.append(self._event("failed", asking, error=problem.kind, message=problem.message, attempt=attempt))
             await self._record([], failures)
         return [answer if answer is not None else Answer() for answer in done]
 
-    def tokens_at_most(self, questions: tuple[Question, ...], row: Row, provider: Provider) -> int:
+    def tokens_at_most(self, asking: Asking, row: Row) -> int:
         """The tokens that asking a row may take."""
-        request = Request(questions, row, self.run.seed, (), self.settings.timeout_s)
-        return sum(_bounds(provider, chunks.requests(provider, request)))
+        request = Request(asking.questions, row, self.run.seed, (), self.settings.timeout_s)
+        return sum(_bounds(asking.provider, chunks.requests(asking.provider, request)))
 
     def _not_again(self, before: Problem | None, why: Problem, provider: Provider) -> Problem:
         """Why a row has no answer where it could not be sent, or could not be sent again: a try that failed is a failure of its own."""
@@ -196,20 +200,13 @@ class Sender:
                 help="is the server running, and its address right?",
             )
 
-    async def answer_rows(
-        self,
-        questions: tuple[Question, ...],
-        slots: list[Slot],
-        wanted: list[int],
-        provider: Provider,
-        limiter: Limiter,
-        source: str,
-    ) -> list[list[Answer]]:
+    async def answer_rows(self, asking: Asking, slots: list[Slot], wanted: list[int]) -> list[list[Answer]]:
         """Send several rows in one request; a row whose answer is missing or unreadable is asked again alone, once.
 
         Where the budget has fewer calls left than there are rows, the first ones are sent.
         Returns: the answers by row and question.
         """
+        questions, limiter = asking.questions, asking.limiter
         answers: list[list[Answer] | None] = [None] * len(slots)
         most, attempt, faults = len(slots), 0, 0
         while most:
@@ -217,7 +214,7 @@ class Sender:
                 questions, tuple(slot.row for slot in slots[:most]), self.run.seed, self.settings.timeout_s
             )
             attempt += 1
-            outcome = await self._sent(request, provider, limiter, attempt, source)
+            outcome = await self._sent(asking, request, attempt)
             if isinstance(outcome, Problem):
                 left = self.budget.calls_left
                 if outcome.kind == "budget" and left is not None and 0 < left < most:
@@ -242,22 +239,20 @@ class Sender:
                 paid = (event.input_tokens, event.output_tokens, event.usd)
                 for j, answer in zip(wanted, said, strict=True):
                     kept = replace(answer, paid=paid)
-                    entries.append(Entry(slot.keys[j], kept, provider.name, source, self.run.id, attempt))
+                    entries.append(Entry(slot.keys[j], kept, asking.provider.name, asking.source, self.run.id, attempt))
                 answers[i] = list(said)
             await self._record(entries, events)
             break
         for i, slot in enumerate(slots):
             if answers[i] is None:
                 tried = attempt if i < most else 0
-                answers[i] = await self.answer_row(questions, slot, wanted, provider, limiter, source, tried)
+                answers[i] = await self.answer_row(asking, slot, wanted, tried)
         return [found for found in answers if found is not None]
 
-    async def _sent(
-        self, request: Request | RowsRequest, provider: Provider, limiter: Limiter, attempt: int, source: str
-    ) -> Outcome:
+    async def _sent(self, asking: Asking, request: Request | RowsRequest, attempt: int) -> Outcome:
         """One request, or two where hedging is asked for and the first takes far longer than most: each is paid and counted."""
-        send = partial(self._send, request, provider, limiter, attempt, source)
-        after_s = limiter.hedge_after_s() if self.settings.hedge and provider.limits.timed else None
+        send = partial(self._send, asking, request, attempt)
+        after_s = asking.limiter.hedge_after_s() if self.settings.hedge and asking.provider.limits.timed else None
         if after_s is None:
             return await send()
         outcome, others = await first_of(send, after_s, lambda o: not isinstance(o, Problem) and o[0] is not None)
@@ -266,10 +261,9 @@ class Sender:
                 await self._record([], other[1])
         return outcome
 
-    async def _send(
-        self, request: Request | RowsRequest, provider: Provider, limiter: Limiter, attempt: int, source: str
-    ) -> Outcome:
+    async def _send(self, asking: Asking, request: Request | RowsRequest, attempt: int) -> Outcome:
         """One request: reserved, sent within the limits, counted: an event a row. A Problem where it was not sent."""
+        provider, limiter = asking.provider, asking.limiter
         several = isinstance(request, RowsRequest)
         try:
             parts = request.alone() if isinstance(request, RowsRequest) else chunks.requests(provider, request)
@@ -313,10 +307,10 @@ class Sender:
                         reply = await provider.answer_rows(request)
                     else:
                         reply = await chunks.answered(provider, parts)
-                asked = calls if several else len(request.questions)
-                if len(reply.answers) != asked:
+                wanted = calls if several else len(request.questions)
+                if len(reply.answers) != wanted:
                     what = "rows" if several else "questions"
-                    fault = CallError("wrong_type", f"{asked} {what} were asked, {len(reply.answers)} answered")
+                    fault = CallError("wrong_type", f"{wanted} {what} were asked, {len(reply.answers)} answered")
                 paid_in, paid_out = reply.input_tokens, reply.output_tokens
             except TimeoutError:
                 fault = CallError("timeout", f"no reply within {timeout or 0:g} s")
@@ -346,9 +340,8 @@ class Sender:
                 )
                 events = []
                 if sent:
-                    events = self._counted(
-                        provider, request, reply, fault, (paid_in, paid_out, usd), seconds, attempt, source
-                    )
+                    asked = replace(asking, questions=request.questions)
+                    events = self._counted(asked, request, reply, fault, (paid_in, paid_out, usd), seconds, attempt)
                 if lost:
                     self._lost += events
         return (None if fault else reply), events, fault
@@ -356,14 +349,13 @@ class Sender:
     # ------------------------------------------------------------------------------------------------------------- records
     def _counted(
         self,
-        provider: Provider,
+        asking: Asking,
         request: Request | RowsRequest,
         reply: Reply | RowsReply | None,
         fault: CallError | None,
         paid: tuple[int, int, float | None],
         seconds: float,
         attempt: int,
-        source: str,
     ) -> list[Event]:
         """Adds a request that has ended to what the run has cost; an event a row, which share tokens, USD and seconds evenly.
 
@@ -388,8 +380,7 @@ class Sender:
             events.append(
                 self._event(
                     "call",
-                    provider,
-                    request.questions,
+                    asking,
                     input_tokens=paid_in * (i + 1) // rows - paid_in * i // rows,
                     output_tokens=paid_out * (i + 1) // rows - paid_out * i // rows,
                     requests=0 if i else requests,
@@ -398,20 +389,14 @@ class Sender:
                     error=wrong.kind if wrong else "",
                     message=wrong.message if wrong else "",
                     attempt=attempt,
-                    source=source,
                 )
             )
         return events
 
-    def _event(
-        self,
-        kind: Literal["call", "cached", "failed"],
-        provider: Provider,
-        questions: tuple[Question, ...],
-        **what: Any,
-    ) -> Event:
-        kinds = "+".join(q.operator.key.name for q in questions)
-        return Event(kind, self.run.id, time.time(), provider.name, kinds, questions[0].text[:80], **what)
+    def _event(self, kind: Literal["call", "cached", "failed"], asking: Asking, **what: Any) -> Event:
+        kinds = "+".join(q.operator.key.name for q in asking.questions)
+        text, model = asking.questions[0].text[:80], asking.provider.name
+        return Event(kind, self.run.id, time.time(), model, kinds, text, source=asking.source, **what)
 
     async def _record(self, entries: list[Entry], events: list[Event]) -> None:
         """Write to the ledger, then tell the listeners."""

@@ -10,6 +10,7 @@ from uql.compiler.cost import Quote, Range, calls_of
 from uql.compiler.explain import Explained, explained
 from uql.compiler.physical import Block, Goal, PhysicalPlan
 from uql.kernels.cascade import CANDIDATES, labelled_rows
+from uql.pricing.error_target import share_asked
 from uql.pricing.model_prices import price_known
 
 if TYPE_CHECKING:
@@ -37,7 +38,11 @@ def _predicted(
 
 
 def _priced(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
-    found = knowledge.quote(plan).within(budget)
+    found = knowledge.quote(plan)
+    share = share_asked(plan, found, knowledge)
+    if share is not None:  # it grows beyond the default budget, and ends within one that is given
+        found, budget = found.sampled(share), knowledge.settings.budget and budget
+    found = found.within(budget)
     cost = knowledge.price
     found = found.timed(knowledge.pace)
     return found.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else found
@@ -49,6 +54,10 @@ def explanation(statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowle
     found = explained(statement, best, knowledge, priced, budget)
     if knowledge.rows_left_aside is not None:
         found = replace(found, warnings=(*found.warnings, knowledge.rows_left_aside))
+    if knowledge.settings.budget is None and share_asked(best, knowledge.quote(best), knowledge) is not None:
+        error = knowledge.settings.error
+        target = f"what error = {error:g} takes, at most half more than its pilot foretells"
+        found = replace(found, limit=target)
     return replace(found, alternatives=alternatives)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import numpy as np
 
+from uql.base.schema import Field, Modality
 from uql.compiler.bound import (
     Bound,
     BoundDerived,
@@ -21,10 +22,23 @@ from uql.compiler.bound import (
     BoundUnion,
 )
 from uql.compiler.choice import Alternative, Terms, choose, has_ways, ways_by_rates
-from uql.compiler.cost import PROMPT_TOKENS, Answered, Known, Pace, Quote, Range, Site, Unit, blocks, quote, rows_out
+from uql.compiler.cost import (
+    MEDIA_CHARS,
+    PROMPT_TOKENS,
+    Answered,
+    Known,
+    Pace,
+    Quote,
+    Range,
+    Site,
+    Unit,
+    blocks,
+    quote,
+    rows_out,
+)
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Formula, Masks, conjunction, conjuncts
 from uql.compiler.join_plans import with_sources
-from uql.compiler.orders import distinct_share
+from uql.compiler.orders import distinct_share, learned
 from uql.compiler.pair_attribute import stated
 from uql.compiler.physical import (
     Block,
@@ -38,18 +52,18 @@ from uql.compiler.physical import (
     UnionPlan,
     asked_joins,
 )
-from uql.compiler.planner import condition_name, plan, term_rates
+from uql.compiler.planner import plan
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import aliases, in_expressions, is_semantic_query
 from uql.compiler.syntax import Call, Column, Expr, InQuery, Null, Number, Star
 from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import columns, is_semantic
 from uql.compiler.worlds import told
-from uql.engine.choose_at_run import alone, chars_of, left_aside, needs_probabilities, pilot_rows, terms_of, whole
 from uql.engine.execute import Pilot, fields_read
 from uql.kernels.duck import Duck
 from uql.kernels.duck import quote as quoted
 from uql.kernels.sampling_inputs import FEWEST_ROWS, LEAST_BUDGET
+from uql.llm.prompts.several import LONGEST
 from uql.pricing.contents import content
 from uql.pricing.model_prices import unit_of
 
@@ -58,6 +72,8 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Price, Provider
     from uql.pricing.learned import Statistics
 
+PILOT_SHARE, PILOT_ROWS, LEAST_ROWS = 0.05, 64, 8  # of the rows; at most; at least, else none
+RIDERS = ("select_with_where", "group_with_where")
 UNKNOWN_SHARE = 1 / 3  # of the rows that a condition keeps which cannot be looked at before the run
 UNKNOWN = Range(0.0, UNKNOWN_SHARE, 1.0)
 MOST_SEEN = 20_000  # rows of a block that are looked at one by one
@@ -101,9 +117,13 @@ class Knowledge:
     @property
     def rows_left_aside(self) -> str | None:
         """Why rows share no request though the settings say so and the model could."""
-        if self.rows_at_once == 1 or needs_probabilities(self.settings) is None:
+        why = needs_probabilities(self.settings)
+        if self.rows_at_once == 1 or why is None:
             return None
-        return f"rows_per_request = {self.settings.rows_per_request}{left_aside(self.settings)}"
+        return (
+            f"rows_per_request = {self.settings.rows_per_request} is left aside: {why} needs the probability of each answer, "
+            "and rows that share a request have none"
+        )
 
     def planned(self, query: BoundQuery) -> PhysicalPlan:
         """The plan of a query that is written while another one runs."""
@@ -145,6 +165,23 @@ class Knowledge:
 
         return one(written), tuple(others)
 
+    def pilot(self, written: Block, rows: int) -> int:
+        """The rows of a block's `rows` whose answers settle how it is run; 0 where it does not depend on them."""
+        return pilot_rows(rows) if self(written).pilot else 0
+
+    def settled(self, block: Block, written: Block, rows: int, answers: Masks | None) -> Block:
+        """The block as it is run after a pilot.
+
+        Args:
+            block: with its inner queries answered.
+            written: before they were.
+            rows: its candidates.
+            answers: (leaves, m) of its WHERE, from the rows asked so far.
+        """
+        known = replace(self(written), rows=Range.exactly(rows), pairs=(), answers=whole(answers))
+        done = replace(block, scan=replace(block.scan, join=None))  # its pairs are asked: what is left is over its rows
+        return replace(choose(done, known, self.terms).block, scan=block.scan)
+
     def _with_pilot(self, block: Block) -> Known:
         """What is known of a block, and the rows that it asks of a pilot before its plan is settled."""
         known, terms = self(block), self.terms
@@ -177,7 +214,7 @@ class Knowledge:
             answers=pilot.answers if pilot is not None else self._remembered(block),
             share=pilot.share if pilot is not None else None,
             until=pilot.until if pilot is not None else None,
-            rates=term_rates(block, self.memory.rates),
+            rates=block.filter.rates(self.memory.rates),
             copies={**self._copies(site, rows), **(pilot.copies if pilot is not None else {})},
             output=self.memory.output_tokens(),
             guided=self._guided(block, rows),
@@ -318,7 +355,7 @@ class Knowledge:
 
     def _remembered(self, block: Block) -> Masks | None:
         """Answers to a whole WHERE, from earlier queries that asked it."""
-        found = self.memory.answers(condition_name(block)) if block.filter.formula is not None else None
+        found = self.memory.answers(block.filter.name) if block.filter.formula is not None else None
         return whole(found)
 
     def _copies(self, site: Site | None, rows: Range) -> dict[tuple[Column, ...], float]:
@@ -506,3 +543,53 @@ def _whole(plan: PhysicalPlan, alias: str) -> BoundDerived | None:
     items = tuple(i if plain(i.expr) else replace(i, expr=Null()) for i in plan.project.items)
     terms = conjunction([t for t in conjuncts(plan.scan.where) if plain(t)])
     return BoundDerived(BoundSelect(items, with_sources(plan.scan.source, change), terms), alias, ())
+
+
+# --------------------------------------------------------------------------------------------- what a choice depends on
+def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None, rows: int = 1) -> Terms:
+    """What choices depend on under these settings.
+
+    No riders where a failure would end the run, which must not happen for a row that the query does not need, and none beside a cascade,
+    whose small model is asked conditions alone. `rows`: that a request may hold; one where their probabilities are needed.
+    """
+    off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" or _has_cascade(settings) else ())
+    alone = needs_probabilities(settings) is not None
+    return Terms(unit, calls, off, in_usd, 1 if alone else rows, settings.rows_per_request == "auto")
+
+
+def _has_cascade(settings: Settings) -> bool:
+    return bool(settings.models) and "cascade" not in settings.disabled_rules
+
+
+def needs_probabilities(settings: Settings) -> str | None:
+    """What needs the probability of each answer, which answers of rows that share a request do not have; None: nothing."""
+    if _has_cascade(settings):
+        return "a cascade"
+    return "soft = on" if settings.soft else None
+
+
+def pilot_rows(rows: float) -> int:
+    """The rows of a pilot among so many; 0 where there are too few for one."""
+    found = min(PILOT_ROWS, int(PILOT_SHARE * rows))
+    return found if found >= LEAST_ROWS else 0
+
+
+def alone(fields: Mapping[Column, Field]) -> frozenset[Column]:
+    """The columns whose rows share no request: pictures, sounds, and texts so long that one fills it."""
+    return frozenset(c for c, f in fields.items() if _is_media(f) or f.mean_chars > LONGEST / 2)
+
+
+def whole(masks: Masks | None) -> Masks | None:
+    """Complete answers in the likely shares, from rows asked in part; None where some term has none."""
+    if masks is None or not ((masks == TRUE) | (masks == FALSE)).any(axis=1).all():
+        return None
+    return learned(masks)
+
+
+def chars_of(field: Field) -> float:
+    """Mean characters of a column as a model is shown it; an image or a sound counts for those whose tokens it takes."""
+    return MEDIA_CHARS if _is_media(field) else field.mean_chars
+
+
+def _is_media(field: Field) -> bool:
+    return field.type == "BLOB" or field.modality in (Modality.IMAGE, Modality.AUDIO)

@@ -23,10 +23,9 @@ from uql.compiler.syntax import (
     Insert,
     Query,
     SetOption,
-    Span,
     Statement,
 )
-from uql.session.statements import check_target, has_free_text
+from uql.session.statements import Piece, check_target, has_free_text, neither, placed_by_duckdb
 
 if TYPE_CHECKING:
     from uql.compiler.bind.scope import CatalogLike
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from uql.sources.catalog import Catalog
 
     Bind = Callable[[Query, "CatalogLike"], BoundStatement]
-    Names = Callable[[BindError, Statement, Span], bool]
 
 _KEEPS = re.compile(
     r"(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT|CHECKPOINT|ANALYZE|VACUUM|EXPLAIN|SHOW|DESCRIBE|DESC|SUMMARIZE|PIVOT|UNPIVOT|WITH|FROM"
@@ -44,43 +42,39 @@ _KEEPS = re.compile(
 """How statements of DuckDB's own begin behind which the same names stand for the same columns."""
 
 
-def check(
-    pieces: Sequence[tuple[Statement | str, Span]], text: str, catalog: Catalog, bind: Bind, names: Names
-) -> None:
+def check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
     """Parses and binds every statement as far as it can be known ahead. Raises: as the statements would.
 
     Args:
-        pieces: the statements of a script with their places.
-        text: the script.
         catalog: of the connection.
         bind: binds a query, with the tables of the catalog given.
-        names: can DuckDB place the names that the binder cannot?
     """
     tables, known = _Tables(catalog), True
-    for piece, span in pieces:
-        if isinstance(piece, str):
-            _check_own(piece, span, text, catalog)
-            known = known and _KEEPS.match(piece) is not None
+    for piece in pieces:
+        tree = piece.tree
+        if isinstance(tree, str):
+            _check_own(piece, tree, catalog)
+            known = known and _KEEPS.match(tree) is not None
             continue
-        if isinstance(piece, SetOption):
-            known = known and piece.name != "quoted"
+        if isinstance(tree, SetOption):
+            known = known and tree.name != "quoted"
             continue
-        query = piece.statement if isinstance(piece, Explain) else getattr(piece, "query", piece)
+        query = tree.statement if isinstance(tree, Explain) else getattr(tree, "query", tree)
         if not isinstance(query, Query):  # REFRESH, DROP SEMANTIC TABLE
             known = False
             continue
         try:
             bound = bind(query, tables)
-            if known and isinstance(piece, CreateTable | Insert | CopyQuery) and not _is_made(piece, tables):
-                check_target(catalog.cursor, piece, bound.query.items, text)
+            if known and isinstance(tree, CreateTable | Insert | CopyQuery) and not _is_made(tree, tables):
+                check_target(catalog.cursor, tree, bound.query.items, piece.script)
         except UQLError as error:
-            unplaced = isinstance(error, BindError) and names(error, piece, span)
-            if known and not unplaced:
-                raise error.at(text) from None
-            known = known and not isinstance(piece, CreateTable | CreateSemanticTable)
+            by_duckdb = isinstance(error, BindError) and placed_by_duckdb(catalog, piece, error) is not None
+            if known and not by_duckdb:
+                raise error.at(piece.script) from None
+            known = known and not isinstance(tree, CreateTable | CreateSemanticTable)
             continue
-        _make(piece, query, bound, tables)
-        known = known and not isinstance(piece, CopyQuery)
+        _make(tree, query, bound, tables)
+        known = known and not isinstance(tree, CopyQuery)
 
 
 def _is_made(piece: CreateTable | Insert | CopyQuery, tables: _Tables) -> bool:
@@ -95,20 +89,17 @@ def _make(piece: Statement, query: Query, bound: BoundStatement, tables: _Tables
         tables.add(bound.to, bound)
 
 
-def _check_own(piece: str, span: Span, text: str, catalog: Catalog) -> None:
+def _check_own(piece: Piece, statement: str, catalog: Catalog) -> None:
     """A statement that is none of UQL's: is it one of DuckDB's? Raises: UQLSyntaxError with what both say."""
-    if '"' in piece and has_free_text(piece):  # sub-queries with texts: bound when its turn comes
+    if '"' in statement and has_free_text(statement):  # sub-queries with texts: bound when its turn comes
         return
     try:
-        parse(piece)
+        parse(statement)
     except UQLSyntaxError as error:
         try:
-            catalog.cursor.extract_statements(piece)
+            catalog.cursor.extract_statements(statement)
         except duckdb.Error as other:
-            said = str(other).strip().splitlines()[0]
-            start, end = error.start + span.start, error.end + span.start
-            message = f"{error.message}; and DuckDB says: {said}"
-            raise UQLSyntaxError(message, code=error.code, text=text, start=start, end=end, help=error.help) from None
+            raise neither(error, other, piece.script, piece.span.start) from None
 
 
 class _Tables:
@@ -119,10 +110,10 @@ class _Tables:
 
     def add(self, name: str, bound: BoundStatement) -> None:
         from uql.compiler.bind.block import output_fields
-        from uql.compiler.sql import null_of, quote, render
+        from uql.kernels.finish import null_columns
 
         fields = output_fields(bound.query)
-        columns = ", ".join(f"{render(null_of(f.type))} AS {quote(f.name)}" for f in fields)
+        columns = null_columns([f.name for f in fields], [f.type for f in fields])
         self.made[name.lower()] = Table(name, f"(SELECT {columns} WHERE false)", fields, 0)
 
     @property

@@ -9,17 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from operator import add
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 
 from uql.base.errors import BudgetError, DataError, UnknownColumnError, UQLError, UQLSyntaxError
+from uql.base.sql_text import first_line, quote
+from uql.compiler.cost import Quote
+from uql.compiler.lexer import tokenize
+from uql.compiler.parser import parse
 from uql.compiler.statement_targets import Change, changed, options, without_options
 from uql.compiler.statement_targets import tokens as tokens_of
+from uql.compiler.syntax import Query
+from uql.compiler.virtual import SemText
+from uql.engine.outcome import end_names, text_outcome
 from uql.engine.stored_estimates import end_column
+from uql.kernels.duck import Duck, typed_columns
+from uql.kernels.estimates.sample_bounds import NUMBER
+from uql.kernels.finish import null_columns
 from uql.session.prepared import PreparedStatement
+from uql.session.statements import done, own_rows
+from uql.session.store_estimates import ENDS, carried, listed, mark, placed, refusal, together, without_interval
+from uql.show.render import unique_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +42,8 @@ if TYPE_CHECKING:
     from uql.compiler.bound import BoundItem, BoundStatement
     from uql.compiler.lexer import Token
     from uql.engine.outcome import Outcome
-    from uql.llm.run_record import Cost
+    from uql.session.session import Session
+    from uql.session.statements import Piece
     from uql.sources.catalog import Catalog
 
     Bind = Callable[[str, Mapping[str, Any]], BoundStatement]
@@ -55,23 +71,17 @@ class Part:
     @property
     def names(self) -> list[str]:
         """The columns of its table."""
-        from uql.show.render import unique_names
-
         return unique_names([item.name for item in self.items])
 
     @property
     def ends(self) -> dict[str, tuple[str, str]]:
         """The columns of its table for the ends of intervals, by the column that may hold an estimate."""
-        from uql.engine.outcome import end_names
-        from uql.kernels.estimates.sample_bounds import NUMBER
-
         taken = {name.lower() for name in self.names}
         typed = zip(self.names, self.items, strict=True)
         return {name: end_names(name, taken) for name, item in typed if NUMBER.fullmatch(item.type)}
 
     def select(self, around: Collection[str] = ()) -> str:
         """Its table as a query, with those ends of intervals that the statement around it names."""
-        from uql.kernels.duck import quote
 
         columns = list(self.names)
         for name, ends in self.ends.items():
@@ -82,30 +92,25 @@ class Part:
 
 
 def around(
-    source: str,
-    parameters: Mapping[str, Any],
-    bind: Bind,
-    run: Callable[[str, Mapping[str, Any]], PreparedStatement],
-    catalog: Catalog,
-    store: Callable[[str, Outcome], None],
-    partial: bool,
+    session: Session, piece: Piece, run: Callable[[str, Mapping[str, Any]], PreparedStatement]
 ) -> PreparedStatement | None:
     """The result of such a statement; None where it is none: no sub-query with a text, or a text outside of them.
 
     Args:
-        source: the statement.
-        parameters: of the statement.
-        bind: binds a query with the values of its parameters.
-        run: its result, not yet run.
-        partial: may estimates go into tables? `WITH (partial = true)` at the end of the statement says so too.
+        piece: the statement. `WITH (partial = true)` at its end, or the setting, lets estimates go into tables.
+        run: prepares a sub-query with the values of its parameters.
     Raises: as the sub-queries do; UQLSyntaxError (UQL100) with what DuckDB says of the statement, and for what DuckDB would keep
         (a view). A statement that changes tables runs at once; it raises BudgetError (UQL401) where its rows would be a part of them.
     """
-    from uql.engine.outcome import text_outcome
-
-    source, tail = without_options(source)
+    source, tail = without_options(piece.source)
+    parameters = piece.parameters
     tokens = _tokens(source)
-    parts = _parts(source, tokens, parameters, lambda part, values: bind(f"{part} {tail}", values))
+
+    def bind(part: str, values: Mapping[str, Any]) -> BoundStatement:
+        text = f"{part} {tail}"
+        return session.bind(cast("Query", parse(text)), text, values, piece.frames)
+
+    parts = _parts(source, tokens, parameters, bind)
     if not parts:
         return None
     first = [str(t.value).upper() for t in tokens[:4]]
@@ -129,22 +134,24 @@ def around(
         )
     rest = {name: value for name, value in parameters.items() if name in _named(tokens, parts)}
     replaced = _replaced(source, parts)[tokens[0].endlexpos if explains else 0 :]
-    allowed = bool(options(tail).get("partial", partial)) or any(part.partial for part in parts)
-    work = _Work(parts, replaced, rest, catalog, changed(replaced), allowed)
+    allowed = bool(options(tail).get("partial", session.settings.partial)) or any(part.partial for part in parts)
+    work = _Work(parts, replaced, rest, session.catalog, changed(replaced), allowed)
     work.list_columns()
     work.check(source)
     if first[0] in ("DESCRIBE", "DESC", "SHOW"):  # the types are known before anything is asked
-        described = work.described()
-        return PreparedStatement(lambda: described, lambda: "DuckDB", _free, source, store)
+        return done(session.catalog, work.described(), "DuckDB", source)
     results = [run(f"{part.text} {tail}", part.values) for part in parts]
 
     def explained() -> str:
         return "\n".join(["DuckDB", *("  " + line for r in results for line in r.explain().splitlines())])
 
+    def priced() -> Quote:
+        return reduce(add, (result.quote() for result in results))
+
     if explains:
-        return PreparedStatement(lambda: text_outcome(explained().splitlines(), None), explained, _free, source, store)
+        return done(session.catalog, text_outcome(explained().splitlines(), None), explained(), source)
     result = PreparedStatement(
-        lambda: work.outcome(results, source), explained, lambda: _priced(results), source, store
+        lambda: work.outcome(results, source), explained, priced, source, session.store(piece.source)
     )
     if work.change is not None:
         result.run()
@@ -169,9 +176,6 @@ class _Work:
 
     def list_columns(self) -> None:
         """INSERT of a part says for which columns it is, where the table has others for the ends of intervals."""
-        from uql.kernels.duck import quote
-        from uql.session.store_estimates import listed
-
         change, part = self.change, self.parts[0]
         if change is None or change.verb != "INSERT" or change.columns or change.by_name:
             return
@@ -194,14 +198,12 @@ class _Work:
     def described(self) -> Outcome:
         try:
             self._empty()
-            return self._answer()
+            return own_rows(self.catalog, self.sql, self.parameters)
         finally:
             self._drop()
 
     def outcome(self, results: list[PreparedStatement], source: str) -> Outcome:
         """Runs the parts, then the statement. Raises DataError (UQL509), BudgetError (UQL401)."""
-        from uql.session.store_estimates import mark, placed, refusal, together
-
         done = [result.run() for result in results]
         change, reads = (
             self.change,
@@ -215,13 +217,13 @@ class _Work:
             with together(self.connection) if change is not None and inexact else nullcontext():
                 for part, one in zip(self.parts, done, strict=True):
                     self._put(part, one)
-                found = self._answer()
+                found = own_rows(self.catalog, self.sql, self.parameters)
                 if change is not None and change.name and inexact:
                     mark(self.catalog, change.name, source)
         except BudgetError as error:
             raise placed(error, source, self.parts[0].start, self.parts[0].end) from None
         except duckdb.Error as error:
-            message, end = str(error).strip().splitlines()[0], max(len(source.split(maxsplit=1)[0]), 1)
+            message, end = first_line(error), max(len(source.split(maxsplit=1)[0]), 1)
             raise DataError(f"DuckDB: {message}", code="UQL509", text=source, start=0, end=end) from error
         finally:
             self._drop()
@@ -230,8 +232,6 @@ class _Work:
 
     def _put(self, part: Part, one: Outcome) -> None:
         """The rows of a part as its table, with the ends of intervals."""
-        from uql.kernels.duck import Duck, quote, typed_columns
-
         rows, types = self.changed_rows.get(part.table) or self._rows(part, one)
         chosen = typed_columns(rows.column_names, types)
         Duck(self.connection).execute(
@@ -241,8 +241,6 @@ class _Work:
     def _rows(self, part: Part, one: Outcome) -> tuple[pa.Table, list[str]]:
         """The rows of a part, with the ends of the intervals that the statement names."""
         import pyarrow as pa
-
-        from uql.session.store_estimates import ENDS
 
         rows = one.table.rename_columns(part.names)
         types = dict(zip(part.names, one.types, strict=True))
@@ -259,8 +257,6 @@ class _Work:
 
     def _carry(self, done: list[Outcome]) -> None:
         """Changes the statement so that estimates which it stores take their intervals along. Raises: BudgetError (UQL401)."""
-        from uql.session.store_estimates import without_interval
-
         if self.change is None or self.change.verb == "DELETE":
             return
         for part, one in zip(self.parts, done, strict=True):
@@ -274,9 +270,6 @@ class _Work:
 
     def _inserted(self, part: Part, one: Outcome) -> bool:
         """Where the part is all that INSERT takes: its rows with their intervals, for the columns that the table has for them."""
-        from uql.kernels.duck import quote
-        from uql.session.store_estimates import carried, listed, without_interval
-
         change = self.change
         head, found, rest = self.sql.partition(part.select())
         if change is None or change.verb != "INSERT" or not found:
@@ -302,9 +295,6 @@ class _Work:
 
     def _assigned(self, part: Part, name: str) -> bool:
         """Where UPDATE sets a column to the value of the part: the ends of its interval are set beside it."""
-        from uql.kernels.duck import quote
-        from uql.session.store_estimates import ENDS, without_interval
-
         assert self.change is not None
         value = rf'(?:\bSET|,)\s*("(?:[^"]|"")+"|\w+)\s*=\s*\(\s*{re.escape(part.select())}\s*\)'
         set_ = re.search(value, self.sql, re.IGNORECASE) if self.change.verb == "UPDATE" else None
@@ -321,18 +311,11 @@ class _Work:
         return True
 
     def _empty(self) -> None:
-        from uql.kernels.duck import quote
-        from uql.kernels.finish import castable
-
         for part in self.parts:
-            columns = [
-                f"CAST(NULL AS {item.type}) AS {quote(name)}" if castable(item.type) else f"NULL AS {quote(name)}"
-                for name, item in zip(part.names, part.items, strict=True)
-            ]
-            columns += [f"CAST(NULL AS DOUBLE) AS {quote(end)}" for ends in part.ends.values() for end in ends]
-            self.connection.execute(
-                f"CREATE OR REPLACE TEMP TABLE {quote(part.table)} AS SELECT {', '.join(columns)} WHERE false"
-            )
+            ends = [end for ends in part.ends.values() for end in ends]
+            types = [*(item.type for item in part.items), *["DOUBLE"] * len(ends)]
+            columns = null_columns([*part.names, *ends], types)
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(part.table)} AS SELECT {columns} WHERE false")
 
     def _explain(self, source: str) -> None:
         try:
@@ -341,20 +324,14 @@ class _Work:
             if OPEN in str(error):
                 return
             raise UQLSyntaxError(
-                f"DuckDB says: {str(error).strip().splitlines()[0]}",
+                f"DuckDB says: {first_line(error)}",
                 text=source,
                 start=0,
                 end=max(len(source.split(maxsplit=1)[0]), 1),
                 help=ALONE,
             ) from None
 
-    def _answer(self) -> Outcome:
-        from uql.session.statements import own_rows
-
-        return own_rows(self.catalog, self.sql, self.parameters)
-
     def _drop(self) -> None:
-        from uql.kernels.duck import quote
 
         for part in self.parts:
             self.connection.execute(f"DROP TABLE IF EXISTS temp.{quote(part.table)}")
@@ -362,8 +339,6 @@ class _Work:
 
 # ----------------------------------------------------------------------------------------------------------------- parts
 def _tokens(source: str) -> list[Token]:
-    from uql.compiler.lexer import tokenize
-
     try:
         return [t for t in tokenize(source) if t.type != "SEMICOLON"]
     except UQLSyntaxError:
@@ -433,10 +408,9 @@ def _bare(tokens: list[Token]) -> tuple[int, int] | None:
 
 def _part(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind: Bind) -> list[Part]:
     """These tokens as one sub-query with a text; none where they are something else."""
-    from uql.compiler.parser import parse
-    from uql.compiler.syntax import Query
-
-    asks = any(_free_text(t) or (t.type == "PARAMETER" and _is_text(parameters.get(t.value))) for t in tokens)
+    asks = any(
+        _free_text(t) or (t.type == "PARAMETER" and isinstance(parameters.get(t.value), SemText)) for t in tokens
+    )
     if not asks or tokens[0].type not in _OPENS:
         return []
     start, end = tokens[0].lexpos, tokens[-1].endlexpos
@@ -457,12 +431,6 @@ def _part(source: str, tokens: list[Token], parameters: Mapping[str, Any], bind:
         raise
     partial = bool(dict(bound.options).get("partial", False))
     return [Part(start, end, source[start:end], values, f"__uql_part_{next(_names)}", bound.query.items, partial)]
-
-
-def _is_text(value: object) -> bool:
-    from uql.compiler.virtual import SemText
-
-    return isinstance(value, SemText)
 
 
 def _closing(tokens: list[Token], at: int) -> int | None:
@@ -500,38 +468,13 @@ def _only_opens(text: str) -> bool:
 # --------------------------------------------------------------------------------------------------------------- results
 def _together(found: Outcome, done: list[Outcome]) -> Outcome:
     """What DuckDB gave, with the cost, the errors and the notes of the parts."""
-    cost = done[0].cost
-    for one in done[1:]:
-        cost = _sum(cost, one.cost)
     return replace(
         found,
         errors=[e for one in done for e in one.errors],
-        cost=cost,
+        cost=reduce(add, (one.cost for one in done)),
         warnings=list(dict.fromkeys(w for one in done for w in one.warnings)),
         notes=list(dict.fromkeys(n for one in done for n in one.notes)),
         based_on=list(dict.fromkeys(b for one in done for b in one.based_on)),
         exact=all(one.exact for one in done),
         partial=any(one.partial for one in done),
     )
-
-
-def _sum(a: Cost, b: Cost) -> Cost:
-    """What two runs cost together; unknown where the price of one is."""
-    sums: dict[str, Any] = {}
-    for f in fields(a):
-        x, y = getattr(a, f.name), getattr(b, f.name)
-        sums[f.name] = None if x is None or y is None else x + y
-    return replace(a, **sums)
-
-
-def _free() -> Any:
-    from uql.compiler.cost import FREE
-
-    return FREE
-
-
-def _priced(results: list[PreparedStatement]) -> Any:
-    price = results[0].quote()
-    for result in results[1:]:
-        price = price + result.quote()
-    return price

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from uql.compiler.bound import BoundQuery, BoundSelect, BoundUnion
+from uql.compiler.bound import BoundQuery
 from uql.compiler.sql import type_sql
-from uql.compiler.subqueries import derived, expressions, in_expressions
+from uql.compiler.subqueries import expressions, selects
 from uql.compiler.syntax import Binary, Call, Case, Cast, Column, Node, ScalarQuery, Span, String
 from uql.compiler.walk import walk
 
@@ -59,15 +59,9 @@ def _is_value(message: str, node: Node) -> bool:
 
 
 def _nodes(query: BoundQuery) -> Iterator[Node]:
-    if isinstance(query, BoundUnion):
-        yield from _nodes(query.left)
-        yield from _nodes(query.right)
-    if isinstance(query, BoundSelect):
-        parts = list(expressions(query))
-        for part in parts:
-            yield from walk(part)
-        for below in (*(d.query for d in derived(query.source)), *(b.query for b in in_expressions(*parts))):
-            yield from _nodes(below)
+    for part in selects(query):
+        for expr in expressions(part):
+            yield from walk(expr)
 
 
 def _is_about(message: str, node: Node) -> bool:

@@ -113,9 +113,9 @@ async def execute(
         [*ctx.warnings, *gate.warnings],
         ctx.notes,
         ctx.based_on,
-        ctx.exact and not exhausted and not ctx.based_on and not ctx.errors,
+        output.exact and not exhausted and not ctx.based_on and not ctx.errors,
         ctx.partial or exhausted,
-        _positions(output, ctx),
+        _positions(output),
         found,
         gate.run.id if gate.draws.kept and bound.semantic else "",
     )
@@ -150,9 +150,9 @@ async def outcome(session: Session, text: str, gate: Gate | None = None) -> Outc
         raise refused(error) from error
 
 
-def _positions(output: Output, ctx: Context) -> list[int]:
+def _positions(output: Output) -> list[int]:
     """Where the rows that were returned unasked stand in the output."""
-    if ctx.unverified is None or output.rids is None:
+    if output.unverified is None or output.rids is None:
         return []
-    unasked = set(ctx.unverified.tolist())
+    unasked = set(output.unverified.tolist())
     return [i for i, rid in enumerate(output.rids.tolist()) if rid in unasked]

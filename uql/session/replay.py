@@ -19,6 +19,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from uql.base.settings import Settings
+from uql.base.sql_text import dotted
 
 if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
@@ -102,9 +103,7 @@ def _rows_of(table: str, duck: Duck) -> int | None:
     """A hash of a table of judged rows; None where there is none, which the run says."""
     import duckdb
 
-    from uql.kernels.duck import quote
-
-    name = ".".join(map(quote, table.split(".")))
+    name = dotted(table.split("."))
     try:
         return int(duck.scalar(_hash_of(f"SELECT * FROM {name}")) or 0)
     except duckdb.Error:
@@ -241,7 +240,7 @@ def _taken(had: Sequence[_Sitting], calls: int | None, grows: bool) -> Replay:
 def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
     """The candidate rows of the blocks that no other block feeds: their tables, and a hash of the rows as `DrawLog.candidates` logs it."""
     from uql.compiler.cost import blocks
-    from uql.engine.execute import candidates_sql, tables_of
+    from uql.engine.execute import candidates_sql
 
     found = []
     for block in blocks(drawing.plan).values():
@@ -253,5 +252,5 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
             or block.scan.join is not None
         ):
             continue
-        found.append((tables_of(block), int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
+        found.append((block.scan.tables, int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
     return found

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from uql.base.errors import BindError, BudgetError, ConfigError, UQLSyntaxError, memory_errors
 from uql.base.settings import Settings
+from uql.engine.outcome import text_outcome
 from uql.session.execute_statement import prepare
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_reads
 from uql.session.resume import Before, Said, offer
 from uql.session.statements import (
+    Piece,
     check_target,
     check_to,
+    done,
     duckdb_names,
     duckdb_own,
     is_there,
-    nothing,
-    placed_by_duckdb,
     refused,
-    store,
     write,
 )
 from uql.session.store_estimates import listed, placed, refusal
@@ -31,7 +31,7 @@ from uql.session.store_estimates import listed, placed, refusal
 if TYPE_CHECKING:
     from uql.compiler.bind.scope import CatalogLike
     from uql.compiler.bound import BoundStatement
-    from uql.compiler.syntax import Query, SetOption, Span, Statement
+    from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Query, SetOption, Statement
     from uql.session.session import Session
 
 
@@ -53,9 +53,13 @@ def run_script(
 
     if not isinstance(text, str):
         raise UQLSyntaxError(f"a statement is a text, not {type(text).__name__}")
-    pieces = parse_script(text)
-    if not pieces:
+    found = parse_script(text)
+    if not found:
         raise UQLSyntaxError("there is no statement in the text", text=text, start=0, end=1)
+    pieces = [
+        Piece(tree, text, text if len(found) == 1 else text[span.start : span.end], span, parameters, frames)
+        for tree, span in found
+    ]
     result: PreparedStatement | None = None
     session.check_open()
     with session.lock:
@@ -63,41 +67,34 @@ def run_script(
         check_reads(session.catalog, text)
         offer(text, session.settings.ledger, session.ledgers, session.catalog)
         if len(pieces) > 1:
-            _check_ahead(session, pieces, text, parameters, frames)
-        for i, (piece, span) in enumerate(pieces):
-            session.said = said or Said(text if len(pieces) == 1 else text[span.start : span.end], parameters)
+            _check_ahead(session, pieces)
+        for piece in pieces:
+            if result is not None:
+                result.run()
+            session.said = said or Said(piece.source, parameters)
             try:
-                result = _prepared(session, piece, text, parameters, frames)
+                result = _prepared(session, piece)
             except duckdb.Error as error:  # such as one before in the same transaction
                 raise refused(error) from error
-            if i < len(pieces) - 1 and result is not None:
-                result.run()
     assert result is not None
     return result
 
 
-def _check_ahead(
-    session: Session,
-    pieces: Sequence[tuple[Statement | str, Span]],
-    text: str,
-    parameters: Mapping[str, Any],
-    frames: Mapping[str, Any],
-) -> None:
+def _check_ahead(session: Session, pieces: Sequence[Piece]) -> None:
     """Binds every statement of a script before the first one runs. Raises: as they would."""
     from uql.compiler.binder import bind
     from uql.session.check_script import check
 
     def bound(query: Query, catalog: CatalogLike) -> BoundStatement:
-        found = bind(query, catalog, text=text, parameters=parameters, frames=frames, settings=session.settings)
+        one = pieces[0]
+        found = bind(
+            query, catalog, text=one.script, parameters=one.parameters, frames=one.frames, settings=session.settings
+        )
         if found.semantic:
             session.plan(found, session.settings.with_values(**dict(found.options)))
         return found
 
-    def placed(error: BindError, piece: Statement, span: Span) -> bool:
-        source = text[span.start : span.end]
-        return placed_by_duckdb(session.catalog, error, piece, text, source, parameters) is not None
-
-    check(pieces, text, session.catalog, bound, placed)
+    check(pieces, session.catalog, bound)
 
 
 def resume(
@@ -113,93 +110,92 @@ def resume(
         session.settings = own
 
 
-def _prepared(
-    session: Session, piece: Statement | str, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
-) -> PreparedStatement:
-    """One statement of a script; a str is not UQL: it may be DuckDB's."""
+def _prepared(session: Session, piece: Piece) -> PreparedStatement:
+    """One statement of a script: UQL, UQL inside a statement of DuckDB's, or DuckDB's alone."""
     from uql.compiler.parser import parse
 
-    if not isinstance(piece, str):
+    partial = session.settings.partial
+    if not isinstance(piece.tree, str):
         try:
-            return _uql(session, piece, text, parameters, frames)
+            return _uql(session, piece, piece.tree)
         except BindError as error:
-            partial = session.settings.partial
-            return duckdb_names(session.catalog, error, piece, text, session.said.text, parameters, partial)
+            return duckdb_names(session.catalog, piece, error, partial)
     try:
-        parse(piece)
+        parse(piece.tree)
     except UQLSyntaxError as error:
-        found = _wrapped(session, piece, parameters, frames)
-        return found or duckdb_own(session.catalog, error, piece, parameters, session.settings.partial)
+        return _wrapped(session, piece, piece.tree) or duckdb_own(session.catalog, piece, error, partial)
     raise AssertionError(piece)  # the parser has refused it before
 
 
-def _wrapped(
-    session: Session, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
-) -> PreparedStatement | None:
+def _wrapped(session: Session, piece: Piece, text: str) -> PreparedStatement | None:
     """What only DuckDB knows, around sub-queries with texts."""
     if '"' not in text and "$" not in text:
         return None
-    from uql.compiler.parser import parse
     from uql.session.duckdb_wrapped import around
 
-    return around(
-        text,
-        parameters,
-        lambda part, values: session.bind(cast("Query", parse(part)), part, values, frames),
-        lambda part, values: run_script(session, part, values, frames),
-        session.catalog,
-        session.store(text),
-        session.settings.partial,
-    )
+    def run(part: str, values: Mapping[str, Any]) -> PreparedStatement:
+        return run_script(session, part, values, piece.frames)
+
+    return around(session, replace(piece, source=text), run)
 
 
-def _uql(
-    session: Session, piece: Statement, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
-) -> PreparedStatement:
-    from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, SemanticStatement, SetOption
+def _uql(session: Session, piece: Piece, tree: Statement) -> PreparedStatement:
+    from uql.compiler.syntax import CopyQuery, CreateTable, Explain, Insert, Query, SemanticStatement, SetOption
 
-    if isinstance(piece, SemanticStatement):
+    source = piece.script
+
+    def bound(query: Query) -> BoundStatement:
+        return session.bind(query, source, piece.parameters, piece.frames)
+
+    if isinstance(tree, SemanticStatement):
         from uql.session.semantic_tables import run
 
-        return run(session, piece, source, parameters, frames)
-    if isinstance(piece, SetOption):
-        return set_option(session, piece, source)
-    if isinstance(piece, Explain):
+        return run(session, tree, piece)
+    if isinstance(tree, SetOption):
+        return set_option(session, tree, source)
+    if isinstance(tree, Explain):
         from uql.session.explain_statement import explain
 
-        return explain(session, piece, session.bind(piece.statement, source, parameters, frames), source)
-    if isinstance(piece, CreateTable | Insert | CopyQuery):
-        bound = session.bind(piece.query, source, parameters, frames)
-        result = prepare(session, bound, source)
-        if isinstance(piece, Insert) and not piece.columns:
-            piece = replace(piece, columns=listed(session.catalog, piece.name, len(bound.query.items)))
-        check_target(session.catalog.cursor, piece, bound.query.items, source)
-        if isinstance(piece, CreateTable) and piece.if_not_exists and is_there(session.catalog.cursor, piece):
-            return nothing(source, session.store(source))
-        outcome = result.run()
-        partial = session.settings.with_values(**dict(bound.options)).partial
-        try:
-            if not (outcome.exact or partial or isinstance(piece, CreateTable)):
-                raise refusal([outcome])
-            written = write(session.catalog, piece, outcome, session.said.text, bound)
-        except BudgetError as error:
-            target = piece.path if isinstance(piece, CopyQuery) else piece.name[-1]
-            start = source.find(target)
-            raise placed(error, source, start, start + len(target)) from None
-        return result.then(written)
-    bound = session.bind(piece, source, parameters, frames)
-    result = prepare(session, bound, source)
-    if bound.to is not None:
-        check_to(session.catalog.cursor, bound.to, source)
+        return explain(session, tree, bound(tree.statement), source)
+    if isinstance(tree, CreateTable | Insert | CopyQuery):
+        return _writes(session, piece, tree, bound(tree.query))
+    assert isinstance(tree, Query)
+    query = bound(tree)
+    result = prepare(session, query, source)
+    if query.to is not None:
+        check_to(session.catalog.cursor, query.to, source)
         result.run()
     return result
 
 
+def _writes(
+    session: Session, piece: Piece, tree: CreateTable | Insert | CopyQuery, bound: BoundStatement
+) -> PreparedStatement:
+    """CREATE TABLE … AS, INSERT INTO … and COPY (…) TO: checked before the query is paid for, then run at once."""
+    from uql.compiler.syntax import CopyQuery, CreateTable, Insert
+
+    source, catalog = piece.script, session.catalog
+    result = prepare(session, bound, source)
+    if isinstance(tree, Insert) and not tree.columns:
+        tree = replace(tree, columns=listed(catalog, tree.name, len(bound.query.items)))
+    check_target(catalog.cursor, tree, bound.query.items, source)
+    if isinstance(tree, CreateTable) and tree.if_not_exists and is_there(catalog.cursor, tree):
+        return done(catalog, text_outcome([], None), "nothing to do", source)
+    outcome = result.run()
+    partial = session.settings.with_values(**dict(bound.options)).partial
+    try:
+        if not (outcome.exact or partial or isinstance(tree, CreateTable)):
+            raise refusal([outcome])
+        return result.then(write(catalog, tree, outcome, piece.source, bound))
+    except BudgetError as error:
+        target = tree.path if isinstance(tree, CopyQuery) else tree.name[-1]
+        start = source.find(target)
+        raise placed(error, source, start, start + len(target)) from None
+
+
 def set_option(session: Session, piece: SetOption, source: str) -> PreparedStatement:
     """SET uql.name = value and RESET uql.name. Raises: ConfigError (UQL105) at the place of the name."""
-    from uql.compiler.cost import FREE
     from uql.compiler.rules import known_names
-    from uql.engine.outcome import text_outcome
 
     name = piece.name
     value = getattr(Settings(), name, None) if piece.value is None else piece.value
@@ -210,11 +206,4 @@ def set_option(session: Session, piece: SetOption, source: str) -> PreparedState
         place = source.lower().find(name.lower())
         error.start, error.end = place, place + len(name)
         raise error.at(source) from None
-    empty = text_outcome([], None)
-    return PreparedStatement(
-        lambda: empty,
-        lambda: "SET",
-        lambda: FREE,
-        source,
-        lambda to, done: store(session.catalog.cursor, to, done, source),
-    )
+    return done(session.catalog, text_outcome([], None), "SET", source)

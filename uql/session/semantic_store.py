@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from uql.base.errors import BindError, DataError
-from uql.compiler.sql import literal
-from uql.kernels.duck import Duck, quote
+from uql.base.sql_text import first_line, literal, quote
+from uql.kernels.duck import Duck
+from uql.session.store_estimates import together
 from uql.sources.catalog import ESTIMATED
 
 if TYPE_CHECKING:
@@ -74,15 +75,10 @@ class Changes:
 def transaction(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """All or nothing. Raises: DataError (UQL509) where DuckDB refuses."""
     try:
-        cursor.execute("BEGIN TRANSACTION")
-        whole = False
-        try:
+        with together(cursor):
             yield
-            whole = True
-        finally:
-            cursor.execute("COMMIT" if whole else "ROLLBACK")
     except duckdb.Error as error:
-        raise DataError(f"DuckDB: {str(error).strip().splitlines()[0]}", code="UQL509") from error
+        raise DataError(f"DuckDB: {first_line(error)}", code="UQL509") from error
 
 
 # --------------------------------------------------------------------------------------------------------- definitions

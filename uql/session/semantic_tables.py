@@ -12,18 +12,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import BindError, DataError, UnknownTableError, UQLError
+from uql.base.sql_text import quote
 from uql.compiler import planner, syntax
 from uql.compiler.binder import bind
 from uql.compiler.bound import BoundItem, BoundSelect, BoundStatement, BoundTable
+from uql.compiler.cost import FREE
 from uql.compiler.parser import parse
 from uql.compiler.physical import Block
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import expressions
 from uql.compiler.syntax import Call, Column, CreateSemanticTable, DropSemanticTable, Query, Quoted, Refresh
 from uql.compiler.unparse import unparse
-from uql.compiler.walk import columns, is_semantic, needs_every_row, walk
-from uql.kernels.duck import Duck, quote
-from uql.kernels.finish import castable
+from uql.compiler.walk import columns, is_semantic, needs_every_row, rewrite, walk, walk_all
+from uql.engine.outcome import Outcome
+from uql.kernels.duck import Duck
+from uql.kernels.finish import castable, null_columns
+from uql.llm.run_record import Cost
 from uql.session import semantic_store as store
 from uql.session.events import DoneEvent, finished
 from uql.session.execute_statement import execute
@@ -36,27 +40,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.base.schema import Table
-    from uql.engine.outcome import Outcome
     from uql.kernels.base import Context
     from uql.kernels.finish import Output
     from uql.session.session import Session
+    from uql.session.statements import Piece
 
 Statement = CreateSemanticTable | Refresh | DropSemanticTable
 
 
-def run(
-    session: Session, piece: Statement, source: str, parameters: Mapping[str, Any], frames: Mapping[str, object]
-) -> PreparedStatement:
+def run(session: Session, tree: Statement, piece: Piece) -> PreparedStatement:
     """Runs the statement; its result is one row of what changed.
 
+    Args:
+        tree: of the statement.
+        piece: where it stands in the script.
     Raises: BindError (UQL203) where the name is taken, (UQL520) where there is no such semantic table, (UQL525) for parameters;
         DataError (UQL521) for a key that is NULL or not unique, (UQL522) where the definition no longer fits its sources, (UQL523) where
         the database is read-only; and what a query raises.
     """
-    from uql.compiler.cost import FREE
-
-    cursor = session.catalog.cursor
-    name = ".".join(piece.name)
+    cursor, source = session.catalog.cursor, piece.script
+    name = ".".join(tree.name)
     if is_read_only(cursor):
         raise DataError(
             f"the database is read-only, and {source.split()[0].upper()} writes to {name}",
@@ -64,18 +67,18 @@ def run(
             help="open it without read_only; queries read the table as it is",
         )
     try:
-        match piece:
+        match tree:
             case DropSemanticTable():
-                outcome = _drop(session, piece)
+                outcome = _drop(session, tree)
             case CreateSemanticTable():
-                outcome = _create(session, piece, source, parameters, frames)
+                outcome = _create(session, tree, source, piece.frames)
             case Refresh():
-                outcome = _refresh(session, store.needed(cursor, piece.name))
+                outcome = _refresh(session, store.needed(cursor, tree.name))
     except UQLError as error:
         raise error.at(source) from None
     finally:
         session.emit(DoneEvent())
-    return PreparedStatement(lambda: outcome, lambda: plan(session, piece), lambda: FREE, source, session.store(source))
+    return PreparedStatement(lambda: outcome, lambda: plan(session, tree), lambda: FREE, source, session.store(source))
 
 
 def plan(session: Session, piece: Statement) -> str:
@@ -111,13 +114,7 @@ def _drop(session: Session, piece: DropSemanticTable) -> Outcome:
     return _told(definition.name, None)
 
 
-def _create(
-    session: Session,
-    piece: CreateSemanticTable,
-    source: str,
-    parameters: Mapping[str, Any],
-    frames: Mapping[str, object],
-) -> Outcome:
+def _create(session: Session, piece: CreateSemanticTable, source: str, frames: Mapping[str, object]) -> Outcome:
     cursor = session.catalog.cursor
     schema, name = store.named(cursor, piece.name)
     taken, before = store.kind_of(cursor, schema, name), store.find(cursor, piece.name)
@@ -155,7 +152,7 @@ def _refresh(session: Session, definition: Definition) -> Outcome:
 
 
 def _refuse_parameters(query: Query) -> None:
-    for node in _everything(query):
+    for node in walk_all(query):
         if isinstance(node, syntax.Parameter):
             raise BindError(
                 f"${node.name}: the query of a semantic table is kept, and run again without parameters",
@@ -216,7 +213,7 @@ def _by_row(session: Session, query: Query, bound: BoundStatement, key: tuple[st
         return False
     exprs = [e for e in expressions(found) if e is not None]
     nodes = [node for expr in exprs for node in walk(expr)]
-    if needs_every_row(*exprs) or any(isinstance(value, Query) for node in nodes for value in _values(node)):
+    if needs_every_row(*exprs) or any(isinstance(node, Query) for expr in exprs for node in walk_all(expr)):
         return False
     if any(not v.by_row or v.label_query is not None for v in found.virtuals):
         return False
@@ -231,30 +228,6 @@ def _by_row(session: Session, query: Query, bound: BoundStatement, key: tuple[st
     return not volatile[0][0]
 
 
-def _values(node: syntax.Node) -> list[Any]:
-    from dataclasses import fields
-
-    found: list[Any] = []
-    for f in fields(node):
-        value = getattr(node, f.name)
-        found += value if isinstance(value, tuple) else [value]
-    return found
-
-
-def _everything(node: syntax.Node) -> list[syntax.Node]:
-    """The node and all below it, sub-queries too."""
-    found: list[syntax.Node] = []
-    stack: list[Any] = [node]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, tuple):
-            stack += top
-        elif isinstance(top, syntax.Node):
-            found.append(top)
-            stack += _values(top)
-    return found
-
-
 def _pinned(session: Session, query: Query, bound: BoundStatement) -> str:
     """The query as text, in which each quoted text says which columns it reads and * is written out: they stay the same when the
     source gets new ones."""
@@ -264,17 +237,13 @@ def _pinned(session: Session, query: Query, bound: BoundStatement) -> str:
     alone = isinstance(bound.query.source, BoundTable)
     reads = {v.text: v.reads for v in bound.query.virtuals if v.reads and "{" not in v.text}
 
-    def pinned(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(map(pinned, value))
-        if isinstance(value, Quoted) and not value.using and value.text in reads:
-            using = tuple(syntax.Name((c.name,) if alone else (c.table, c.name)) for c in reads[value.text])
-            return replace(value, using=using)
-        if isinstance(value, syntax.Node) and not isinstance(value, Query):
-            return _rebuilt(value, pinned)
-        return value
+    def pinned(node: Any) -> Any:
+        if isinstance(node, Quoted) and not node.using and node.text in reads:
+            using = tuple(syntax.Name((c.name,) if alone else (c.table, c.name)) for c in reads[node.text])
+            return replace(node, using=using)
+        return node
 
-    text = unparse(_rebuilt(_written_out(query, bound.query) if alone else query, pinned))
+    text = unparse(rewrite(_written_out(query, bound.query) if alone else query, pinned))
     try:
         again = bind(parse(text), session.catalog, text=text, settings=session.settings)  # type: ignore[arg-type]
     except UQLError:  # a place where USING cannot stand
@@ -298,13 +267,6 @@ def _written_out(query: syntax.Select, bound: BoundSelect) -> syntax.Select:
         return query  # * REPLACE or RENAME
     columns = tuple(syntax.SelectItem(syntax.Name((item.name,))) for item in found)
     return replace(query, items=(*query.items[:at], *columns, *query.items[at + 1 :]))
-
-
-def _rebuilt(node: Any, change: Any) -> Any:
-    from dataclasses import fields
-
-    parts = {f.name: getattr(node, f.name) for f in fields(node) if f.name != "span"}
-    return replace(node, **{name: change(value) for name, value in parts.items()})
 
 
 # ---------------------------------------------------------------------------------------------------------------- the work
@@ -460,8 +422,8 @@ class _Work:
     def _check_items(self) -> None:
         """The columns are those of the first build, before anybody is asked. Raises: DataError (UQL522)."""
         items = self.bound.query.items
-        typed = ", ".join(
-            f"CAST(NULL AS {item.type if castable(item.type) else 'INTEGER'}) AS {quote(item.name)}" for item in items
+        typed = null_columns(
+            [item.name for item in items], [item.type if castable(item.type) else "INTEGER" for item in items]
         )
         now = tuple(self.session.catalog.describe(f"SELECT {typed}"))
         ends = {f"{name}_{end}" for name, _ in now for end in ("low", "high")} - {name for name, _ in now}
@@ -507,7 +469,7 @@ class _Work:
         left = {error.row for error in ctx.errors if error.row >= 0}
         block = planner.plan(self.bound.query, ctx.settings.disabled_rules)
         assert isinstance(block, Block)
-        if not ctx.exact and block.filter.formula is not None:  # a search, which leaves rows unasked
+        if not output.exact and block.filter.formula is not None:  # a search, which leaves rows unasked
             decided, _ = await recalled(block.filter.formula, block.filter.stages, relation, ctx)
             left |= set(range(relation.n)) - set(decided.tolist())
         if left:
@@ -530,22 +492,9 @@ def _told(name: str, changes: Changes | None, outcome: Outcome | None = None) ->
     """One row of what changed, with the cost and the errors of the run."""
     import pyarrow as pa
 
-    from uql.engine.outcome import Outcome as Told
-    from uql.llm.run_record import Cost
-
-    cost = outcome.cost if outcome is not None else Cost()
-    said = changes or Changes(0, 0, 0, 0)
-    counts = [None if changes is None else n for n in (said.rows, said.added, said.changed, said.removed)]
-    row = {
-        "table": [name],
-        **{
-            k: pa.array([n], type=pa.int64())
-            for k, n in zip(("rows", "added", "changed", "removed"), counts, strict=True)
-        },
-    }
-    table = pa.table({**row, "calls": pa.array([cost.calls], type=pa.int64())})
-    told = Told(table, ["VARCHAR", *["BIGINT"] * 5], {}, [], cost)
-    if outcome is not None:
-        told.errors, told.warnings, told.notes, told.run = outcome.errors, outcome.warnings, outcome.notes, outcome.run
-        told.partial, told.exact, told.based_on = outcome.partial, outcome.exact, outcome.based_on
-    return told
+    counts = ("rows", "added", "changed", "removed")
+    row = {"table": pa.array([name])}
+    row |= {n: pa.array([None if changes is None else getattr(changes, n)], type=pa.int64()) for n in counts}
+    whole = outcome or Outcome(pa.table({}), [], {}, [], Cost())
+    table = pa.table({**row, "calls": pa.array([whole.cost.calls], type=pa.int64())})
+    return replace(whole, table=table, types=["VARCHAR", *["BIGINT"] * 5], estimates={}, unverified=[], trace=None)

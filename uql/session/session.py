@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ import duckdb
 
 from uql.base.errors import DataError, UnknownTableError, UQLError, memory_errors
 from uql.base.settings import Settings
+from uql.base.sql_text import quote
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
 from uql.pricing.quotes import Foresight, limit_of
@@ -139,7 +142,6 @@ class Session:
 
     def is_key(self, source: BoundTable, column: str) -> bool:
         """Is each value of a table's column there once?"""
-        from uql.compiler.sql import quote
 
         name = quote(column)
         try:
@@ -204,11 +206,43 @@ class Session:
             taken = find(drawing, limit_of(plan, settings), ledger, Duck(self.catalog.cursor))
         return replayed(taken.root, taken.since, 0) if taken is not None and taken.done else ""
 
-    def plain_sql(self) -> duckdb.DuckDBPyConnection:
-        """DuckDB's connection for a statement of the caller's, who may name data frames of theirs."""
+    @contextmanager
+    def plain_sql(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """DuckDB's connection for a statement of the caller's, who may name data frames of theirs.
+
+        DuckDB's errors about a quoted text get a note that says what answers such texts.
+        """
         self.check_open()
-        self.catalog.python_variables(True)
-        return self.catalog.cursor
+        with self.lock:
+            self.catalog.python_variables(True)
+            try:
+                yield self.catalog.cursor
+            except duckdb.BinderException as error:
+                if re.search(r'column "[^"\n]* [^"\n]*" not found', str(error)):
+                    error.add_note("this is DuckDB alone: con.uql(…) asks a model what a text in double quotes says")
+                raise
+
+    def register(self, name: str, source: object, type: str | None) -> tuple[str, ...]:
+        """Makes files or a data frame tables of this session, as `Connection.register` says."""
+        from uql.session.store_estimates import mark
+        from uql.sources.folders import register
+
+        self.check_open()
+        with self.lock:
+            self.catalog.begin()
+            made = register(self.catalog.cursor, name, source, type)
+            if getattr(source, "exact", True) is False:  # a result of UQL's
+                mark(self.catalog, (name,), str(getattr(source, "text", "")))
+            return made
+
+    def unregister(self, name: str) -> None:
+        """Takes back what `register` made."""
+        from uql.sources.folders import unregister
+
+        self.check_open()
+        with self.lock:
+            self.catalog.begin()
+            unregister(self.catalog.cursor, name)
 
     def run_locked(self, bound: BoundStatement, work: Callable[[], Outcome], settings: Settings) -> Outcome:
         self.check_open()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from uql.base.errors import BindError, DataError, UQLSyntaxError, out_of_memory
+from uql.base.sql_text import dotted, first_line, literal, quote
 from uql.engine.outcome import Outcome, text_outcome
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, is_read_only, reading
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.compiler.bound import BoundItem, BoundStatement
-    from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Statement
+    from uql.compiler.syntax import CopyQuery, CreateTable, Insert, Span, Statement
     from uql.sources.catalog import Catalog
 
 _OF_PLACES = ("UQL202", "UQL209", "UQL212")  # of names in FROM, of what may stand there, of SQL that we wrote
@@ -79,7 +80,7 @@ def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataErr
 
     if isinstance(error, duckdb.OutOfMemoryException):
         return out_of_memory(error)
-    message = str(error).strip().splitlines()[0]
+    message = first_line(error)
     help = None
     if any(part in message for part in ("Could not convert", "Unimplemented type for cast", "field format")):
         help = "TRY_CAST(x AS type) gives NULL where a value is none of the type"
@@ -105,7 +106,7 @@ def check_target(
     Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
     """
     from uql.compiler.syntax import CopyQuery, CreateTable
-    from uql.kernels.duck import quote
+    from uql.kernels.finish import null_columns
     from uql.show.render import unique_names
 
     target = statement.path if isinstance(statement, CopyQuery) else statement.name[-1]
@@ -122,15 +123,9 @@ def check_target(
         raise error(f"there is a table {target} already", "UQL203", way)
     if isinstance(statement, CopyQuery) and "://" not in target and not Path(target).parent.is_dir():
         raise error(f"there is no folder {Path(target).parent}", "UQL509", "make the folder, or name another file")
-    names = unique_names([item.name for item in items])
-    parts = [
-        f"CAST(NULL AS {item.type}) AS {quote(name)}"
-        if item.type.strip('"') not in ("", "NULL")
-        else f"NULL AS {quote(name)}"
-        for name, item in zip(names, items, strict=True)
-    ]
+    nulls = null_columns(unique_names([item.name for item in items]), [item.type for item in items])
     try:
-        connection.execute("EXPLAIN " + _written(statement, f"SELECT {', '.join(parts)} LIMIT 0")).fetchall()
+        connection.execute("EXPLAIN " + _written(statement, f"SELECT {nulls} LIMIT 0")).fetchall()
     except duckdb.Error as refused:
         first, *rest = str(refused).strip().splitlines()
         near = next((line for line in rest if line.startswith("Did you mean")), None)
@@ -140,14 +135,13 @@ def check_target(
 def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Insert | CopyQuery) -> bool:
     """Is there a table of the name already that CREATE TABLE gives?"""
     from uql.compiler.syntax import CreateTable
-    from uql.kernels.duck import quote
 
     if not isinstance(statement, CreateTable):
         return False
     *_, name = statement.name
     if len(statement.name) > 1:
         try:
-            connection.execute(f"DESCRIBE {'.'.join(map(quote, statement.name))}").fetchall()
+            connection.execute(f"DESCRIBE {dotted(statement.name)}").fetchall()
         except duckdb.CatalogException:
             return False
         return True
@@ -161,17 +155,15 @@ def is_there(connection: duckdb.DuckDBPyConnection, statement: CreateTable | Ins
 
 def _written(statement: CreateTable | Insert | CopyQuery, rows: str) -> str:
     """The statement as DuckDB has it, over a query for the rows."""
-    from uql.compiler.sql import literal
     from uql.compiler.syntax import CreateTable, Insert
-    from uql.kernels.duck import quote
 
     if isinstance(statement, CreateTable):
         how = ("OR REPLACE " if statement.replace else "") + ("TEMP " if statement.temporary else "")
         exists = "IF NOT EXISTS " if statement.if_not_exists else ""
-        return f"CREATE {how}TABLE {exists}{'.'.join(map(quote, statement.name))} AS {rows}"
+        return f"CREATE {how}TABLE {exists}{dotted(statement.name)} AS {rows}"
     if isinstance(statement, Insert):
         columns = f" ({', '.join(map(quote, statement.columns))})" if statement.columns else ""
-        return f"INSERT INTO {'.'.join(map(quote, statement.name))}{columns} {rows}"
+        return f"INSERT INTO {dotted(statement.name)}{columns} {rows}"
     options = f" ({statement.options})" if statement.options else ""
     return f"COPY ({rows}) TO {literal(statement.path)}{options}"
 
@@ -181,8 +173,7 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
 
     In a read-only database it is a temporary table. Raises BindError (UQL203) for a table that TO did not make.
     """
-    from uql.compiler.sql import literal
-    from uql.kernels.duck import Duck, quote, typed_columns
+    from uql.kernels.duck import Duck, typed_columns
     from uql.show.render import unique_names
     from uql.sources.catalog import ESTIMATED
 
@@ -219,79 +210,83 @@ def _made_by_to(comment: str) -> bool:
     return comment.startswith((MADE_BY_TO, ESTIMATED)) and not comment.startswith(MADE_ESTIMATED) and not other
 
 
-def duckdb_own(
-    catalog: Catalog,
-    error: UQLSyntaxError,
-    source: str,
-    parameters: Mapping[str, Any],
-    partial: bool,
-) -> PreparedStatement:
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One statement of a script.
+
+    Attributes:
+        tree: of its grammar; a str is not UQL: it may be DuckDB's.
+        script: the text that the places of the tree are in.
+        source: its own part of the script.
+        span: where that part stands.
+        parameters: values of `$name`, of the whole script.
+        frames: data frames that FROM may name.
+    """
+
+    tree: Statement | str
+    script: str
+    source: str
+    span: Span
+    parameters: Mapping[str, Any]
+    frames: Mapping[str, Any]
+
+
+def duckdb_own(catalog: Catalog, piece: Piece, error: UQLSyntaxError, partial: bool) -> PreparedStatement:
     """What UQL's grammar does not have: unchanged.
 
-    Args: partial: may estimates go into tables? `WITH (partial = true)` at the end of the statement says so too.
+    Args:
+        error: of UQL's parser.
+        partial: may estimates go into tables? `WITH (partial = true)` at the end of the statement says so too.
     Raises: the error, where a quoted text may be free text, or where DuckDB cannot either; BudgetError (UQL401) where the statement
         would put what it reads of estimates into a table.
     """
-    from uql.compiler.statement_targets import options, without_options
-
-    source, tail = without_options(source)
-    partial = bool(options(tail).get("partial", partial))
+    source, partial = _without_options(str(piece.tree), partial)
     if has_free_text(source):
         raise error.at(source)
     try:
-        return _passed_on(catalog, source, parameters, partial)
+        return _passed_on(catalog, source, piece.parameters, partial)
     except duckdb.Error as other:
-        said = str(other).strip().splitlines()[0]
-        message = f"{error.message}; and DuckDB says: {said}"
-        raise UQLSyntaxError(
-            message, code=error.code, text=source, start=error.start, end=error.end, help=error.help
-        ) from None
+        raise neither(error, other, source) from None
 
 
-def duckdb_names(
-    catalog: Catalog,
-    error: BindError,
-    statement: Statement,
-    text: str,
-    source: str,
-    parameters: Mapping[str, Any],
-    partial: bool,
-) -> PreparedStatement:
+def neither(error: UQLSyntaxError, other: duckdb.Error, text: str, offset: int = 0) -> UQLSyntaxError:
+    """The error for a statement that is neither UQL nor DuckDB's: what both say, at the place that UQL's parser gives.
+
+    Args:
+        text: what the place is in.  offset: of the statement in it.
+    """
+    return UQLSyntaxError(
+        f"{error.message}; and DuckDB says: {first_line(other)}",
+        code=error.code,
+        text=text,
+        start=error.start + offset,
+        end=error.end + offset,
+        help=error.help,
+    )
+
+
+def duckdb_names(catalog: Catalog, piece: Piece, error: BindError, partial: bool) -> PreparedStatement:
     """A statement with names that only DuckDB can place, such as those of a lateral sub-query: its own text. Raises: the error.
 
     Args:
         error: of the binder.
-        statement: its tree, with places in `text`.
-        text: the script.
-        source: the statement's part of the script.
         partial: as in `duckdb_own`.
     """
-    from uql.compiler.statement_targets import options, without_options
-
-    placed = placed_by_duckdb(catalog, error, statement, text, source, parameters)
+    placed = placed_by_duckdb(catalog, piece, error)
     if placed is None:
         raise error
-    partial = bool(options(without_options(source)[1]).get("partial", partial))
-    return _passed_on(catalog, *placed, partial)
+    return _passed_on(catalog, *placed, _without_options(piece.source, partial)[1])
 
 
-def placed_by_duckdb(
-    catalog: Catalog,
-    error: BindError,
-    statement: Statement,
-    text: str,
-    source: str,
-    parameters: Mapping[str, Any],
-) -> tuple[str, Mapping[str, Any]] | None:
+def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[str, Mapping[str, Any]] | None:
     """The SQL of such a statement with its parameters; None where DuckDB cannot place the names either."""
     from uql.compiler.bind.own_text import duckdb_text
-    from uql.compiler.statement_targets import without_options
     from uql.compiler.syntax import Query
 
-    source, _ = without_options(source)
+    source, parameters = _without_options(piece.source, False)[0], piece.parameters
     sql = source if '"' not in source else None
-    if isinstance(statement, Query):
-        own = duckdb_text(statement, text, parameters)
+    if isinstance(piece.tree, Query):
+        own = duckdb_text(piece.tree, piece.script, parameters)
         sql, parameters = (sql, parameters) if own is None else (own, {})
     if error.code not in _OF_PLACES or sql is None:
         return None
@@ -302,9 +297,16 @@ def placed_by_duckdb(
     return sql, parameters
 
 
+def _without_options(source: str, partial: bool) -> tuple[str, bool]:
+    """A statement of DuckDB's own without UQL's `WITH (…)`, and whether estimates may go into tables."""
+    from uql.compiler.statement_targets import options, without_options
+
+    source, tail = without_options(source)
+    return source, bool(options(tail).get("partial", partial))
+
+
 def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], partial: bool) -> PreparedStatement:
     """What DuckDB makes of a statement. Raises: duckdb.Error; BudgetError (UQL401)."""
-    from uql.compiler.cost import FREE
     from uql.compiler.statement_targets import changed
     from uql.session.store_estimates import mark, placed, refusal, together
 
@@ -320,44 +322,41 @@ def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], par
             if change.name:
                 mark(catalog, change.name, source)
     outcome.based_on, outcome.exact = reads, not reads
-    return PreparedStatement(
-        lambda: outcome,
-        lambda: "DuckDB",
-        lambda: FREE,
-        source,
-        lambda name, done: store(catalog.cursor, name, done, source),
-    )
+    return done(catalog, outcome, "DuckDB", source)
 
 
 def own_rows(catalog: Catalog, sql: str, parameters: Mapping[str, Any]) -> Outcome:
     """The rows that DuckDB gives for a statement: of one that writes rows their count. Raises: duckdb.Error."""
-    check_sql_reads(catalog, sql)
-    with reading(catalog.cursor, catalog.read_only):
-        return _own_rows(catalog.cursor, sql, parameters)
-
-
-def _own_rows(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any]) -> Outcome:
     from uql.compiler.statement_targets import changed
     from uql.session.store_estimates import counted
 
-    outcome = text_outcome([], None)
-    if changed(sql) is not None and "RETURN" not in sql.upper():  # as a relation it has no count before DuckDB 2.0
-        return counted(outcome, connection.execute(sql, dict(parameters) or None).fetchall())
-    relation = connection.sql(sql, params=dict(parameters)) if parameters else connection.sql(sql)
-    if relation is not None:
-        table: pa.Table = (
-            relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
-        )
-        outcome.table, outcome.types = table, [str(kind) for kind in relation.types]
-    return outcome
+    check_sql_reads(catalog, sql)
+    outcome, connection = text_outcome([], None), catalog.cursor
+    with reading(connection, catalog.read_only):
+        if changed(sql) is not None and "RETURN" not in sql.upper():  # as a relation it has no count before DuckDB 2.0
+            return counted(outcome, connection.execute(sql, dict(parameters) or None).fetchall())
+        relation = connection.sql(sql, params=dict(parameters)) if parameters else connection.sql(sql)
+        if relation is not None:
+            outcome.table, outcome.types = relation.to_arrow_table(), [str(kind) for kind in relation.types]
+        return outcome
 
 
-def nothing(source: str, store: Callable[[str, Outcome], None]) -> PreparedStatement:
-    """The result of a statement for which there is nothing to do."""
+def done(catalog: Catalog, outcome: Outcome, explained: str, source: str) -> PreparedStatement:
+    """A statement that has run when it was read, or that makes no call.
+
+    Args:
+        explained: what EXPLAIN says of it.
+        source: its text.
+    """
     from uql.compiler.cost import FREE
 
-    done = text_outcome([], None)
-    return PreparedStatement(lambda: done, lambda: "nothing to do", lambda: FREE, source, store)
+    return PreparedStatement(
+        lambda: outcome,
+        lambda: explained,
+        lambda: FREE,
+        source,
+        lambda name, rows: store(catalog.cursor, name, rows, source),
+    )
 
 
 def has_free_text(source: str) -> bool:

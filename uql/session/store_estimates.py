@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from uql.base.errors import BudgetError
+from uql.base.sql_text import dotted, literal
 from uql.engine.stored_estimates import end_column
 
 if TYPE_CHECKING:
@@ -116,15 +117,14 @@ def carried(
 
 def mark(catalog: Catalog, target: tuple[str, ...], statement: str) -> None:
     """Says in the comment of a table what was put into it; what the comment says already stays."""
-    from uql.compiler.sql import literal
-    from uql.kernels.duck import Duck, quote
+    from uql.kernels.duck import Duck
     from uql.sources.catalog import ESTIMATED, said_estimated
 
     before = catalog.comment(target)
     if said_estimated(before) is None:
         said = ESTIMATED + " ".join(statement.split())[:200]
         comment = literal(f"{before}\n{said}" if before else said)
-        Duck(catalog.cursor).execute(f"COMMENT ON TABLE {'.'.join(map(quote, target))} IS {comment}")
+        Duck(catalog.cursor).execute(f"COMMENT ON TABLE {dotted(target)} IS {comment}")
 
 
 def placed(error: BudgetError, source: str, start: int, end: int) -> BudgetError:

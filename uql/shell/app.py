@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -18,10 +17,11 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.styles import style_from_pygments_cls
 
+from uql.api.background import run_interruptible
 from uql.base.errors import UQLError
 from uql.base.printable import printable
 from uql.command.outcome import UsageError
-from uql.command.output import format_of_file
+from uql.command.output import Output, format_of_file
 from uql.llm.run_record import Cost
 from uql.shell.completion import UQLCompleter, texts_in
 from uql.shell.lexer import UQLLexer, highlighted, style
@@ -29,7 +29,7 @@ from uql.show import render
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
-    from prompt_toolkit.output import Output
+    from prompt_toolkit.output import Output as Terminal
 
     from uql.api.connection import Connection
     from uql.api.result import Result
@@ -73,7 +73,7 @@ class Shell:
         name: str = "memory",
         *,
         input: Input | None = None,
-        output: Output | None = None,
+        output: Terminal | None = None,
         out: IO[str] | None = None,
         color: bool = False,
         keep_history: bool = True,
@@ -157,39 +157,22 @@ class Shell:
             self.say("not run")
             return False
         self.last = self._in_background(lambda: result if result is not None else self.con.uql(source))
-        self._add(self.last.cost)
+        self.total += self.last.cost
         self.show(self.last)
         return not self.last.partial
 
     def _in_background(self, begin: Callable[[], Result]) -> Result:
-        """Runs in a thread, so that Ctrl-C can end it: the first sends nothing more and keeps what was answered, the second leaves."""
+        """Runs so that Ctrl-C can end it: the first sends nothing more and keeps what was answered, the second leaves."""
         from uql.show.progress import Progress
 
-        def work() -> Result:
-            result = begin()
-            result.run()
-            return result
+        def interrupted() -> None:
+            if self._twice():
+                raise KeyboardInterrupt
+            self.con.interrupt()
+            self.say("stopping; what was answered is kept (Ctrl-C again leaves)")
 
-        progress = Progress(enabled=sys.stderr.isatty())
-        thread = ThreadPoolExecutor(1, thread_name_prefix="uql-shell")
-        with progress:
-            stop = self.con.on_event(progress)
-            try:
-                running = thread.submit(work)
-                while True:
-                    try:
-                        return running.result(0.1)
-                    except TimeoutError:
-                        if running.done():
-                            raise
-                    except KeyboardInterrupt:
-                        if self._twice():
-                            raise
-                        self.con.interrupt()
-                        self.say("stopping; what was answered is kept (Ctrl-C again leaves)")
-            finally:
-                stop()
-                thread.shutdown(wait=False)
+        with Progress(enabled=sys.stderr.isatty()).of(self.con.on_event):
+            return run_interruptible(begin, interrupted)
 
     def _agreed(self, result: Result) -> bool:
         """Shows the price of a statement that asks a model, and where it is above `confirm_over` asks whether to go on."""
@@ -230,7 +213,7 @@ class Shell:
                     raise
                 self.say("stopped; what was answered is kept")
                 return
-            self._add(answer.cost)
+            self.total += answer.cost
             self.say(str(answer))
 
     def _planned(self, price: Any, plan: Any) -> bool:
@@ -245,23 +228,16 @@ class Shell:
     # ---------------------------------------------------------------------------------------------------------- showing
     def show(self, result: Result) -> None:
         """The rows in the mode of the shell, or in the file of `.once`; beneath them what has to be said."""
-        path, self.once = self.once, None
-        data = result.arrow(intervals=False)
+        outcome, path = result.run(), self.once
+        self.once = None
         if path is not None:
-            format = format_of_file(path, "csv")
-            if format == "parquet":
-                render.write_parquet(data, path, estimates=result.estimates)
-            else:
-                with path.open("w", encoding="utf-8", newline="") as stream:
-                    render.WRITERS[format](data, stream, estimates=result.estimates)
-            self.say(f"{data.num_rows:,} row{'' if data.num_rows == 1 else 's'} written to {path}")
-        elif self.mode == "table":
-            box = render.table(data, types=result.types, estimates=result.estimates)
-            if box:
-                self.say(box)
-        elif data.num_columns:
-            render.WRITERS[self.mode](data, self.out, estimates=result.estimates)
-        for line in render.footer(result.run(), resume="uql resume {}"):
+            with Output.open(path, format_of_file(path, "csv")) as file:
+                file.rows(outcome)
+            rows = outcome.table.num_rows
+            self.say(f"{rows:,} row{'' if rows == 1 else 's'} written to {path}")
+        else:
+            Output(self.out, self.mode).rows(outcome)
+        for line in render.footer(outcome, resume="uql resume {}"):
             self.say(printable(line))
 
     def say(self, text: str) -> None:
@@ -283,12 +259,6 @@ class Shell:
         twice = now - self._interrupted_at < TWICE_S
         self._interrupted_at = now
         return twice
-
-    def _add(self, cost: Cost) -> None:
-        total = self.total
-        for name in ("calls", "requests", "cached", "failed", "input_tokens", "output_tokens", "seconds"):
-            setattr(total, name, getattr(total, name) + getattr(cost, name))
-        total.usd = None if total.usd is None or cost.usd is None else total.usd + cost.usd
 
     def _remember(self, statement: str) -> None:
         for text in texts_in(statement):

@@ -76,15 +76,12 @@ class _Shape:
     def bars(self) -> Plot:
         value = self._number("bar")
         label = self.labels[0] if self.labels else next((n for n in self.data.column_names if n != value), None)
-        rows = self._with_bounds(value).slice(0, MOST_BARS)
         x: dict[str, Any] = {"field": "v", "type": "quantitative", "title": value}
         y: dict[str, Any] = {"field": "label", "type": "nominal", "title": label or "", "sort": None}
-        picked = _columns(
-            rows, {"v": value, "low": f"{value}\0low", "high": f"{value}\0high"} | ({"label": label} if label else {})
-        )
-        picked = _texts(picked, "label", label is None)
+        rows = self._with_interval(value, {"label": label} if label else {}).slice(0, MOST_BARS)
+        picked = _texts(rows, "label", label is None)
         layers: list[dict[str, Any]] = [{"mark": {"type": "bar", "color": "#5b8ff0"}, "encoding": {"x": x, "y": y}}]
-        if any(v is not None for v in picked.column("low").to_pylist()):
+        if picked.column("low").null_count < picked.num_rows:
             bounds = {"x": {"field": "low", "type": "quantitative", "title": value}, "x2": {"field": "high"}, "y": y}
             layers.append({"mark": {"type": "rule", "color": "#222222", "strokeWidth": 1.5}, "encoding": bounds})
         more = self.data.num_rows - MOST_BARS
@@ -98,12 +95,11 @@ class _Shape:
             raise DataError(
                 "a line needs a time or a second number", code="UQL514", help="select a DATE or TIMESTAMP too"
             )
-        rows = self._with_bounds(value)
-        picked = _columns(rows, {"t": time, "v": value, "low": f"{value}\0low", "high": f"{value}\0high"})
+        picked = self._with_interval(value, {"t": time})
         x = {"field": "t", "type": "temporal" if self.times else "quantitative", "title": time}
         y = {"field": "v", "type": "quantitative", "title": value}
         layers: list[dict[str, Any]] = [{"mark": {"type": "line", "point": True}, "encoding": {"x": x, "y": y}}]
-        if any(v is not None for v in picked.column("low").to_pylist()):
+        if picked.column("low").null_count < picked.num_rows:
             bounds = {"x": x, "y": {"field": "low", "type": "quantitative", "title": value}, "y2": {"field": "high"}}
             layers.insert(0, {"mark": {"type": "area", "opacity": 0.25}, "encoding": bounds})
         return self._plot({"layer": layers, "width": 560, "height": 300}, picked, self._interval())
@@ -167,15 +163,15 @@ class _Shape:
         inexact = any(not e.exact for found in self.outcome.estimates.values() for e in _listed(found))
         return "estimates with their intervals" if inexact else ""
 
-    def _with_bounds(self, value: str) -> pa.Table:
-        """The table with the columns value\\0low and value\\0high, NULL where exact."""
+    def _with_interval(self, value: str, others: dict[str, str]) -> pa.Table:
+        """A column as `v` with its interval as `low` and `high`, NULL where exact, and others by their new names."""
         import pyarrow as pa
 
         found = _listed(self.outcome.estimates.get(value))
         n = self.data.num_rows
         ends = [(None, None) if i >= len(found) or found[i].exact else (found[i].low, found[i].high) for i in range(n)]
         low, high = [pa.array([e[side] for e in ends], pa.float64()) for side in (0, 1)]
-        return self.data.append_column(f"{value}\0low", low).append_column(f"{value}\0high", high)
+        return _columns(self.data, {"v": value, **others}).append_column("low", low).append_column("high", high)
 
     def _plot(self, spec: dict[str, Any], rows: pa.Table, subtitle: str = "") -> Plot:
         if rows.num_rows > MAX_ROWS:

@@ -134,17 +134,23 @@ class Progress:
         enabled: False shows nothing; True and None show a block on a terminal, a place in a notebook's cell, and lines elsewhere.
         stream: where to; None: sys.stderr.
         clock: seconds, monotonic.
+        by_events: it draws when it hears of something; else where `draw` is called, as in a cell, which one thread alone can write.
     """
 
     announces = True  # says which rows leave this machine
 
     def __init__(
-        self, *, enabled: bool | None = None, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        enabled: bool | None = None,
+        stream: IO[str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        by_events: bool = True,
     ) -> None:
         self.stream = sys.stderr if stream is None else stream
         self.enabled = enabled is not False
         self.counts = Counts()
-        self._clock = clock
+        self._clock, self._by_events = clock, by_events
         self._started: float | None = None
         self._drawn = 0.0
         self._live: Live | None = None
@@ -163,7 +169,18 @@ class Progress:
             self._drawn = now if self._live is None and not self._shown else self._drawn
         self.counts.add(event)
         self.counts.seconds = now - self._started
-        if not self.enabled or event.kind == "done":
+        if self._by_events and event.kind != "done":
+            self._draw_at(now)
+
+    def draw(self) -> None:
+        """Shows how far the run is, where that was not done just now."""
+        if self._started is not None:
+            now = self._clock()
+            self.counts.seconds = now - self._started
+            self._draw_at(now)
+
+    def _draw_at(self, now: float) -> None:
+        if not self.enabled:
             return
         if self._terminal or self._cell is not None:
             begun = self._live is not None or self._shown

@@ -321,12 +321,12 @@ def footer(outcome: Outcome, resume: str = 'con.resume("{}")') -> list[str]:
     if outcome.errors:
         kinds = Counter(error.kind for error in outcome.errors).most_common()
         what = ", ".join(f"{kind} {count:,}" for kind, count in kinds)
-        lines.append(f"{_count(len(outcome.errors), 'row')} without an answer: {what}")
+        lines.append(f"{plural(len(outcome.errors), 'row')} without an answer: {what}")
     cost = cost_line(outcome.cost)
     return [*lines, cost] if cost else lines
 
 
-def _count(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
@@ -334,7 +334,7 @@ def cost_line(cost: Cost) -> str:
     """`64 calls, 3 from the ledger, 3,120 + 64 tokens, $0.0021, 12.3 s`; empty when nothing was asked."""
     if not (cost.calls or cost.cached or cost.failed):
         return ""
-    parts = [_count(cost.calls, "call") if cost.calls or not cost.cached else "0 new calls"]
+    parts = [plural(cost.calls, "call") if cost.calls or not cost.cached else "0 new calls"]
     if cost.cached:
         parts.append(f"{cost.cached:,} from the ledger")
     if cost.failed:

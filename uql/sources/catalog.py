@@ -14,11 +14,11 @@ from typing import Any
 
 import duckdb
 
-from uql.base.aggregate_names import aggregate_names
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import media_type
 from uql.base.media_types import modality as _modality
 from uql.base.schema import Field, Modality, Table
+from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.statement_targets import tables
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import Frames, is_frame
@@ -104,7 +104,7 @@ class Catalog:
         if path != self._followed:
             self._followed = path
             with contextlib.suppress(duckdb.Error):
-                self.cursor.execute(f"SET search_path = '{path.replace(chr(39), chr(39) * 2)}'")
+                self.cursor.execute(f"SET search_path = {literal(path)}")
 
     def _of_users(self, sql: str) -> list[tuple[Any, ...]] | None:
         """Rows of a query on the user's connection; None where there is none, or where it holds a result that may be half read.
@@ -142,13 +142,13 @@ class Catalog:
                 if words is None and found.view:
                     words = self.marked().get(found.path)
                 comments = self._comments(found.path)
-                return self._relation(name, _quoted(found.path), "table", found.comment, comments, words)
+                return self._relation(name, dotted(found.path), "table", found.comment, comments, words)
             temporary = self._temporary(parts)
             if temporary is not None:
                 return self._relation(name, temporary, "table")
             frame = (frames or {}).get(parts[0]) if len(parts) == 1 else None
             if frame is not None and (is_frame(frame) or not reader(name)):
-                private = _quoted((self._frames.register(name, frame),))
+                private = quote(self._frames.register(name, frame))
                 words = None if getattr(frame, "exact", True) else str(getattr(frame, "text", ""))
                 return self._relation(name, private, "frame", estimated=words)
             if len(parts) == 1 and reader(name):
@@ -173,7 +173,7 @@ class Catalog:
     def columns(self, parts: tuple[str, ...]) -> list[str]:
         """The names of the columns of a table or view; none where there is none of the name."""
         found = self._find(parts)
-        return [] if found is None else [name for name, _ in self.describe(f"SELECT * FROM {_quoted(found.path)}")]
+        return [] if found is None else [name for name, _ in self.describe(f"SELECT * FROM {dotted(found.path)}")]
 
     def marked(self) -> dict[tuple[str, str, str], str]:
         """The tables that hold estimates or a part of the rows, and the views over them: the statement that made them so."""
@@ -215,7 +215,7 @@ class Catalog:
     def offer(self, name: str, data: object) -> None:
         """Give a table of ours to every statement, as `FROM name()`: `data` is Arrow, and replaces what was offered before."""
         with self._lock:
-            private = _quoted((self._frames.register(f"{name}()", data),))
+            private = quote(self._frames.register(f"{name}()", data))
             self.cursor.execute(f"CREATE OR REPLACE TEMP MACRO {name}() AS TABLE SELECT * FROM {private}")
 
     def function_table(self, name: str, sql: str) -> Table:
@@ -247,7 +247,8 @@ class Catalog:
     @cached_property
     def aggregates(self) -> frozenset[str]:
         """The names of DuckDB's aggregate functions, lower case, and of grouping, which has a value for each group too."""
-        return aggregate_names(self._rows)
+        sql = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
+        return frozenset(str(name).lower() for (name,) in self._rows(sql)) | {"grouping", "grouping_id"}
 
     # -------------------------------------------------------------------------------------------------------- finding
     def _find(self, parts: tuple[str, ...]) -> _Found | None:
@@ -279,18 +280,18 @@ class Catalog:
         """A temporary table of the user's connection, copied to the cursor, which cannot see it."""
         if len(parts) > 2 or (len(parts) == 2 and parts[0].lower() != "temp"):
             return None
-        wanted = "'" + parts[-1].lower().replace("'", "''") + "'"
+        wanted = literal(parts[-1].lower())
         found = self._of_users(
             f"SELECT table_name FROM duckdb_tables() WHERE temporary AND lower(table_name) = {wanted}"
         )
         if not found:
             return None
         try:
-            arrow = self.connection.sql(f"SELECT * FROM temp.{_quoted((found[0][0],))}").to_arrow_table()
+            arrow = self.connection.sql(f"SELECT * FROM temp.{quote(found[0][0])}").to_arrow_table()
         except duckdb.Error:
             return None
         private = self._frames.register(f"temp.{parts[-1].lower()}", arrow)
-        return _quoted((private,))
+        return quote(private)
 
     def is_behind(self) -> bool:
         """Has the user's own connection a transaction open, whose changes the cursor does not see?"""
@@ -333,7 +334,7 @@ class Catalog:
         """The fields with their modalities and mean lengths, from the first 1,000 rows."""
         measures = []
         for column, type in schema:
-            quoted = _quoted((column,))
+            quoted = quote(column)
             if type == "BLOB":
                 measures.append(
                     f"(list(array_slice({quoted}, 1, {HEAD_BYTES})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]"
@@ -408,10 +409,6 @@ def _rank(
     if len(parts) == 3 and same(parts[0], database) and same(parts[1], schema):
         return inexact
     return None
-
-
-def _quoted(parts: tuple[str, ...]) -> str:
-    return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def _unreadable(name: str, kind: str, error: duckdb.Error) -> UQLError:

@@ -6,6 +6,7 @@ import glob
 from pathlib import Path
 
 from uql.base.errors import DataError
+from uql.base.sql_text import literal
 
 READERS = {
     ".csv": "read_csv",
@@ -47,7 +48,7 @@ def file_sql(path: str) -> str:
             raise DataError(f"{path}: {kind}", code="UQL501", help=_nearby(path))
         if all(file.stat().st_size == 0 for file in files):
             raise DataError(f"{path} is empty (0 bytes)", code="UQL503", help="a CSV file needs at least a header line")
-    return f"{function}('{path.replace(chr(39), chr(39) * 2)}')"
+    return f"{function}({literal(path)})"
 
 
 def _nearby(path: str) -> str:

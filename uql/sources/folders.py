@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import DataError
+from uql.base.sql_text import first_line, literal, quote
 from uql.sources.files import READERS, file_sql, reader
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def register(
         table = as_table(name, source)
         connection.register(name, table)
     except duckdb.Error as error:
-        raise DataError(f"{name}: {str(error).strip().splitlines()[0]}", code="UQL503") from error
+        raise DataError(f"{name}: {first_line(error)}", code="UQL503") from error
     return (name,)
 
 
@@ -58,7 +59,7 @@ def unregister(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     ).fetchall()
     for (kind,) in made:
         what = "VIEW" if kind == "VIEW" else "TABLE"
-        connection.execute(f"DROP {what} IF EXISTS temp.{_quoted(name)}")
+        connection.execute(f"DROP {what} IF EXISTS temp.{quote(name)}")
 
 
 def register_files(
@@ -84,7 +85,7 @@ def register_files(
     if not files:
         raise DataError(f"{path}: there is no such file, and no folder with files", code="UQL501")
     if type in FORMATS:
-        listed = ", ".join(_literal(str(file)) for file in files)
+        listed = ", ".join(literal(str(file)) for file in files)
         _view(connection, name, f"SELECT * FROM {FORMATS[type].format(listed)}", None, "")
         return (name,)
     kind = type or kind_of(files)
@@ -102,7 +103,7 @@ def register_files(
         return (name,)
     chosen = [file for file in files if file.suffix.lower() in ENDINGS[kind]] if type is None else files
     folder = Path(path) if Path(path).is_dir() else None
-    paths = ", ".join(_literal(str(file)) for file in chosen)
+    paths = ", ".join(literal(str(file)) for file in chosen)
     begin = len(str(folder)) + 2 if folder is not None else 1
     shown = f"filename[{begin}:] AS file" if folder is not None else "parse_filename(filename) AS file"
     value = f"content AS {kind}"
@@ -138,9 +139,9 @@ def kind_of(files: Sequence[Path]) -> str | None:
 
 
 def _view(connection: duckdb.DuckDBPyConnection, name: str, body: str, column: str | None, comment: str) -> None:
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {_quoted(name)} AS {body}")
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {quote(name)} AS {body}")
     if column is not None:
-        connection.execute(f"COMMENT ON COLUMN {_quoted(name)}.{_quoted(column)} IS {_literal(comment)}")
+        connection.execute(f"COMMENT ON COLUMN {quote(name)}.{quote(column)} IS {literal(comment)}")
 
 
 def _sqlite(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> Iterator[str]:
@@ -151,7 +152,7 @@ def _sqlite(connection: duckdb.DuckDBPyConnection, name: str, file: Path) -> Ite
             tables = [str(table) for (table,) in listed]
             for table in tables:
                 made = name if len(tables) == 1 else f"{name}_{table}"
-                _copied(connection, made, source.execute(f"SELECT * FROM {_quoted(table)}"))
+                _copied(connection, made, source.execute(f"SELECT * FROM {quote(table)}"))
                 yield made
     except sqlite3.Error as error:
         raise DataError(f"{file} cannot be read as a SQLite database: {error}", code="UQL503") from error
@@ -171,7 +172,7 @@ def _copied(connection: duckdb.DuckDBPyConnection, name: str, rows: sqlite3.Curs
     arrow = pa.table({column: _array(list(v)) for column, v in zip(columns, values, strict=True)})
     connection.register("__sqlite", arrow)
     try:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {_quoted(name)} AS SELECT * FROM __sqlite")
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {quote(name)} AS SELECT * FROM __sqlite")
     finally:
         connection.unregister("__sqlite")
 
@@ -187,11 +188,3 @@ def _array(values: list[Any]) -> Any:
     return pa.array(
         [v.decode("utf-8", "replace") if isinstance(v, bytes) else None if v is None else str(v) for v in values]
     )
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -76,7 +76,7 @@ def as_table(name: str, frame: Any) -> Any:
         if isinstance(frame, polars.DataFrame):
             return frame.to_arrow()
     if isinstance(frame, duckdb.DuckDBPyRelation):
-        return frame.to_arrow_table() if hasattr(frame, "to_arrow_table") else frame.fetch_arrow_table()
+        return frame.to_arrow_table()
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         return _with_texts(frame)

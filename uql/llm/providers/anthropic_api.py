@@ -10,28 +10,15 @@ from typing import Any
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
-from uql.llm.prompts import fused, several
-from uql.llm.providers import strict
-from uql.llm.providers.base import (
-    ROWS_AT_ONCE,
-    Answer,
-    Capabilities,
-    Limits,
-    Price,
-    Problem,
-    Reply,
-    Request,
-    RowsReply,
-    RowsRequest,
-    Usage,
-)
-from uql.llm.providers.chat import cut, picture, rows_output_at_most, tokens_at_most
+from uql.llm.prompts import fused
+from uql.llm.providers.base import ROWS_AT_ONCE, Capabilities, Limits, Price, Request, Usage
+from uql.llm.providers.chat import picture, tokens_at_most
+from uql.llm.providers.chat_provider import ChatProvider
 from uql.llm.providers.chat_reply import Said, counts, formed
-from uql.llm.providers.openai_client import ambient_headers, http_client, learnt, vendor_key
+from uql.llm.providers.openai_client import ambient_headers, http_client, vendor_key
 from uql.llm.providers.wire import keep_out, posted
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
-from uql.operators.replies import Text
 from uql.operators.rows import media
 
 VENDOR_URL = "https://api.anthropic.com"
@@ -46,10 +33,9 @@ def open_provider(rest: str, settings: Settings) -> Anthropic:
     return Anthropic(rest, api_key=key, timeout_s=settings.timeout_s, price=price_of("anthropic", rest, settings))
 
 
-class Anthropic:
+class Anthropic(ChatProvider):
     """One model of the vendor."""
 
-    is_local = False
     capabilities = Capabilities(
         probabilities=False,
         schema=True,
@@ -83,82 +69,28 @@ class Anthropic:
     def tokens_at_most(self, request: Request) -> tuple[int, int]:
         return tokens_at_most(request)
 
-    async def aclose(self) -> None:
-        await self._client.close()
+    async def _ready(self, row: Row, usage: Usage) -> Capabilities:
+        return self.capabilities
 
-    def _heard(self, requests: float | None, tokens: float | None) -> None:
-        self.limits = learnt(self.limits, requests, tokens)
-
-    async def answer(self, request: Request) -> Reply:
-        usage = Usage()
-        replies = [question.reply() for question in request.questions]
-        places = [n for n, reply in enumerate(replies) if not isinstance(reply, Text)]
-        answers: dict[int, Answer] = {}
-        if places:
-            together = tuple(request.questions[n] for n in places)
-            errors = tuple(request.errors[n] for n in places) if request.errors else ()
-            answers.update(
-                zip(places, await self._together(together, request.row, request.seed, errors, usage), strict=True)
-            )
-        for n, reply in enumerate(replies):
-            if isinstance(reply, Text):
-                answers[n] = await self._write(request.questions[n], reply, request, usage)
-        ordered = tuple(answers[n] for n in range(len(request.questions)))
-        return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
-
-    async def answer_rows(self, request: RowsRequest) -> RowsReply:
-        """Several rows in one request, with a list of answers as JSON."""
-        usage = Usage()
-        words = several.prompt(request.questions, request.rows, request.seed)
-        wanted = several.schema(request.questions, len(request.rows))
-        said = await self._message(words, Row(), rows_output_at_most(request), wanted, usage)
-        reply, problem = (said.raw, said) if isinstance(said, Problem) else (said, None)
-        answers = several.answers(reply, problem, request.questions, request.rows)
-        return RowsReply(answers, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
-
-    async def _together(
-        self, questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[str, ...], usage: Usage
-    ) -> tuple[Answer, ...]:
-        bound = tokens_at_most(Request(questions, row))[1]
-        shown, was_cut = cut(row, None, bound)
-        if was_cut:
-            usage.warnings.append(f"rows longer than {self.name} can be shown were cut at their end")
-        said = await self._message(
-            fused.prompt(questions, shown, seed, errors), shown, bound, fused.schema(questions), usage
-        )
-        if isinstance(said, Problem):
-            return (Answer(problem=said),) * len(questions)
-        return fused.read(said, questions, row)
-
-    async def _write(self, question: Question, reply: Text, request: Request, usage: Usage) -> Answer:
-        schema = None if reply.schema is None else strict.schema(reply.schema)
-        words = question.operator.words.alone(question, request.row, request.seed)
-        said = await self._message(words, request.row, reply.max_tokens, schema, usage)
-        if isinstance(said, Problem):
-            return Answer(problem=said)
-        return reply.read(said) if schema is None else strict.read(said, reply)
-
-    async def _message(
-        self, words: Prompt, row: Row, most: int, schema: dict[str, Any] | None, usage: Usage
-    ) -> str | Problem:
-        """The text of one reply, or why it has none."""
+    async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> Said:
         import anthropic
 
         content: list[Any] = [_image(cell) for cell in media(row)]
         content.append({"type": "text", "text": words.user})
-        body: dict[str, Any] = {
+        sent: dict[str, Any] = {
             "system": [{"type": "text", "text": words.system, "cache_control": {"type": "ephemeral"}}]
         }
-        if schema is not None:
-            body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        if "response_format" in body:
+            schema = body["response_format"]["json_schema"]["schema"]
+            sent["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         usage.requests += 1
-        body |= {"model": self.model, "max_tokens": most, "messages": [{"role": "user", "content": content}]}
-        reply = await posted(self._client, "/v1/messages", body, sdk=anthropic, name=self.name, model=self.model)
+        messages = [{"role": "user", "content": content}]
+        sent |= {"model": self.model, "max_tokens": body["max_tokens"], "messages": messages}
+        reply = await posted(self._client, "/v1/messages", sent, sdk=anthropic, name=self.name, model=self.model)
         said = formed(message, reply)
         usage.input_tokens += said.input_tokens
         usage.output_tokens += said.output_tokens
-        problem = said.problem()
-        return said.text if problem is None else problem
+        return said
 
 
 def message(reply: dict[str, Any]) -> Said:

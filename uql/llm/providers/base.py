@@ -120,10 +120,9 @@ class Capabilities:
     audio: bool | None = None
     context: int | None = None  # tokens
     output: int | None = None  # tokens of a reply, where that is less than the context leaves
-    grammar: bool = False  # does it hold a reply to a grammar of llama.cpp?
-    writes: bool = True  # can it write prose about findings? Small models choose one instead
     judges: bool = True  # can it say whether a question is ambiguous? Small models and scripts do not
     descriptions: bool = True  # does it tell labels apart better with a description of each? Small models do not
+    small: bool = False  # of a few billion parameters: it plans by candidates that vote, and writes no answers
     weighs_pairs: bool = True  # can it tell of two texts side by side whether they agree? Small models are near chance
     sure_from: float | None = (
         None  # probability of yes from which LIMIT takes it for sure; None: its yes is taken as it is

@@ -8,7 +8,6 @@ vendor's key is never sent elsewhere.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,29 +16,19 @@ from urllib.parse import urlsplit
 from uql.base.errors import ModelError
 from uql.base.settings import Settings
 from uql.llm.prices import own_price
-from uql.llm.prompts import fused, several
-from uql.llm.providers import direct, strict
+from uql.llm.prompts import fused
+from uql.llm.providers import direct
 from uql.llm.providers import server_abilities as remembered
 from uql.llm.providers.address import LOOPBACK, address
-from uql.llm.providers.base import (
-    Answer,
-    CallError,
-    Capabilities,
-    Limits,
-    Price,
-    Reply,
-    Request,
-    RowsReply,
-    RowsRequest,
-    Usage,
-)
-from uql.llm.providers.chat import cut, output_at_most, parts, rows_output_at_most, tokens_at_most, with_probabilities
+from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Price, Request, Usage
+from uql.llm.providers.chat import output_at_most, parts, tokens_at_most
+from uql.llm.providers.chat_provider import ChatProvider, json_form
 from uql.llm.providers.chat_reply import Said, completion, formed
-from uql.llm.providers.openai_client import client, learnt
+from uql.llm.providers.openai_client import client
 from uql.llm.providers.wire import call, posted
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
-from uql.operators.replies import OneOf, Text, parsed
+from uql.operators.replies import OneOf, parsed
 from uql.operators.rows import media
 from uql.operators.texts import short
 
@@ -65,7 +54,7 @@ def open_provider(rest: str, settings: Settings) -> Compatible:
     return made
 
 
-class Compatible:
+class Compatible(ChatProvider):
     """One model of one server."""
 
     def __init__(
@@ -103,129 +92,40 @@ class Compatible:
         probing = 0 if (self.url, self.model) in _probed else PROBE_TOKENS
         return most_in + probing, self._with_room(most_out) + probing
 
-    async def aclose(self) -> None:
-        await self._client.close()
-
-    def _heard(self, requests: float | None, tokens: float | None) -> None:
-        self.limits = learnt(self.limits, requests, tokens)
-
-    async def answer(self, request: Request) -> Reply:
-        usage = Usage()
+    async def _ready(self, row: Row, usage: Usage) -> Capabilities:
         can = await self._abilities(usage)
-        if any(cell.media_type.startswith("image/") for cell in media(request.row)) and not await self._sees(
-            can, usage
-        ):
+        shows_image = any(cell.media_type.startswith("image/") for cell in media(row))
+        if shows_image and not await self._sees(can, usage):
             raise CallError("bad_request", f"{self.name} takes no images")
-        replies = [question.reply() for question in request.questions]
-        places = [n for n, reply in enumerate(replies) if not isinstance(reply, Text)]
-        together = tuple(request.questions[n] for n in places)
-        answers: dict[int, Answer] = {}
-        if together:
-            errors = tuple(request.errors[n] for n in places) if request.errors else ()
-            several_labels = any(isinstance(reply, OneOf) and reply.many for reply in replies)
-            if self.is_local and can.schema and can.probabilities and not several_labels:
-                said = await self._one_by_one(together, request.row, errors, can, usage)
-            else:
-                said = await self._together(together, request.row, request.seed, errors, can, usage)
-            answers.update(zip(places, said, strict=True))
-        for n, reply in enumerate(replies):
-            if isinstance(reply, Text):
-                answers[n] = await self._write(request.questions[n], reply, request, can, usage)
-        ordered = tuple(answers[n] for n in range(len(request.questions)))
-        return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+        return can
 
-    async def answer_rows(self, request: RowsRequest) -> RowsReply:
-        """Several rows in one request, with a list of answers as JSON; these have no probability."""
-        usage = Usage()
-        can = await self._abilities(usage)
-        most = rows_output_at_most(request)
-        body: dict[str, Any] = {"max_tokens": self._with_room(most)}
-        if can.schema:
-            wanted = several.schema(request.questions, len(request.rows), counted=self.is_local)
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "answers", "schema": wanted, "strict": True},
-            }
-        words = several.prompt(request.questions, request.rows, request.seed)
-        said = await self._chat(words, [], body, usage)
-        answers = several.answers(said.text, said.problem(), request.questions, request.rows)
-        return RowsReply(answers, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+    async def _together(self, request: Request, can: Capabilities, usage: Usage) -> tuple[Answer, ...]:
+        replies = (question.reply() for question in request.questions)
+        several_labels = any(isinstance(reply, OneOf) and reply.many for reply in replies)
+        if self.is_local and can.schema and can.probabilities and not several_labels:
+            return await self._one_by_one(request, can, usage)
+        return await super()._together(request, can, usage)
 
-    async def _one_by_one(
-        self, questions: tuple[Question, ...], row: Row, errors: tuple[str, ...], can: Capabilities, usage: Usage
-    ) -> tuple[Answer, ...]:
+    async def _one_by_one(self, request: Request, can: Capabilities, usage: Usage) -> tuple[Answer, ...]:
         """Each question a prompt of its own, the row first: small models answer these far better than several at once, and a
         server on this machine finds the row evaluated already."""
-        answers = []
-        for n, question in enumerate(questions):
+        row, answers = request.row, []
+        for n, question in enumerate(request.questions):
             bound = output_at_most((question,))
-            shown, was_cut = cut(row, can.context, bound)
-            if was_cut:
-                usage.warnings.append(f"rows longer than the context of {self.name} were cut at their end")
-            words: Prompt = fused.alone(question, shown)
-            if errors and errors[n]:
-                words = replace(
-                    words, user=f"{words.user}\n\n(Your last answer could not be used: {short(errors[n], 200)})"
-                )
-            said = await self._chat(
-                words, parts(row), {**direct.body(question), "max_tokens": direct.tokens(question, bound)}, usage
-            )
+            words: Prompt = fused.alone(question, self._cut(row, can, bound, usage))
+            if request.errors and request.errors[n]:
+                error = short(request.errors[n], 200)
+                words = replace(words, user=f"{words.user}\n\n(Your last answer could not be used: {error})")
+            body = {**direct.body(question), "max_tokens": direct.tokens(question, bound)}
+            said = await self._message(words, row, body, usage)
             problem = None if said.tokens and said.finish == "length" else said.problem()
             answers.append(Answer(problem=problem) if problem else direct.read(question, row, said.text, said.tokens))
         return tuple(answers)
 
-    async def _together(
-        self,
-        questions: tuple[Question, ...],
-        row: Row,
-        seed: int,
-        errors: tuple[str, ...],
-        can: Capabilities,
-        usage: Usage,
-    ) -> tuple[Answer, ...]:
-        bound = output_at_most(questions)
-        shown, was_cut = cut(row, can.context, self._with_room(bound))
-        if was_cut:
-            usage.warnings.append(f"rows longer than the context of {self.name} were cut at their end")
-        body: dict[str, Any] = {"max_tokens": self._with_room(bound)}
-        if can.schema:
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "answers", "schema": fused.schema(questions), "strict": True},
-            }
-        if can.probabilities:
-            body |= {"logprobs": True, "top_logprobs": 20}
-        said = await self._chat(fused.prompt(questions, shown, seed, errors), parts(row), body, usage)
-        problem = said.problem()
-        if problem is not None:
-            return (Answer(problem=problem),) * len(questions)
-        answers = fused.read(said.text, questions, row)
-        return with_probabilities(answers, questions, row, said.text, said.tokens) if said.tokens else answers
-
-    async def _write(
-        self, question: Question, reply: Text, request: Request, can: Capabilities, usage: Usage
-    ) -> Answer:
-        words = question.operator.words.alone(question, request.row, request.seed)
-        body: dict[str, Any] = {"max_tokens": self._with_room(reply.max_tokens)}
-        if reply.temperature:
-            body |= {"temperature": reply.temperature, "seed": reply.seed}
-        if reply.schema is not None and can.schema:  # a server of this machine keeps to bounds too
-            wanted = json.loads(reply.schema) if self.is_local else strict.schema(reply.schema)
-            body["response_format"] = {
-                "type": "json_schema",
-                "json_schema": {"name": "reply", "schema": wanted, "strict": True},
-            }
-        elif reply.schema is not None:
-            words = replace(words, user=f"{words.user}\n\nAnswer with JSON of this schema: {reply.schema}")
-        said = await self._chat(words, parts(request.row), body, usage)
-        problem = said.problem()
-        if problem is not None:
-            return Answer(problem=problem)
-        if reply.schema is not None and can.schema and not self.is_local:
-            return strict.read(said.text, reply)
-        return reply.read(said.text)
-
     # ------------------------------------------------------------------------------------------------------------- wire
+    async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> Said:
+        return await self._chat(words, parts(row), body, usage)
+
     async def _chat(self, words: Prompt, shown: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> Said:
         """One request. Raises what `call` raises; usage grows also where the reply is of no use."""
         content: Any = words.user
@@ -335,9 +235,7 @@ class Compatible:
             "required": ["ok"],
             "additionalProperties": False,
         }
-        schema = {
-            "response_format": {"type": "json_schema", "json_schema": {"name": "ok", "schema": wanted, "strict": True}}
-        }
+        schema = {"response_format": json_form("ok", wanted)}
         chances = {"logprobs": True, "top_logprobs": 2}
         offered = {"schema": False, "probabilities": False}
         for names, body in (

@@ -8,6 +8,7 @@ openai:MODEL?api=responses.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import ConfigError, UnknownModelError
@@ -16,7 +17,7 @@ from uql.llm.prices import price_of
 from uql.llm.providers import responses
 from uql.llm.providers import server_abilities as remembered
 from uql.llm.providers.base import ROWS_AT_ONCE, Answer, CallError, Capabilities, Limits, Price, Problem, Request, Usage
-from uql.llm.providers.chat import cut, data_urls, tokens_at_most
+from uql.llm.providers.chat import data_urls, tokens_at_most
 from uql.llm.providers.chat_reply import Said, counts, formed, response
 from uql.llm.providers.compatible import OPTIONAL, Compatible
 from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
@@ -111,25 +112,19 @@ class OpenAI(Compatible):
             return fits and not reply.many and not reply.letters
         return isinstance(reply, YesNo | Level)
 
-    async def _together(
-        self,
-        questions: tuple[Question, ...],
-        row: Row,
-        seed: int,
-        errors: tuple[str, ...],
-        can: Capabilities,
-        usage: Usage,
-    ) -> tuple[Answer, ...]:
+    async def _together(self, request: Request, can: Capabilities, usage: Usage) -> tuple[Answer, ...]:
+        questions = request.questions
         decided = [n for n, q in enumerate(questions) if self._decides(q)]
         rest = [n for n in range(len(questions)) if n not in decided]
         answers: dict[int, Answer] = {}
         for start in range(0, len(decided), AT_ONCE):
             part = decided[start : start + AT_ONCE]
-            answers.update(zip(part, await self._decide([questions[n] for n in part], row, seed, usage), strict=True))
+            said = await self._decide([questions[n] for n in part], request.row, request.seed, usage)
+            answers.update(zip(part, said, strict=True))
         if rest:
-            wrong = tuple(errors[n] for n in rest) if errors else ()
-            said = await super()._together(tuple(questions[n] for n in rest), row, seed, wrong, can, usage)
-            answers.update(zip(rest, said, strict=True))
+            errors = tuple(request.errors[n] for n in rest) if request.errors else ()
+            others = replace(request, questions=tuple(questions[n] for n in rest), errors=errors)
+            answers.update(zip(rest, await super()._together(others, can, usage), strict=True))
         return tuple(answers[n] for n in range(len(questions)))
 
     async def _said(self, messages: list[dict[str, Any]], body: dict[str, Any], usage: Usage) -> Said:
@@ -171,9 +166,7 @@ class OpenAI(Compatible):
     async def _decide(self, questions: list[Question], row: Row, seed: int, usage: Usage) -> list[Answer]:
         import openai
 
-        shown, was_cut = cut(row, None, 0)
-        if was_cut:
-            usage.warnings.append(f"rows longer than {self.name} can be shown were cut at their end")
+        shown = self._cut(row, Capabilities(), 0, usage)
         parts: list[Any] = [{"type": "input_text", "text": fenced(lines(shown) or "(no text)", seed)}]
         parts += [{"type": "input_image", "image_url": url} for url in data_urls(shown)]
         content: Any = [{"role": "developer", "content": DATA}, {"role": "user", "content": parts}]

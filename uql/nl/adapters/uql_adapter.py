@@ -1,7 +1,6 @@
 """The adapter `uql`: the model writes one statement of UQL over the sources, which is guarded, bound, and run in the workspace.
 
-A model that takes a grammar writes a query in lines instead, over these sources and those that the sub-query names; it may become several
-statements, of which the last gives the answer.
+What a small model writes is decided by a vote (`uql/nl/small/`), over these sources and the tables that link them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.outputs import caveats
 from uql.nl.ask.plan_checks import said
-from uql.nl.ask.planner import Planner, takes_lines
 from uql.nl.guard.workspace import tables_of
 from uql.nl.plan.dag import Node, NodeKind, Operator, SubAnswer
 from uql.nl.plan.fill_holes import completed
@@ -26,12 +24,10 @@ from uql.nl.prompts import obj, text
 from uql.nl.prompts.planner import SQL
 from uql.nl.schema.discover import schema_text
 from uql.nl.schema.scope import Scope, Source
-from uql.nl.small.meaning.naming import named_in
+from uql.nl.small.route import plan_by_vote
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from uql.llm.providers.base import Provider
 
 NAME = "uql"
 TRIES = 2
@@ -52,9 +48,8 @@ class Uql:
 
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
         """The rows of the statement; an error goes back to the model once."""
-        model = await ctx.gate.provider(ctx.planner)
-        if takes_lines(model):
-            return await self._in_lines(subquery, sources, ctx, model)
+        if (await ctx.can()).small:
+            return await self._by_vote(subquery, sources, ctx)
         schema = schema_text(Scope(sources), tokens=(await ctx.room()).prompt)
         fields = {name: source.shown for name, source in sources.items()}
         fault = ""
@@ -84,22 +79,19 @@ class Uql:
             None, "", adapter=NAME, problem=f"no statement that runs: {fault.splitlines()[-1] if fault else ''}"
         )
 
-    async def _in_lines(
-        self, subquery: str, sources: Mapping[str, Source], ctx: AskContext, model: Provider
-    ) -> SubAnswer:
+    async def _by_vote(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
         scope = ctx.find(subquery) if ctx.find is not None else Scope(ctx.sources)
-        named = {table for tables in named_in(subquery, scope).needed for table in tables}
-        planner = Planner.of(ctx.asking(subquery), scope.connected({*sources, *named}), model)
         try:
-            found = await planner.plan(taken=self._taken)
+            decided = await plan_by_vote(
+                ctx.asking(subquery), scope.connected(set(sources)), taken=self._taken, plots=False
+            )
         except QuestionError as error:
             return SubAnswer(None, "", adapter=NAME, problem=said(error))
-        if found.cannot:
-            return SubAnswer(None, "", adapter=NAME, problem=found.cannot)
+        found = decided.planned
         nodes = [node for node in found.checked.plan.nodes if node.kind in SELECTS]
         self._taken |= {node.name for node in nodes}
         made: list[str] = []
-        notes: list[str] = []
+        notes: list[str] = [*decided.doubts]
         try:
             for node in nodes:
                 tables = [*ctx.sources, *made]

@@ -81,17 +81,7 @@ class AskContext:
     @property
     def cost(self) -> Cost:
         """What this step, and the steps made from it, have cost so far."""
-        total = Cost()
-        for cost in (self.gate.cost, *(step.cost for step in self.steps)):
-            total.calls += cost.calls
-            total.requests += cost.requests
-            total.cached += cost.cached
-            total.failed += cost.failed
-            total.input_tokens += cost.input_tokens
-            total.output_tokens += cost.output_tokens
-            total.usd = None if total.usd is None or cost.usd is None else total.usd + cost.usd
-            total.seconds += cost.seconds
-        return total
+        return sum((step.cost for step in self.steps), self.gate.cost)
 
     def step(self, name: str, *, calls: int | None = None) -> AskContext:
         """The same run, with costs and prompts of its own, and at most `calls` calls."""

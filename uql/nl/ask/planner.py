@@ -1,7 +1,7 @@
 """The planner: a question and the tables in scope, written by a model as a checked plan.
 
-An invalid plan goes back with its faults, at most twice. A model that holds its reply to a grammar writes one query in lines, whose
-grammar knows the names in scope alone. Sizes of prompts and replies follow from what the model declares (`uql.nl.ask.room`).
+An invalid plan goes back with its faults, at most twice. Sizes of prompts and replies follow from what the model declares
+(`uql.nl.ask.room`). What a small model plans is decided by a vote: `uql/nl/small/`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,11 @@ from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.result_schema import Shapes
-from uql.nl.prompts import Wording, queries
+from uql.nl.prompts import Wording
 from uql.nl.prompts import planner as words
 from uql.nl.prompts.plans import examples_text
 from uql.nl.schema.discover import schema_text, tokens_of
 from uql.nl.schema.scope import Scope, Source
-from uql.nl.small.lines.grammar import grammar
-from uql.nl.small.lines.reading import nodes_of
-from uql.nl.small.meaning.likeness import left_out, nearest
-from uql.nl.small.meaning.naming import requests_in
-from uql.nl.small.meaning.narrow import Narrow
-from uql.nl.small.meaning.narrowing import narrowed, said_plainly
 
 if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
@@ -60,7 +54,6 @@ class Planner:
         ctx: the run.
         scope: what may be named.
         tokens: of a prompt at most.
-        forms: of the queries, one a try.
         shots: examples that are shown.
         near: similarities of a question and others; None: by words in common.
     """
@@ -68,22 +61,14 @@ class Planner:
     ctx: AskContext
     scope: Scope
     tokens: int = 4_000
-    forms: tuple[words.Form, ...] = ("text", "text", "text")
     shots: int = SHOTS
     near: Callable[[str, Sequence[str]], Sequence[float]] | None = None
 
     @classmethod
-    def of(
-        cls, ctx: AskContext, scope: Scope, model: Provider, forms_: tuple[words.Form, ...] | None = None
-    ) -> Planner:
-        """The planner for a model: its room, and the forms that it writes best.
-
-        Args:
-            forms_: of queries; None: lines where the model takes a grammar.
-        """
+    def of(cls, ctx: AskContext, scope: Scope, model: Provider) -> Planner:
+        """The planner for a model, by the room that it declares."""
         tokens = Room.of(model.capabilities, ctx.sizes).prompt
-        usual: tuple[words.Form, ...] = ("lines", "lines", "text") if takes_lines(model) else ("text", "text", "text")
-        return cls(ctx, scope, tokens, forms_ or usual, SHOTS if tokens > SHORT else SHOTS // 2, ctx.near)
+        return cls(ctx, scope, tokens, SHOTS if tokens > SHORT else SHOTS // 2, ctx.near)
 
     async def plan(
         self,
@@ -93,7 +78,6 @@ class Planner:
         results: str = "",
         stay: Collection[str] = (),
         step: AskContext | None = None,
-        taken: Collection[str] = (),
     ) -> Planned:
         """A plan for the question, or what remains of it where some nodes have run.
 
@@ -103,27 +87,18 @@ class Planner:
             results: of the kept nodes, with rows; "": their names and columns.
             stay: names of kept nodes that are part of the answer, where no new node reads them.
             step: whose prompts and costs these are; None: those of the run.
-            taken: names that no new node may have.
         Raises: QuestionError (UQL630) where no try gave a valid plan; BudgetError.
         """
         ctx = step or self.ctx
         faults: list[str] = []
         back = why
-        thin: Planned | None = None  # a valid plan that has nothing of some words of the question
-        for n, form in enumerate(self.forms[:TRIES], 1):
-            if thin is not None and form != "lines":
-                return self._about(thin)
+        for n in range(1, TRIES + 1):
             shown = ""
-            if form == "lines" and not kept and (nothing := self._nothing(self._narrow(self.scope))):
-                return _cannot(nothing, n, faults)
             try:
-                if form == "lines":
-                    shown, reply = await self._lines(ctx, kept, back, taken)
-                else:
-                    reply = await ctx.say(self._wording(results or self._kept(kept), back))
+                reply = await ctx.say(self._wording(results or self._kept(kept), back))
                 if str(reply.get("cannot", "")).strip() and not reply["nodes"]:
                     return _cannot(str(reply["cannot"]).strip(), n, faults)
-                shown = shown or json.dumps(reply["nodes"], ensure_ascii=False)
+                shown = json.dumps(reply["nodes"], ensure_ascii=False)
                 plan = self._read(reply, kept, stay)
                 checked = check_plan(plan, self.ctx.sources, ctx.settings)
                 problems: tuple[Problem, ...] = checked.problems
@@ -131,21 +106,12 @@ class Planner:
                 problems = (Problem("plan", said(error)),)
             else:
                 if not problems:
-                    made = Planned(checked, n, tuple(faults))
-                    left = self._left_out(made) if form == "lines" else []
-                    if not left or (thin is not None and len(left) < len(self._left_out(thin))):
-                        return made
-                    if thin is not None:
-                        return self._about(thin)
-                    thin, problems = made, (Problem("query", f"it has nothing of: {', '.join(left)}"),)
+                    return Planned(checked, n, tuple(faults))
             faults += [str(problem) for problem in problems]
             listed = "\n".join(f"- {problem}" for problem in problems)
-            more = queries.repaired(shown[:600], listed) if form == "lines" else words.repaired(shown[:SHOWN], listed)
-            back = (why + "\n\n" if why else "") + more
-        if thin is not None:
-            return self._about(thin)
+            back = (why + "\n\n" if why else "") + words.repaired(shown[:SHOWN], listed)
         raise QuestionError(
-            f"no valid plan after {len(self.forms[:TRIES])} tries: {'; '.join(faults[-2:])}",
+            f"no valid plan after {TRIES} tries: {'; '.join(faults[-2:])}",
             help="ask in other words, or write UQL",
         )
 
@@ -166,66 +132,6 @@ class Planner:
         return checked_node(replace(node, body=body), self.ctx.sources, inputs, step.settings)
 
     # ------------------------------------------------------------------------------------------------------- internals
-    async def _lines(
-        self, ctx: AskContext, kept: Sequence[Node], faults: str, taken: Collection[str]
-    ) -> tuple[str, dict[str, Any]]:
-        """The lines of each request of the question, as they were written, and the nodes that they become together.
-
-        `taken` may grow while the model writes: names are given after it.
-        """
-        shown: list[str] = []
-        nodes: list[dict[str, Any]] = []
-        scope = self._whole(kept)
-        for request in requests_in(self.ctx.question, scope):
-            said_ = await ctx.say(self._in_lines(request, scope, faults))
-            shown.append(said_)
-            used = {*taken, *self.ctx.sources, *(node.name for node in kept), *(node["name"] for node in nodes)}
-            nodes += nodes_of(said_, scope, request, used)["nodes"]
-        return "\n\n".join(shown), {"cannot": "", "nodes": nodes}
-
-    def _in_lines(self, question: str, scope: Scope, faults: str) -> Wording:
-        aged = any("age" in re.split(r"[_\W]", f.name.lower()) for s in scope.sources.values() for f in s.shown)
-        return queries.wording(
-            queries.hinted(question, aged=aged),
-            schema_text(scope, tokens=self.tokens - 900),
-            nearest(question, scope, self.near, most=self.shots),
-            grammar(scope, question, self._narrow(scope, question)),
-            self.ctx.rules,
-            faults=faults,
-        )
-
-    def _left_out(self, made: Planned) -> list[str]:
-        bodies = [node.body for node in made.checked.plan.nodes if node.kind is not NodeKind.PLOT]
-        return left_out(said_plainly(self.ctx.question, self.scope)[0], bodies, self.scope)
-
-    def _narrow(self, scope: Scope, question: str = "") -> Narrow:
-        asked = question or self.ctx.question
-        return narrowed(asked, scope, self.near, plot=wants_plot(asked))
-
-    def _about(self, made: Planned) -> Planned:
-        """The plan, or that there is none where it has nothing at all of the question."""
-        said_ = left_out(self.ctx.question, [], Scope({}))
-        if not said_ or len(self._left_out(made)) < len(said_):
-            return made
-        why = f"no table, column or value of this database is about {', '.join(said_)}"
-        return _cannot(why, made.tries, made.faults)
-
-    def _nothing(self, narrow: Narrow) -> str:
-        """Why no query can answer the question, before one is written; "" where one may."""
-        if narrow.absent:
-            return f"no table, column, value or text of this database is about {', '.join(narrow.absent)}"
-        if narrow.unheard:
-            return f"no value or text of this database has {', '.join(narrow.unheard)}"
-        if narrow.vague:
-            return f"{narrow.vague!r} may mean several things here: say by which, as {', '.join(narrow.measures[:4])}"
-        return ""
-
-    def _whole(self, kept: Sequence[Node]) -> Scope:
-        """The scope with the results that are there."""
-        made = {n.name: f for n in kept if n.kind is not NodeKind.ANSWER and (f := _fields_of(self.ctx, n.name))}
-        results = {name: Source(name, name, fields, self.ctx.workspace.rows(name)) for name, fields in made.items()}
-        return Scope({**self.scope.sources, **results}, self.scope.links, self.scope.relevant)
-
     def _wording(self, kept: str, faults: str) -> Wording:
         examples = examples_text(self.ctx.question, self.near, most=self.shots)
         fixed = tokens_of(examples) + tokens_of(kept) + tokens_of(faults) + tokens_of(self.ctx.question)
@@ -263,11 +169,6 @@ class Planner:
         made = {n: Source(n, n, f, 0) for n, f in inputs.items() if n not in self.scope.sources}
         scope = Scope({**self.scope.sources, **made}, self.scope.links)
         return schema_text(scope, tokens=self.tokens - 900)
-
-
-def takes_lines(model: Provider) -> bool:
-    """Does the model write queries in lines? One that holds its reply to a grammar does."""
-    return model.capabilities.grammar
 
 
 def _cannot(why: str, tries: int, faults: Sequence[str]) -> Planned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -14,6 +14,7 @@ from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.providers.base import LearnsContext
 from uql.llm.run_record import Run
+from uql.nl.adapters.base import Adapter
 from uql.nl.ask.aggregator import Finding, Style, Words, aggregate, citations, in_words, value_of
 from uql.nl.ask.answer import Answer, PlanView, hidden_columns
 from uql.nl.ask.context import AskContext, NodeEvent
@@ -21,11 +22,11 @@ from uql.nl.ask.executor import FATAL, Executor, Limits
 from uql.nl.ask.node_runners import plan_text, result_text
 from uql.nl.ask.outputs import Output, Step, caveats
 from uql.nl.ask.plan_checks import Checked, brief, check_plan, said
-from uql.nl.ask.planner import Planner, takes_lines, wants_plot
+from uql.nl.ask.planner import Planned, Planner
 from uql.nl.ask.pricing import PlanPrice, price_of
 from uql.nl.ask.room import checked as checked_sizes
 from uql.nl.guard.workspace import Workspace
-from uql.nl.papers.meta_engine import Adapter, Answerer, Router, planned
+from uql.nl.papers.meta_engine import Answerer, Router, planned
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.row_lineage import rows_behind
@@ -33,7 +34,8 @@ from uql.nl.prompts import planner as words
 from uql.nl.prompts import readings as reading_words
 from uql.nl.schema.discover import discover, relevant, shortlist
 from uql.nl.schema.scope import Scope
-from uql.nl.small.route import Decision, plan_by_vote
+from uql.nl.small.candidates import switched_off
+from uql.nl.small.route import CANDIDATES, plan_by_vote
 from uql.session.events import DoneEvent, finished
 
 if TYPE_CHECKING:
@@ -69,11 +71,9 @@ class Options:
         readings: ask whether the question is ambiguous; None: of models that can say so.
         columns: let the model choose the relevant columns; None: where there are more than six tables.
         aggregate: True: the model writes every answer; False: none, what was found is put side by side; None: those that do not
-            speak for themselves. A model that writes no prose names, of several findings of the mode `meta`, the one.
-        candidates: statements of plain SQL that vote by their results in the mode `dag`, as 5; 0: the planner's plan decides alone.
-        lines: the planner's plan is a candidate too, and decides where it reads texts or images.
-        repair: a candidate that fails goes back once with the error.
-        forms: of queries, one a try at a plan; None: lines where the model holds its reply to a grammar.
+            speak for themselves. A small model does not write: of several findings of the mode `meta` it names the one.
+        candidates: plans that vote, of a kind; 0: one plan decides alone; None: 5 of a small model, 0 of others.
+        without: mechanisms of the vote that are switched off, by their names in `uql.nl.small.candidates.SWITCHES`.
         sizes: of prompts and replies in tokens, by the names in `uql.nl.ask.room.NAMES`, and the `rows` of a result that a prompt shows;
             what is not named follows from the context and the output limit of the model.
         limits: hard ones.
@@ -94,10 +94,8 @@ class Options:
     readings: bool | None = None
     columns: bool | None = None
     aggregate: bool | None = None
-    candidates: int = 0
-    lines: bool = True
-    repair: bool = True
-    forms: tuple[words.Form, ...] | None = None
+    candidates: int | None = None
+    without: Collection[str] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
 
@@ -105,9 +103,10 @@ class Options:
         for name, value, choices in (("mode", self.mode, get_args(Mode)), ("style", self.style, get_args(Style))):
             if value not in choices:
                 raise ConfigError(f"{name} = {value!r} is not possible", help=f"{name} is one of {', '.join(choices)}")
-        if self.candidates < 0:
+        if self.candidates is not None and self.candidates < 0:
             raise ConfigError(f"candidates = {self.candidates} is not possible", help="candidates = 0 or more")
         checked_sizes(self.sizes)
+        switched_off(self.without)
         if self.plan is not None and not isinstance(self.plan, Plan):
             raise ConfigError(
                 "plan is no Plan",
@@ -203,7 +202,7 @@ class QuestionSession:
                     f"ask has no option {name!r}", help=f"{hint}options: {', '.join([*known, *SETTINGS])}"
                 )
         given = {name: value for name, value in options.items() if name in known}
-        for name in ("rules", "tables", "adapters", "forms"):  # a text alone is one of them
+        for name in ("rules", "tables", "adapters", "without"):  # a text alone is one of them
             if isinstance(given.get(name), str):
                 given[name] = (given[name],)
         given["rules"] = tuple(given.get("rules") or ())
@@ -259,11 +258,14 @@ class _Asking:
     planner: Planner = field(init=False)
     hidden: frozenset[str] = field(init=False)
     doubts: tuple[str, ...] = ()  # of the plan, that the answer states
+    most: int = field(init=False)  # candidates of a kind that vote; 0: none
 
     def __post_init__(self) -> None:
         self.made = Answer(self.ctx.question, mode=self.options.mode)
         self.hidden = hidden_columns(self.ctx.sources)
-        self.planner = Planner.of(self.ctx, self.scope, self.model, self.options.forms)
+        given = self.options.candidates
+        self.most = given if given is not None else CANDIDATES if self.model.capabilities.small else 0
+        self.planner = Planner.of(self.ctx, self.scope, self.model)
         self.executor = Executor(self.ctx, limits=self.options.limits, hidden=self.hidden)
 
     async def answer(self) -> Answer:
@@ -325,9 +327,7 @@ class _Asking:
         elif self.options.mode == "meta":
             return await self._meta()
         else:
-            decision = await self._decided()
-            found, self.doubts = decision.planned, decision.doubts
-            settled = decision.by_vote
+            found, settled = await self._planned(), self.most > 0
             self.made.tries = found.tries
             if found.cannot:
                 self.made.cannot = found.cannot
@@ -343,19 +343,26 @@ class _Asking:
         await self.executor.run(checked.plan)
         return True
 
-    async def _decided(self) -> Decision:
-        """The plan of the mode `dag`."""
-        most = self._candidates()
-        if not most:
-            return Decision(await self.planner.plan())
-        return await plan_by_vote(
-            self.ctx, self.planner, most=most, lines=self.options.lines, repair=self.options.repair
-        )
+    async def _planned(self, step: AskContext | None = None, kept: Sequence[Node] = (), why: str = "") -> Planned:
+        """The plan of the mode `dag`, or one made anew: of a small model by the vote of its candidates.
 
-    def _candidates(self) -> int:
-        """How many statements of plain SQL vote; 0: none. They draw no plots, and forms are chosen for the planner alone."""
-        alone = self.options.forms is not None or wants_plot(self.ctx.question)
-        return 0 if alone else self.options.candidates
+        In a plan that is made anew what has run stays, also in the answer where it was a part of it and nothing new reads it.
+        """
+        if self.most:
+            why = why and f"The plan before failed: {why}"
+            decision = await plan_by_vote(
+                step or self.ctx, self.planner.scope, most=self.most, without=self.options.without, kept=kept, why=why
+            )
+            self.doubts = decision.doubts
+            self.made.readings = self.made.readings or decision.readings
+            return decision.planned
+        run = self.executor
+        if run.plan is None:
+            return await self.planner.plan(step=step)
+        told = words.replanned(plan_text(run.plan, run.outputs, run.steps, self.hidden), why)
+        results = "\n".join(result_text(node.name, run.outputs[node.name], hidden=self.hidden) for node in kept)
+        stay = [name for node in run.plan.nodes if node.kind is NodeKind.ANSWER for name in node.inputs]
+        return await self.planner.plan(kept=kept, why=told, results=results, stay=stay, step=step)
 
     def _given(self, plan: Plan) -> Checked:
         """A plan of the user's own, checked as one of the model's."""
@@ -402,15 +409,7 @@ class _Asking:
         return True
 
     async def _replan(self, healthy: list[Node], why: str, step: AskContext) -> Checked:
-        """The plan made anew: what has run stays, also in the answer where it was a part of it and nothing new reads it."""
-        run = self.executor
-        assert run.plan is not None
-        told = f"The plan before failed: {why}"
-        if not takes_lines(self.model):
-            told = words.replanned(plan_text(run.plan, run.outputs, run.steps, self.hidden), why)
-        results = "\n".join(result_text(node.name, run.outputs[node.name], hidden=self.hidden) for node in healthy)
-        stay = [name for node in run.plan.nodes if node.kind is NodeKind.ANSWER for name in node.inputs]
-        found = await self.planner.plan(kept=healthy, why=told, results=results, stay=stay, step=step)
+        found = await self._planned(step, healthy, why)
         if found.cannot:
             raise QuestionError(found.cannot)
         return found.checked
@@ -456,7 +455,7 @@ class _Asking:
                 style=self.options.style,
                 hidden=self.hidden,
                 write=self._writes(),
-                pick=self.options.mode == "meta" and not self.model.capabilities.writes,
+                pick=self.options.mode == "meta" and self.model.capabilities.small,
             )
             self._told(last, step, time.monotonic() - began, written)
             if (
@@ -486,9 +485,9 @@ class _Asking:
             self.made.notes += [f"found before the limit: {f.node}: {in_words(f)}" for f in found if not f.output.plots]
 
     def _writes(self) -> bool | None:
-        """Does the model write the answer? The results of one that writes no prose answer a request each: they stand side by side."""
+        """Does the model write the answer? The results of a small one stand side by side."""
         plain = self.options.aggregate is None and self.options.style == "short" and self.options.mode != "meta"
-        return False if plain and not self.model.capabilities.writes else self.options.aggregate
+        return False if plain and self.model.capabilities.small else self.options.aggregate
 
     def _told(self, node: Node, step: AskContext, seconds: float, written: Words) -> None:
         told = Step(

@@ -1,8 +1,8 @@
 """The mode `interleaved`: logical steps in words, each mapped to a node when its inputs are there, and run.
 
 A step that fails asks the six error questions: the plan at fault is planned again, another tool or other arguments are mapped again, each
-at most twice; the causes and the fix that they name stand in the next prompt. A model that takes a grammar writes each step in lines,
-which may become several nodes; the last has the step's output.
+at most twice; the causes and the fix that they name stand in the next prompt. The node of a step that a small model plans is decided by
+a vote (`uql/nl/small/`).
 
 Source: CAESURA (Urban and Binnig, 2023).
 """
@@ -12,24 +12,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uql.base.errors import QuestionError, UQLError
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import Executor
 from uql.nl.ask.node_runners import plan_text, result_text
 from uql.nl.ask.plan_checks import brief, checked_node, said
-from uql.nl.ask.planner import Planner, takes_lines
+from uql.nl.ask.planner import Planner
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.fill_holes import completed
 from uql.nl.prompts import faults as fault_words
 from uql.nl.prompts import interleaved as words
 from uql.nl.schema.discover import schema_text
-from uql.nl.small.meaning.naming import named_in
-
-if TYPE_CHECKING:
-    from uql.llm.providers.base import Provider
+from uql.nl.small.route import plan_by_vote
 
 TRIES = 2  # re-plans, and new mappings of a step
 MAPPED_AGAIN = ("UQL620", "UQL621", "UQL1", "UQL2")  # codes of errors that another statement may mend
@@ -142,9 +139,8 @@ class Interleaved:
         return Failure(step, why, verdict or await self._asked(step, why))
 
     async def _mapped(self, step: LogicalStep, why: str, inner: AskContext) -> list[Node]:
-        model = await inner.gate.provider(inner.planner)
-        if takes_lines(model):
-            return await self._in_lines(step, why, inner, model)
+        if (await inner.can()).small:
+            return await self._by_vote(step, why, inner)
         whole, outputs = self.planner.scope, self.executor.outputs
         scope = whole.only([n for n in whole.sources if n in step.inputs] or list(whole.sources))
         told = f"{step.description} Output: {step.output}"
@@ -159,21 +155,20 @@ class Interleaved:
         inputs = {name: outputs[name].fields for name in node.inputs if name in outputs}
         return [checked_node(node, self.ctx.sources, inputs, self.ctx.settings)]
 
-    async def _in_lines(self, step: LogicalStep, why: str, inner: AskContext, model: Provider) -> list[Node]:
-        """The nodes of a step whose query is written in lines, over its inputs and the tables that its words name."""
+    async def _by_vote(self, step: LogicalStep, why: str, inner: AskContext) -> list[Node]:
+        """The nodes of a step over its inputs and the tables that are near to its words."""
         words_ = step.description
         if len(self.logical) == 1:
             words_ = self.ctx.question  # nothing is left of a question that is one step but its own words
         scope = self.ctx.find(words_) if self.ctx.find is not None else self.planner.scope
-        named = {table for tables in named_in(words_, scope).needed for table in tables}
-        scope = scope.connected({*(n for n in step.inputs if n in scope.sources), *named})
         kept = [n for n in self.nodes if n.name in step.inputs and n.name in self.executor.outputs]
-        planner = Planner.of(inner.asking(words_), scope if scope.sources or kept else self.planner.scope, model)
-        found = await planner.plan(kept=kept, why=why, step=inner.asking(words_), taken=list(self.executor.outputs))
-        if found.cannot:
-            raise QuestionError(found.cannot)
+        inputs = [name for name in step.inputs if name in scope.sources]
+        if inputs or kept:
+            scope = scope.connected(inputs)
+        asked = inner.asking(words_)
+        found = await plan_by_vote(asked, scope, kept=kept, taken=list(self.executor.outputs), why=why)
         old = {node.name for node in kept}
-        nodes = [n for n in found.checked.plan.nodes if n.name not in old and n.kind is not NodeKind.ANSWER]
+        nodes = [n for n in found.planned.checked.plan.nodes if n.name not in old and n.kind is not NodeKind.ANSWER]
         last = nodes[-1]
         return [*nodes[:-1], replace(last, name=step.output, description=step.description)]
 
@@ -196,7 +191,7 @@ class Interleaved:
         kept = self._results(outputs) if outputs else ""
         inner = self.ctx.step("steps")
         schema = schema_text(self.planner.scope, tokens=self.planner.tokens - 900)
-        held = takes_lines(await inner.gate.provider(inner.planner))
+        held = (await inner.can()).small
         names = [*self.planner.scope.sources, *outputs] if held else []
         try:
             said_ = await inner.say(words.steps(self.ctx.question, schema, self.ctx.rules, why, kept, names=names))

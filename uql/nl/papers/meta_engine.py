@@ -191,7 +191,8 @@ class Answerer:
     ) -> Output:
         sources = {name: step.sources[name] for name in node.sources if name in step.sources}
         sources |= {name: _as_source(name, output, self.hidden) for name, output in earlier.items()}
-        ranked = (Ranked(node.operator, node.sources, 1.0),) if node.operator is not None else ()
+        given = node.operator
+        ranked: tuple[Ranked, ...] = () if given is None else (Ranked(given, node.sources, 1.0),)
         ranked = self.operators[node.name] = ranked or await generate(step, text, sources)
         reasons: list[str] = []
         for one in ranked:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from uql.nl.plan.dag import MAX_NODES
 from uql.nl.prompts import NAME, Schema, Wording, array, obj, one_of, rules_text, text
 
 VERSION = "planner-3"
-Form = Literal["text", "lines"]
 MARKS = ("bar", "line", "point", "arc", "area", "boxplot", "rect")
 SQL = (
     "You answer questions over a database with queries in SQL. SQL has one more function: ask('…'), which a model answers by "

@@ -19,10 +19,9 @@ from uql.base.errors import QuestionError
 from uql.base.schema import Field, Modality, Table
 from uql.nl.ask.context import AskContext
 from uql.nl.schema.foreign_keys import links_between
-from uql.nl.schema.name_words import spaced
+from uql.nl.schema.name_words import singular, spaced, stem
 from uql.nl.schema.scope import Link, Scope, Source
 from uql.nl.schema.spelling import well_spelt
-from uql.nl.small.word_forms import meant_values, singular, stem
 from uql.operators.texts import quoted, short
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ _OWNED = re.compile(
     r"\b(?:its|their|his|her|my|our|your) [a-z]\w*"
 )  # praised for their music: of no kind that is so called
 _LISTED = re.compile(r"\s*[,;|]\s*")
-_BETWEEN = re.compile(r"\s*[,;/|&+]\s*|\s+and\s+|\s+")
 _UNSAFE = re.compile(r"\W+")
 _STOP_WORDS = (
     "a an and are as at by do does each for from has have how in is it its many me of "
@@ -235,10 +233,8 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
     samples: dict[str, tuple[str, ...]] = {}
     held: dict[str, tuple[str, ...]] = {}
     matches: list[tuple[str, str]] = []
-    parted: set[str] = set()
     said: dict[str, tuple[str, ...]] = {}
     question = _OWNED.sub(" ", question)
-    words = _WORD.findall(question.lower())
     telling = [w for w in _WORD.findall(question) if len(w) > 2 and w.lower() not in STOP]
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
@@ -267,10 +263,7 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
             else:  # of many values those of one long word, in another form: impressionist, Impressionism
                 long = [v for v in values if len(v) >= LONG and v.isalpha()]
                 found += [v for v in long if v not in found and _is_said(v.lower(), others)]
-            found += [v for v in meant_values(values, words) if v not in found]
             found += [v for v in values if len(v) == 1 and v not in found and _stands_behind(v, f.name, question)]
-            if listed or _is_parted(values):
-                parted.add(f.name)
             matches += [(f.name, _cut(v)) for v in found][:NAMED]
             if len(rows) < SAMPLED:
                 inside = {w for v in values for w in _WORD.findall(v.lower())}
@@ -290,7 +283,6 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
         matches=tuple(matches),
         values=held,
         words=said,
-        parted=frozenset(parted),
         rows=tuple(dict(zip(names, row, strict=True)) for row in rows[:EXAMPLES]),
     )
 
@@ -354,22 +346,6 @@ def _alike(part: str, word: str) -> bool:
     """One word, but for its ending."""
     same = next((i for i, (a, b) in enumerate(zip(part, word, strict=False)) if a != b), min(len(part), len(word)))
     return (same == len(part) and same > 2) or same >= max(5, 0.75 * len(part))
-
-
-def _is_parted(values: Sequence[str]) -> bool:
-    """Are two or more of the values two others put together?
-
-    >>> _is_parted(["guard", "forward", "Guard forward", "forward, guard"]), _is_parted(["art", "religious art", "nude"])
-    (True, False)
-    """
-    if len(values) > FEW:
-        return False
-    low = {value.lower() for value in values}
-    whole = 0
-    for value in low:
-        cuts = [found.span() for found in _BETWEEN.finditer(value)]
-        whole += any(value[:start] in low and value[end:] in low for start, end in cuts)
-    return whole > 1
 
 
 def _listed(values: Sequence[str]) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from uql.base.schema import Field, Modality
+from uql.nl.schema.name_words import singular
 from uql.nl.schema.scope import Column, Link, Source
-from uql.nl.small.word_forms import singular
 
 if TYPE_CHECKING:
     from uql.sources.catalog import Catalog

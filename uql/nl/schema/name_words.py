@@ -1,4 +1,4 @@
-"""The words of a table's or column's name: written apart, short forms in full, without what only says what kind of table it is."""
+"""The words of a table's or column's name: written apart, short forms in full, without its kind of table; singulars and stems."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ temp=temperature trx=transaction txn=transaction vol=volume wk=week wt=weight yr
 """
 _SHORT = {short: full.replace("_", " ") for short, _, full in (pair.partition("=") for pair in _SHORT_WORDS.split())}
 _SHORT_FORM = re.compile(rf"\b(?:{'|'.join(_SHORT)})\b", re.IGNORECASE)
+# Plurals that no rule of endings makes.
+_PLURAL_WORDS = (
+    "children=child women=woman men=man people=person feet=foot teeth=tooth mice=mouse geese=goose wives=wife knives=knife shelves=shelf "
+    "thieves=thief halves=half"
+)
+_PLURALS = dict(pair.split("=") for pair in _PLURAL_WORDS.split())
 _LETTER_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -46,3 +52,32 @@ def snake(name: str) -> str:
     ('company_name', 'order_id', 'order_id')
     """
     return _LETTER_CASE.sub("_", name).lower()
+
+
+def stem(word: str) -> str:
+    """A word without its ending, roughly.
+
+    >>> [stem(word) for word in ("notes", "prices", "boxes", "cities", "seen", "joined", "children", "ratings")]
+    ['note', 'price', 'box', 'city', 'seen', 'join', 'child', 'rat']
+    """
+    word = _one(word)
+    return next((word[: -len(end)] for end in ("ed", "ing") if word.endswith(end) and len(word) - len(end) >= 3), word)
+
+
+def singular(name: str) -> str:
+    """A name without the plural of its last word.
+
+    >>> [singular(name) for name in ("order_items", "companies", "people", "glass", "boxes", "bookings")]
+    ['order_item', 'company', 'person', 'glass', 'box', 'booking']
+    """
+    before, line, last = name.rpartition("_")
+    return f"{before}{line}{_one(last)}"
+
+
+def _one(word: str) -> str:
+    """A word without its plural."""
+    if word in _PLURALS or len(word) < 4 or word.endswith("ss"):
+        return _PLURALS.get(word, word)
+    if word.endswith("ies"):
+        return word[:-3] + "y" if len(word) > 5 else word[:-1]
+    return word[:-2] if word.endswith(("sses", "xes", "ches", "shes")) else word.removesuffix("s")

@@ -23,7 +23,6 @@ class Source:
         values: of columns that hold few of them, all there are.
         words: of the question, that stand in some value of a column of words; of a column of texts the stems of those that stand in some
             text; without an entry where not all rows were looked at.
-        parted: columns of which some values are several others put together.
         rows: the first ones, as texts by the names of the columns that may be shown as text.
         score: similarity to the question, higher is nearer.
     """
@@ -37,7 +36,6 @@ class Source:
     matches: tuple[tuple[str, str], ...] = ()
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    parted: frozenset[str] = frozenset()
     rows: tuple[Mapping[str, str | None], ...] = ()
     score: float = 0.0
 

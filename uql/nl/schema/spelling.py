@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from uql.nl.schema.name_words import spaced
+from uql.nl.schema.name_words import singular, spaced, stem
 from uql.nl.schema.scope import Source
-from uql.nl.small.word_forms import singular, stem
 
 NAME_CHARS, WORD_CHARS = 5, 7  # the shortest that may be misspelt: a proper name, any other word
 _WORD = re.compile(r"[^\W\d_]+")

@@ -1,25 +1,37 @@
-"""Which route answers a question: the plan in lines where a text or an image is read, else the vote of candidates.
+"""How a small model answers: two kinds of candidates, statements over plain columns and queries that read texts or images, and one vote.
 
-The plan in lines comes first. Where it reads nothing it is one candidate of the vote, and where it refuses it is a candidate that failed:
-it is evidence, not the decision.
+First the candidates decide whether a text or an image must be read; then those of that kind vote for the plan. Evidence makes a
+candidate count half, and removes none. Where no result leads, the first is answered, the others are offered as readings, and a note says
+how sure it is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import count
 
-from uql.base.errors import BudgetError, QuestionError
+from uql.base.errors import BudgetError, GuardError, QuestionError
+from uql.base.schema import Field
+from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
-from uql.nl.ask.executor import Executor, Limits
-from uql.nl.ask.plan_checks import check_plan
-from uql.nl.ask.planner import Planned, Planner
+from uql.nl.ask.plan_checks import Checked, check_plan
+from uql.nl.ask.planner import Planned, wants_plot
+from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
-from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.small.candidates import Candidates, doubts, is_plain
-from uql.nl.small.vote import Ballot, is_empty, key_of
+from uql.nl.plan.dag import Node, NodeKind
+from uql.nl.schema.scope import Scope, Source
+from uql.nl.small.candidates import LIGHT, Asked, Candidate, Writer, ballots
+from uql.nl.small.evidence import Evidence, gathered, tie_check
+from uql.nl.small.plots import plot_of
+from uql.nl.small.reading_plans import ReadingPlans
+from uql.nl.small.statements import Statements
+from uql.nl.small.vote import Vote, is_settled, tally
 
-LINES = "lines"  # the candidate that the plan in lines is
+CANDIDATES = 5  # of one kind at most, where the user does not say
+READING = 3  # queries that read, at most: they are the longer ones
+ROUNDS = 3  # of one candidate of each kind, until it is decided whether something is read
+OFFERED = 3  # readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,73 +40,197 @@ class Decision:
 
     Attributes:
         doubts: that its answer states.
-        by_vote: its statement has run and most candidates agree with it, so nothing is left to mend.
+        readings: what the question may mean, where the candidates do not agree; the first is the plan's.
     """
 
     planned: Planned
     doubts: tuple[str, ...] = ()
-    by_vote: bool = False
+    readings: tuple[str, ...] = ()
 
 
 async def plan_by_vote(
-    ctx: AskContext, planner: Planner, *, most: int, lines: bool = True, repair: bool = True
+    ctx: AskContext,
+    scope: Scope,
+    *,
+    most: int = CANDIDATES,
+    without: Collection[str] = (),
+    kept: Sequence[Node] = (),
+    taken: Collection[str] = (),
+    why: str = "",
+    plots: bool = True,
 ) -> Decision:
-    """The plan that answers the question, by the vote where plain columns answer it.
+    """The plan that the candidates agree on, or that most of them give.
 
     Args:
-        most: candidates in plain SQL.
-        lines: the planner's own plan is a candidate too, and decides where it reads texts or images.
-        repair: a candidate that fails goes back once.
-    Raises: QuestionError (UQL630) where no candidate runs and the planner has no plan; BudgetError.
+        ctx: the run, or a step of it with a question of its own.
+        scope: the tables that a plan may name.
+        most: candidates of a kind.
+        without: mechanisms that are switched off (`candidates.SWITCHES`).
+        kept: nodes that have run; the plan may read them.
+        taken: names that no new node may have.
+        why: what went wrong with the plan before.
+        plots: a question for a picture gets one.
+    Raises: QuestionError (UQL630) where no candidate runs; BudgetError where there is none for the first.
     """
-    planned: Planned | None = None
-    ballots: list[Ballot] = []
-    if lines:
+    whole = _with_results(ctx, scope, kept)
+    off = frozenset(without)
+    evidence = gathered(ctx.question, whole, ctx.near) if "evidence" not in off else Evidence()
+    plot = plots and wants_plot(ctx.question)
+    asked = Asked(ctx, whole, tuple(kept), evidence, off, plot, why)
+    voting = _Voting(asked, 1 if "sampling" in off else most)
+    await voting.run()
+    winner, vote = voting.winner, voting.vote
+    if winner is None:
+        failed = [c.problem for c in (*voting.statements.found, *voting.plans.found) if c.problem]
+        raise QuestionError(
+            f"no candidate for a plan runs: {'; '.join(dict.fromkeys(failed[-2:])) or voting.cut}",
+            help="ask in other words, or write UQL",
+        )
+    used = {name.lower() for name in (*ctx.sources, *taken, *(node.name for node in kept))}
+    checked = _plan(asked, winner, used)
+    notes = [*_doubts(voting, winner, vote), *(await _ties(asked, winner))]
+    readings = _readings(voting, winner, vote)
+    return Decision(Planned(checked, 1), tuple(notes), readings)
+
+
+class _Voting:
+    """The candidates of one question, and what they decide."""
+
+    def __init__(self, asked: Asked, most: int) -> None:
+        self.asked, self.most = asked, most
+        self.statements, self.plans = Statements(asked), ReadingPlans(asked)
+        self.vote = tally([])
+        self.winner: Candidate | None = None
+        self.cut = ""  # why there are fewer candidates, where the budget ended them
+
+    async def run(self) -> None:
+        """Writes candidates until one kind, and in it one plan, leads whatever the others say. Raises BudgetError for the first."""
+        reading = self.asked.uses("slots") and self.plans.possible
+        plain = self.asked.uses("statements")
         try:
-            planned = await planner.plan()
-        except QuestionError:
-            ballots = [Ballot(LINES, None)]
-        else:
-            plan = planned.checked.plan
-            if not planned.cannot and (not is_plain(planned.checked, planner.scope) or len(_results(plan)) > 1):
-                return Decision(planned)
-            ballots = [Ballot(LINES, None) if planned.cannot else await _ballot(plan, ctx)]
-    candidates = Candidates(ctx, planner.scope, most, repair)
+            reads = reading and (not plain or await self._reads())
+            order: list[Writer] = [self.plans, self.statements] if reads else [self.statements, self.plans]
+            for writer, possible in ((w, reading if w is self.plans else plain) for w in order):
+                if possible and self.winner is None:
+                    await self._decide(writer)
+        except BudgetError as error:
+            found = [c for c in (*self.plans.found, *self.statements.found) if c.key is not None]
+            if not found:
+                raise
+            self.cut = error.message
+            mine = [c for c in found if c.reads == found[0].reads]
+            self._elect(mine)
+
+    async def _reads(self) -> bool:
+        """Must a text or an image be read? A candidate of each kind a round, until the kinds do not weigh the same."""
+        for n in range(min(ROUNDS, self.most)):
+            plan = await self.plans.write()
+            statement = await self.statements.write()
+            reading, plain = self._weights()
+            clear = plan.nothing if statement.key is not None else plan.key is not None
+            if reading != plain and (n or clear):
+                return reading > plain
+        reading, plain = self._weights()
+        return reading > plain or (reading == plain and bool(self.asked.evidence.unheard))
+
+    def _weights(self) -> tuple[float, float]:
+        """How much speaks for reading, and how much for plain columns."""
+        unheard = bool(self.asked.evidence.unheard)
+        reading = sum(c.weight for c in self.plans.found if c.key is not None)
+        plain = sum(c.weight for c in self.statements.found if c.key is not None)
+        return reading, plain + sum(LIGHT if unheard else 1.0 for c in self.plans.found if c.nothing)
+
+    async def _decide(self, writer: Writer) -> None:
+        most = min(self.most, READING) if writer is self.plans else self.most
+        while len(writer.found) < most and not is_settled(ballots(_of(writer)), most - len(writer.found)):
+            await writer.write()
+        self._elect(_of(writer))
+
+    def _elect(self, candidates: Sequence[Candidate]) -> None:
+        self.vote = tally(ballots(candidates))
+        leader = self.vote.leader
+        self.winner = next((c for c in candidates if leader is not None and c.name == leader.name), None)
+
+    def named(self, name: str) -> Candidate:
+        return next(c for c in (*self.statements.found, *self.plans.found) if c.name == name)
+
+
+def _of(writer: Writer) -> list[Candidate]:
+    """The candidates of a kind that give a plan, or failed to."""
+    return [candidate for candidate in writer.found if not candidate.nothing]
+
+
+def _with_results(ctx: AskContext, scope: Scope, kept: Sequence[Node]) -> Scope:
+    """The scope with the results that are there."""
+    made: dict[str, tuple[Field, ...]] = {
+        n.name: ctx.workspace.fields(n.name)
+        for n in kept
+        if n.kind is not NodeKind.ANSWER and ctx.workspace.has(n.name)
+    }
+    results = {name: Source(name, name, fields, ctx.workspace.rows(name)) for name, fields in made.items()}
+    return Scope({**scope.sources, **results}, scope.links, scope.relevant)
+
+
+def _plan(asked: Asked, winner: Candidate, used: Collection[str]) -> Checked:
+    """The plan of a candidate: its statement, and the plot where one is asked for."""
+    ctx = asked.ctx
+    name = next(f"step{n}" for n in count(1) if f"step{n}" not in used)
+    kind = NodeKind.UQL if winner.reads else NodeKind.SQL
+    node = Node(name, kind, winner.text, may_be_empty=True)
+    checked = check_plan(forms.finished([node], asked.kept), ctx.sources, ctx.settings)
+    fields = checked.fields.get(name)
+    if asked.plot and fields:
+        drawn = next(each for each in ("plot", *(f"plot{n}" for n in range(2, 99))) if each not in used)
+        plot = plot_of(ctx.question, drawn, name, fields)
+        if plot is not None:
+            checked = check_plan(forms.finished([node, plot], asked.kept), ctx.sources, ctx.settings)
+    if checked.problems:
+        raise QuestionError(f"the plan cannot be run: {'; '.join(map(str, checked.problems))}")
+    return checked
+
+
+# ------------------------------------------------------------------------------------------------------ what is said of it
+def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
+    """How many candidates agree where none leads, what the others found, and what speaks against the winner."""
+    notes = []
+    if not vote.leads:
+        others = [voting.named(ballot.name) for ballot in vote.others]
+        told = "; ".join(f"{_rows(c)} by {c.text}" if c.table is not None else c.text for c in others[:2])
+        notes.append(
+            f"not sure: {vote.agree} of {vote.of} candidates give this" + (f"; others: {told}" if told else "")
+        )
+    notes += [f"not sure: {reason}" for reason in winner.against]
+    if voting.cut:
+        done = len(voting.statements.found) + len(voting.plans.found)
+        notes.append(f"only {done} candidates voted: {voting.cut}")
+    return notes
+
+
+def _readings(voting: _Voting, winner: Candidate, vote: Vote) -> tuple[str, ...]:
+    """What the question may mean, where no candidate leads."""
+    if vote.leads or not vote.others:
+        return ()
+    texts = [winner.text, *(voting.named(ballot.name).text for ballot in vote.others)]
+    return tuple(" ".join(text.split()) for text in texts[:OFFERED])
+
+
+def _rows(candidate: Candidate) -> str:
+    table = candidate.table
+    assert table is not None
+    value = table.column(0).to_pylist() if table.num_columns == 1 else table.to_pylist()
+    return (speaks(value) if table.num_rows <= 3 else None) or f"{table.num_rows:,} rows"
+
+
+async def _ties(asked: Asked, winner: Candidate) -> list[str]:
+    """That rows which are not shown tie with the last one that is, where DuckDB alone can tell."""
+    if winner.reads or not asked.uses("ties") or (found := tie_check(winner.text)) is None:
+        return []
+    sql, shown = found
     try:
-        vote = await candidates.vote(ballots)
-    except BudgetError:
-        if planned is None or planned.cannot:
-            raise
-        return Decision(planned)
-    if vote.leader is None or candidates.needs_reading:
-        planned = planned or await planner.plan()
-        return Decision(planned)
-    notes = doubts(vote, candidates)
-    if planned is not None and planned.cannot:
-        notes.append(planned.cannot)
-    if planned is not None and any(ballot.key == vote.leader.key for ballot in ballots):
-        return Decision(planned, tuple(notes), by_vote=True)
-    decided = candidates.named(vote.leader.name)
-    assert decided is not None  # the leader is no ballot from elsewhere
-    taken = {name.lower() for name in ctx.sources}
-    name = next(name for n in count(1) if (name := f"step{n}") not in taken)
-    node = Node(name, NodeKind.SQL, decided.sql, may_be_empty=True)
-    checked = check_plan(forms.finished([node]), ctx.sources, ctx.settings)
-    tries = planned.tries if planned is not None else 1
-    return Decision(Planned(checked, tries), tuple(notes), by_vote=True)
-
-
-async def _ballot(plan: Plan, ctx: AskContext) -> Ballot:
-    """What a plan without texts gives, run once and forgotten."""
-    quiet = replace(ctx.step(LINES), emit=lambda event: None)
-    executor = Executor(quiet, limits=Limits(replans=0))
-    await executor.run(plan)
-    found = [executor.outputs[name].table for name in _results(plan) if name in executor.outputs]
-    ctx.workspace.drop(list(executor.outputs))
-    table = found[0] if found else None
-    return Ballot(LINES, None) if table is None else Ballot(LINES, key_of(table), is_empty(table))
-
-
-def _results(plan: Plan) -> tuple[str, ...]:
-    """The nodes that the answer is written from."""
-    return next((node.inputs for node in plan.nodes if node.kind is NodeKind.ANSWER), ())
+        tables = list(asked.scope.sources)
+        places = (await asked.ctx.sql(check_sql(sql, tables), tables=tables)).column(0).to_pylist()
+    except GuardError:
+        return []
+    if len(places) <= shown or places[-1] != places[-2]:
+        return []
+    return [f"other rows tie with the last of the {shown:,} shown" if shown > 1 else "other rows tie with this one"]

@@ -1,4 +1,4 @@
-"""A vote of statements by their results: equal rows, in any order of rows and columns, are one answer."""
+"""A vote of candidates: equal rows, in any order of rows and columns, are one answer; so are plans of one normal form."""
 
 from __future__ import annotations
 
@@ -12,22 +12,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEAD = 0.5  # share of all votes from which a result leads
-EMPTY_WEIGHT = 0.5  # of a result without rows, or of NULL alone: a wrong condition gives that too
 DIGITS = 6  # significant ones of a number
 Key = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """One candidate in the vote: who gives it, the key of its result (None: it failed), and whether that result says nothing."""
+    """One candidate in the vote: who gives it, the key of its result (None: it failed), and how much it counts."""
 
     name: str
     key: Key | None
-    empty: bool = False
-
-    @property
-    def weight(self) -> float:
-        return EMPTY_WEIGHT if self.empty else 1.0
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,8 @@ class Vote:
 
     @property
     def leads(self) -> bool:
-        return self.leader is not None and self.share >= LEAD and not self.tied
+        """Has the leader half of the weight, and of the candidates?"""
+        return self.leader is not None and self.share >= LEAD and 2 * self.agree >= self.of and not self.tied
 
 
 def tally(ballots: Sequence[Ballot]) -> Vote:

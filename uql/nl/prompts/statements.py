@@ -10,12 +10,13 @@ from uql.nl.prompts import Wording, rules_text
 from uql.nl.schema.scope import Scope, Source
 from uql.operators.texts import short
 
-TASK = "candidate"
-VERSION = "candidate-1"
+TASK = "statement"
+VERSION = "statement-1"
 SYSTEM = (
     "You translate a question into one DuckDB SQL SELECT statement. Use only the given tables and columns. Return exactly the "
     "columns that are asked for. Answer with the statement alone."
 )
+PLOTTED = "The plot is drawn from the rows: return first the column of its x axis, then that of its y axis."
 REPLY_TOKENS = 300
 CELL = 60  # characters of an example value
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -28,6 +29,8 @@ def wording(
     schema: str,
     *,
     rules: Sequence[str] = (),
+    plot: bool = False,
+    why: str = "",
     temperature: float = 0.0,
     seed: int = 0,
     failure: tuple[str, str] | None = None,
@@ -36,10 +39,14 @@ def wording(
 
     Args:
         schema: of `create_tables`.
+        plot: the rows are drawn.
+        why: what went wrong before; "" at first.
         temperature, seed: of the model's sampling; 0: the most probable statement.
         failure: a statement and what DuckDB says of it: the request is for a statement that works.
     """
     user = f"{schema}\n\n{rules_text(rules)}Question: {question}"
+    user += f"\n\n{PLOTTED}" if plot else ""
+    user += f"\n\n{why}" if why else ""
     if failure is not None:
         statement, error = failure
         user += f"\n\nThis statement failed:\n{statement}\n{error}\nWrite a statement that works."
@@ -62,15 +69,24 @@ def statement_of(reply: str) -> str:
     return text
 
 
-def create_tables(scope: Scope, *, chars: int) -> str:
-    """The tables as CREATE TABLE text, each with two example rows; where that is longer than `chars`, without the rows."""
+def create_tables(scope: Scope, *, chars: int, modalities: bool = False) -> str:
+    """The tables as CREATE TABLE text, each with two example rows; where that is longer than `chars`, without the rows.
+
+    Args:
+        modalities: a text or an image has the type TEXT or IMAGE.
+    """
     sources = [source for _, source in sorted(scope.sources.items())]
-    whole = "\n".join(_table(source, rows=True) for source in sources)
-    return whole if len(whole) <= chars else "\n".join(_table(source, rows=False) for source in sources)[:chars]
+    whole = "\n".join(_table(source, rows=True, modalities=modalities) for source in sources)
+    if len(whole) <= chars:
+        return whole
+    return "\n".join(_table(source, rows=False, modalities=modalities) for source in sources)[:chars]
 
 
-def _table(source: Source, *, rows: bool) -> str:
-    columns = ",\n".join(f"  {_named(f.name)} {f.type or 'VARCHAR'}{_comment(f)}" for f in source.shown)
+def _table(source: Source, *, rows: bool, modalities: bool) -> str:
+    def type_of(f: Field) -> str:
+        return f.modality.value.upper() if modalities and f.is_unstructured else f.type or "VARCHAR"
+
+    columns = ",\n".join(f"  {_named(f.name)} {type_of(f)}{_comment(f)}" for f in source.shown)
     text = f"CREATE TABLE {_named(source.name)} (\n{columns}\n);"
     if not rows or not source.rows:
         return text

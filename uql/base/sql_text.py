@@ -1,0 +1,37 @@
+"""SQL as text: names, strings, and what DuckDB says of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def quote(name: str) -> str:
+    """A name as a quoted identifier of SQL.
+
+    >>> quote('a "b"')
+    '"a ""b\"""'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def dotted(parts: Sequence[str]) -> str:
+    """The name of a table with its schema and database, each part quoted.
+
+    >>> dotted(("shop", "the table"))
+    '"shop"."the table"'
+    """
+    return ".".join(map(quote, parts))
+
+
+def literal(value: str) -> str:
+    """A string as SQL writes it.
+
+    >>> literal("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def first_line(error: Exception) -> str:
+    """What an error of DuckDB's says, without the place in the SQL, which is not the user's."""
+    return str(error).strip().splitlines()[0]

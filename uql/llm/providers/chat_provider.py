@@ -1,0 +1,132 @@
+"""What all chat providers do with a request: questions about a row travel together, a text is asked for alone, rows that share a
+request are answered by a list. How a message is sent is each provider's own."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any
+
+from uql.llm.prompts import fused, several
+from uql.llm.providers import strict
+from uql.llm.providers.base import Answer, Capabilities, Limits, Reply, Request, RowsReply, RowsRequest, Usage
+from uql.llm.providers.chat import cut, output_at_most, rows_output_at_most, with_probabilities
+from uql.llm.providers.chat_reply import Said
+from uql.llm.providers.openai_client import learnt
+from uql.llm.questions import Question, Row
+from uql.operators.record import Prompt
+from uql.operators.replies import Text
+
+
+class ChatProvider:
+    """One chat model.
+
+    Attributes:
+        is_local: rows stay on this machine: a server here takes schemas with bounds.
+    """
+
+    name: str
+    is_local = False
+    limits: Limits
+    _client: Any
+
+    async def aclose(self) -> None:
+        await self._client.close()
+
+    def _heard(self, requests: float | None, tokens: float | None) -> None:
+        self.limits = learnt(self.limits, requests, tokens)
+
+    @abstractmethod
+    async def _ready(self, row: Row, usage: Usage) -> Capabilities:
+        """What the model can do, tried where it is not known. Raises CallError where it cannot be shown the row."""
+
+    @abstractmethod
+    async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> Said:
+        """The reply to one message that shows the media of a row, counted.
+
+        Args:
+            body: parameters of a chat completion of OpenAI's protocol, `max_tokens` among them.
+        """
+
+    def _with_room(self, bound: int) -> int:
+        """The cap of a reply of at most `bound` tokens."""
+        return bound
+
+    async def answer(self, request: Request) -> Reply:
+        usage = Usage()
+        can = await self._ready(request.row, usage)
+        replies = [question.reply() for question in request.questions]
+        places = [n for n, reply in enumerate(replies) if not isinstance(reply, Text)]
+        answers: dict[int, Answer] = {}
+        if places:
+            errors = tuple(request.errors[n] for n in places) if request.errors else ()
+            shapes = replace(request, questions=tuple(request.questions[n] for n in places), errors=errors)
+            answers.update(zip(places, await self._together(shapes, can, usage), strict=True))
+        for n, reply in enumerate(replies):
+            if isinstance(reply, Text):
+                answers[n] = await self._write(request.questions[n], reply, request, can, usage)
+        ordered = tuple(answers[n] for n in range(len(replies)))
+        return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+
+    async def answer_rows(self, request: RowsRequest) -> RowsReply:
+        """Several rows in one request, with a list of answers as JSON; these have no probability."""
+        usage = Usage()
+        can = await self._ready(Row(), usage)
+        body: dict[str, Any] = {"max_tokens": self._with_room(rows_output_at_most(request))}
+        if can.schema:
+            wanted = several.schema(request.questions, len(request.rows), counted=self.is_local)
+            body["response_format"] = json_form("answers", wanted)
+        words = several.prompt(request.questions, request.rows, request.seed)
+        said = await self._message(words, Row(), body, usage)
+        answers = several.answers(said.text, said.problem(), request.questions, request.rows)
+        return RowsReply(answers, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+
+    async def _together(self, request: Request, can: Capabilities, usage: Usage) -> tuple[Answer, ...]:
+        """The answers to questions that are asked in one message: none of them asks for a text."""
+        questions, row = request.questions, request.row
+        bound = output_at_most(questions)
+        shown = self._cut(row, can, self._with_room(bound), usage)
+        body: dict[str, Any] = {"max_tokens": self._with_room(bound)}
+        if can.schema:
+            body["response_format"] = json_form("answers", fused.schema(questions))
+        if can.probabilities:
+            body |= {"logprobs": True, "top_logprobs": 20}
+        said = await self._message(fused.prompt(questions, shown, request.seed, request.errors), row, body, usage)
+        problem = said.problem()
+        if problem is not None:
+            return (Answer(problem=problem),) * len(questions)
+        answers = fused.read(said.text, questions, row)
+        return with_probabilities(answers, questions, row, said.text, said.tokens) if said.tokens else answers
+
+    def _cut(self, row: Row, can: Capabilities, reserved: int, usage: Usage) -> Row:
+        """The row with texts that fit the context beside so many tokens."""
+        shown, was_cut = cut(row, can.context, reserved)
+        if was_cut:
+            usage.warnings.append(f"rows longer than {self.name} can be shown were cut at their end")
+        return shown
+
+    async def _write(
+        self, question: Question, reply: Text, request: Request, can: Capabilities, usage: Usage
+    ) -> Answer:
+        words = question.operator.words.alone(question, request.row, request.seed)
+        body: dict[str, Any] = {"max_tokens": self._with_room(reply.max_tokens)}
+        if reply.temperature:
+            body |= {"temperature": reply.temperature, "seed": reply.seed}
+        if reply.schema is not None and can.schema:
+            wanted = json.loads(reply.schema) if self.is_local else strict.schema(reply.schema)
+            body["response_format"] = json_form("reply", wanted)
+        elif reply.schema is not None:
+            words = replace(words, user=f"{words.user}\n\nAnswer with JSON of this schema: {reply.schema}")
+        said = await self._message(words, request.row, body, usage)
+        problem = said.problem()
+        if problem is not None:
+            return Answer(problem=problem)
+        if reply.schema is not None and can.schema and not self.is_local:
+            return strict.read(said.text, reply)
+        return reply.read(said.text)
+
+
+def json_form(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The parameter of OpenAI's protocol that holds a reply to a JSON schema."""
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}

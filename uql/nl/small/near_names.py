@@ -1,0 +1,49 @@
+"""The columns and values that a wrong name may mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from uql.nl.schema.scope import Scope
+
+COLUMNS = 3  # that are offered
+ALIKE = 0.6  # of two names, 1: equal
+SAME = 0.85  # of two values
+
+
+def near_columns(name: str, scope: Scope) -> str:
+    """The columns that a name which is not there may mean, for a message: those so called in other tables first.
+
+    >>> from uql.base.schema import Field
+    >>> from uql.nl.schema.scope import Source
+    >>> shops = Source("shops", "shops", (Field("city", "VARCHAR"), Field("name", "VARCHAR")), 3)
+    >>> near_columns("letters.city", Scope({"shops": shops})), near_columns("shops.citty", Scope({"shops": shops}))
+    ('the nearest columns: shops.city', 'the nearest columns: shops.city')
+    """
+    columns = {f"{table}.{f.name}": f.name.lower() for table, source in scope.sources.items() for f in source.shown}
+    bare = name.rpartition(".")[2].strip('"').lower()
+    found = [full for full, column in columns.items() if column == bare]
+    if not found:
+        close = get_close_matches(bare, set(columns.values()), COLUMNS, ALIKE)
+        found = [full for full, column in columns.items() if column in close]
+    if not found:
+        return f"columns: {', '.join(list(columns)[:40])}"
+    return f"the nearest columns: {', '.join(found[:COLUMNS])}"
+
+
+def near_value(value: str, values: Iterable[str]) -> str | None:
+    """The one value that another spelling means; None where it is one of them, or there are none or several.
+
+    >>> near_value("leeds", ["Leeds", "York"]), near_value("Leeds", ["Leeds"]), near_value("Liids", ["Leeds"])
+    ('Leeds', None, None)
+    >>> near_value("Red Sox Nation", ["Red Sox", "Blue Jays"]), near_value("Goalkeepers", ["goalkeeper", "defender"])
+    (None, 'goalkeeper')
+    """
+    known = {str(each).lower(): str(each) for each in values}
+    if value in known.values():
+        return None
+    if value.lower() in known:
+        return known[value.lower()]
+    close = get_close_matches(value.lower(), known, 2, SAME)
+    return known[close[0]] if len(close) == 1 else None
