@@ -21,6 +21,7 @@ from uql.llm.corrections import overruled
 from uql.llm.questions import Answers
 
 RECALLED_AT_ONCE = 4096  # rows looked up in the ledger at once
+MOST_RECALLED = 50_000  # rows that are looked up in the ledger before a sample is drawn, or a query refused
 
 
 async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -77,6 +78,15 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
         replies = await ctx.gate.known(questions, rows, together=stage.rows)
         for column, answers in zip(stage.columns, replies, strict=True):
             _keep(column, part, answers, relation, ctx)
+
+
+async def open_calls(stages: Sequence[Stage], relation: Relation, ctx: Context, rids: Rids | None = None) -> int:
+    """Calls that asking these stages of these rows (None: all) still takes; what the ledger knows is taken from there."""
+    rows = np.arange(relation.n, dtype=np.int64) if rids is None else rids
+    for stage in stages:
+        if len(rows) <= MOST_RECALLED and all(c.by_row for c in stage.columns):
+            await recall(stage, rows, relation, ctx)
+    return relation.calls(stages, rids)
 
 
 async def in_ledger(column: VirtualColumn, relation: Relation, ctx: Context) -> bool:
@@ -179,6 +189,20 @@ def _misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relat
     answers = pa.table({column.name: to_arrow(values[known])})
     cast = relation.duck.arrow(f"SELECT {plain} FROM __answers", {"__answers": answers}).column(0).to_pylist()
     return [i for i, value in zip(known, cast, strict=True) if value is None]
+
+
+def heard(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
+    """Puts the answers of people about these pairs in the place of those that were told from the attribute of each row."""
+    question = relation.question(column)
+    if not len(rids) or not ctx.gate.people.knows(question):
+        return
+    said = ctx.gate.people.answers(question, relation.rows(rids, [column]))
+    held = relation[column]
+    for i, answer in said.items():
+        rid = int(rids[i])
+        held.values[rid], held.probabilities[rid] = answer.value, answer.probability
+        held.failed[rid], held.asked[rid] = False, True
+    held.origin.mark_people(rids[sorted(said)])
 
 
 def overrule(relation: Relation, ctx: Context) -> bool:

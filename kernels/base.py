@@ -132,9 +132,14 @@ class Context:
     async def ask(
         self, questions: Sequence[Question], rows: Sequence[Row], source: str = "", together: int = 1
     ) -> tuple[Answers, ...]:
-        """The answers to questions about rows; `source` is the table they come from, by which the ledger can forget them.
+        """The answers to questions about rows.
 
-        `together` rows share one request.
+        Args:
+            questions: (q,) put about each row.
+            rows: (n,) what is shown.
+            source: the table that the rows come from, by which the ledger can forget their answers.
+            together: rows that share one request.
+        Returns: (q,) the answers to each question, n each.
         """
         return await self.gate.ask(questions, rows, source=source, together=together)
 
@@ -145,7 +150,10 @@ class Context:
     async def write(self, question: Write, *, source: str = "", optional: bool = False) -> Any:
         """The reply to one request about many rows, or None where there is none; the failure is in `errors`.
 
-        `source` is the table whose rows it shows. An optional one only makes the answer better: its failure is a warning.
+        Args:
+            question: shows its rows itself.
+            source: the table whose rows it shows.
+            optional: it only makes the answer better: its failure is a warning.
         """
         (answers,) = await self.gate.ask([question], [Row()], source=source)
         for failure in answers.failures:

@@ -42,7 +42,13 @@ async def ask(
     relation: Relation,
     ctx: Context,
 ) -> tuple[Answers, ...]:
-    """The answers of the small model where it is sure, else those of the large one."""
+    """The answers of the small model where it is sure, else those of the large one.
+
+    Args:
+        columns, questions: (q,) what is asked.
+        rids, rows: (n,) the rows, and what is shown of each.
+    Returns: (q,) the answers to each question, n each.
+    """
     for column, question in zip(columns, questions, strict=True):
         if question not in cascade.learned:
             cascade.learned[question] = await _learn(cascade, column, question, relation, ctx)

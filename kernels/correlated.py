@@ -19,7 +19,7 @@ from uql.base.errors import BudgetError
 from uql.base.schema import Field, Table
 from uql.compiler.bound import Bound, BoundItem, BoundQuery, BoundSelect, BoundSource, BoundTable
 from uql.compiler.join_plans import aliases_in, with_rows
-from uql.compiler.physical import Correlated, PerValue
+from uql.compiler.physical import Correlated, PerValue, SemFilter
 from uql.compiler.sql import expression, flat_column, flat_virtual, query_sql, render
 from uql.compiler.syntax import (
     Binary,
@@ -190,7 +190,13 @@ def _later(node: Any, found: _Answers, row: str, outer: Relation, ctx: Context) 
 
 
 def replaced_in_groups(expr: Any, found: dict[Expr, Expr], keys: Sequence[Expr], aggregates: frozenset[str]) -> Any:
-    """The same for an expression over groups: a value that all rows of a group share stands as that of any of them."""
+    """The same for an expression over groups: a value that all rows of a group share stands as that of any of them.
+
+    Args:
+        found: the columns that stand for sub-queries.
+        keys: of the groups.
+        aggregates: the names of DuckDB's aggregate functions.
+    """
     if expr is None:
         return None
     if expr in keys or (isinstance(expr, Call) and expr.over is None and expr.name in aggregates):
@@ -246,7 +252,7 @@ async def _pairs(
     source = ", ".join(dict.fromkeys([outer.source, *sorted(own)]))
     try:
         pairs = await ask_pairs(
-            Relation(ctx.duck, name, n, fields, source), part.formula, part.stages, "a sub-query as a", ctx
+            Relation(ctx.duck, name, n, fields, source), SemFilter(part.formula, part.stages), "a sub-query as a", ctx
         )
     except BudgetError as error:  # a value for each row is not estimated; counts of groups of pairs are
         if any(isinstance(n, Call) and n.name == "count" for item in part.query.items for n in walk(item.expr)):

@@ -45,7 +45,13 @@ class Output:
 
 
 def order_by(keys: Sequence[OrderKey], duck: Duck, last: str, replaced: dict[Expr, str] | None = None) -> str:
-    """ORDER BY terms, NULLs last unless said otherwise; `last` settles ties, so that equal runs give equal rows."""
+    """ORDER BY terms, NULLs last unless said otherwise; `last` settles ties, so that equal runs give equal rows.
+
+    Args:
+        keys: of ORDER BY.
+        last: SQL of what settles ties.
+        replaced: columns that stand for whole expressions.
+    """
     terms = [
         f"{duck.expression(k.expr, replaced)} {'DESC' if k.descending else 'ASC'} NULLS {k.nulls or 'LAST'}"
         for k in keys
@@ -59,7 +65,12 @@ def limit(count: int | None, offset: int) -> str:
 
 
 def typed_items(items: Sequence[BoundItem], duck: Duck, replaced: dict[Expr, str] | None = None) -> list[str]:
-    """SELECT items in their bound types, named i0, i1 … (the user's names may repeat)."""
+    """SELECT items in their bound types, named i0, i1 … (the user's names may repeat).
+
+    Args:
+        items: of SELECT.
+        replaced: columns that stand for whole expressions.
+    """
     return [
         f"CAST({duck.expression(item.expr, replaced)} AS {item.type}) AS i{n}"
         if castable(item.type)

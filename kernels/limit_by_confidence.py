@@ -62,7 +62,7 @@ async def surer(
             break
         left -= len(rids)
         await ctx.drawn(f"search of {relation.source}", rids)
-        truth = await sem_filter.truth(formula, stages, rids, relation, ctx)
+        truth = await sem_filter.truth(block.filter, rids, relation, ctx)
         if tell is not None:
             tell(rids, np.where(truth.complete, truth.answers, np.nan))
         if not truth.complete.all():

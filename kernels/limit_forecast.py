@@ -78,7 +78,7 @@ async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) 
         if not len(more):
             ended = True
             break
-        masks = await sem_filter.answers(block.filter.formula, block.filter.stages, more, relation, ctx)
+        masks = await sem_filter.answers(block.filter, more, relation, ctx)
         result = block.filter.formula.evaluate(masks)
         told = np.where(result == TRUE, 1.0, np.where(result & TRUE == 0, 0.0, np.nan))
         if sampler is not None:

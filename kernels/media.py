@@ -19,6 +19,11 @@ def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tup
     """The values of one column as a model is shown them, and why some cannot be shown, by position.
 
     Texts stay as they are; bytes of documents, and what an IMAGE, AUDIO or DOCUMENT column names, are read.
+
+    Args:
+        values: (n,) texts, bytes, or names of files.
+        field: of the column; None: it is not known, and holds no media.
+        loader: reads the files that values name; None: such values cannot be shown.
     """
     values = [bytes(v) if isinstance(v, bytearray | memoryview) else v for v in values]
     kind = field.modality if field is not None else Modality.STRUCTURED

@@ -181,7 +181,13 @@ class Relation:
         )
 
     def evaluate(self, exprs: Sequence[Expr], rids: Rids, columns: Sequence[VirtualColumn]) -> pa.Table:
-        """The values of expressions for these rows in this order, by DuckDB, over columns and answers."""
+        """The values of expressions for these rows in this order, by DuckDB, over columns and answers.
+
+        Args:
+            rids: (n,) the rows.
+            columns: virtual columns that the expressions read.
+        Returns: one column an expression, n rows.
+        """
         parts = [f"{self.duck.expression(e)} AS e{i}" for i, e in enumerate(exprs)]
         joined, arrays = self.joined(rids, columns)
         return self.duck.arrow(f"SELECT {', '.join(parts)} FROM {joined} ORDER BY __pos", arrays)

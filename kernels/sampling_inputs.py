@@ -25,6 +25,7 @@ from uql.sampling.surrogate import sigmoid
 
 if TYPE_CHECKING:
     from uql.features.table import TableFeatures
+    from uql.sampling.distinct_rows import Units
 
 LEAST_BUDGET = 32  # calls; below, a call for example rows is not worth it
 FEWEST_ROWS = 50  # candidates; below, nothing can be learned
@@ -55,6 +56,11 @@ class Guide:
     features: NDArray[np.float32]
     prior: NDArray[np.float64] | None  # None: the query asks for values, and no row is likelier than another
     has_examples: bool
+
+    def of_units(self, units: Units) -> Guide:
+        """That of the first row of each unit."""
+        prior = None if self.prior is None else self.prior[units.first]
+        return Guide(self.features[units.first], prior, self.has_examples)
 
 
 async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:

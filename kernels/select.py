@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic, walk
 from uql.kernels import asking, sem_dedupe, sem_filter, sem_order
 from uql.kernels.answers import Rids
+from uql.kernels.asking import MOST_RECALLED, open_calls
 from uql.kernels.base import Context
-from uql.kernels.calls_needed import MOST_RECALLED, open_calls
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.estimates.sample import draw, known_rows
 from uql.kernels.finish import Output, rows, whole
@@ -76,12 +76,14 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
             ctx.purse.need(calls, f"{_texts(early)} for {len(passing):,} rows", less)
         await ask_all(values, passing, relation, ctx)
         passing = dropped(passing, early, relation, ctx)
-    pairs = [stage.columns[0] for stage in block.values.stages if stage.of_pairs]
-    exact = all([await sem_dedupe.cluster(column, passing, relation, ctx) for column in pairs])
+    exact = True
+    for stage in block.values.stages:
+        if stage.of_pairs:
+            exact = await sem_dedupe.cluster(stage.columns[0], passing, relation, ctx) and exact
     known = [*filter_columns, *early]
     _warn_of_letters(block, relation, ctx)
     if block.project.distinct or block.needs_every_row:
-        return _as_exact(exact, whole(block, passing, known, relation, ctx))
+        return replace(whole(block, passing, known, relation, ctx), exact=exact)
     rids = await sem_order.chosen(block, passing, known, relation, ctx)
     if block.values.late:
         late = [c for stage in block.values.late for c in stage.columns]
@@ -91,12 +93,7 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
             ctx.purse.need(calls, f"{_texts(late)} for the {len(rids):,} rows returned", less)
         await ask_all(block.values.late, rids, relation, ctx)
         rids, known = dropped(rids, late, relation, ctx), [*known, *late]
-    return _as_exact(exact, rows(block, rids, known, relation, ctx))
-
-
-def _as_exact(exact: bool, output: Output) -> Output:
-    output.exact = output.exact and exact
-    return output
+    return replace(rows(block, rids, known, relation, ctx), exact=exact)
 
 
 async def ask_all(wanted: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
@@ -154,7 +151,6 @@ def _texts(columns: list[VirtualColumn]) -> str:
 
 
 async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
-    assert block.filter.formula is not None
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(block.values.stages))
     if block.filter.goal is Goal.FIRST and block.order.wanted is not None:
         return await _first(block, block.order.wanted, rids, relation, ctx)
@@ -166,7 +162,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
         if promised is not None:
             return promised
     if left is None or n * (per_row + per_passing) <= left:
-        truth = await sem_filter.every(block.filter.formula, block.filter.stages, rids, relation, ctx)
+        truth = await sem_filter.every(block.filter, rids, relation, ctx)
         return _stated(truth, rids, ctx)
     for column in (c for stage in block.filter.stages for c in stage.columns):
         if not await preferred(column, ctx):
@@ -174,7 +170,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     stages = (*block.filter.stages, *block.filter.left_over(block.values.stages))
     calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
     if calls <= (ctx.purse.left or 0):
-        truth = await sem_filter.every(block.filter.formula, block.filter.stages, rids, relation, ctx)
+        truth = await sem_filter.every(block.filter, rids, relation, ctx)
         return _stated(truth, rids, ctx)
     if block.has_window:
         raise BudgetError(
@@ -196,7 +192,6 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
 
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
     """Rows up to the k-th that passes: in the order of ORDER BY, else as a search finds them."""
-    assert block.filter.formula is not None
     relation.filters.stops = True
     await prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
     reserved = k * (len(block.filter.left_over(block.values.late)) + len(block.filter.left_over(block.values.stages)))
@@ -214,9 +209,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         ended, unknown = searched.ended, searched.unknown
         surest = await surer(k, block, relation, ctx, sampler.propose, sampler.tell, reserved) if ended else None
     else:
-        found, ended, unknown = await sem_filter.first(
-            k, block.filter.formula, block.filter.stages, rids, relation, ctx, reserved
-        )
+        found, ended, unknown = await sem_filter.first(k, block.filter, rids, relation, ctx, reserved)
         chosen = ended and not block.order.keys  # any k rows will do
         surest = await surer(k, block, relation, ctx, unasked(block, relation), None, reserved) if chosen else None
     found = found if surest is None else surest
@@ -241,12 +234,11 @@ def _stated(truth: sem_filter.Truth, rids: Rids, ctx: Context) -> Chosen:
 
 async def _search(block: Block, relation: Relation, ctx: Context) -> Chosen:
     """As `_searched`, with what people answered since the search that is taken up in the place of what the model had answered."""
-    assert block.filter.formula is not None
     with ctx.as_drawn():
         found, asked, exact = await _searched(block, relation, ctx)
     if not asking.overrule(relation, ctx):
         return Chosen(found, exact)
-    truth = await sem_filter.truth(block.filter.formula, block.filter.stages, asked, relation, ctx)
+    truth = await sem_filter.truth(block.filter, asked, relation, ctx)
     return Chosen(np.sort(asked[truth.yes]), exact)
 
 
@@ -301,10 +293,9 @@ async def _audit(
     ctx: Context,
 ) -> None:
     """Asks a sample of the rows that a search left over; what it finds belongs to the search."""
-    assert block.filter.formula is not None
     while len(more := rest.propose(CHUNK)):
         await ctx.drawn(f"audit of {relation.source}", more)
-        truth = await sem_filter.truth(block.filter.formula, block.filter.stages, more, relation, ctx)
+        truth = await sem_filter.truth(block.filter, more, relation, ctx)
         if not truth.complete.all():
             break
         rest.tell(more, truth.answers)
@@ -434,23 +425,22 @@ async def _guide(block: Block, relation: Relation, ctx: Context) -> Guide | None
 def audit_of(
     n: int, budget: int, guided: Guide, ctx: Context, known: tuple[Rids, NDArray[np.float64]], units: Units | None
 ) -> AggregateSampler:
-    """The sample of the rows that a search left over."""
+    """The sample of the rows that a search left over.
+
+    Args:
+        n: rows in all.
+        budget: rows that it asks at most.
+        known: rows that were asked, and their answers: 1, 0, NaN.
+        units: of the rows, each asked once; None: rows are asked one by one.
+    """
 
     def make(m: int, **keywords: Any) -> AggregateSampler:
         return AGGREGATE["asd"](m, min(budget, m), rng=ctx.rng, confidence=ctx.settings.confidence, **keywords)
 
     if units is None:
         return make(n, features=guided.features, prior=guided.prior, known=known)
-    first, prior = units.first, guided.prior
-    return UnitSample(
-        units,
-        make,
-        known=known,
-        features=guided.features[first],
-        prior=None if prior is None else prior[first],
-        size=units.sizes.astype(np.float64),
-        proportional=True,
-    )
+    own, size = guided.of_units(units), units.sizes.astype(np.float64)
+    return UnitSample(units, make, known=known, features=own.features, prior=own.prior, size=size, proportional=True)
 
 
 def as_known(known: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray[np.float64]] | None:
@@ -459,7 +449,12 @@ def as_known(known: tuple[Rids, sem_filter.Truth] | None) -> tuple[Rids, NDArray
 
 
 def batch_size(wanted: int, found: int, asked: int) -> int:
-    """Rows that a search for so many asks next: few in vain, at most BATCH."""
+    """Rows that a search for so many asks next: few in vain, at most BATCH.
+
+    Args:
+        wanted, found: rows that pass.
+        asked: rows so far.
+    """
     rate = (found + 1) / (asked + 1)
     return min(BATCH, max(1, int(np.ceil((wanted - found) / rate))))
 
@@ -474,7 +469,16 @@ def retrieval(
     rng: np.random.Generator | None = None,
     units: Units | None = None,
 ) -> RetrievalSampler:
-    """The search of the settings. `rng`: in place of the run's; `units`: of the rows, each asked once."""
+    """The search of the settings.
+
+    Args:
+        n: rows in all.
+        budget: rows that it asks at most.
+        limit: rows that pass, that are wanted; None: all.
+        known: rows that the ledger decides, and how.
+        rng: in place of the run's.
+        units: of the rows, each asked once.
+    """
     name = ctx.settings.method if ctx.settings.method in RETRIEVAL else DEFAULT_SEARCH
     shared: dict[str, Any] = {
         "rng": rng or ctx.rng,
@@ -485,12 +489,12 @@ def retrieval(
     if units is None:
         rows: dict[str, Any] = {"features": guided.features, "prior": guided.prior, "known": as_known(known)}
         return RETRIEVAL[name](n, budget, **rows, **shared)
-    first, prior = units.first, None if guided.prior is None else guided.prior[units.first]
+    own = guided.of_units(units)
 
     def make(m: int, **keywords: Any) -> RetrievalSampler:
         return RETRIEVAL[name](m, min(budget, m), **keywords, **shared)
 
-    return UnitSearch(units, make, known=as_known(known), features=guided.features[first], prior=prior)
+    return UnitSearch(units, make, known=as_known(known), features=own.features, prior=own.prior)
 
 
 async def _learn(
@@ -512,7 +516,6 @@ async def _learn(
         units: those of the sampler.
         stepwise: of the budget no more is spent than its step leaves.
     """
-    assert block.filter.formula is not None
     asked = 0
     per_row, per_passing = len(block.filter.stages), 0 if wanted else len(block.filter.left_over(block.values.stages))
     searched.ended = False
@@ -535,7 +538,7 @@ async def _learn(
             searched.ended = True
             break
         await ctx.drawn(f"search of {relation.source}", rids)
-        truth = await sem_filter.truth(block.filter.formula, block.filter.stages, rids, relation, ctx)
+        truth = await sem_filter.truth(block.filter, rids, relation, ctx)
         done = truth.complete
         sampler.tell(rids, np.where(done, truth.answers, np.nan))
         searched.add(rids, truth)

@@ -56,6 +56,10 @@ async def summaries(
     Each row carries its number among the candidates, so that a summary can cite it. Where the calls do not fit in the budget, each
     group is summarised from as many random rows as do, and a note says so. Raises BudgetError (UQL401) where not even one call a
     group fits.
+
+    Args:
+        columns: the texts.
+        members: (groups,) the rows of each group.
     """
     plan: list[tuple[VirtualColumn, int, list[Row]]] = []
     for column in columns:

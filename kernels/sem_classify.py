@@ -65,7 +65,15 @@ async def ask_each(
     ctx: Context,
     source: str,
 ) -> tuple[Answers, ...]:
-    """Asks each row with its own labels: `places[q]` is what `nearest` gives for question q. Still one request a row."""
+    """Asks each row with its own labels: `places[q]` is what `nearest` gives for question q. Still one request a row.
+
+    Args:
+        questions: (q,) what is asked.
+        places: (q,) what `nearest` gives for each.
+        rids, rows: (n,) the rows, and what is shown of each.
+        source: the table that they come from.
+    Returns: (q,) the answers to each question, n each.
+    """
     found: list[tuple[Answers, ...]] = []
     for start in range(0, len(rows), ROWS):
         part = range(start, min(start + ROWS, len(rows)))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, UNKNOWN, Formula, Leaf, Masks
 from uql.compiler.orders import best, learned
-from uql.compiler.physical import Stage
+from uql.compiler.physical import SemFilter, Stage
 from uql.compiler.syntax import Cast, Expr, TypeName
 from uql.compiler.virtual import Virtual
 from uql.kernels import asking
@@ -21,10 +21,8 @@ from uql.kernels.base import Context
 from uql.kernels.relation import Relation
 
 CHUNK = 4096  # rows whose requests are made at once: bounds what is in memory
-PILOT, PILOT_SHARE = (
-    8,
-    0.05,
-)  # rows that are asked everything before an order is chosen, where they are at most this share
+# rows that are asked everything before an order is chosen, where they are at most this share
+PILOT, PILOT_SHARE = (8, 0.05)
 FIRST_BATCH = (
     32  # rows between two looks at the order, at first; each look waits for twice as many rows as the last one
 )
@@ -59,8 +57,17 @@ class Truth:
         return Truth(self.yes[:n], self.no[:n], self.unknown[:n])
 
 
-async def truth(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Truth:
-    """Evaluates the formula on these rows, stage after stage; a row that is decided is asked nothing more."""
+async def truth(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) -> Truth:
+    """Evaluates the formula on these rows, stage after stage; a row that is decided is asked nothing more.
+
+    Args:
+        where: without a formula every row passes.
+        rids: (n,) the rows.
+    """
+    formula, stages = where.formula, where.stages
+    if formula is None:
+        yes = np.ones(len(rids), dtype=bool)
+        return Truth(yes, ~yes, ~yes)
     masks = _start(formula, rids, relation, ctx)
     common = order_now(formula, stages, relation, ctx)
     if (
@@ -137,8 +144,10 @@ def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, c
     return order
 
 
-async def recalled(formula: Formula, stages: tuple[Stage, ...], relation: Relation, ctx: Context) -> tuple[Rids, Truth]:
+async def recalled(where: SemFilter, relation: Relation, ctx: Context) -> tuple[Rids, Truth]:
     """The rows that the ledger's answers decide, at no call, and what they decide."""
+    formula, stages = where.formula, where.stages
+    assert formula is not None
     rids = np.arange(relation.n, dtype=np.int64)
     masks = _start(formula, rids, relation, ctx)
     for stage in stages:
@@ -157,8 +166,10 @@ def _truth(formula: Formula, masks: Masks) -> Truth:
     return Truth(yes, no, ~yes & ~no & ~unasked)
 
 
-async def answers(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Masks:
-    """(leaves, n) the answers to every question of the formula about these rows, whether or not they are needed."""
+async def answers(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) -> Masks:
+    """(leaves, n) the answers to every question of the formula about these n rows, whether or not they are needed."""
+    formula, stages = where.formula, where.stages
+    assert formula is not None
     masks = _start(formula, rids, relation, ctx)
     if _learns(stages, ctx):
         await _note_ledger(stages, relation, ctx)
@@ -180,19 +191,20 @@ def _remember(formula: Formula, masks: Masks, rids: Rids, relation: Relation) ->
     state.profile = masks if before is None else np.concatenate([before, masks], axis=1)[:, -MOST_KEPT:]
 
 
-async def _pilot(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
+async def _pilot(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) -> None:
     """Asks everything of a few random rows, so that each term has answers from which a first order can be chosen.
 
     None where there is nothing to order, where the terms are known already (from earlier queries or rows), or where it would be
     more than PILOT_SHARE of the rows.
     """
-    known = all(relation.filters.terms.get(leaf.expr, (0, 0))[0] >= LEAST_SEEN for leaf in formula.leaves)
-    if known or not _learns(stages, ctx):
+    leaves = where.formula.leaves if where.formula is not None else ()
+    known = all(relation.filters.terms.get(leaf.expr, (0, 0))[0] >= LEAST_SEEN for leaf in leaves)
+    if known or not _learns(where.stages, ctx):
         return
     if len(rids) * PILOT_SHARE < PILOT:
         return
     chosen = np.sort(np.random.default_rng([ctx.settings.seed, len(rids)]).choice(rids, PILOT, replace=False))
-    await answers(formula, stages, chosen, relation, ctx)
+    await answers(where, chosen, relation, ctx)
 
 
 def _start(formula: Formula, rids: Rids, relation: Relation, ctx: Context) -> Masks:
@@ -246,13 +258,13 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: C
         _count(leaf, masks[i][fine], relation)
 
 
-async def every(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> Truth:
-    """The truth of all these rows, a chunk at a time."""
-    if not len(rids):
-        return await truth(formula, stages, rids, relation, ctx)
-    await _pilot(formula, stages, rids, relation, ctx)
+async def every(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) -> Truth:
+    """The truth of all these n rows, a chunk at a time."""
+    if not len(rids) or where.formula is None:
+        return await truth(where, rids, relation, ctx)
+    await _pilot(where, rids, relation, ctx)
     order = np.arange(len(rids), dtype=np.int64)
-    learns = _learns(stages, ctx)
+    learns = _learns(where.stages, ctx)
     if learns:  # the first rows stand for all the others only where they are random
         order = np.random.default_rng([ctx.settings.seed, len(rids), 1]).permutation(len(rids)).astype(np.int64)
     flags = np.zeros((3, len(rids)), dtype=bool)
@@ -260,23 +272,20 @@ async def every(formula: Formula, stages: tuple[Stage, ...], rids: Rids, relatio
     while start < len(rids):
         size = min(CHUNK, max(FIRST_BATCH, start)) if learns else CHUNK
         places = order[start : start + size]
-        part = await truth(formula, stages, rids[places], relation, ctx)
+        part = await truth(where, rids[places], relation, ctx)
         flags[:, places] = part.yes, part.no, part.unknown
         start += size
     return Truth(*flags)
 
 
 async def first(
-    k: int,
-    formula: Formula,
-    stages: tuple[Stage, ...],
-    rids: Rids,
-    relation: Relation,
-    ctx: Context,
-    reserved: int = 0,
+    k: int, where: SemFilter, rids: Rids, relation: Relation, ctx: Context, reserved: int = 0
 ) -> tuple[Rids, bool, int]:
-    """The first k of these rows that pass, in their order: an exact prefix. `reserved` calls are kept for what follows.
+    """The first k of these rows that pass, in their order: an exact prefix.
 
+    Args:
+        rids: (n,) the rows, in the order in which they are asked.
+        reserved: calls that are kept for what follows.
     Returns: their ids; whether the search ended for want of rows or of k rather than of budget; how many rows were unknown.
     Each batch is as large as the rows still wanted at the pass rate seen so far, at most doubling what was asked: few are asked in vain.
     Behind one that cost nothing (NULLs, equal rows, what the ledger knows) the next has twice as many rows, if it takes no more calls.
@@ -288,14 +297,14 @@ async def first(
         size = min(int(np.ceil((k - len(found)) / min(1.0, rate))), max(k - len(found), position))
         left = ctx.purse.left
         if left is not None:
-            size = min(size, (left - reserved) // max(1, len(stages)))
+            size = min(size, (left - reserved) // max(1, len(where.stages)))
             if size <= 0:  # what the ledger knows costs nothing; what it does not, ends the search below
                 size = 1
         wide = rids[position : position + min(2 * free, CHUNK)]
-        if len(wide) <= size or relation.calls(stages, wide) > size:
+        if len(wide) <= size or relation.calls(where.stages, wide) > size:
             wide = rids[position : position + min(size, CHUNK)]
         batch, free = wide, len(wide)
-        result = await truth(formula, stages, batch, relation, ctx)
+        result = await truth(where, batch, relation, ctx)
         if left is None or ctx.purse.left != left:
             free = 0
         complete = int(np.argmin(result.complete)) if not result.complete.all() else len(batch)

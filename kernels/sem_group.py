@@ -55,7 +55,13 @@ class Named:
 
 
 def schema_of(least: int, most: int, described: bool = False) -> str:
-    """The JSON schema of a taxonomy: group names, with a line on each where they are to be described."""
+    """The JSON schema of a taxonomy: group names, with a line on each where they are to be described.
+
+    Args:
+        least, most: groups.
+        described: with a line on each.
+    Returns: JSON text.
+    """
     name: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 40}
     if described:
         about = {"type": "string", "maxLength": MOST_CHARS}

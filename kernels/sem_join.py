@@ -14,14 +14,13 @@ import pyarrow as pa
 
 from uql.base.schema import Field
 from uql.compiler.bound import BoundItem, BoundSelect, BoundSource
-from uql.compiler.formula import Formula
 from uql.compiler.join_plans import aliases_in
-from uql.compiler.physical import OuterJoin, Stage
+from uql.compiler.physical import OuterJoin, SemFilter
 from uql.compiler.sql import query_sql, render
 from uql.compiler.syntax import Column, Expr, Number
 from uql.kernels import sem_classify, sem_filter
+from uql.kernels.asking import open_calls
 from uql.kernels.base import Context
-from uql.kernels.calls_needed import open_calls
 from uql.kernels.duck import quote
 from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferred
 from uql.kernels.relation import Relation
@@ -63,6 +62,10 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
 
     A left row with a pair whose answer is unknown counts as matched for ANTI and as unmatched for all others: it is never returned
     for a missing answer; a note says how many such pairs there are.
+
+    Args:
+        columns: that the block reads, of both sides.
+        fields: of these columns.
     """
     left_side, left_columns = await _side(join.left, join.left_where, columns, fields, ctx)
     right_side, right_columns = await _side(join.right, join.right_where, columns, fields, ctx)
@@ -74,7 +77,9 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
         "ORDER BY l.rowid, r.rowid"
     )
     source = f"{join.kind} join"
-    pairs = await ask_pairs(Relation(ctx.duck, name, n, fields, source), join.formula, join.stages, join.kind, ctx)
+    pairs = await ask_pairs(
+        Relation(ctx.duck, name, n, fields, source), SemFilter(join.formula, join.stages), join.kind, ctx
+    )
     matched = f"(SELECT p.* FROM __flags f JOIN {quote(name)} p ON p.rowid = f.__rid WHERE f.__yes)"
     maybe = f"(SELECT p.__l FROM __flags f JOIN {quote(name)} p ON p.rowid = f.__rid WHERE f.__maybe)"
     listed = ", ".join(
@@ -96,14 +101,16 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
     return Joined(made, left_side.exact and right_side.exact and pairs.exact)
 
 
-async def ask_pairs(
-    relation: Relation, formula: Formula | None, stages: tuple[Stage, ...], what: str, ctx: Context
-) -> Pairs:
-    """Asks a condition of all these pairs; None: all of them pass. Raises BudgetError (UQL401) where they do not fit."""
-    n = relation.n
-    if formula is None:
-        none = np.zeros(n, dtype=bool)
-        return Pairs(relation, sem_filter.Truth(~none, none, none))
+async def ask_pairs(relation: Relation, where: SemFilter, what: str, ctx: Context) -> Pairs:
+    """Asks a condition of all these pairs.
+
+    Args:
+        relation: the pairs.
+        where: the condition; without a formula all of them pass.
+        what: the join or sub-query, in the words of an error.
+    Raises: BudgetError (UQL401) where they do not fit.
+    """
+    n, stages = relation.n, where.stages
     asked = [c for stage in stages for c in stage.columns]
     sem_classify.label_queries(asked, relation, ctx)
     await prefer(asked, relation, ctx)
@@ -114,7 +121,7 @@ async def ask_pairs(
         calls = await open_calls(stages, relation, ctx)
         ctx.purse.need(calls, f"{what} JOIN over {n:,} pairs", "fewer pairs by an equality beside the text")
     rids = np.arange(n, dtype=np.int64)
-    pairs = Pairs(relation, await sem_filter.every(formula, stages, rids, relation, ctx))
+    pairs = Pairs(relation, await sem_filter.every(where, rids, relation, ctx))
     if pairs.unknown:
         ctx.notes.append(f"{pairs.unknown:,} of {n:,} pairs gave no answer")
     return pairs

@@ -24,11 +24,11 @@ from uql.kernels.estimates.derived_pairs import doubted
 from uql.kernels.estimates.error_correction import Correction, audited
 from uql.kernels.estimates.error_target import half_width, note_error
 from uql.kernels.estimates.exact import exactly
-from uql.kernels.estimates.groups import Groups
+from uql.kernels.estimates.groups import Aggregation, Groups
 from uql.kernels.estimates.probability_counts import Soft, soft
-from uql.kernels.estimates.sample import Sampled, after_stages, draw, whole_cost
+from uql.kernels.estimates.sample import Purpose, Sampled, after_stages, draw, whole_cost
 from uql.kernels.estimates.sample_bounds import ESTIMATED, is_bound, of_all_rows, of_parts, told, unsampled, values_of
-from uql.kernels.estimates.stored_values import Stored, argument
+from uql.kernels.estimates.stored_values import Stored, argument, number
 from uql.kernels.estimates.unseen import note_few, note_unseen
 from uql.kernels.memberships import each, many_of, memberships
 from uql.kernels.pair_conditions import attribute
@@ -42,52 +42,48 @@ MOST_GROUPS = 2_000  # that are shown although no row of theirs was asked
 
 async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
     """Asks what is needed and gives the groups. Raises BudgetError (UQL401) where an aggregate cannot be estimated."""
-    calls = _calls(block, ctx)
-    codes = _concrete_codes(block, relation, ctx)
+    calls, codes = _calls(block, ctx), _concrete_codes(block, relation, ctx)
+    of = Aggregation(block, relation, ctx, calls, _quotients(block, calls), _columns(block), codes)
     await attribute.prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
     whole = of_all_rows(block, calls, codes, relation)
     only_seen = unsampled([c for c in calls if c not in whole], relation, ctx)
     await _check_estimable(block, only_seen, relation, ctx)
     stored = Stored.of([c for c in calls if c not in only_seen | whole], relation, ctx)
-    columns = _columns(block)
-
     watched = [c for c in calls if c.name in ESTIMATED and not c.distinct and c not in only_seen | whole]
 
     def excess(so_far: Sampled) -> float:
         """How many times as wide as the user's `error` allows is the widest interval?"""
-        asked, _, group_codes = _asked(block, calls, columns, so_far, codes, relation, ctx)
-        wanted, confidence = ctx.settings.error or 0.0, ctx.settings.confidence
+        asked, _, group_codes = _asked(of, so_far)
+        wanted = ctx.settings.error or 0.0
         widths = [0.0] if group_codes else [math.inf]
         for code in group_codes:
-            measure = _Measure(so_far, asked, stored, code, codes is not None, bool(block.aggregate.keys), confidence)
+            measure = _Measure(of, so_far, asked, stored, code)
             widths += [half_width(measure.call(c)) / wanted for c in watched]
         return max(widths)
 
-    chances = await soft(block, calls, _quotients(block, calls), relation, ctx)
+    chances = await soft(of)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
     known = {*only_seen, *whole, *stored.weights, *stored.scales}
-    target = Target.of(block, [c for c in calls if c not in known], _quotients(block, calls), codes)
-    sampled = await draw(block, relation, ctx, codes, stored.importance, excess, target)
+    target = Target.of(of, [c for c in calls if c not in known])
+    sampled = await draw(block, relation, ctx, Purpose(codes, stored.importance, excess, target))
     if checked is None and chances is None:
         await judged.note_errors(block, calls, relation, ctx)
-    failed = _failed(columns, sampled.passing, relation)
+    failed = _failed(of.columns, sampled.passing, relation)
     exact = sampled.every and not sampled.truth.unknown.any() and not failed.any()
     if exact and checked is None and chances is None:
-        groups = _exact(block, calls, columns, sampled, relation, ctx)
-        return doubted(groups, block, codes, relation, ctx) if relation.derives else groups
+        groups = _exact(of, sampled)
+        return doubted(groups, of) if relation.derives else groups
     if block.aggregate.sets:
         unknown = int(sampled.truth.unknown.sum() + failed.any(axis=1).sum())
         ctx.notes.append(f"{unknown:,} rows gave no answer: the groups are those of the other rows")
-        groups = _exact(block, calls, columns, sampled, relation, ctx)
+        groups = _exact(of, sampled)
         for call, found in groups.estimates.items():
             groups.estimates[call] = [
                 replace(e, low=float("-inf"), high=float("inf"), exact=False, unknown=unknown) for e in found
             ]
         return replace(groups, exact=False, seen=frozenset(calls))
-    groups = _estimated(
-        block, calls, (only_seen, whole), columns, sampled, codes, stored, relation, ctx, checked, chances
-    )
+    groups = _estimated(of, (only_seen, whole), sampled, stored, checked, chances)
     note_error([e for call in watched for e in groups.estimates[call]], sampled, relation, ctx)
     return groups
 
@@ -154,23 +150,17 @@ def _concrete_codes(block: Block, relation: Relation, ctx: Context) -> NDArray[n
 
 
 # -------------------------------------------------------------------------------------------------------------- exact
-def _exact(
-    block: Block,
-    calls: tuple[Call, ...],
-    columns: tuple[VirtualColumn, ...],
-    sampled: Sampled,
-    relation: Relation,
-    ctx: Context,
-) -> Groups:
-    passing = np.sort(sampled.passing)
-    joined, arrays = relation.joined(passing, columns)
+def _exact(of: Aggregation, sampled: Sampled) -> Groups:
+    """The groups by DuckDB's own aggregates over the rows that pass."""
+    block, relation, ctx = of.block, of.relation, of.ctx
+    joined, arrays = relation.joined(np.sort(sampled.passing), of.columns)
     listed = [many for key in block.aggregate.keys if (many := many_of(key.expr)) is not None]
     if listed:  # one row a membership
         names_of = ", ".join(quote(many.name) for many in listed)
         singles = ", ".join(each(many, quote(many.name)) for many in listed)
         joined = f"(SELECT * EXCLUDE ({names_of}), {singles} FROM {joined})"
     keys = {key.expr: f"__k{i}" for i, key in enumerate(block.aggregate.keys)}
-    names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
+    names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(of.calls)}
     parts = [f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()]
     parts += [f"{ctx.duck.expression(c)} AS {n}" for c, n in names.items()]
     parts.append("min(__pos) AS __first")
@@ -214,21 +204,25 @@ class _Asked:
 
 
 def _estimated(
-    block: Block,
-    calls: tuple[Call, ...],
+    of: Aggregation,
     apart: tuple[frozenset[Call], frozenset[Call]],
-    columns: tuple[VirtualColumn, ...],
     sampled: Sampled,
-    codes: NDArray[np.int64] | None,
     stored: Stored,
-    relation: Relation,
-    ctx: Context,
     checked: Audit | None,
     chances: Soft | None,
 ) -> Groups:
+    """The groups with an estimate of each aggregate.
+
+    Args:
+        apart: aggregates of which only the rows seen tell, and those that DuckDB knows of all rows.
+        stored: what is known of every row, beside the answers.
+        checked: the model's errors on judged rows, by which estimates are corrected.
+        chances: probabilities that count in the place of yes and no.
+    """
+    block, relation, ctx, calls, columns, codes = of.block, of.relation, of.ctx, of.calls, of.columns, of.codes
     only_seen, whole = apart
     passing = sampled.passing
-    asked, representatives, group_codes = _asked(block, calls, columns, sampled, codes, relation, ctx)
+    asked, representatives, group_codes = _asked(of, sampled)
     confidence = ctx.settings.confidence
     few = codes is not None and codes.max(initial=0) < MOST_GROUPS
     if codes is not None and few and block.filter.formula is None:  # they are there, asked or not
@@ -239,11 +233,10 @@ def _estimated(
         group_codes, representatives = [int(c) for c in found_codes], sampled.told[first]
     keys = {key.expr: f"__k{i}" for i, key in enumerate(block.aggregate.keys)}
     names: dict[Expr, str] = {call: f"__a{i}" for i, call in enumerate(calls)}
-    quotients = _quotients(block, calls)
     groups = Groups("", keys, names, exact=False, seen=only_seen)
     for call in calls:
         groups.estimates[call] = []
-    for quotient in quotients:
+    for quotient in of.quotients:
         groups.ratios[quotient] = []
     parts = [(code, asked) for code in group_codes]
     labels: list[tuple[str | None, ...]] = []
@@ -255,25 +248,23 @@ def _estimated(
     known = {call: names[call] for call in calls if call in whole}
     seen = {call: names[call] for call in calls if call not in whole and (call in only_seen or is_bound(call))}
     measures: list[_Measure] = []
-    correct = None if checked is None else Correction.of(checked, block, calls, codes, relation, ctx)
+    correct = None if checked is None else Correction.of(checked, of)
     if checked is not None:
         _note_audit(checked, codes is not None, ctx)
     for code, asked in parts:
-        measure = _Measure(
-            sampled, asked, stored, code, codes is not None, bool(block.aggregate.keys), ctx.settings.confidence
-        )
+        measure = _Measure(of, sampled, asked, stored, code)
         measures.append(measure)
         for call in (c for c in calls if c not in seen and c not in known):
             found = measure.call(call)
             if chances is not None:
-                found = chances.call(call, found, sampled, relation, codes, code)
+                found = chances.call(call, found, sampled, code)
             if correct is not None:
                 found = correct.call(call, found, measure.counted(call), code)
             groups.estimates[call].append(found)
-        for quotient, (top, bottom) in quotients.items():
+        for quotient, (top, bottom) in of.quotients.items():
             share = measure.quotient(top, bottom)
             if chances is not None:
-                share = chances.quotient(top, bottom, share, sampled, relation, codes, code)
+                share = chances.quotient(top, share, sampled, code)
             if correct is not None:
                 share = correct.quotient(top, bottom, share, measure.counted(bottom), code)
             groups.ratios[quotient].append(share)
@@ -297,12 +288,12 @@ def _estimated(
     for aggregated, name in estimated.items():
         values = [np.nan if e.value is None else e.value for e in groups.estimates[aggregated]]
         extra[name] = np.array(values, dtype=np.float64)
-    groups.table = _group_table(block, keys, estimated, representatives, columns, extra, relation, ctx, labels, tables)
+    groups.table = _group_table(of, keys, estimated, representatives, extra, labels, tables)
     if block.aggregate.keys and not sampled.every:
         open_groups = int(asked.open_group.sum())
-        groups.every = note_unseen(block, codes, group_codes, sampled, open_groups, relation, ctx)
+        groups.every = note_unseen(of, group_codes, sampled, open_groups)
     if block.aggregate.keys and any(not e.exact for found in groups.estimates.values() for e in found):
-        note_few(block, groups.members, codes, group_codes, sampled, ctx)
+        note_few(of, groups.members, group_codes, sampled)
     return groups
 
 
@@ -329,17 +320,24 @@ def _note_audit(checked: Audit, grouped: bool, ctx: Context) -> None:
 
 
 def _group_table(
-    block: Block,
+    of: Aggregation,
     keys: dict[Expr, str],
     names: dict[Expr, str],
     representatives: Rids,
-    columns: tuple[VirtualColumn, ...],
     extra: dict[str, Floats],
-    relation: Relation,
-    ctx: Context,
     labels: list[tuple[str | None, ...]],
     beside: Sequence[str],
 ) -> str:
+    """The table of the groups in DuckDB.
+
+    Args:
+        keys, names: the columns of the keys, and of the aggregates that are estimates.
+        representatives: a row of each group.
+        extra: __g and the estimates, by the names of their columns.
+        labels: of each group those of the keys that list several, where there are any.
+        beside: tables of further aggregates, by __part.
+    """
+    block, ctx = of.block, of.ctx
     whole = {call: "::BIGINT" if isinstance(call, Call) and call.name == "count" else "" for call in names}
     numbers = ", ".join(f"CASE WHEN isnan({n}) THEN NULL ELSE {n} END{whole[c]} AS {n}" for c, n in names.items())
     numbers = f", {numbers}" if numbers else ""
@@ -355,7 +353,7 @@ def _group_table(
         return table
     of_many = {key.expr: i for i, key in enumerate(k for k in block.aggregate.keys if many_of(k.expr))}
     texts = {f"__m{i}": np.array([one[i] for one in labels], dtype=object) for i in of_many.values()}
-    joined, arrays = relation.joined(representatives, columns, **extra, **texts)
+    joined, arrays = of.relation.joined(representatives, of.columns, **extra, **texts)
     parts = ", ".join(
         f"__m{of_many[e]} AS {n}" if e in of_many else f"{ctx.duck.expression(e)} AS {n}" for e, n in keys.items()
     )
@@ -365,16 +363,9 @@ def _group_table(
     return table
 
 
-def _asked(
-    block: Block,
-    calls: tuple[Call, ...],
-    columns: tuple[VirtualColumn, ...],
-    sampled: Sampled,
-    codes: NDArray[np.int64] | None,
-    relation: Relation,
-    ctx: Context,
-) -> tuple[_Asked, Rids, list[int]]:
+def _asked(of: Aggregation, sampled: Sampled) -> tuple[_Asked, Rids, list[int]]:
     """What is known of the rows asked; one row of each group found, in the order of their codes; the codes."""
+    block, relation, ctx, calls, columns, codes = of.block, of.relation, of.ctx, of.calls, of.columns, of.codes
     told, truth = sampled.told, sampled.truth.answers
     at = np.flatnonzero(sampled.truth.yes)
     passing = told[at]
@@ -388,11 +379,9 @@ def _asked(
     missing: dict[Call, NDArray[np.bool_]] = {}
     parts = []
     for i, call in enumerate(calls):
-        value = argument(call, ctx)
-        number = f"CAST(({value}) IS NOT NULL AS DOUBLE)" if call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
-        parts.append(f"{number} AS a{i}")
+        parts.append(f"{number(call, ctx)} AS a{i}")
         if call.distinct:
-            parts.append(f"CAST({value} AS VARCHAR) AS d{i}")
+            parts.append(f"CAST({argument(call, ctx)} AS VARCHAR) AS d{i}")
     rank = f"dense_rank() OVER (ORDER BY {', '.join(ctx.duck.expression(k) for k in keys)}) - 1" if keys else "0"
     joined, arrays = relation.joined(passing, columns)
     table = ctx.duck.arrow(
@@ -447,19 +436,11 @@ def _first_of_each(values: list[str | None], groups: NDArray[np.int64]) -> Float
 class _Measure:
     """The estimates of one group."""
 
-    def __init__(
-        self,
-        sampled: Sampled,
-        asked: _Asked,
-        stored: Stored,
-        code: int,
-        concrete: bool,
-        grouped: bool,
-        confidence: float,
-    ) -> None:
+    def __init__(self, of: Aggregation, sampled: Sampled, asked: _Asked, stored: Stored, code: int) -> None:
         self.sampled, self.asked, self.stored, self.code = sampled, asked, stored, code
-        self.domain = code if concrete and grouped else None
-        self.confidence = confidence
+        grouped = bool(of.block.aggregate.keys)
+        self.domain = code if of.codes is not None and grouped else None
+        self.confidence = of.ctx.settings.confidence
         member = asked.group == code if grouped else np.ones(len(asked.truth), dtype=bool)
         counted = np.where(np.isnan(asked.truth), np.nan, asked.truth)
         inside = np.where(member, counted, 0.0)

@@ -104,9 +104,8 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
     rows, truth = judged(name, "audit", columns, relation, ctx)
     rids: Rids = np.arange(rows.n, dtype=np.int64)
     if condition is None:
-        assert block.filter.formula is not None
         with _beside_budget(rows.calls(stages), rows, ctx):
-            said = await sem_filter.truth(block.filter.formula, stages, rids, rows, ctx)
+            said = await sem_filter.truth(block.filter, rids, rows, ctx)
         positive, known = said.yes, said.yes | said.no
     else:
         with _beside_budget(rows.calls(stages), rows, ctx):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Cast, Expr, Unary
 from uql.compiler.walk import is_semantic, virtuals
 from uql.kernels.answers import Rids
 from uql.kernels.base import Context
-from uql.kernels.estimates.stored_values import argument
+from uql.kernels.estimates.groups import Aggregation
+from uql.kernels.estimates.stored_values import number
 from uql.kernels.relation import Relation
 from uql.kernels.sem_filter import Truth
 from uql.sampling.by_group import ByGroupSampler, Ranking
@@ -31,24 +31,18 @@ class Target:
     n_groups: int
 
     @classmethod
-    def of(
-        cls,
-        block: Block,
-        calls: Sequence[Call],
-        quotients: Mapping[Expr, tuple[Call, Call]],
-        codes: NDArray[np.int64] | None,
-    ) -> Target | None:
+    def of(cls, of: Aggregation, calls: Sequence[Call]) -> Target | None:
         """The aggregate that the groups are ordered by, or else the first mean or sum of what a model reads; None where there
         is none, or where a text decides which rows count.
 
         Args:
             calls: aggregates of which no more is known than what a model says of each row.
-            codes: (N,) the group of every row, where DuckDB knows it.
         """
+        block, codes = of.block, of.codes
         if codes is None or block.filter.formula is not None or block.aggregate.sets or len(np.unique(codes)) < 2:
             return None
         targets: dict[Expr, Call] = {call: call for call in calls if _reads(call)}
-        for quotient, (top, bottom) in quotients.items():
+        for quotient, (top, bottom) in of.quotients.items():
             if top in calls and is_semantic(top) and not is_semantic(bottom):
                 targets[quotient] = top
         if not targets:
@@ -83,11 +77,7 @@ class Values:
         """(n,) what the aggregate reads of these rows, NaN where that is nothing or not known."""
         del truth  # every row counts
         joined, arrays = relation.joined(rids, virtuals(self.call))
-        value = argument(self.call, ctx)
-        number = (
-            f"CAST(({value}) IS NOT NULL AS DOUBLE)" if self.call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
-        )
-        table = ctx.duck.arrow(f"SELECT {number} AS v FROM {joined} ORDER BY __pos", arrays)
+        table = ctx.duck.arrow(f"SELECT {number(self.call, ctx)} AS v FROM {joined} ORDER BY __pos", arrays)
         return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 

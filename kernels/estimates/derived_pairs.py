@@ -21,18 +21,15 @@ from uql.kernels.relation import Relation
 from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
-    from uql.kernels.estimates.groups import Groups
+    from uql.kernels.estimates.groups import Aggregation, Groups
 
 DRAWS = 400  # of the values of all rows
 METHOD = "attribute"
 
 
-def doubted(groups: Groups, block: Block, codes: NDArray[np.int64] | None, relation: Relation, ctx: Context) -> Groups:
-    """The groups with intervals in place of exact numbers; an aggregate of which nothing can be said is open-ended.
-
-    Args:
-        codes: (N,) the group of every pair, where DuckDB tells it.
-    """
+def doubted(groups: Groups, of: Aggregation) -> Groups:
+    """The groups with intervals in place of exact numbers; an aggregate of which nothing can be said is open-ended."""
+    block, codes, relation, ctx = of.block, of.codes, of.relation, of.ctx
     rows = sum(held.derived.rows_asked for held in relation.answers.values() if held.derived is not None)
     inside = None
     if not block.aggregate.keys:

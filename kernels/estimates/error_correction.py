@@ -17,9 +17,8 @@ from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Case, Expr, Number, Star
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic
-from uql.kernels.base import Context
-from uql.kernels.duck import quote
-from uql.kernels.relation import Relation
+from uql.kernels.estimates.groups import Aggregation
+from uql.kernels.estimates.stored_values import values_of
 from uql.sampling.base import Estimate
 from uql.sampling.model_errors import Audit, corrected, corrected_mean
 
@@ -90,26 +89,23 @@ class Correction:
     of_where: bool  # the judged rows are about the WHERE, else about a condition that is counted
     values: dict[Call, Floats]  # (N,) what each candidate row adds to a call if it counts, NaN where NULL
     codes: NDArray[np.int64] | None  # (N,) the group of every row
-    n_rows: int
 
     @classmethod
-    def of(
-        cls,
-        audit: Audit,
-        block: Block,
-        calls: tuple[Call, ...],
-        codes: NDArray[np.int64] | None,
-        relation: Relation,
-        ctx: Context,
-    ) -> Correction:
+    def of(cls, audit: Audit, of: Aggregation) -> Correction:
         """Reads what each call adds up from DuckDB."""
         values = {}
-        for call in calls:
-            values[call] = np.ones(relation.n) if is_semantic(call) else values_of(call, relation, ctx)
-        return cls(audit, block.filter.formula is not None, values, codes, relation.n)
+        for call in of.calls:
+            values[call] = np.ones(of.relation.n) if is_semantic(call) else values_of(call, of.relation, of.ctx)
+        return cls(audit, of.block.filter.formula is not None, values, of.codes)
 
     def call(self, call: Call, found: Estimate, count: Estimate, code: int) -> Estimate:
-        """The estimate of a call in a group; `count`: of the rows there with a value that the model says yes to."""
+        """The estimate of a call in a group; `count`: of the rows there with a value that the model says yes to.
+
+        Args:
+            found: its estimate by the model's answers.
+            count: of the rows in the group with a value that the model says yes to.
+            code: of the group.
+        """
         if not self._concerns(call):
             return found
         value = self._inside(call, code)
@@ -125,7 +121,13 @@ class Correction:
         return corrected(found, float(value.sum()), self.audit, bounds, float((value**2).sum()))
 
     def quotient(self, top: Call, bottom: Call, found: Estimate, count: Estimate, code: int) -> Estimate:
-        """The estimate of top / bottom in a group; `count`: the estimate of `bottom` before its correction."""
+        """The estimate of top / bottom in a group; `count`: the estimate of `bottom` before its correction.
+
+        Args:
+            found: its estimate by the model's answers.
+            count: the estimate of `bottom` before its correction.
+            code: of the group.
+        """
         y, x = np.nan_to_num(self._inside(top, code)), np.nan_to_num(self._inside(bottom, code))
         whole = float(y.sum()) / float(x.sum()) if x.any() else 0.0
         match self._concerns(top), self._concerns(bottom):
@@ -159,13 +161,3 @@ def _inverse(found: Estimate) -> Estimate:
 
     value = None if not found.value else 1 / found.value
     return replace(found, value=value, low=one(found.high), high=one(found.low))
-
-
-def values_of(call: Call, relation: Relation, ctx: Context) -> Floats:
-    """(N,) what each candidate row would add, NaN where NULL: 1 for COUNT of what is there, else the value."""
-    value = "1" if not call.args or isinstance(call.args[0], Star) else ctx.duck.expression(call.args[0])
-    if call.filter is not None:
-        value = f"CASE WHEN {ctx.duck.expression(call.filter)} THEN {value} END"
-    number = f"CASE WHEN ({value}) IS NOT NULL THEN 1.0 END" if call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
-    table = ctx.duck.arrow(f"SELECT {number} AS v FROM {quote(relation.name)} ORDER BY rowid")
-    return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)

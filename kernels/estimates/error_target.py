@@ -45,6 +45,11 @@ def rows_foretold(times: float, asked: int, n: int) -> int:
     """The rows of n that make an interval as narrow as asked for, where `asked` of them make it so many times as wide.
 
     Its square goes with 1/rows − 1/n, as that of a mean of a sample without replacement. Without an interval: twice as many.
+
+    Args:
+        times: how many times as wide as asked for the interval is; inf: there is none.
+        asked: rows so far.
+        n: rows in all.
     """
     if not math.isfinite(times):
         return min(2 * asked, n)

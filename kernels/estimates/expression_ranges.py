@@ -16,7 +16,12 @@ from uql.sampling.base import Estimate
 
 
 def of_item(expr: Expr, calls: list[Call], found: Groups, ctx: Context) -> list[Estimate]:
-    """The estimate of an expression over these aggregates, by group."""
+    """The estimate of an expression over these aggregates, by group.
+
+    Args:
+        calls: the aggregates in it, each as often as it stands there.
+    Returns: one estimate a group.
+    """
     if isinstance(expr, Call) and expr in found.calls:
         return found.estimates[expr]
     n = len(found.estimates[calls[0]])
@@ -131,9 +136,8 @@ def note_open(block: Block, found: Groups, order: Sequence[int], ctx: Context) -
     if block.aggregate.having is not None:
         true, false = _possible(block.aggregate.having, found, ctx)
         returned = set(order)
-        cut = (
-            block.order.limit is not None or block.project.qualify is not None
-        )  # what is left out may be so for another reason
+        # what is left out may be so for another reason
+        cut = block.order.limit is not None or block.project.qualify is not None
         inside, outside = len(true & false & returned), 0 if cut else len((true & false) - returned)
         parts = [f"{_groups(inside)} returned may not belong there"] if inside else []
         parts += [f"{_groups(outside)} left out may belong there"] if outside else []

@@ -1,12 +1,43 @@
-"""The groups of an aggregated block, and what is known of their numbers."""
+"""An aggregated block over its candidate rows, its groups, and what is known of their numbers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Expr
+from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import Rids
+from uql.kernels.base import Context
+from uql.kernels.relation import Relation
 from uql.sampling.base import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """What every step of an aggregated block needs.
+
+    Attributes:
+        calls: the aggregates of its items, HAVING, QUALIFY and ORDER BY.
+        quotients: of two aggregates in the items, which have an interval of their own.
+        columns: virtual columns of the rows that pass, that keys and aggregates need.
+        codes: (N,) the group of every candidate row, where DuckDB alone can tell it.
+    """
+
+    block: Block
+    relation: Relation
+    ctx: Context
+    calls: tuple[Call, ...]
+    quotients: dict[Expr, tuple[Call, Call]]
+    columns: tuple[VirtualColumn, ...]
+    codes: NDArray[np.int64] | None
+
+    def rows_of(self, code: int) -> int:
+        """The candidate rows in a group; of all where there are none."""
+        return self.relation.n if self.codes is None else int((self.codes == code).sum())
 
 
 @dataclass(slots=True)

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
-from math import inf, isnan
+from math import inf
 from typing import TYPE_CHECKING
 
 from uql.compiler.bound import BoundItem
 from uql.compiler.physical import Block
 from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Call, Column, Expr
-from uql.compiler.walk import aggregate_calls, rewrite, walk
+from uql.compiler.walk import aggregate_calls, walk
 from uql.kernels.base import Stored
 from uql.kernels.estimates.exact import exactly
-from uql.kernels.estimates.monotone_range import MONOTONE, monotone
+from uql.kernels.estimates.monotone_range import MONOTONE, between, corners, has_range, number, opened
 from uql.kernels.estimates.sample_bounds import NUMBER
 from uql.kernels.finish import Estimates, Output
-from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from uql.kernels.base import Context
-
-MOST = 3  # estimated numbers in one item: every combination of their ends is computed
-METHOD = "of estimates"
 
 
 @dataclass(slots=True)
@@ -92,7 +87,12 @@ def all_rows(block: Block, output: Output) -> bool:
 def of_union(
     left: Output, right: Output, rows: pa.Table, items: Sequence[BoundItem], confidence: float
 ) -> Estimates | None:
-    """The estimates of both sides of a UNION in the order of its rows, whose last columns say side and place."""
+    """The estimates of both sides of a UNION in the order of its rows, whose last columns say side and place.
+
+    Args:
+        rows: of the UNION; the last two columns say the side (0, 1) and the place on it, from 1 on.
+        confidence: of exact numbers beside estimates.
+    """
     found: Estimates = {}
     sides = [(int(s), int(p) - 1) for s, p in zip(*(rows.column(i).to_pylist() for i in (-2, -1)), strict=True)]
     for i, item in enumerate(items):
@@ -116,14 +116,11 @@ def extended(block: Block, inner: Inner) -> tuple[Block, list[_Item]]:
         leaves = [node for node in walk(item.expr) if isinstance(node, Expr) and node in inner.bounds]
         if not leaves:
             continue
-        corners: list[int] = []
+        at = len(items)
         if _has_range(block, item, leaves):
-            for ends in product((0, 1), repeat=len(leaves)):
-                at = {leaf: inner.bounds[leaf][end] for leaf, end in zip(leaves, ends, strict=True)}
-                expr = _swapped(item.expr, at)
-                corners.append(len(items))
+            for expr in corners(item.expr, leaves, inner.bounds):
                 items.append(BoundItem(expr, f"__corner{len(items)}", "DOUBLE"))
-        found.append(_Item(i, corners))
+        found.append(_Item(i, list(range(at, len(items)))))
     if not found:
         return block, []
     return replace(block, project=replace(block.project, items=tuple(items))), found
@@ -139,11 +136,9 @@ def with_ends(block: Block, inner: Inner) -> Block:
 
 def _has_range(block: Block, item: BoundItem, leaves: Sequence[Expr]) -> bool:
     """Is the item's range that of its values at the ends of the intervals in it?"""
-    if block.project.distinct or block.aggregate.sets or block.scan.join is not None or len(leaves) > MOST:
+    if block.project.distinct or block.aggregate.sets or block.scan.join is not None or not NUMBER.fullmatch(item.type):
         return False
-    if len(set(leaves)) < len(leaves) or not NUMBER.fullmatch(item.type):
-        return False
-    return all(monotone(item.expr, leaf) and _may_move(block, item.expr, leaf) for leaf in leaves)
+    return has_range(item.expr, leaves) and all(_may_move(block, item.expr, leaf) for leaf in leaves)
 
 
 def _may_move(block: Block, expr: Expr, leaf: Expr) -> bool:
@@ -153,22 +148,25 @@ def _may_move(block: Block, expr: Expr, leaf: Expr) -> bool:
     return any(isinstance(n, Call) and n.name in MONOTONE and leaf in n.args for n in walk(expr))
 
 
-def _swapped(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
-    found: Expr = rewrite(expr, lambda node: at.get(node, node) if isinstance(node, Expr) else node)
-    return found
-
-
 def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, confidence: float) -> Output:
-    """The output with the added columns taken off again, and the intervals of what was estimated below."""
+    """The output with the added columns taken off again, and the intervals of what was estimated below.
+
+    Args:
+        carried: the items that hold estimated numbers, and the items added for them.
+        inner: what the sub-queries estimated.
+        confidence: of the intervals.
+    """
     n = len(block.project.items)
     estimates: Estimates = dict(output.estimates or {})
     values = output.table.columns
     for part in carried:
         name = block.project.items[part.at].name
         own = estimates.get(name)
-        corners = [_ends(output, at, estimates) for at in part.corners]
+        ends_of = [_ends(output, at, estimates) for at in part.corners]
         made = [
-            _over([_number(v), *(end for ends in corners for end in ends[row])], bool(corners), inner, confidence)
+            between(
+                [number(v), *(end for ends in ends_of for end in ends[row])], confidence, inner.calls, inner.unknown
+            )
             for row, v in enumerate(values[part.at].to_pylist())
         ]
         listed = (
@@ -180,8 +178,7 @@ def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, 
     if block.aggregate.present and (not inner.certain or chosen_by(block, inner)):
         counts = {i.name for i in block.project.items if isinstance(i.expr, Call) and i.expr.name == "count"}
         for name, found in list(estimates.items()):
-            low = 0.0 if name in counts else -inf
-            estimates[name] = [_opened(e, low) for e in found] if isinstance(found, list) else _opened(found, low)
+            estimates[name] = opened(found, 0.0 if name in counts else -inf)
     names = {item.name for item in block.project.items}
     table: pa.Table = output.table.select(list(range(n)))
     kept = {name: found for name, found in estimates.items() if name in names}
@@ -190,26 +187,12 @@ def taken(output: Output, block: Block, carried: Sequence[_Item], inner: Inner, 
 
 def _ends(output: Output, at: int, estimates: Estimates) -> list[tuple[float | None, ...]]:
     """By row, the value of an added item and the ends of its own interval where it was estimated."""
-    values = [_number(v) for v in output.table.column(at).to_pylist()]
+    values = [number(v) for v in output.table.column(at).to_pylist()]
     own = estimates.get(output.table.column_names[at])
     if own is None:
         return [(v,) for v in values]
     listed = own if isinstance(own, list) else [own] * len(values)
     return [(v, e.low, e.high) for v, e in zip(values, listed, strict=True)]
-
-
-def _over(values: Sequence[float | None], known: bool, inner: Inner, confidence: float) -> Estimate:
-    """The first value, and the range over all of them; open where one of them is none."""
-    first = values[0]
-    numbers = [v for v in values if v is not None and not isnan(v)]
-    if not known or len(numbers) < len(values):
-        return Estimate(first, -inf, inf, confidence, False, inner.calls, inner.unknown, METHOD)
-    return Estimate(first, min(numbers), max(numbers), confidence, False, inner.calls, inner.unknown, METHOD)
-
-
-def _opened(found: Estimate, low: float) -> Estimate:
-    """An estimate over rows of which some may be missing, or too many."""
-    return replace(found, low=low, high=inf, exact=False, method=METHOD)
 
 
 def note_chosen(block: Block, inner: Inner, ctx: Context) -> None:
@@ -233,9 +216,3 @@ def chosen_by(block: Block, inner: Inner) -> bool:
     exprs += list(join_conditions(block.scan.source))
     exprs += [call.filter for item in block.project.items for call in aggregate_calls(item.expr, MONOTONE | {"count"})]
     return any(node in inner.bounds for expr in exprs for node in walk(expr) if isinstance(node, Expr))
-
-
-def _number(value: object) -> float | None:
-    from decimal import Decimal
-
-    return float(value) if isinstance(value, int | float | Decimal) else None

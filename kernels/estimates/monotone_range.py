@@ -1,9 +1,19 @@
-"""Expressions that only rise, or only fall, as a number in them grows: their range is that of the ends of its interval."""
+"""Expressions over estimates: one that only rises, or only falls, as each number in it grows has the range of their intervals' ends."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from itertools import product
+from math import inf, isnan
+
 from uql.compiler.syntax import Binary, Call, Cast, Expr, Node, Unary
-from uql.compiler.walk import children, walk
+from uql.compiler.walk import children, rewrite, walk
+from uql.sampling.base import Estimate
+
+METHOD = "of estimates"
+MOST = 3  # estimated numbers in one expression: every combination of their ends is computed
 
 MONOTONE = frozenset(
     {"sum", "avg", "mean", "min", "max", "any_value", "first", "last", "arbitrary"}
@@ -33,3 +43,52 @@ def monotone(expr: Node, leaf: Expr) -> bool:
         case _:
             return False
     return monotone(below[0], leaf)
+
+
+def has_range(expr: Expr, leaves: Sequence[Expr]) -> bool:
+    """Is the range of an expression that of its values at the ends of these few numbers, each in it once?"""
+    return len(leaves) <= MOST and len(set(leaves)) == len(leaves) and all(monotone(expr, leaf) for leaf in leaves)
+
+
+def corners(expr: Expr, leaves: Sequence[Expr], ends: Mapping[Expr, tuple[Expr, Expr]]) -> list[Expr]:
+    """The expression with each combination of the ends of the numbers in it.
+
+    Args:
+        leaves: the k numbers in it.
+        ends: the lowest and the highest value of each.
+    Returns: 2^k expressions.
+    """
+    found: list[Expr] = []
+    for choice in product((0, 1), repeat=len(leaves)):
+        found.append(_replaced(expr, {leaf: ends[leaf][end] for leaf, end in zip(leaves, choice, strict=True)}))
+    return found
+
+
+def _replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
+    made: Expr = rewrite(expr, lambda node: at.get(node, node) if isinstance(node, Expr) else node)
+    return made
+
+
+def number(value: object) -> float | None:
+    """A value of DuckDB's as a float; None where it is no number."""
+    return float(value) if isinstance(value, int | float | Decimal) else None
+
+
+def between(values: Sequence[float | None], confidence: float, calls: int = 0, unknown: int = 0) -> Estimate:
+    """The first value, and the range over all of them; open where one of them is none, or there is no other.
+
+    Args:
+        values: the number itself, then those at the ends of what it was made of.
+        calls, unknown: rows asked for the numbers below, and those without an answer.
+    """
+    numbers = [v for v in values if v is not None and not isnan(v)]
+    known = len(values) > 1 and len(numbers) == len(values)
+    low, high = (min(numbers), max(numbers)) if known else (-inf, inf)
+    return Estimate(values[0], low, high, confidence, False, calls, unknown, METHOD)
+
+
+def opened(found: Estimate | list[Estimate], low: float = -inf) -> Estimate | list[Estimate]:
+    """Estimates of which it is not known how far off they are: over rows of which some may be missing, or over other estimates."""
+    if isinstance(found, list):
+        return [replace(e, low=low, high=inf, exact=False, method=METHOD) for e in found]
+    return replace(found, low=low, high=inf, exact=False, method=METHOD)

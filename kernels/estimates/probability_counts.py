@@ -8,22 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from uql.base.errors import DataError
 from uql.compiler.physical import Block
 from uql.compiler.syntax import Call, Expr, Star
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic
-from uql.kernels.base import Context
 from uql.kernels.estimates.audit import audited_probabilities
-from uql.kernels.estimates.error_correction import MEANS, condition_counted, values_of
+from uql.kernels.estimates.error_correction import MEANS, condition_counted
+from uql.kernels.estimates.groups import Aggregation
 from uql.kernels.estimates.sample import Sampled
-from uql.kernels.relation import Relation
+from uql.kernels.estimates.stored_values import values_of
 from uql.sampling.base import Estimate, Floats
 from uql.sampling.calibration import Calibration, soft_mean, soft_total
 
-Codes = NDArray[np.int64]
 WHAT = (
     'soft counts by one quoted condition: COUNT, SUM and AVG of stored columns over WHERE "…", or COUNT(*) FILTER (WHERE "…") and '
     'AVG(CASE WHEN "…" THEN 1 ELSE 0 END), over all rows or by stored columns'
@@ -40,16 +38,20 @@ class Soft:
     negated: bool
     found: Calibration
     values: dict[Call, Floats]  # (N,) what each candidate row adds to a call if the condition holds, NaN where NULL
+    of: Aggregation
 
-    def call(
-        self, call: Call, plain: Estimate, sampled: Sampled, relation: Relation, codes: Codes | None, code: int
-    ) -> Estimate:
+    def call(self, call: Call, plain: Estimate, sampled: Sampled, code: int) -> Estimate:
         """The estimate of a call over the rows for which the condition is true, in the group `code` where there are groups;
-        `plain`: by yes and no, which stays where the call does not ask the condition."""
+        `plain`: by yes and no, which stays where the call does not ask the condition.
+
+        Args:
+            plain: its estimate by yes and no, which stays where the call does not ask the condition.
+            code: of the group, where there are groups.
+        """
         if not self.of_where and condition_counted(call) is None:
             return plain
-        p, answers = self._chances(sampled, relation)
-        value, domain = self.values[call], None if codes is None else code
+        p, answers = self._chances(sampled)
+        value, domain = self.values[call], None if self.of.codes is None else code
         counted, weights = (~np.isnan(value)).astype(np.float64), np.nan_to_num(value)
         if call.name in MEANS and self.of_where:
             mean = soft_mean(sampled.sampler, p, self.found, weights, counted, domain=domain)
@@ -59,34 +61,29 @@ class Soft:
         total = soft_total(sampled.sampler, p, answers, self.found, weights=whole, domain=domain)
         assert total is not None
         if call.name in MEANS:  # the share of a condition
-            return _scaled(total, relation.n if codes is None else int((codes == code).sum()))
+            return _scaled(total, self.of.rows_of(code))
         return total
 
-    def quotient(
-        self,
-        top: Call,
-        bottom: Call,
-        plain: Estimate,
-        sampled: Sampled,
-        relation: Relation,
-        codes: Codes | None,
-        code: int,
-    ) -> Estimate:
-        """The estimate of top / bottom, which is one of those that `_check_quotients` lets through."""
-        if self.of_where:
-            return self.call(replace(top, name="avg"), plain, sampled, relation, codes, code)
-        total = self.call(top, plain, sampled, relation, codes, code)
-        return _scaled(total, relation.n if codes is None else int((codes == code).sum()))
+    def quotient(self, top: Call, plain: Estimate, sampled: Sampled, code: int) -> Estimate:
+        """The estimate of `top` over what it counts, which is one of the quotients that `_check_quotients` lets through.
 
-    def _chances(self, sampled: Sampled, relation: Relation) -> tuple[Floats, Floats]:
+        Args:
+            plain: its estimate by yes and no.
+            code: of the group, where there are groups.
+        """
+        if self.of_where:
+            return self.call(replace(top, name="avg"), plain, sampled, code)
+        return _scaled(self.call(top, plain, sampled, code), self.of.rows_of(code))
+
+    def _chances(self, sampled: Sampled) -> tuple[Floats, Floats]:
         """(n,) the chances of the rows told, in the sampler's order, and their yes and no; a NULL row is no for sure."""
-        rows = sampled.told
-        p = relation[self.column].probabilities[rows].astype(np.float64)
+        rows, held = sampled.told, self.of.relation[self.column]
+        p = held.probabilities[rows].astype(np.float64)
         if self.of_where:
             answers = sampled.truth.answers
         else:
-            known = relation[self.column].asked[rows] & ~relation[self.column].failed[rows]
-            said = relation[self.column].values[rows] == True  # noqa: E712 - an array of objects
+            known = held.asked[rows] & ~held.failed[rows]
+            said = held.values[rows] == True  # noqa: E712 - an array of objects
             answers = np.where(known, said.astype(np.float64), np.nan)
         return np.where(np.isnan(p), answers, 1 - p if self.negated else p), answers
 
@@ -97,17 +94,12 @@ def _scaled(total: Estimate, n: int) -> Estimate:
     return replace(total, value=value, low=low, high=high)
 
 
-async def soft(
-    block: Block,
-    calls: tuple[Call, ...],
-    quotients: dict[Expr, tuple[Call, Call]],
-    relation: Relation,
-    ctx: Context,
-) -> Soft | None:
+async def soft(of: Aggregation) -> Soft | None:
     """What counts by probabilities; None without `soft`, or where the model says nothing.
 
     Raises: DataError (UQL519) where the statement counts anything else, or the probabilities were not shown to be chances.
     """
+    block, calls, quotients, relation, ctx = of.block, of.calls, of.quotients, of.relation, of.ctx
     semantic = block.filter.formula is not None or any(
         is_semantic(e) for e in (*calls, *(k.expr for k in block.aggregate.keys))
     )
@@ -143,7 +135,7 @@ async def soft(
     values |= {
         replace(top, name="avg"): values[top] for top, _ in quotients.values() if of_where
     }  # SUM(v)/COUNT(*) is AVG(v)
-    return Soft(column, of_where, negated, found, values)
+    return Soft(column, of_where, negated, found, values, of)
 
 
 def _condition(block: Block, calls: tuple[Call, ...]) -> tuple[VirtualColumn, bool, bool]:

@@ -17,8 +17,8 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import virtuals
 from uql.kernels import asking, sem_filter, sem_group
 from uql.kernels.answers import Rids
+from uql.kernels.asking import MOST_RECALLED, open_calls
 from uql.kernels.base import Context
-from uql.kernels.calls_needed import MOST_RECALLED, open_calls
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.duck import quote
 from uql.kernels.estimates.by_group import Target, Values
@@ -36,9 +36,8 @@ DEFAULT_METHOD = "asd"
 PILOT = 256  # rows classified first, on which a taxonomy is completed
 LEAST_CLASSES = 24  # calls; below, a sample of groups learns nothing
 REOPENED = 3  # calls that are kept for rows in no group: a name, a check that it is new, and a row to ask again
-FIRST_ROWS = (
-    2 * sem_group.SHOWN
-)  # rows asked at once before their groups are named and ride along with the WHERE of the others
+# rows asked at once before their groups are named and ride along with the WHERE of the others
+FIRST_ROWS = 2 * sem_group.SHOWN
 CAUTIOUS = (
     0.6  # of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
 )
@@ -89,40 +88,38 @@ async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
     return min(calls, await open_calls(stages, relation, ctx))
 
 
-async def draw(
-    block: Block,
-    relation: Relation,
-    ctx: Context,
-    groups: NDArray[np.int64] | None = None,
-    size: NDArray[np.float64] | None = None,
-    excess: Callable[[Sampled], float] | None = None,
-    target: Target | None = None,
-) -> Sampled:
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a sample is drawn for.
+
+    Attributes:
+        groups: (N,) the groups of all rows, where DuckDB knows them.
+        size: (N,) what a SUM weighs each row with.
+        excess: how many times as wide as `error = x` allows the widest interval of the rows so far is.
+        target: the aggregate by which rows are allotted to groups.
+    """
+
+    groups: NDArray[np.int64] | None = None
+    size: NDArray[np.float64] | None = None
+    excess: Callable[[Sampled], float] | None = None
+    target: Target | None = None
+
+
+async def draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose | None = None) -> Sampled:
     """As `_draw`, with what people answered since the draws that are taken up in the place of what the model had answered."""
     with ctx.as_drawn():
-        sampled = await _draw(block, relation, ctx, groups, size, excess, target)
+        sampled = await _draw(block, relation, ctx, purpose or Purpose())
     if not asking.overrule(relation, ctx) or block.filter.formula is None:
         return sampled
-    truth = await sem_filter.truth(block.filter.formula, block.filter.stages, sampled.told, relation, ctx)
+    truth = await sem_filter.truth(block.filter, sampled.told, relation, ctx)
     truth = replace(truth, unknown=truth.unknown | ~truth.complete)
     rids = sampled.told[truth.yes]
     await classify(after_stages(block), block, rids, relation, ctx, sampled=not sampled.every)
     return replace(sampled, truth=truth)
 
 
-async def _draw(
-    block: Block,
-    relation: Relation,
-    ctx: Context,
-    groups: NDArray[np.int64] | None = None,
-    size: NDArray[np.float64] | None = None,
-    excess: Callable[[Sampled], float] | None = None,
-    target: Target | None = None,
-) -> Sampled:
+async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose) -> Sampled:
     """Asks rows until all are asked or the budget is spent, keeping back what the rows that pass will still need.
-
-    `groups` (N,) are the groups of all rows where DuckDB knows them, `size` (N,) what a SUM weighs each row with, `target` is the
-    aggregate by which rows are allotted to groups.
 
     A run that goes on with the draws of one with fewer calls draws those first, and then more: `ctx.purse.left_now`.
 
@@ -131,6 +128,7 @@ async def _draw(
     rows it takes, more than half of them foretell it better, and the sampling ends as soon as the intervals are narrow enough.
     Raises BudgetError (UQL401) where no budget is given and the rows foretold cost more than `confirm_over`.
     """
+    groups, size, excess, target = purpose.groups, purpose.size, purpose.excess, purpose.target
     after = after_stages(block)
     taxonomies = len(block.values.groups)
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(after))
@@ -261,7 +259,7 @@ async def _draw(
             continue
         if not fits:
             await ctx.drawn(f"sample of {relation.source}", rids)
-        truth = await _truth(block, rids, relation, ctx)
+        truth = await sem_filter.truth(block.filter, rids, relation, ctx)
         ended = not truth.complete.all()  # by a limit other than calls: what follows was not drawn
         if ended:
             asked = int(np.argmin(truth.complete))
@@ -498,7 +496,13 @@ async def classify(
     after: tuple[Stage, ...], block: Block, rids: Rids, relation: Relation, ctx: Context, *, sampled: bool
 ) -> None:
     """Writes the taxonomies, then asks the groups and values of these rows, of which each stands for others where they are
-    `sampled`."""
+    `sampled`.
+
+    Args:
+        after: the requests of rows that pass.
+        rids: (n,) the rows.
+        sampled: each stands for others, so one in no group re-opens the taxonomy.
+    """
     for column in block.values.groups:
         await sem_group.taxonomy(column, rids, relation, ctx, sampled=sampled)
     if block.values.groups and len(rids) > 2 * PILOT:  # rare groups are found on few rows, before all are asked
@@ -511,13 +515,6 @@ async def classify(
                 await asking.ask(replace(stage, columns=usable), rids[start : start + CHUNK], relation, ctx)
     for column in block.values.groups:
         await sem_group.reopen(column, rids, relation, ctx, sampled=sampled)
-
-
-async def _truth(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Truth:
-    if block.filter.formula is None:
-        yes = np.ones(len(rids), dtype=bool)
-        return Truth(yes, ~yes, ~yes)
-    return await sem_filter.truth(block.filter.formula, block.filter.stages, rids, relation, ctx)
 
 
 async def _guided(block: Block, relation: Relation, ctx: Context) -> Guide | None:
@@ -537,14 +534,14 @@ def _sampler(
 ) -> AggregateSampler:
     method = "uniform" if fits or guided is None else method_of(ctx)
     budget = n if method == "uniform" else room  # a uniform sample may grow by what cheap rows leave over
-    extra: dict[str, Any] = {} if guided is None else {"features": guided.features, "prior": guided.prior}
+    own = guided if guided is None or units is None else guided.of_units(units)
+    extra: dict[str, Any] = {} if own is None else {"features": own.features, "prior": own.prior}
     if known is not None:
         extra["known"] = (known[0], known[1].answers)
         budget += len(known[0]) if method == "uniform" else 0
     if units is None:
         return _make(method, n, budget, ctx, groups=groups, size=None if fits else size, **extra)
-    first, known_of = units.first, extra.pop("known", None)
-    extra = {name: None if of_rows is None else of_rows[first] for name, of_rows in extra.items()}
+    known_of = extra.pop("known", None)
     weight = units.sums(np.ones(n) if size is None else size)
 
     def make(m: int, **keywords: Any) -> AggregateSampler:
@@ -562,7 +559,7 @@ async def known_rows(
     """
     if block.filter.formula is None or not block.filter.stages or (relation.n > MOST_RECALLED and not every):
         return None
-    rids, truth = await sem_filter.recalled(block.filter.formula, block.filter.stages, relation, ctx)
+    rids, truth = await sem_filter.recalled(block.filter, relation, ctx)
     return (rids, truth) if len(rids) else None
 
 

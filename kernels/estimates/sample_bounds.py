@@ -95,7 +95,14 @@ def of_parts(
 
 
 def values_of(table: str, name: str, parts: Sequence[object], ctx: Context) -> list[object]:
-    """A column of `of_parts`, part by part; None for a part without rows."""
+    """A column of `of_parts`, part by part; None for a part without rows.
+
+    Args:
+        table: that `of_parts` made.
+        name: of the column.
+        parts: as many as there are.
+    Returns: one value a part.
+    """
     rows = ctx.duck.arrow(f"SELECT __part, {name} FROM {quote(table)}")
     values = dict(zip(rows.column(0).to_pylist(), rows.column(1).to_pylist(), strict=True))
     return [values.get(part) for part in range(len(parts))]

@@ -153,6 +153,18 @@ def _of_rows(sql: str, relation: Relation, ctx: Context) -> Floats:
     return np.asarray(table.column(0).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+def number(call: Call, ctx: Context) -> str:
+    """SQL of the number that a row adds to a call: of COUNT 1 or 0, else the value, NULL where there is none."""
+    value = argument(call, ctx)
+    return f"CAST(({value}) IS NOT NULL AS DOUBLE)" if call.name == "count" else f"TRY_CAST({value} AS DOUBLE)"
+
+
+def values_of(call: Call, relation: Relation, ctx: Context) -> Floats:
+    """(N,) what each candidate row would add to a call, NaN where NULL: 1 for COUNT of what is there, else the value."""
+    found = _of_rows(number(call, ctx), relation, ctx)
+    return np.where(found == 0.0, np.nan, found) if call.name == "count" else found
+
+
 def argument(call: Call, ctx: Context) -> str:
     """SQL of what a call aggregates, NULL on rows that its FILTER leaves out."""
     star = not call.args or isinstance(call.args[0], Star)

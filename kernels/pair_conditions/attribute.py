@@ -23,10 +23,10 @@ from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import asking
 from uql.kernels.answers import Rids
+from uql.kernels.asking import heard
 from uql.kernels.base import Context
 from uql.kernels.pair_conditions import log_odds_ranking as contrast
 from uql.kernels.pair_conditions.compare_texts import compare
-from uql.kernels.pair_conditions.corrections import heard
 from uql.kernels.pair_conditions.values import Asked, Side, columns_of, propose
 from uql.kernels.relation import Relation
 from uql.sampling.intervals import clopper_pearson
@@ -37,7 +37,6 @@ FOUND_PAIRS = 32  # that the attribute says match, asked outright
 LEAST_AGREEMENT = (
     0.75  # a right attribute reaches it with a model that is wrong one time in ten; a wrong one of two values has 0.5
 )
-LEAST_WITH_VALUE = 0.8  # of the rows: where fewer have one of the values, they are not all there are
 
 
 @dataclass(frozen=True, slots=True)

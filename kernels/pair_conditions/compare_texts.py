@@ -25,10 +25,10 @@ from uql.compiler.pair_attribute import Stated
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import sem_group
 from uql.kernels.answers import Rids, RowError
+from uql.kernels.asking import heard
 from uql.kernels.base import Context
 from uql.kernels.group_names import stem
 from uql.kernels.pair_conditions import similar_values as alike
-from uql.kernels.pair_conditions.corrections import heard
 from uql.kernels.pair_conditions.values import MOST_VALUES, SHOWN, Proposal, Side, propose_from
 from uql.kernels.relation import Relation
 from uql.llm.questions import NONE, Choice, Extract, Question, Row, Write
@@ -78,6 +78,11 @@ async def compare(
     """Lets a condition be answered from the attribute that it compares; False where the budget or the model does not allow it.
 
     The result is then not exact, and a note says from what it was told.
+
+    Args:
+        named: the attribute and the rule, by the condition's words.
+        sides: the rows of each side of the pairs.
+        relation: the pairs.
     """
     rows = list(dict.fromkeys(row for side in sides for row in side.rows if not row.is_null))
     if len(rows) < 2:
@@ -100,7 +105,12 @@ async def compare(
 async def named_values(
     column: VirtualColumn, named: Stated, rows: Sequence[Row], relation: Relation, ctx: Context
 ) -> Values | None:
-    """What to ask of each row. None where the calls do not fit, or the model names nothing."""
+    """What to ask of each row. None where the calls do not fit, or the model names nothing.
+
+    Args:
+        named: the attribute and the rule, by the condition's words.
+        rows: the distinct rows of both sides.
+    """
     order = [rows[i] for i in ctx.rng.permutation(len(rows))]
     shown, others = order[:SHOWN], order[SHOWN : 2 * SHOWN] or order[:SHOWN]
     if not ctx.purse.fits_now(NAMING + min(len(rows), FEWEST_ROWS)):

@@ -20,13 +20,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SHARPNESS = (
-    0.0,
-    2.0,
-    4.0,
-    8.0,
-    16.0,
-)  # of the weight exp(s·cosine) of a neighbour; 0: all rows count alike, and nothing is learned
+# of the weight exp(s·cosine) of a neighbour; 0: all rows count alike, and nothing is learned
+SHARPNESS = (0.0, 2.0, 4.0, 8.0, 16.0)
 ROUNDS = 4  # of telling each row's group from its own answer and its neighbours' groups
 FEWEST_ROWS = 8  # below, there is nothing to learn from
 LEAST_GAIN = 0.05  # of the mean log chance a row, for neighbours to be listened to

@@ -79,7 +79,6 @@ class Asked:
         self.proposal, self.sides, self.ctx, self.source = proposal, sides, ctx, source
         self.question = Choice(proposal.text, proposal.values, none_of_these=True)
         self.values: dict[Row, str | None] = {}
-        self.shares: dict[Row, NDArray[np.float64]] = {}  # (values,) probability of each, where known
 
     async def pairs(self, rids: Rids) -> NDArray[np.int8]:
         """(n,) 1 where the attribute says that the condition holds, 0 where not, −1 where a row has no value."""
@@ -109,17 +108,6 @@ class Asked:
             if failure.kind not in ("budget", "interrupted"):
                 self.ctx.errors.append(RowError(-1, self.question.text, failure.kind, failure.message, failure.raw))
         self.values.update(zip(rows, answers.values, strict=True))
-        if answers.distributions is not None:
-            self.shares.update(zip(rows, answers.distributions[:, : len(self.proposal.values)], strict=True))
-
-    def likely(self, rids: Rids) -> NDArray[np.float64]:
-        """(n,) the probability that the condition holds of these pairs, both values taken as independent; NaN where unknown."""
-        values = self.proposal.values
-        unknown = np.full(len(values), np.nan)
-        left, right = (np.array([self.shares.get(row, unknown) for row in side.rows]) for side in self.sides)
-        rule = np.array([[(one, two) in self.proposal.matches for two in values] for one in values], dtype=np.float64)
-        found: NDArray[np.float64] = (left @ rule @ right.T)[self.sides[0].codes[rids], self.sides[1].codes[rids]]
-        return found
 
 
 async def propose(column: VirtualColumn, sides: tuple[Side, ...], source: str, ctx: Context) -> Proposal | None:

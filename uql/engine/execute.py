@@ -456,7 +456,7 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
         masks, until, copies = search.answers, search.until, search.copies
     else:
         rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
-        masks = await sem_filter.answers(block.filter.formula, block.filter.stages, rids, relation, ctx)
+        masks = await sem_filter.answers(block.filter, rids, relation, ctx)
     masks = masks[:, ~(masks == OPEN).any(axis=0)]  # as far as the budget reached
     rows = masks.shape[1]
     result = block.filter.formula.evaluate(masks)

@@ -102,7 +102,12 @@ def end_names(column: str, taken: set[str]) -> tuple[str, str]:
 
 
 def estimate_at(estimates: Estimates, column: str, row: int) -> Estimate | None:
-    """The estimate of one cell, None where it has none."""
+    """The estimate of one cell, None where it has none.
+
+    Args:
+        estimates: by column, one or one a row.
+        row: from 0 on.
+    """
     found = estimates.get(column)
     if found is None:
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from uql.compiler.orders import imagined
@@ -32,7 +34,7 @@ async def after_pilot(block: Block, written: Block, relation: Relation, ctx: Con
     assert block.filter.formula is not None
     asked = stages(tuple(column for stage in block.filter.stages for column in stage.columns))
     drawn = np.random.default_rng([ctx.settings.seed, relation.n]).choice(relation.n, rows, replace=False)
-    await sem_filter.answers(block.filter.formula, asked, np.sort(drawn).astype(np.int64), relation, ctx)
+    await sem_filter.answers(replace(block.filter, stages=asked), np.sort(drawn).astype(np.int64), relation, ctx)
     state = relation.filters.of(block.filter.formula)
     state.order = (0, ())
     return ctx.plans.settled(block, written, relation.n, state.profile)

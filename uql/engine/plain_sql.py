@@ -5,7 +5,6 @@ This path imports neither the planner nor the kernels, so that a plain query sta
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from uql.compiler.bound import (
@@ -35,9 +34,10 @@ def outcome(bound: BoundStatement, connection: duckdb.DuckDBPyConnection, confid
     notes: list[str] = []
     if based_on:
         from uql.engine import stored_estimates
+        from uql.kernels.estimates.monotone_range import opened
 
         duck = Duck(connection)
-        estimates = {name: _of_estimates(found) for name, found in estimates.items()}
+        estimates = {name: opened(found) for name, found in estimates.items()}
         estimates |= stored_estimates.of_rows(bound.query, table, duck, confidence)
         said = stored_estimates.note(bound.query, duck.aggregates)
         notes += [said] if said else []
@@ -72,15 +72,6 @@ def rows(
                 elif values:
                     estimates[item.name] = values[0]
     return table, estimates
-
-
-def _of_estimates(found: Estimate | list[Estimate]) -> Estimate | list[Estimate]:
-    """Numbers over a table of estimates: none of them is exact, and how far off they are is not known."""
-    from math import inf
-
-    if isinstance(found, list):
-        return [replace(e, low=-inf, high=inf, exact=False, method="of estimates") for e in found]
-    return replace(found, low=-inf, high=inf, exact=False, method="of estimates")
 
 
 def _is_aggregate(item: BoundItem, duck: Duck) -> bool:

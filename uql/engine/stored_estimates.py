@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from itertools import product
-from math import inf
 from typing import TYPE_CHECKING, TypeAlias
 
 from uql.compiler.bound import BoundDerived, BoundItem, BoundQuery, BoundSelect, BoundTable
 from uql.compiler.sql import query_sql, render
 from uql.compiler.subqueries import join_conditions
 from uql.compiler.syntax import Call, Column, Expr
-from uql.compiler.walk import aggregate_calls, rewrite, walk
-from uql.kernels.estimates.monotone_range import monotone
+from uql.compiler.walk import aggregate_calls, walk
+from uql.kernels.estimates.monotone_range import between, corners, has_range, number
+from uql.kernels.estimates.monotone_range import opened as open_ended
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     from uql.sampling.base import Estimate
 
     Estimates: TypeAlias = dict[str, Estimate | list[Estimate]]
-
-METHOD = "of estimates"
-MOST = 3  # estimated columns in one item: every combination of their ends is computed
 
 
 def ends(query: BoundQuery) -> dict[Column, tuple[Column, Column]]:
@@ -61,26 +57,22 @@ def of_rows(query: BoundQuery, rows: pa.Table, duck: Duck, confidence: float) ->
     if not isinstance(query, BoundSelect) or query.aggregated or query.distinct or _chosen_by(query, known):
         return {}
     shown = {item.expr for item in query.items}
-    items, corners = list(query.items), dict[int, list[int]]()
+    items, places = list(query.items), dict[int, range]()
     for i, item in enumerate(query.items):
         held = [n for n in walk(item.expr) if isinstance(n, Column) and n in known]
-        if not held or len(held) > MOST or len(set(held)) < len(held) or set(known[held[0]]) <= shown:
-            continue
-        if all(monotone(item.expr, column) for column in held):
-            corners[i] = []
-            for choice in product((0, 1), repeat=len(held)):
-                swap = {column: known[column][end] for column, end in zip(held, choice, strict=True)}
-                corners[i].append(len(items))
-                items.append(BoundItem(_swapped(item.expr, swap), f"__corner{len(items)}", "DOUBLE"))
-    if not corners:
+        if held and has_range(item.expr, held) and not set(known[held[0]]) <= shown:
+            made = corners(item.expr, held, {column: known[column] for column in held})
+            places[i] = range(len(items), len(items) + len(made))
+            items += [BoundItem(expr, f"__corner{j}", "DOUBLE") for j, expr in zip(places[i], made, strict=True)]
+    if not places:
         return {}
     table = duck.arrow(render(query_sql(replace(query, items=tuple(items)))))
     found: Estimates = {}
-    for i, at in corners.items():
+    for i, at in places.items():
         if table.column(i).to_pylist() != rows.column(i).to_pylist():
             return {}
         values = zip(*(table.column(j).to_pylist() for j in (i, *at)), strict=True)
-        found[query.items[i].name] = [_between(_numbers(v), confidence) for v in values]
+        found[query.items[i].name] = [between([number(x) for x in v], confidence) for v in values]
     return found
 
 
@@ -96,7 +88,7 @@ def opened(query: BoundQuery, estimates: Mapping[str, Estimate | list[Estimate]]
     }
     held = {item.name for item in query.items if _holds(item.expr, known, inside)}
     chosen = _chosen_by(query, known) or any(_holds(e, set(), inside) for e in _choosing(query))
-    return {name: _open(found) if chosen or name in held else found for name, found in estimates.items()}
+    return {name: open_ended(found) if chosen or name in held else found for name, found in estimates.items()}
 
 
 def note(query: BoundQuery, aggregates: frozenset[str]) -> str | None:
@@ -110,21 +102,6 @@ def note(query: BoundQuery, aggregates: frozenset[str]) -> str | None:
                 name = held[0].name
                 return f"{name} is an estimate in its table: its interval stands in {low} and {high}, and {call.name}({name}) has none"
     return None
-
-
-def _between(values: list[float | None], confidence: float) -> Estimate:
-    """The first value, and the range over all of them; open where one of them is none."""
-    from uql.sampling.base import Estimate
-
-    numbers = [v for v in values if v is not None]
-    low, high = (min(numbers), max(numbers)) if len(numbers) == len(values) else (-inf, inf)
-    return Estimate(values[0], low, high, confidence, False, 0, 0, METHOD)
-
-
-def _open(found: Estimate | list[Estimate]) -> Estimate | list[Estimate]:
-    if isinstance(found, list):
-        return [replace(e, low=-inf, high=inf, exact=False, method=METHOD) for e in found]
-    return replace(found, low=-inf, high=inf, exact=False, method=METHOD)
 
 
 def _choosing(query: BoundSelect) -> list[Expr]:
@@ -141,14 +118,3 @@ def _chosen_by(query: BoundSelect, known: Iterable[Column]) -> bool:
 
 def _holds(expr: Expr, known: set[Column], inside: set[str]) -> bool:
     return any(isinstance(n, Column) and (n in known or n.table in inside) for n in walk(expr))
-
-
-def _swapped(expr: Expr, at: Mapping[Column, Column]) -> Expr:
-    found: Expr = rewrite(expr, lambda node: at.get(node, node) if isinstance(node, Column) else node)
-    return found
-
-
-def _numbers(values: Sequence[object]) -> list[float | None]:
-    from decimal import Decimal
-
-    return [float(v) if isinstance(v, int | float | Decimal) else None for v in values]

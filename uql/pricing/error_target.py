@@ -39,7 +39,7 @@ def share_asked(plan: PhysicalPlan, whole: Quote, knowledge: Knowledge) -> Range
     spreads = [_spread(call, plan, knowledge) for call in _estimated(plan)]
     if n <= pilot or not spreads:
         return None
-    most = Range(*(max(getattr(s, end) for s in spreads) for end in ("low", "expected", "high")))
+    most = Range(max(s.low for s in spreads), max(s.expected for s in spreads), max(s.high for s in spreads))
     low, expected, high = (
         rows_needed(s, settings.error, n, settings.confidence) for s in (most.low, most.expected, most.high)
     )

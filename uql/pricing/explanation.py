@@ -21,7 +21,12 @@ LEAST_UNSURE, UNSURE = 0.0, 0.3  # of the rows, of which a small model is not su
 
 
 def price(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quote:
-    """The price of a plan within its budget; USD where the price of the model is known."""
+    """The price of a plan within its budget; USD where the price of the model is known.
+
+    Args:
+        knowledge: what is known before the run.
+        budget: calls; None: without limit.
+    """
     return _predicted(plan, knowledge, budget)[1]
 
 
@@ -49,7 +54,13 @@ def _priced(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quo
 
 
 def explanation(statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Explained:
-    """All that EXPLAIN says."""
+    """All that EXPLAIN says.
+
+    Args:
+        plan: as it was planned, before the choice among its alternatives.
+        knowledge: what is known before the run.
+        budget: calls; None: without limit.
+    """
     best, priced, alternatives = _predicted(plan, knowledge, budget)
     found = explained(statement, best, knowledge, priced, budget)
     if knowledge.rows_left_aside is not None:

@@ -27,7 +27,12 @@ SURE = 2.0  # standard deviations of the share of the rows that were not looked 
 
 
 def answered(block: Block, model: Provider, ledger: Ledger, duck: Duck) -> tuple[Answered, ...]:
-    """What the ledger knows of the candidates of a block, question by question. Empty where other answers decide which rows there are."""
+    """What the ledger knows of the candidates of a block, question by question. Empty where other answers decide which rows there are.
+
+    Args:
+        model: by which the keys of answers are made.
+        duck: where candidate rows are materialised.
+    """
     if (
         block.inner.derived
         or block.inner.nested

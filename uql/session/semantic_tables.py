@@ -470,7 +470,7 @@ class _Work:
         block = planner.plan(self.bound.query, ctx.settings.disabled_rules)
         assert isinstance(block, Block)
         if not output.exact and block.filter.formula is not None:  # a search, which leaves rows unasked
-            decided, _ = await recalled(block.filter.formula, block.filter.stages, relation, ctx)
+            decided, _ = await recalled(block.filter, relation, ctx)
             left |= set(range(relation.n)) - set(decided.tolist())
         if left:
             rids = np.array(sorted(left), dtype=np.int64)
