@@ -127,7 +127,7 @@ def _run(
         raise UsageError(f"there is no database {database}")
     # questions only read: several may be asked of one file at the same time
     with connect(database, settings, read_only=database is not None) as con:
-        for name, file in options.pairs("--table", tables).items():
+        for name, file in options.pairs("--table", tables, "NAME=FILE", "reviews=reviews.csv").items():
             con.register(name, file)
         if wanted.get("confirm") is _confirmed and wanted["confirm_over"] is None:
             wanted["confirm_over"] = con.configured.confirm_over

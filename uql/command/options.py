@@ -59,13 +59,15 @@ def settings_of(others: Sequence[str] | None = None, **named: Any) -> dict[str, 
     return {name: value for name, value in named.items() if value is not None} | pairs("--set", others)
 
 
-def pairs(option: str, values: Sequence[str] | None) -> dict[str, str]:
-    """The values of an option that takes NAME=VALUE, by name. Raises: UsageError."""
+def pairs(
+    option: str, values: Sequence[str] | None, form: str = "NAME=VALUE", example: str = "budget=64"
+) -> dict[str, str]:
+    """The values of an option that takes NAME=VALUE, by name. `form` and `example` stand in the error. Raises: UsageError."""
     found = {}
     for value in values or ():
         name, equals, rest = value.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"{option} {value!r} is not NAME=VALUE", help=f"as {option} budget=64")
+            raise UsageError(f"{option} {value!r} is not {form}", help=f"as {option} {example}")
         found[name.strip()] = rest.strip()
     return found
 
