@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import log2, sqrt
+from operator import sub
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,12 @@ class Range:
     def exactly(cls, n: float) -> Range:
         return cls(n, n, n)
 
+    @classmethod
+    def of(cls, function: Callable[..., float], *ranges: Range) -> Range:
+        """A function of numbers that are not known yet, at their low ends, as expected, and at their high ends."""
+        ends = ((r.low for r in ranges), (r.expected for r in ranges), (r.high for r in ranges))
+        return cls(*(function(*end) for end in ends))
+
     def __add__(self, other: Range) -> Range:
         return Range(self.low + other.low, self.expected + other.expected, self.high + other.high)
 
@@ -83,9 +90,7 @@ class Range:
         return Range(self.low * factor, self.expected * factor, self.high * factor)
 
     def capped(self, most: float | None) -> Range:
-        if most is None:
-            return self
-        return Range(min(self.low, most), min(self.expected, most), min(self.high, most))
+        return self if most is None else Range.of(lambda n: min(n, most), self)
 
 
 NOTHING = Range(0, 0, 0)
@@ -126,12 +131,7 @@ class Pace:
                 waits.append(60.0 * t / self.tokens_per_minute)
             return max(waits)
 
-        each, carried = self.seconds_a_call, calls or requests
-        return Range(
-            one(requests.low, tokens.low, each.low, carried.low),
-            one(requests.expected, tokens.expected, each.expected, carried.expected),
-            one(requests.high, tokens.high, each.high, carried.high),
-        )
+        return Range.of(one, requests, tokens, self.seconds_a_call, calls or requests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,7 @@ class Quote:
     @property
     def requests(self) -> Range:
         """HTTP requests."""
-        calls, less = self.calls, self.shared
-        return Range(calls.low - less.low, calls.expected - less.expected, calls.high - less.high)
+        return Range.of(sub, self.calls, self.shared)
 
     def __add__(self, other: Quote) -> Quote:
         return Quote(
@@ -185,18 +184,12 @@ class Quote:
             return self
         calls = self.calls.capped(budget)
         calls = replace(calls, low=min(calls.low, max(0.0, budget - UNSPENT)))
-        share = [
-            c / a if a else 1.0
-            for c, a in (
-                (calls.low, self.calls.low),
-                (calls.expected, self.calls.expected),
-                (calls.high, self.calls.high),
-            )
-        ]
+        share = Range.of(lambda fits, whole: fits / whole if whole else 1.0, calls, self.calls)
 
         def shrunk(tokens: Range) -> Range:
-            parts = tokens.low * share[0], tokens.expected * share[1], tokens.high * share[2]
-            return Range(min(parts), parts[1], max(parts))
+            parts = tokens * share
+            ends = (parts.low, parts.expected, parts.high)
+            return Range(min(ends), parts.expected, max(ends))
 
         return replace(
             self,

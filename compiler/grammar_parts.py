@@ -9,6 +9,7 @@ from typing import Any
 from uql.compiler import syntax as ast
 from uql.compiler.grammar_expressions import P, span
 from uql.compiler.syntax import Query, SelectItem, Span
+from uql.compiler.walk import with_children
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,21 +205,12 @@ def _named_windows(clauses: Iterable[Any]) -> Iterator[ast.Window]:
             stack += [getattr(value, f.name) for f in fields(value)][::-1]
 
 
-def _with_windows(value: Any, windows: dict[str, ast.Window]) -> Any:
-    if isinstance(value, ast.Window) and value.name:
-        return windows[value.name.lower()]
-    if isinstance(value, tuple):
-        return tuple(_with_windows(item, windows) for item in value)
-    if isinstance(value, ast.Node) and not isinstance(value, ast.Source | ast.CommonTable):
-        changed = {}
-        for f in fields(value):
-            old = getattr(value, f.name)
-            if not isinstance(old, Query) and isinstance(old, tuple | ast.Node):
-                new = _with_windows(old, windows)
-                if new is not old and new != old:
-                    changed[f.name] = new
-        return replace(value, **changed) if changed else value
-    return value
+def _with_windows(node: Any, windows: dict[str, ast.Window]) -> Any:
+    """The clauses with windows in the place of their names, sub-queries not entered."""
+    if isinstance(node, ast.Window) and node.name:
+        return windows[node.name.lower()]
+    apart = Query | ast.Source | ast.CommonTable
+    return with_children(node, lambda below: below if isinstance(below, apart) else _with_windows(below, windows))
 
 
 def _sampled(p: P, source: ast.Source | None, sample: str, clauses: tuple[Clause, ...]) -> ast.Source:

@@ -8,9 +8,7 @@ ahead, so that no list of exceptions has to be kept. The same play says what was
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from copy import copy
-from dataclasses import fields
 from functools import cache
 from typing import Any, NoReturn
 
@@ -20,6 +18,7 @@ from uql.base.errors import UQLSyntaxError
 from uql.compiler.lexer import RESERVED, TOGETHER, WORDS, Token, statements, tokenize
 from uql.compiler.syntax import Node, Span, Statement
 from uql.compiler.syntax_errors import Place, unexpected
+from uql.compiler.walk import children
 
 MAX_DEPTH = 100
 """How deep parentheses and expressions may nest; every later stage may recurse this deep."""
@@ -303,17 +302,7 @@ def _check_depth(statement: Node, text: str) -> None:
     """Raise UQLSyntaxError (UQL103) when a node lies deeper than MAX_DEPTH. Without recursion."""
     level: list[Node] = [statement]
     for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in _children(node)]
+        level = [child for node in level for child in children(node, queries=True)]
         if not level:
             return
     raise _too_deep(text, level[0].span)
-
-
-def _children(node: Node) -> Iterable[Node]:
-    stack: list[Any] = [getattr(node, f.name) for f in fields(node) if f.name != "span"]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple):
-            stack.extend(value)

@@ -1,8 +1,8 @@
-"""The physical plan: one block a SELECT, with the requests that go to the model in their order.
+"""The physical plan: a SELECT is a `Block` of operators, a UNION a plan over two plans.
 
-A block runs one DuckDB SQL text that gives the candidate rows, then its stages, then one DuckDB SQL text that finishes. A `Stage` is
-one request a row, with every question that rides along: an order of clauses is a permutation of stages, a fusion is a
-merging of two.
+An operator is a record: its expressions, the requests that it sends to the model in their order, and the line that EXPLAIN prints. A block
+runs one DuckDB SQL text that gives the candidate rows, then its stages, then one DuckDB SQL text that finishes. A `Stage` is one
+request a row, with every question that rides along: an order of clauses is a permutation of stages, a fusion is a merging of two.
 """
 
 from __future__ import annotations

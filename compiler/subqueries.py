@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from uql.base.schema import Field
@@ -18,7 +18,7 @@ from uql.compiler.bound import (
     BoundUnion,
 )
 from uql.compiler.syntax import Column, Expr
-from uql.compiler.walk import columns, walk
+from uql.compiler.walk import children, columns, walk
 
 S = TypeVar("S", bound=BoundSource)
 
@@ -43,10 +43,7 @@ def in_expressions(*parts: Expr | None) -> Iterator[Bound]:
     """The bound sub-queries that stand in expressions: IN (SELECT …), EXISTS (…), (SELECT …)."""
     for part in parts:
         for node in walk(part):
-            for f in fields(node):
-                value = getattr(node, f.name)
-                if isinstance(value, Bound):
-                    yield value
+            yield from (below for below in children(node, queries=True) if isinstance(below, Bound))
 
 
 def leaves(source: BoundSource | None) -> list[BoundTable | BoundDerived]:

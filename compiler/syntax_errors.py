@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from uql.base.errors import UQLSyntaxError
 from uql.base.settings import Settings
 from uql.compiler.lexer import RESERVED, SYMBOLS, Token
+from uql.compiler.spelling import distance
 
 SETTINGS = frozenset(f.name for f in fields(Settings))
 
@@ -170,23 +171,8 @@ def _close(word: str, keyword: str) -> bool:
     """One edit apart (an exchange of neighbours is one), for words of four letters or more; two from seven on."""
     if word == keyword or (min(len(word), len(keyword)) < 4 and (sorted(word) != sorted(keyword) or len(word) < 2)):
         return False
-    return distance(word, keyword) <= (2 if len(keyword) >= 7 else 1)
-
-
-def distance(a: str, b: str) -> int:
-    """Damerau–Levenshtein distance (optimal string alignment); 3 or more may be given as 3."""
-    if abs(len(a) - len(b)) > 2:
-        return 3
-    before, last = [0] * (len(b) + 1), list(range(len(b) + 1))
-    for i, x in enumerate(a, start=1):
-        row = [i]
-        for j, y in enumerate(b, start=1):
-            best = min(row[j - 1] + 1, last[j] + 1, last[j - 1] + (x != y))
-            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
-                best = min(best, before[j - 2] + 1)
-            row.append(best)
-        before, last = last, row
-    return last[-1]
+    limit = 2 if len(keyword) >= 7 else 1
+    return distance(word, keyword, limit) <= limit
 
 
 def missing_by(place: Place) -> str | None:

@@ -11,20 +11,23 @@ from uql.compiler.syntax import Call, Column, Expr, Node, Query
 from uql.compiler.virtual import Virtual, VirtualColumn
 
 ROWS_FROM_ONE = frozenset({"unnest", "generate_subscripts"})  # functions that give several rows for one
-AGGREGATES_ESTIMATED = {"count", "sum", "avg", "min", "max"}
 
 
-def children(node: Node) -> Iterator[Node]:
-    """The nodes directly below, in the order they were written; sub-queries are not entered."""
+def children(node: Node, queries: bool = False) -> Iterator[Node]:
+    """The nodes directly below, in the order they were written; sub-queries only where `queries` says so."""
     kind: Any = type(node)
     for name in _names(kind):
         value = getattr(node, name)
-        if isinstance(value, Query):
-            continue
         if isinstance(value, Node):
-            yield value
+            if queries or not isinstance(value, Query):
+                yield value
         elif isinstance(value, tuple):
-            yield from (item for item in value if isinstance(item, Node) and not isinstance(item, Query))
+            for item in value:
+                if isinstance(item, Node):
+                    if queries or not isinstance(item, Query):
+                        yield item
+                elif isinstance(item, tuple):  # the fields of a STRUCT
+                    yield from (part for part in item if isinstance(part, Node))
 
 
 @cache
@@ -32,13 +35,29 @@ def _names(kind: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if f.name != "span")
 
 
-def walk(node: Node | None) -> Iterator[Node]:
-    """The node and everything below it, depth first, without entering sub-queries; no recursion, so depth is no limit."""
+def walk(node: Node | None, queries: bool = False) -> Iterator[Node]:
+    """The node and everything below it, depth first; sub-queries only where `queries` says so. No recursion, so depth is no limit."""
     stack = [node] if node is not None else []
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(list(children(top))))
+        stack.extend(reversed(list(children(top, queries))))
+
+
+def with_children(node: Any, each: Callable[[Any], Any]) -> Any:
+    """The node with every node directly below as `each` has it, sub-queries too; the same object where none changes."""
+    updates: dict[str, Any] = {}
+    kind: Any = type(node)
+    for name in _names(kind):
+        value = new = getattr(node, name)
+        if isinstance(value, Node):
+            new = each(value)
+        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
+            items = tuple(each(item) if isinstance(item, Node) else item for item in value)
+            new = items if any(a is not b for a, b in zip(items, value, strict=True)) else value
+        if new is not value:
+            updates[name] = new
+    return replace(node, **updates) if updates else node
 
 
 def walk_all(node: Node) -> Iterator[Node]:
@@ -55,41 +74,16 @@ def walk_all(node: Node) -> Iterator[Node]:
 
 
 def rewrite(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with `change` applied bottom-up to every node; unchanged nodes stay the same objects."""
-    updates = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if isinstance(value, Node) and not isinstance(value, Query):
-            new = rewrite(value, change)
-            if new is not value:
-                updates[f.name] = new
-        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
-            items = tuple(
-                rewrite(item, change) if isinstance(item, Node) and not isinstance(item, Query) else item
-                for item in value
-            )
-            if any(a is not b for a, b in zip(items, value, strict=True)):
-                updates[f.name] = items
-    return change(replace(node, **updates) if updates else node)
+    """The tree with `change` applied bottom-up to every node but sub-queries; unchanged nodes stay the same objects."""
+    return change(with_children(node, lambda below: below if isinstance(below, Query) else rewrite(below, change)))
 
 
 def with_queries(node: Any, swap: dict[int, Any]) -> Any:
     """The tree with sub-queries (by identity) replaced."""
-    updates = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if isinstance(value, Query):
-            if id(value) in swap:
-                updates[f.name] = swap[id(value)]
-        elif isinstance(value, Node):
-            new = with_queries(value, swap)
-            if new is not value:
-                updates[f.name] = new
-        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
-            items = tuple(with_queries(item, swap) if isinstance(item, Node) else item for item in value)
-            if any(a is not b for a, b in zip(items, value, strict=True)):
-                updates[f.name] = items
-    return replace(node, **updates) if updates else node
+    return with_children(
+        node,
+        lambda below: swap.get(id(below), below) if isinstance(below, Query) else with_queries(below, swap),
+    )
 
 
 def virtuals(*nodes: Expr | None) -> tuple[VirtualColumn, ...]:

@@ -328,6 +328,7 @@ def nearest_pairs(rows: list[Row], vectors: Vectors | None) -> list[Pair]:
     """The pairs of each row with the NEIGHBOURS nearest to it, the nearest pair first; without vectors those beside it in the order of the
     texts.
 
+    >>> from uql.llm.questions import Cell
     >>> rows = [Row((Cell("text", word),)) for word in ("b", "c", "a")]
     >>> nearest_pairs(rows, np.array([[1, 0], [0, 1], [0.6, 0.8]], dtype=np.float32)), nearest_pairs(rows, None)
     ([(1, 2), (0, 2), (0, 1)], [(0, 2), (0, 1), (1, 2)])

@@ -25,6 +25,11 @@ def term(d: Draw, alias: str = "") -> str:
     return d.one(found, found, f"NOT ({found})", f"({found} OR {alias}stars = 1)", f"{found} AND {alias}stars < 3")
 
 
+def filled(form: str, **parts: Callable[[], str]) -> str:
+    """A form with its holes filled; what stands in a hole that it does not have is not drawn."""
+    return form.format(**{name: part() for name, part in parts.items() if f"{{{name}}}" in form})
+
+
 def asked_join(d: Draw) -> str:
     kind = d.one("JOIN", "LEFT JOIN", "RIGHT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
     on = " AND ".join([d.one("a.film = b.film", "a.id = b.id + 1", "a.id < b.id AND b.id < 9"), d.one(*PAIRS)])
@@ -38,39 +43,42 @@ def correlated_rows(d: Draw) -> str:
     on = d.one("b.film = a.film", "b.id = a.id + 3", "b.stars = a.stars AND b.id < 12")
     asked = d.one(term(d, "b."), d.one(*PAIRS), f"{d.one(*PAIRS)} AND {term(d, 'b.')}")
     inner = f"FROM notes b WHERE {on} AND {asked}"
-    match d.number(0, 3):
-        case 0:
-            return f"SELECT a.id FROM notes a WHERE {d.one('', 'NOT ')}EXISTS (SELECT 1 {inner}) ORDER BY a.id"
-        case 1:
-            return f"SELECT a.id, (SELECT COUNT(*) {inner}) AS n FROM notes a WHERE a.id < 40 ORDER BY a.id"
-        case 2:
-            return f"SELECT a.id FROM notes a WHERE a.stars {d.one('IN', 'NOT IN')} (SELECT b.stars {inner}) AND {term(d, 'a.')} ORDER BY a.id"
-    return f"SELECT a.id, (SELECT MIN(b.remark) {inner}) AS first FROM notes a WHERE {term(d, 'a.')} ORDER BY a.id"
+    chosen = d.one(
+        "SELECT a.id FROM notes a WHERE {negated}EXISTS (SELECT 1 {inner}) ORDER BY a.id",
+        "SELECT a.id, (SELECT COUNT(*) {inner}) AS n FROM notes a WHERE a.id < 40 ORDER BY a.id",
+        "SELECT a.id FROM notes a WHERE a.stars {negation} (SELECT b.stars {inner}) AND {outside} ORDER BY a.id",
+        "SELECT a.id, (SELECT MIN(b.remark) {inner}) AS first FROM notes a WHERE {outside} ORDER BY a.id",
+    )
+    return filled(
+        chosen,
+        inner=lambda: inner,
+        negated=lambda: d.one("", "NOT "),
+        negation=lambda: d.one("IN", "NOT IN"),
+        outside=lambda: term(d, "a."),
+    )
 
 
 def asked_in_two_places(d: Draw) -> str:
     text = term(d)
-    match d.number(0, 3):
-        case 0:
-            return f"SELECT (SELECT COUNT(*) FROM notes WHERE {text}) AS n, (SELECT MAX(id) FROM notes WHERE {text} AND stars > 1) AS m"
-        case 1:
-            return f"SELECT id FROM notes WHERE {text} UNION ALL SELECT id FROM notes WHERE {text} AND {term(d)} ORDER BY id"
-        case 2:
-            return f"SELECT id FROM notes WHERE id IN (SELECT id FROM notes WHERE {text}) AND film NOT IN (SELECT film FROM notes WHERE {text} AND film = 'Dune') ORDER BY id"
-    return f"SELECT a.id FROM (SELECT id FROM notes WHERE {text}) a JOIN (SELECT id FROM notes WHERE {text} AND {term(d)}) b ON a.id = b.id ORDER BY a.id"
+    chosen = d.one(
+        "SELECT (SELECT COUNT(*) {rows}) AS n, (SELECT MAX(id) {rows} AND stars > 1) AS m",
+        "SELECT id {rows} UNION ALL SELECT id {rows} AND {more} ORDER BY id",
+        "SELECT id FROM notes WHERE id IN (SELECT id {rows}) AND film NOT IN (SELECT film {rows} AND film = 'Dune') ORDER BY id",
+        "SELECT a.id FROM (SELECT id {rows}) a JOIN (SELECT id {rows} AND {more}) b ON a.id = b.id ORDER BY a.id",
+    )
+    return filled(chosen, rows=lambda: f"FROM notes WHERE {text}", more=lambda: term(d))
 
 
 def groups(d: Draw) -> str:
     shown = d.one("text", "remark", "blank")
     where = d.one("", f" WHERE {term(d)}", " WHERE film = 'Alien'")
-    match d.number(0, 3):
-        case 0:
-            return f'SELECT g, COUNT(*) AS n FROM notes{where} GROUP BY "the topic" USING ({shown}) AS g ORDER BY g'
-        case 1:
-            return f"SELECT k, COUNT(*) AS n FROM notes{where} GROUP BY \"the kind\" USING ({shown})::ENUM('a', 'b') AS k ORDER BY k"
-        case 2:
-            return f'SELECT film, "what is said" USING ({shown}) AS said FROM notes{where} GROUP BY film ORDER BY film'
-    return f'SELECT film, AVG("the number" USING ({shown})) AS m FROM notes{where} GROUP BY film ORDER BY film'
+    chosen = d.one(
+        'SELECT g, COUNT(*) AS n {rows} GROUP BY "the topic" {using} AS g ORDER BY g',
+        "SELECT k, COUNT(*) AS n {rows} GROUP BY \"the kind\" {using}::ENUM('a', 'b') AS k ORDER BY k",
+        'SELECT film, "what is said" {using} AS said {rows} GROUP BY film ORDER BY film',
+        'SELECT film, AVG("the number" {using}) AS m {rows} GROUP BY film ORDER BY film',
+    )
+    return filled(chosen, rows=lambda: f"FROM notes{where}", using=lambda: f"USING ({shown})")
 
 
 def values(d: Draw) -> str:

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ EXTRAS = {
 }
 
 
+@cache
 def imported() -> dict[str, set[str]]:
     """Top-level modules of others by the files that import them."""
     found: dict[str, set[str]] = {}

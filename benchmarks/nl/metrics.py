@@ -15,8 +15,7 @@ from uql.compiler.parser import parse
 from uql.compiler.syntax import Node as Tree
 from uql.compiler.syntax import Quoted
 from uql.nl.ask.answer_metrics import exact, list_f1, token_f1, tokens
-from uql.nl.guard.guard import below
-from uql.nl.guard.workspace import tables_of
+from uql.nl.guard.guard import below, tables_of
 from uql.nl.plan.dag import NodeKind, Plan
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from uql.base.errors import DataError, QuestionError, UQLError
 from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Select, Union
-from uql.nl.guard.workspace import tables_of
+from uql.nl.guard.guard import tables_of
 from uql.nl.plan.dag import Node, NodeKind, Plan
 
 if TYPE_CHECKING:

@@ -6,16 +6,15 @@ DuckDB reads otherwise (clauses in another order, TO, a data frame) has no such 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from typing import Any
+from collections.abc import Mapping
 
 from uql.compiler.bind.parameters import constant
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import BoundItem
 from uql.compiler.lexer import Token, tokenize
 from uql.compiler.sql import expression, literal, quote, render
-from uql.compiler.syntax import NO_SPAN, Cast, Column, ListExpr, Node, Query, Quoted, Select, String, Union
+from uql.compiler.syntax import NO_SPAN, Cast, Column, ListExpr, Query, Quoted, Select, String, Union
+from uql.compiler.walk import walk
 
 
 def checked_text(
@@ -39,7 +38,7 @@ def duckdb_text(query: Query, text: str, parameters: Mapping[str, object]) -> st
     start, end = query.span.start, query.span.end
     if not 0 <= start < end <= len(text):
         return None
-    strings = {node.span.start for node in _nodes(query) if isinstance(node, String) and node.double}
+    strings = {node.span.start for node in walk(query, queries=True) if isinstance(node, String) and node.double}
     pieces = []
     for token in tokenize(text, start, end):
         if token.type not in ("QUOTED", "PARAMETER"):
@@ -67,15 +66,3 @@ def _alike(found: tuple[str, str], item: BoundItem) -> bool:
     name, type = found
     named = not isinstance(item.expr, Column) or name.lower().startswith(item.name.lower())
     return named and type == item.type
-
-
-def _nodes(node: Any) -> Iterator[Node]:
-    """Every node of a tree, sub-queries included; no recursion, so depth is no limit."""
-    stack: list[Any] = [node]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, tuple):
-            stack.extend(top)
-        elif isinstance(top, Node):
-            yield top
-            stack.extend(getattr(top, f.name) for f in fields(top) if f.name != "span")

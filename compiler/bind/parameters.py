@@ -6,8 +6,9 @@ import datetime as dt
 import math
 import uuid
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from uql.base.errors import BindError, UQLSyntaxError
@@ -19,7 +20,6 @@ from uql.compiler.syntax import (
     Expr,
     InList,
     ListExpr,
-    Node,
     Null,
     Number,
     Parameter,
@@ -33,6 +33,7 @@ from uql.compiler.syntax import (
     Union,
 )
 from uql.compiler.virtual import SemText
+from uql.compiler.walk import with_children
 
 GROUPINGS = ("rollup", "cube", "grouping_sets", "row")
 
@@ -65,24 +66,14 @@ def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:
         return constant(values[node.name], node.name, node.span)
     if isinstance(node, Select | Union):
         _check_keys(node, values)
-    changes: dict[str, Any] = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if isinstance(value, Node):
-            new: Any = _replaced(value, values, used)
-            if new is not value:
-                changes[f.name] = new
-        elif isinstance(value, tuple) and any(isinstance(item, Node) for item in value):
-            new = tuple(_replaced(item, values, used) if isinstance(item, Node) else item for item in value)
-            if isinstance(node, InList) and f.name == "items":  # IN ($list): the list's items are the list
-                new = tuple(
-                    part
-                    for old, item in zip(value, new, strict=True)
-                    for part in (item.items if isinstance(old, Parameter) and isinstance(item, ListExpr) else (item,))
-                )
-            if any(a is not b for a, b in zip(value, new, strict=False)) or len(value) != len(new):
-                changes[f.name] = new
-    return replace(node, **changes) if changes else node
+    result = with_children(node, lambda below: _replaced(below, values, used))
+    if isinstance(node, InList):  # IN ($list): the list's items are the list
+        items = (
+            new.items if isinstance(old, Parameter) and isinstance(new, ListExpr) else (new,)
+            for old, new in zip(node.items, result.items, strict=True)
+        )
+        return replace(result, items=tuple(chain.from_iterable(items)))
+    return result
 
 
 def _check_keys(query: Select | Union, values: Mapping[str, object]) -> None:

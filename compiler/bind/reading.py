@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from uql.base.errors import BindError
-from uql.compiler.bind.scope import Scope, distance, suggestion
+from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bound import Reading
+from uql.compiler.spelling import distance
 from uql.compiler.syntax import Column, Quoted, Span
 
 _WORD = re.compile(r"[^\W\d]\w*", re.UNICODE)

@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from labels import Labels
 
 import uql
 
@@ -123,3 +124,26 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture
 def con(world: World) -> uql.Connection:
     return world.connect(budget="all")
+
+
+@pytest.fixture(scope="session")
+def labels(tmp_path_factory: pytest.TempPathFactory) -> Labels:
+    """The world of differential tests; each connection of it has tables and a ledger of its own."""
+    return Labels(tmp_path_factory.mktemp("labels"))
+
+
+@pytest.fixture(scope="session")
+def many_labels(tmp_path_factory: pytest.TempPathFactory) -> Labels:
+    """The same with more rows than a budget reaches."""
+    return Labels(tmp_path_factory.mktemp("many"), n=600, seed=5)
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Labels:
+    return Labels(tmp_path_factory.mktemp("most"), n=900, seed=5)
+
+
+@pytest.fixture(scope="module")
+def sql(labels: Labels) -> duckdb.DuckDBPyConnection:
+    """DuckDB with the answers as functions."""
+    return labels.sql()

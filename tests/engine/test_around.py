@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from labels import Labels, both, plain
+from labels import both, plain
 
 import uql
 from uql.base.errors import BudgetError, UQLError
-
-
-@pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
-
 
 CHANGES = [
     "UPDATE films SET letters = a.n FROM (SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film) a WHERE a.film = films.film",

@@ -5,24 +5,14 @@ from __future__ import annotations
 import random
 
 import pytest
-from labels import Labels, both, plain
+from labels import both, plain
 
 from uql.base.errors import UQLError
 
 
 @pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
-
-
-@pytest.fixture(scope="module")
 def con(labels):
     return labels.uql(budget="all")
-
-
-@pytest.fixture(scope="module")
-def sql(labels):
-    return labels.sql()
 
 
 P = "(SELECT id, <pos> AS p, <joke> AS j, stars FROM reviews)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from labels import Labels, both, plain
+from labels import both, plain
 
 from uql.base.errors import UQLError
 
@@ -19,18 +19,8 @@ STATEMENTS = [
 
 
 @pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
-
-
-@pytest.fixture(scope="module")
 def con(labels):
     return labels.uql(budget="all")
-
-
-@pytest.fixture(scope="module")
-def sql(labels):
-    return labels.sql()
 
 
 @pytest.mark.parametrize(

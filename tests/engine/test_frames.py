@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from labels import Labels, both
+from labels import both
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
-
-
-@pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ COUNT = f"SELECT COUNT(*) AS n FROM reviews WHERE {POS} WITH (budget = 32)"
 
 
 @pytest.fixture(scope="module")
-def labels(tmp_path_factory: pytest.TempPathFactory) -> Labels:
-    return Labels(tmp_path_factory.mktemp("many"), n=600, seed=5)
+def labels(many_labels: Labels) -> Labels:
+    return many_labels
 
 
 @pytest.fixture

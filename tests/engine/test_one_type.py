@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from labels import Labels, both, plain
+from labels import both, plain
 from row_model import RowModel
 
 import uql
 from uql.llm.providers.base import Answer, Capabilities, Limits, Price
 from uql.llm.questions import Extract
-
-
-@pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
 
 
 class Amounts(RowModel):

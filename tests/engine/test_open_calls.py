@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 from hash_model import HashModel
-from labels import Labels, both
+from labels import both
 
 import uql
 from uql.base.errors import BudgetError
@@ -21,11 +21,6 @@ STATEMENTS = [
     "SELECT id, <rating>::DOUBLE AS r FROM reviews WHERE id < 9 ORDER BY id",
     "SELECT a.id, b.id FROM films f JOIN reviews a USING (film) LEFT JOIN reviews b ON b.id = a.id + 1 AND <agree a.text b.text> WHERE a.id < 9 ORDER BY 1",
 ]
-
-
-@pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)

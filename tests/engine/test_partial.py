@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from labels import Labels, both
+from labels import both
 
 import uql
 from uql.base.errors import BudgetError
@@ -27,8 +27,8 @@ KINDS = {  # what is not certain → a query for one number n, and whether n is 
 
 
 @pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("many"), n=600, seed=5)
+def labels(many_labels):
+    return many_labels
 
 
 @pytest.fixture

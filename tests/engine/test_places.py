@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from labels import Labels, both
+from labels import both
 
 from uql.base.errors import DataError
 
 
 @pytest.fixture(scope="module")
-def con(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels")).uql(budget="all")
+def con(labels):
+    return labels.uql(budget="all")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from labels import Labels, both, plain
+from labels import both, plain
 from plain_statements import TABLES, Statements
 
 import uql
@@ -18,11 +18,6 @@ def con():
         for table in TABLES:
             connection.execute(table)
         yield connection
-
-
-@pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
 
 
 def rows_or_error(run, error):

@@ -6,21 +6,11 @@ import datetime
 import statistics
 
 import pytest
-from labels import Labels, both
+from labels import both
 
 from uql.base.errors import BudgetError, ModelReplyError
 
 FAILING = "<name>::INTEGER"  # a text whose answers are none of its type: every row is unknown
-
-
-@pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("many"), n=900, seed=5)
 
 
 def run(con, statement):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from labels import Labels, both
+from labels import both
 
 
 @pytest.fixture(scope="module")
-def con(tmp_path_factory):
-    labels = Labels(tmp_path_factory.mktemp("many"), n=600, seed=5)
-    con = labels.uql(budget=64)
+def con(many_labels):
+    con = many_labels.uql(budget=64)
     made = con.uql(
         both("SELECT film, count(*) AS n, sum(stars) AS s FROM reviews WHERE <pos> GROUP BY film TO kept")[0]
     )

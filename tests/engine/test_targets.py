@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import pytest
 from hash_model import HashModel
-from labels import Labels
 
 import uql
 from uql.base.errors import UQLError
 
 POS = '"the review is positive"'
-
-
-@pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
 
 
 @pytest.mark.parametrize(

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from labels import Labels, both, plain
+from labels import both, plain
 
 import uql
 from uql.base.errors import DataError, UnknownTableError
 
 
-@pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
-
-
 @pytest.fixture
 def con(labels):
     return labels.uql(budget="all")
-
-
-@pytest.fixture(scope="module")
-def sql(labels):
-    return labels.sql()
 
 
 def run(con, statement):

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from labels import Labels
 
 from uql.base.errors import UQLError
-
-
-@pytest.fixture(scope="module")
-def labels(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("labels"))
 
 
 @pytest.fixture

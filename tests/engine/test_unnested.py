@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from labels import Labels, both
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory):
-    return Labels(tmp_path_factory.mktemp("many"), n=900, seed=5)
+from labels import both
 
 
 @pytest.mark.parametrize(

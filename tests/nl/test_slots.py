@@ -105,6 +105,10 @@ def test_queries_that_ask_the_same_have_one_normal_form() -> None:
         ("READ letters.letter yes_no: late\nSELECT count(*)\nLIMIT many", "LIMIT"),
         ("READ letters.letter yes_no: late\nSELECT count(*)\nORDER BY count(*) SIDEWAYS", "no order"),
         ("READ letters.letter number: days\nSELECT count(*)", "answer is not used"),
+        (
+            "READ letters.letter yes_no: late\nWHERE shops.city = 'York' AND shops.city = 'Leeds'\nSELECT count(*)",
+            "cannot be both",
+        ),
         ("READ letters.letter yes_no: late", "no SELECT"),
         ("SELECT count(*) FROM letters", "no READ"),
         ("", "no READ"),
@@ -182,6 +186,21 @@ def test_a_query_that_does_not_fit_goes_back_with_what_is_wrong() -> None:
     assert "shops.city is a plain column" in back and "Write it again" in back
 
 
+def test_a_value_that_no_row_has_is_the_near_one_or_that_of_the_column_that_holds_it() -> None:
+    for condition in ("shops.city = 'leeds'", "shops.name = 'Leeds'"):
+        query = f"READ letters.letter yes_no: the letter complains\nWHERE answer AND {condition}\nSELECT count(*)"
+        answer, _ = ask(*said(query, query), *said(LIKE, LIKE, task=TASK))
+        assert "shops.city = 'Leeds'" in answer.uql and answer.value == 10
+    answer, _ = ask(*said(query, query), *said(LIKE, LIKE, LIKE, LIKE, task=TASK), without=("values",))
+    assert "shops.name = 'Leeds'" in answer.uql
+
+
+def test_a_value_that_the_question_does_not_name_counts_less() -> None:
+    york = COMPLAIN.replace("Leeds", "York")
+    answer, _ = ask(*said(york, COMPLAIN, COMPLAIN), *said(LIKE, LIKE, LIKE, LIKE, task=TASK))
+    assert "shops.city = 'Leeds'" in answer.uql
+
+
 def test_hostile_replies_are_no_plans() -> None:
     for bad in (
         "READ letters.letter yes_no: x\nSELECT read_csv('/etc/passwd')",
@@ -239,6 +258,20 @@ def test_a_plot_is_drawn_from_what_is_read() -> None:
         *said(query, query), *said(LIKE, LIKE, task=TASK), question="Plot the number of complaining letters per shop."
     )
     assert len(answer.plots) == 1 and "PROMPT" in answer.uql
+
+
+def test_a_time_is_compared_with_a_day_by_its_day() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE notes AS SELECT i AS id, TIMESTAMP '2024-05-01 10:00' AS sent FROM range(4) t(i)")
+    con.execute(
+        "ALTER TABLE notes ADD COLUMN body VARCHAR DEFAULT 'a long note about the weather and the roads of the north'"
+    )
+    con.execute("COMMENT ON COLUMN notes.body IS 'text of the note'")
+    scope = discover("notes", uql.attach(con, model="scripted:none", ledger=":memory:").catalog, None)
+    query = "READ notes.body yes_no: about rain\nWHERE answer AND notes.sent = '2024-05-01'\nSELECT count(*)"
+    slots = parse(query)
+    assert slots is not None and "CAST(notes.sent AS DATE) = '2024-05-01'" in render(slots, scope)
+    assert fault(query, scope) == ""
 
 
 def test_images_are_read_too() -> None:

@@ -136,12 +136,12 @@ def test_what_is_no_source_is_said(con, tmp_path, name, type, code):
 
 
 def test_without_the_reader_of_a_document_the_extra_is_named(con, tmp_path, monkeypatch):
+    from uql.base import extras
     from uql.base.errors import ConfigError
-    from uql.sources import documents
 
     (tmp_path / "x.html").write_text("<!doctype html><p>beta page</p>")
     con.register("pages", tmp_path)
-    monkeypatch.setattr(documents, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match="lxml") as error:
         con.uql('SELECT "the first word" USING (document) AS w FROM pages').fetchall()
     assert "uql-engine[documents]" in error.value.help

@@ -141,7 +141,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "reader.py"
     path.write_text(READER)
     monkeypatch.setattr(documents, "COMMAND", ("-I", str(path)))
-    monkeypatch.setattr(documents, "find_spec", lambda name: name)
+    monkeypatch.setattr("uql.base.extras.find_spec", lambda name: name)
     monkeypatch.setattr(documents, "SECONDS", 1.0)
 
 

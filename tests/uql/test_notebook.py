@@ -190,7 +190,9 @@ def test_marimo_shows_progress_in_the_output_of_its_cell(world: Path, monkeypatc
     marimo.Html = lambda text: text  # type: ignore[attr-defined]
     marimo.output = SimpleNamespace(replace=shown.append, clear=lambda: shown.append("cleared"))  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "marimo", marimo)
-    monkeypatch.setattr(notebook, "REFRESH_S", 0.02)
+    monkeypatch.setattr("uql.api.background.TICK_S", 0.02)
+    for wait in ("FIRST_S", "REFRESH_S"):
+        monkeypatch.setattr(f"uql.show.progress.{wait}", 0.02)
     slow = Path("oracle.toml").read_text().replace('key = "id"', 'key = "id"\nlatency_s = 0.05')
     path = Path("slow_marimo.toml")
     path.write_text(slow)

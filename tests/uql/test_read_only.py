@@ -137,7 +137,7 @@ def test_the_page_refuses_the_same_list(tmp_path: Path) -> None:
 def test_the_command_line_and_the_shell_refuse_it_with_and_without_a_database(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from uql.command.query import Request, connect
+    from uql.command.query import connect
     from uql.shell.app import Shell
 
     monkeypatch.chdir(tmp_path)
@@ -148,7 +148,7 @@ def test_the_command_line_and_the_shell_refuse_it_with_and_without_a_database(
             assert main([*database, "--read-only", "-c", statement, "--set", "ledger=:memory:"]) == 1, statement
             assert not out.exists(), statement
     printed = io.StringIO()
-    with connect(Request("", str(file), settings={"ledger": ":memory:"}, read_only=True)) as con:
+    with connect(str(file), {"ledger": ":memory:"}, read_only=True) as con:
         shell = Shell(con, out=printed, keep_history=False)
         for statement in changes(out):
             shell.handle(statement + ";")

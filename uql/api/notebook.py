@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from uql.api.background import run_interruptible
 from uql.base.errors import ConfigError
 from uql.show.progress import Progress
+from uql.sources.frames import visible
 
 if TYPE_CHECKING:
     from uql.api.connection import Connection
@@ -35,8 +36,7 @@ def run(text: str, con: Connection | None = None, **parameters: Any) -> Result:
         parameters: values of `$name`.
     Returns: the result, which has run; notebooks show it as a table.
     """
-    frames = _visible(sys._getframe(1).f_locals, sys._getframe(1).f_globals)
-    return watched(con or opened(None), text, parameters, frames)
+    return watched(con or opened(None), text, parameters, visible(sys._getframe(1)))
 
 
 def watched(con: Connection, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
@@ -105,7 +105,7 @@ class Magics:
         names = self.shell.user_ns
         with con.settings(**values):
             statement = f"EXPLAIN {text}" if options.dry_run else text
-            result = watched(con, statement, _parameters(text, names), _visible(names))
+            result = watched(con, statement, _parameters(text, names), names)
         if options.dry_run:
             print("\n".join(str(row[0]) for row in result.fetchall()))
             return None
@@ -170,13 +170,6 @@ def _parameters(text: str, names: Mapping[str, Any]) -> dict[str, Any]:
     except UQLSyntaxError:
         return {}
     return {name: names[name] for name in wanted if name in names}
-
-
-def _visible(*scopes: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for scope in reversed(scopes):
-        found.update(scope)
-    return found
 
 
 def load_ipython_extension(shell: Any) -> None:

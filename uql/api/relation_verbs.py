@@ -24,15 +24,24 @@ Step = Callable[[duckdb.DuckDBPyRelation, Callable[[Any], duckdb.DuckDBPyRelatio
 
 
 def relation(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-    """The rows as a relation of a connection."""
-    return _of(outcome, con)
+    """The rows as a relation of a connection, with those types that Arrow has no name for."""
+    from uql.show.render import unique_names
+
+    table = outcome.bounded()
+    made = con.from_arrow(table.rename_columns(unique_names(table.column_names)))
+    lost = {
+        f"CAST({quote(name)} AS {kind}) AS {quote(name)}"
+        for name, kind in zip(outcome.table.column_names, outcome.types, strict=True)
+        if kind.upper() in _LOST
+    }
+    return made.project(f"* REPLACE ({', '.join(sorted(lost))})") if lost else made
 
 
 def applied(outcome: Outcome, step: Step) -> Outcome:
     """What a step makes of the rows. Its cost, errors and notes are those of the query. Raises DataError (UQL509)."""
     with duckdb.connect(":memory:") as con:
         try:
-            made = step(_of(outcome, con), lambda other: _other(other, con))
+            made = step(relation(outcome, con), lambda other: _other(other, con))
             types = [str(kind) for kind in made.types]
             table = made.to_arrow_table()
         except duckdb.Error as error:
@@ -44,8 +53,6 @@ def as_arrow(other: Any) -> pa.Table:
     """The rows of a relation, a data frame or an Arrow table. Raises DataError (UQL504) for anything else."""
     from uql.sources.frames import as_table
 
-    if isinstance(other, duckdb.DuckDBPyRelation):
-        return other.to_arrow_table()
     table = as_table("the other side", other)
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(table, pandas.DataFrame):
@@ -56,22 +63,4 @@ def as_arrow(other: Any) -> pa.Table:
 
 
 def _other(other: Any, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-    return _of(other, con) if isinstance(other, Outcome) else con.from_arrow(as_arrow(other))
-
-
-def _of(outcome: Outcome, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-    """The rows as a relation, with those types that Arrow has no name for."""
-    made = con.from_arrow(_bounded(outcome))
-    lost = {
-        f"CAST({quote(name)} AS {kind}) AS {quote(name)}"
-        for name, kind in zip(outcome.table.column_names, outcome.types, strict=True)
-        if kind.upper() in _LOST
-    }
-    return made.project(f"* REPLACE ({', '.join(sorted(lost))})") if lost else made
-
-
-def _bounded(outcome: Outcome) -> pa.Table:
-    from uql.show.render import unique_names
-
-    table = outcome.bounded()
-    return table.rename_columns(unique_names(table.column_names))
+    return relation(other, con) if isinstance(other, Outcome) else con.from_arrow(as_arrow(other))

@@ -4,6 +4,7 @@ embed call."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,9 @@ class StaticEmbedder:
         return unit_rows(out)
 
 
+@cache
 def static_embedder() -> StaticEmbedder | None:
-    """The static embedder, or None where wordllama is not installed."""
+    """The static embedder, or None where wordllama is not installed. Loaded once a process: it takes half a second, and never changes."""
     try:
         return StaticEmbedder()
     except ImportError:

@@ -57,7 +57,7 @@ async def in_context(
     session.emit(PlanEvent(calls, settings.max_cost))
     async with AsyncExitStack() as closing:
         ledger = None if shared is not None else closing.enter_context(session.ledgers.open(settings.ledger))
-        duck = Duck(session.catalog.cursor, session.media(settings))
+        duck = Duck(session.catalog.cursor, session.media(settings), lambda: session.catalog.aggregates)
         memory = Statistics.of(said.before.rates) if said.before else session.foresight.remembered(settings)
         id, replay = uuid.uuid4().hex[:12], None
         if drawing is not None and ledger is not None and said.before is None:

@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,7 +92,8 @@ class Session:
         if not self.closed:
             self.ledgers.close()
         self.closed = True
-        self.catalog.cursor.close()
+        with suppress(duckdb.Error):  # it is busy in another thread, for which a second Ctrl-C does not wait
+            self.catalog.cursor.close()
 
     def check_open(self) -> None:
         if self.closed:

@@ -46,7 +46,6 @@ def write(
     from uql.compiler.syntax import CreateTable, Insert
     from uql.kernels.duck import Duck, typed_columns
     from uql.session.store_estimates import carried, counted, mark, together
-    from uql.show.render import unique_names
 
     duck = Duck(catalog.cursor)
     if isinstance(statement, Insert) and len(statement.columns) == outcome.table.num_columns:
@@ -54,7 +53,6 @@ def write(
         statement = replace(statement, columns=tuple(into))
     else:
         rows, types = _bounded(outcome)
-        rows = rows.rename_columns(unique_names(rows.column_names))
     chosen = f"SELECT {typed_columns(rows.column_names, types)} FROM __rows"
     try:
         with together(catalog.cursor):
@@ -67,11 +65,14 @@ def write(
 
 
 def _bounded(outcome: Outcome) -> tuple[pa.Table, list[str]]:
-    """The rows of an outcome with the ends of its intervals, and the DuckDB types of the columns."""
+    """The rows of an outcome with the ends of its intervals, each column with a name of its own, and their DuckDB types."""
+    from uql.show.render import unique_names
+
     table = outcome.bounded()
     types = iter(outcome.types)
     own = set(outcome.table.column_names)
-    return table, [next(types) if name in own else "DOUBLE" for name in table.column_names]
+    kinds = [next(types) if name in own else "DOUBLE" for name in table.column_names]
+    return table.rename_columns(unique_names(table.column_names)), kinds
 
 
 def refused(error: duckdb.Error, bound: BoundStatement | None = None) -> DataError:
@@ -174,12 +175,10 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     In a read-only database it is a temporary table. Raises BindError (UQL203) for a table that TO did not make.
     """
     from uql.kernels.duck import Duck, typed_columns
-    from uql.show.render import unique_names
     from uql.sources.catalog import ESTIMATED
 
     check_to(connection, name, text)
     table, kinds = _bounded(outcome)
-    table = table.rename_columns(unique_names(table.column_names))
     chosen = typed_columns(table.column_names, kinds)
     duck = Duck(connection)
     temporary = "TEMP " if is_read_only(connection) else ""

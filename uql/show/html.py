@@ -10,13 +10,12 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from uql.base.printable import printable
-from uql.show.render import footer, shown_rows
+from uql.show.render import NUMBERS, footer, shown_rows
 
 if TYPE_CHECKING:
     from uql.engine.outcome import Outcome
 
 MAX_ROWS = 40
-_NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL", "HUGEINT", "UINT", "BIGINT")
 STYLE = """<style>
 .uql{font-size:13px;color:inherit}
 .uql table{border-collapse:collapse;margin:4px 0;border:0;color:inherit;font-size:inherit}
@@ -105,4 +104,4 @@ def _line(line: str) -> str:
 
 
 def _number(kind: str) -> str:
-    return ' class="num"' if kind.startswith(_NUMBERS) and not kind.endswith("[]") else ""
+    return ' class="num"' if kind.startswith(NUMBERS) and not kind.endswith("[]") else ""

@@ -10,7 +10,6 @@ import json
 import math
 import shutil
 import sys
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 MAX_ROWS = 40  # of a table on a terminal: the first and the last half of it
 MIN_WIDTH = 8  # of a column that had to shrink, in characters
 BATCH = 10_000  # rows turned into text at a time
-_NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL", "HUGEINT", "UINT", "BIGINT")
+NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "REAL", "HUGEINT", "UINT", "BIGINT")
 
 
 # ----------------------------------------------------------------------------------------------------------- estimates
@@ -131,25 +130,20 @@ def cell_width(text: str) -> int:
     """
     if text.isascii():
         return len(text)
-    width = 0
-    for char in text:
-        if unicodedata.category(char) in ("Mn", "Me", "Cf"):
-            continue
-        width += 2 if unicodedata.east_asian_width(char) in "WF" else 1
-    return width
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def _cut(text: str, width: int) -> str:
     """`text` in at most `width` columns, its end replaced by … where it is longer."""
     if cell_width(text) <= width:
         return text
-    kept, used = [], 0
-    for char in text:
-        used += cell_width(char)
-        if used > width - 1:
-            break
-        kept.append(char)
-    return "".join(kept) + "…"
+    if text.isascii():
+        return text[: width - 1] + "…"
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, width - 1).rstrip(" ") + "…"
 
 
 def _pad(text: str, width: int, right: bool) -> str:
@@ -181,7 +175,7 @@ def table(
     estimates = estimates or {}
     kinds = [kind.upper() for kind in (types if types is not None else _types(data))]
     rows, shown = shown_rows(data, kinds, estimates, max_rows)
-    right = [kind.startswith(_NUMBERS) for kind in kinds]
+    right = [kind.startswith(NUMBERS) for kind in kinds]
     names = [printable(name) for name in data.column_names]
     heads = [[name, kind.lower()] for name, kind in zip(names, kinds, strict=True)]
     columns = [[*head, *(row[i] for row in rows)] for i, head in enumerate(heads)]
@@ -451,7 +445,7 @@ def write_markdown(data: pa.Table, stream: IO[str], *, estimates: Estimates | No
     """A table of GitHub's Markdown; estimates as `120 ± 14`, NULL as NULL."""
     estimates = estimates or {}
     kinds = [kind.upper() for kind in _types(data)]
-    right = [kind.startswith(_NUMBERS) for kind in kinds]
+    right = [kind.startswith(NUMBERS) for kind in kinds]
     stream.write("| " + " | ".join(_markdown_cell(name) for name in data.column_names) + " |\n")
     stream.write("|" + "|".join(" ---: " if number else " --- " for number in right) + "|\n")
     for number, row in enumerate(_batches(data)):

@@ -10,6 +10,7 @@ from typing import Any
 
 from uql.base.errors import GuardError
 from uql.base.schema import Field, Modality
+from uql.compiler.sql import literal, quote
 from uql.nl.adapters.base import answer_schema, fitting, shown_of, sub_answer, tokens_of, written
 from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Operator, SubAnswer
@@ -91,7 +92,7 @@ class StructGPT:
         )
         conditions = [_condition(c, fields) for c in reply.get("conditions", ()) if c.get("column") in fields]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT {', '.join(map(_quote, columns))} FROM {_quote(table.name)}{where} LIMIT {ROWS}"
+        return f"SELECT {', '.join(map(quote, columns))} FROM {quote(table.name)}{where} LIMIT {ROWS}"
 
 
 def _columns(source: Source) -> list[Field]:
@@ -101,14 +102,10 @@ def _columns(source: Source) -> list[Field]:
 def _condition(said: Mapping[str, Any], fields: Mapping[str, Field]) -> str:
     """A condition as SQL: numbers are compared as numbers, texts without regard to case."""
     column, value = fields[said["column"]], str(said.get("value", ""))
-    name, literal = _quote(column.name), "'" + value.replace("'", "''") + "'"
+    name, text_ = quote(column.name), literal(value)
     operator = said.get("operator") if said.get("operator") in OPERATORS else "="
     if operator == "contains":
-        return f"contains(lower(CAST({name} AS VARCHAR)), lower({literal}))"
+        return f"contains(lower(CAST({name} AS VARCHAR)), lower({text_}))"
     if column.type.upper().startswith(("VARCHAR", "ENUM")):
-        return f"lower(CAST({name} AS VARCHAR)) {operator} lower({literal})"
-    return f"{name} {operator} TRY_CAST({literal} AS {column.type})"
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+        return f"lower(CAST({name} AS VARCHAR)) {operator} lower({text_})"
+    return f"{name} {operator} TRY_CAST({text_} AS {column.type})"

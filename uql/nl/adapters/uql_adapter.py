@@ -14,11 +14,11 @@ from uql.nl.ask.aggregator import speaks
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.outputs import caveats
 from uql.nl.ask.plan_checks import said
-from uql.nl.guard.workspace import tables_of
+from uql.nl.guard.guard import tables_named, tables_of
 from uql.nl.plan.dag import Node, NodeKind, Operator, SubAnswer
 from uql.nl.plan.fill_holes import completed
 from uql.nl.plan.private_lineage import marked, without_values
-from uql.nl.plan.read_plan import SELECTS, statement_of, tables_named
+from uql.nl.plan.read_plan import SELECTS, statement_of
 from uql.nl.plan.result_schema import Shapes, fields_of
 from uql.nl.prompts import obj, text
 from uql.nl.prompts.planner import SQL

@@ -13,23 +13,9 @@ from uql.base.schema import Field, Modality
 from uql.base.settings import Settings
 from uql.nl.guard.guard import check_sql, check_uql
 from uql.nl.plan.dag import Node, NodeKind, Plan
-from uql.nl.plan.result_schema import Shapes
+from uql.nl.plan.result_schema import NUMBERS, Shapes
 from uql.nl.schema.scope import Source
 
-_NUMBERS = (
-    "TINYINT",
-    "SMALLINT",
-    "INTEGER",
-    "BIGINT",
-    "HUGEINT",
-    "UTINYINT",
-    "USMALLINT",
-    "UINTEGER",
-    "UBIGINT",
-    "DOUBLE",
-    "FLOAT",
-    "DECIMAL",
-)
 _TIMES = ("DATE", "TIMESTAMP")
 LONGEST = 480  # characters of one error, wherever it is shown
 UNKNOWN = "VARCHAR"  # type of a column of which only the name is known
@@ -114,13 +100,13 @@ def check_node(
         case NodeKind.PYTHON:
             from uql.nl.plan.nodes.python import check_python
 
-            check_python(node.body, _given(node, sources))
+            check_python(node.body, node.inputs)
             fields = tuple(Field(name, UNKNOWN) for name in node.columns) or None
             return node, fields
         case NodeKind.PLOT:
             from uql.nl.plan.nodes.plot import check_plot
 
-            given = {name: _columns(name, sources, known) for name in _given(node, sources)}
+            given = {name: _columns(name, sources, known) for name in node.inputs}
             if not given:
                 raise GuardError("a plot needs an input", help=f"nodes and tables: {', '.join(tables)}")
             if all(value is not None for value in given.values()):
@@ -181,7 +167,7 @@ def typed(body: str, inputs: Mapping[str, tuple[Field, ...]]) -> str:
 
 
 def vega_type(f: Field) -> str:
-    if f.type.startswith(_NUMBERS):
+    if f.type.startswith(NUMBERS):
         return "quantitative"
     return "temporal" if f.type.startswith(_TIMES) else "nominal"
 
@@ -199,10 +185,6 @@ def brief(text: str, most: int = LONGEST) -> str:
     """
     half = (most - 1) // 2
     return text if len(text) <= most else f"{text[:half]}…{text[-half:]}"
-
-
-def _given(node: Node, sources: Mapping[str, Source]) -> list[str]:
-    return [name for name in node.inputs if name] or []
 
 
 def _columns(

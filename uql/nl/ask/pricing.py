@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from uql.base.errors import UQLError
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Call, Cast, Number, Quoted, Select
-from uql.compiler.syntax import Node as Tree
-from uql.nl.guard.guard import BUDGET, below
+from uql.nl.guard.guard import BUDGET, every
 from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
 
 if TYPE_CHECKING:
@@ -127,16 +126,10 @@ def _dependent(
 def _texts(body: str) -> int:
     """How many texts of a statement a model reads."""
     try:
-        stack: list[Tree] = [parse(body)]
+        tree = parse(body)
     except UQLError:
         return 1
-    found = set()
-    while stack:
-        tree = stack.pop()
-        if isinstance(tree, Quoted) and (tree.forced or " " in tree.text):
-            found.add(tree.text)
-        stack += below(tree)
-    return len(found)
+    return len({q.text for q in every(tree) if isinstance(q, Quoted) and (q.forced or " " in q.text)})
 
 
 def _adapter(node: Node, sources: Mapping[str, Source], recorded: Recorded | None) -> tuple[float, float, bool]:

@@ -25,6 +25,7 @@ from uql.nl.ask.plan_checks import Checked, brief, check_plan, said
 from uql.nl.ask.planner import Planned, Planner
 from uql.nl.ask.pricing import PlanPrice, price_of
 from uql.nl.ask.room import checked as checked_sizes
+from uql.nl.guard.guard import tables_named
 from uql.nl.guard.workspace import Workspace
 from uql.nl.papers.meta_engine import Answerer, Router, planned
 from uql.nl.plan import read_plan as forms
@@ -527,7 +528,7 @@ class _Asking:
         if node.kind is NodeKind.ADAPTER:
             sub = self.executor.outputs[node.name].sub if node.name in self.executor.outputs else None
             return (sub.sources if sub is not None else ()) or node.sources
-        named = forms.tables_named(node.body) if node.kind in forms.SELECTS else set()
+        named = tables_named(node.body) if node.kind in forms.SELECTS else set()
         found = [s for s in self.ctx.sources if s.lower() in named]
         for name in node.inputs:
             if name in {n.name for n in plan.nodes}:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import GuardError, UQLError
@@ -242,6 +242,49 @@ def below(node: Node) -> Iterator[Node]:
             yield value
         elif isinstance(value, tuple):
             yield from (item for item in value if isinstance(item, Node))
+
+
+def every(node: Node) -> Iterator[Node]:
+    """A node of UQL's tree and all below it."""
+    yield node
+    for part in below(node):
+        yield from every(part)
+
+
+def rebuilt(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """UQL's tree with `change` applied to every node, those below first; the same object where nothing changes."""
+    updates: dict[str, Any] = {}
+    for f in fields(tree):
+        value = getattr(tree, f.name)
+        new: Any = value
+        if isinstance(value, Node):
+            new = rebuilt(value, change)
+        elif isinstance(value, tuple):
+            new = tuple(rebuilt(v, change) if isinstance(v, Node) else v for v in value)
+        if new != value:
+            updates[f.name] = new
+    return change(replace(tree, **updates) if updates else tree)
+
+
+def tables_named(text: str) -> set[str]:
+    """The names after FROM and JOIN of a UQL query, or of DuckDB's SQL in its place, lower case; empty where it does not parse."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        query = parse_script(text)[0][0]
+        if isinstance(query, str):
+            return {table.name.lower() for table in sqlglot.parse_one(query, read="duckdb").find_all(exp.Table)}
+    except (UQLError, SqlglotError, IndexError):
+        return set()
+    return {node.parts[-1].lower() for node in every(query) if isinstance(node, TableName)}
+
+
+def tables_of(text: str, allowed: Collection[str]) -> list[str]:
+    """Which of these tables a query names."""
+    found = tables_named(text)
+    return [name for name in allowed if name.lower() in found]
 
 
 # ---------------------------------------------------------------------------------------------------------------- errors

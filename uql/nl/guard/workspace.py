@@ -19,9 +19,10 @@ from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.locked_duckdb import lock
 from uql.base.settings import Settings
 from uql.compiler.parser import parse_script
+from uql.compiler.sql import literal, quote
 from uql.nl.guard.duckdb_process import as_connection, child_duckdb
 from uql.nl.guard.gate_bridge import apart
-from uql.nl.guard.guard import BUDGET, check_sql, check_uql, run_sql
+from uql.nl.guard.guard import BUDGET, check_sql, check_uql, run_sql, tables_of
 from uql.nl.plan.result_schema import apart_names
 from uql.session.execute_statement import outcome
 from uql.session.script import run_script
@@ -114,8 +115,7 @@ class Workspace:
     async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
         """The rows of one concrete SELECT, in a thread; `to` keeps them."""
         allowed = self.names if tables is None else list(tables)
-        named = [name for name in allowed if _names(check_sql(text, allowed), name)]
-        given = {name: self.table(name) for name in named}
+        given = {name: self.table(name) for name in tables_of(check_sql(text, allowed), allowed)}
         found = await asyncio.to_thread(run_sql, text, given)
         if to is not None:
             self.put(to, found)
@@ -141,9 +141,9 @@ class Workspace:
                 if source is None or name.lower() in self._loaded:
                     continue
                 self._create(source.name, self._read(source.origin))
-                comment = [f"COMMENT ON TABLE {_quote(source.name)} IS {_literal(source.description)}"]
+                comment = [f"COMMENT ON TABLE {quote(source.name)} IS {literal(source.description)}"]
                 comment += [
-                    f"COMMENT ON COLUMN {_quote(source.name)}.{_quote(f.name)} IS {_literal(f.description)}"
+                    f"COMMENT ON COLUMN {quote(source.name)}.{quote(f.name)} IS {literal(f.description)}"
                     for f in source.fields
                     if f.description
                 ]
@@ -166,14 +166,14 @@ class Workspace:
     def hide(self, name: str, columns: Collection[str]) -> None:
         """Says of columns of a kept result that they are private, so that no model is shown them."""
         with self._using:
-            self._comment(name, [f"COMMENT ON COLUMN {_quote(name)}.{_quote(c)} IS 'private'" for c in columns])
+            self._comment(name, [f"COMMENT ON COLUMN {quote(name)}.{quote(c)} IS 'private'" for c in columns])
 
     def drop(self, names: Collection[str]) -> None:
         """Forgets results of nodes."""
         for name in names:
             if name.lower() in self._loaded and name.lower() not in self._sources:
                 with self._cursor() as cursor:
-                    cursor.execute(f"DROP TABLE IF EXISTS {_quote(name)}")
+                    cursor.execute(f"DROP TABLE IF EXISTS {quote(name)}")
                 del self._loaded[name.lower()]
 
     def table(self, name: str, *, columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
@@ -181,10 +181,10 @@ class Workspace:
         self.load([name])
         if name.lower() not in self._loaded:
             raise UnknownTableError(f"no table {name}", help=f"tables: {', '.join(self.names)}")
-        shown = ", ".join(map(_quote, columns)) if columns is not None else "*"
+        shown = ", ".join(map(quote, columns)) if columns is not None else "*"
         most = "" if limit is None else f" LIMIT {int(limit)}"
         with self._cursor() as cursor:
-            relation = cursor.sql(f"SELECT {shown} FROM {_quote(name)}{most}")
+            relation = cursor.sql(f"SELECT {shown} FROM {quote(name)}{most}")
             return relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
 
     def fields(self, name: str) -> tuple[Field, ...]:
@@ -200,7 +200,7 @@ class Workspace:
         if name.lower() not in self._loaded:
             return self._sources[name.lower()].row_count
         with self._cursor() as cursor:  # all rows: what is left keeps a transaction open
-            found = cursor.execute(f"SELECT count(*) FROM {_quote(name)}").fetchall()
+            found = cursor.execute(f"SELECT count(*) FROM {quote(name)}").fetchall()
         return int(found[0][0])
 
     # -------------------------------------------------------------------------------------------------------- internals
@@ -208,7 +208,7 @@ class Workspace:
         with self._cursor() as cursor:
             try:
                 cursor.register("__given", table.rename_columns(apart_names(table.column_names)))
-                cursor.execute(f"CREATE OR REPLACE TABLE {_quote(name)} AS SELECT * FROM __given")
+                cursor.execute(f"CREATE OR REPLACE TABLE {quote(name)} AS SELECT * FROM __given")
             except duckdb.Error as error:
                 raise DataError(
                     f"{name} cannot be kept: {str(error).strip().splitlines()[0]}", code="UQL505"
@@ -253,24 +253,6 @@ def longest_text(table: pa.Table) -> int:
     return max((pc.max(pc.binary_length(column)).as_py() or 0 for column in texts), default=0)
 
 
-def tables_of(text: str, allowed: Collection[str]) -> list[str]:
-    """Which of these tables a UQL query names, or DuckDB's SQL in its place."""
-    from uql.compiler.syntax import Node, TableName
-    from uql.nl.guard.guard import below
-
-    found: set[str] = set()
-    query = parse_script(text)[0][0]
-    if isinstance(query, str):
-        return [name for name in allowed if _names(query, name)]
-    stack: list[Node] = [query]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, TableName):
-            found.add(node.parts[-1].lower())
-        stack += below(node)
-    return [name for name in allowed if name.lower() in found]
-
-
 def budget_of(text: str) -> int | None:
     """The calls that WITH (budget = n) of a UQL query names; None where it names none, or is no query."""
     from uql.compiler.parser import parse
@@ -283,18 +265,3 @@ def budget_of(text: str) -> int | None:
     if not isinstance(tree, Select | Union):
         return None
     return next((o.value for o in tree.options if o.name.lower() == "budget" and isinstance(o.value, int)), None)
-
-
-def _names(sql: str, name: str) -> bool:
-    import sqlglot
-    from sqlglot import exp
-
-    return any(t.name.lower() == name.lower() for t in sqlglot.parse_one(sql, read="duckdb").find_all(exp.Table))
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

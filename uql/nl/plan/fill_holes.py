@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields as fields_of
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +16,8 @@ from uql.base.errors import UQLError
 from uql.base.schema import Field
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Name, Quoted, Select, TableName
-from uql.compiler.syntax import Node as Tree
 from uql.compiler.unparse import unparse
-from uql.nl.guard.guard import below
+from uql.nl.guard.guard import every, rebuilt
 from uql.nl.schema.discover import words_of
 
 _HOLE = re.compile(r"\{([^{}]+)\}")
@@ -46,13 +44,20 @@ def completed(text: str, tables: Mapping[str, Sequence[Field]]) -> str:
     if not isinstance(tree, Select) or tree.source is None:
         return text
     low = {name.lower(): fields for name, fields in tables.items()}
-    read = [(t.alias or t.parts[-1], f) for t in _tables(tree.source) for f in low.get(t.parts[-1].lower(), ())]
+    read = [
+        (t.alias or t.parts[-1], f)
+        for t in every(tree.source)
+        if isinstance(t, TableName)
+        for f in low.get(t.parts[-1].lower(), ())
+    ]
     shown = [(table, f) for table, f in read if f.is_unstructured and not f.private]
     if not shown:
         return text
     names = [f.name.lower() for _, f in read]
 
-    def more(quoted: Quoted) -> Quoted:
+    def more(quoted: Any) -> Any:
+        if not isinstance(quoted, Quoted):
+            return quoted
         holes = {hole.rpartition(".")[2].lower() for hole in _HOLE.findall(quoted.text)}
         if not (quoted.forced or " " in quoted.text) or quoted.using or holes & {f.name.lower() for _, f in shown}:
             return quoted
@@ -64,27 +69,5 @@ def completed(text: str, tables: Mapping[str, Sequence[Field]]) -> str:
         said = " and ".join(f"{{{f.name if names.count(f.name.lower()) == 1 else f'{t}.{f.name}'}}}" for t, f in near)
         return replace(quoted, text=f"{quoted.text}, according to {said}")
 
-    made = _replaced(tree, more)
+    made = rebuilt(tree, more)
     return text if made == tree else unparse(made)
-
-
-def _tables(source: Tree) -> list[TableName]:
-    if isinstance(source, TableName):
-        return [source]
-    return [table for part in below(source) for table in _tables(part)]
-
-
-def _replaced(tree: Any, change: Any) -> Any:
-    if isinstance(tree, Quoted):
-        return change(tree)
-    updates: dict[str, Any] = {}
-    for f in fields_of(tree):
-        value = getattr(tree, f.name)
-        new: Any = value
-        if isinstance(value, Tree):
-            new = _replaced(value, change)
-        elif isinstance(value, tuple):
-            new = tuple(_replaced(v, change) if isinstance(v, Tree) else v for v in value)
-        if new != value:
-            updates[f.name] = new
-    return replace(tree, **updates) if updates else tree

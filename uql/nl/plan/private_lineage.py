@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
@@ -19,11 +18,8 @@ from uql.base.schema import Field
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Call, CommonTable, Name, Quoted, Select, SelectItem, Source, Star, Union
 from uql.compiler.syntax import Node as Tree
-from uql.nl.guard.guard import below
+from uql.nl.guard.guard import below, every
 from uql.nl.plan.dag import Node, NodeKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def marked(node: Node, fields: Sequence[Field], read: Sequence[Field]) -> tuple[Field, ...]:
@@ -80,7 +76,7 @@ def _private_names(node: Node, columns: Sequence[str], private: Collection[str])
 # -------------------------------------------------------------------------------------------------------------------- UQL
 def _of_uql(tree: Tree, columns: Sequence[str], private: Collection[str]) -> frozenset[str]:
     known = {name.lower() for name in private}
-    nodes = list(_all(tree))
+    nodes = list(every(tree))
     if any(getattr(node, "columns", ()) for node in nodes if isinstance(node, CommonTable | Source)):
         return frozenset(name.lower() for name in columns)  # AS t(a, b): names by their places are not followed
     selects = [node for node in nodes if isinstance(node, Select)]
@@ -132,12 +128,6 @@ def _names_uql(tree: Tree, known: Collection[str]) -> bool:
             "{" + name + "}" in tree.text.lower() or "." + name + "}" in tree.text.lower() for name in known
         ) or (not tree.forced and tree.text.lower() in known)
     return any(_names_uql(part, known) for part in below(tree))
-
-
-def _all(tree: Tree) -> Iterator[Tree]:
-    yield tree
-    for part in below(tree):
-        yield from _all(part)
 
 
 # -------------------------------------------------------------------------------------------------------------------- SQL

@@ -12,9 +12,8 @@ from uql.base.errors import QuestionError, UQLError
 from uql.base.schema import Field
 from uql.compiler.parser import parse
 from uql.compiler.syntax import Call, Quoted, Select, String, Union
-from uql.compiler.syntax import Node as Tree
 from uql.compiler.unparse import unparse
-from uql.nl.guard.guard import below
+from uql.nl.guard.guard import rebuilt, tables_named
 from uql.nl.plan.dag import Node, NodeKind, Operator, Plan
 from uql.nl.plan.fill_holes import completed
 
@@ -92,45 +91,15 @@ def statement_of(sql: str) -> str:
         return stripped
     if not isinstance(tree, Select | Union):
         return stripped
-    return unparse(replace(_asked(tree), to=None))
+    return unparse(replace(rebuilt(tree, _asked), to=None))
 
 
-def _asked(tree: Any) -> Any:
-    """The tree with every `ask('…')` replaced."""
-    from dataclasses import fields
-
-    updates: dict[str, Any] = {}
-    for f in fields(tree):
-        value = getattr(tree, f.name)
-        new: Any = value
-        if isinstance(value, Tree):
-            new = _asked(value)
-        elif isinstance(value, tuple):
-            new = tuple(_asked(v) if isinstance(v, Tree) else v for v in value)
-        if new != value:
-            updates[f.name] = new
-    made = replace(tree, **updates) if updates else tree
-    if isinstance(made, Call) and made.name.lower() == ASK and made.args and isinstance(made.args[0], String | Quoted):
-        first = made.args[0]
+def _asked(node: Any) -> Any:
+    """The text of `ask('…')` in its place; any other node as it is."""
+    if isinstance(node, Call) and node.name.lower() == ASK and node.args and isinstance(node.args[0], String | Quoted):
+        first = node.args[0]
         return Quoted(first.value if isinstance(first, String) else first.text, forced=True)
-    return made
-
-
-def tables_named(text: str) -> set[str]:
-    """The names after FROM and JOIN of a query, lower case; empty where it does not parse."""
-    from uql.compiler.syntax import TableName
-
-    try:
-        stack: list[Tree] = [parse(text)]
-    except UQLError:
-        return set()
-    found: set[str] = set()
-    while stack:
-        node = stack.pop()
-        if isinstance(node, TableName):
-            found.add(node.parts[-1].lower())
-        stack += below(node)
-    return found
+    return node
 
 
 # ------------------------------------------------------------------------------------------------------------- one node

@@ -19,6 +19,7 @@ from uql.base.schema import Field, Modality, Table
 from uql.base.settings import Settings
 from uql.compiler.binder import bind
 from uql.compiler.parser import parse_script
+from uql.compiler.sql import quote
 from uql.compiler.syntax import Column, Select, Union
 from uql.nl.guard.duckdb_process import as_connection, child_duckdb
 from uql.nl.guard.guard import MEMORY, check_sql, check_uql
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     from uql.nl.schema.scope import Source
 
+_NUMBERS = "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT DOUBLE FLOAT DECIMAL"
+NUMBERS = tuple(_NUMBERS.split())  # how the types of numbers begin
 BOUND_S = 10.0  # that DuckDB may take to bind one statement
 
 
@@ -43,7 +46,7 @@ class Shapes:
 
     def add(self, name: str, fields: Sequence[Field], *, rows: int = 1_000) -> None:
         """A table that a statement may name from now on; another of that name is replaced."""
-        quoted = _quote(name)
+        quoted = quote(name)
         own = apart_names([f.name for f in fields])
         fields = [replace(f, name=given) for f, given in zip(fields, own, strict=True)]
         self._tables[name.lower()] = Table(name, quoted, tuple(fields), rows)
@@ -87,7 +90,7 @@ class Shapes:
             return
         with child_duckdb(MEMORY, BOUND_S) as child:
             for table in self._tables.values():
-                columns = ", ".join(f"{_quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields)
+                columns = ", ".join(f"{quote(f.name)} {f.type or 'VARCHAR'}" for f in table.fields)
                 child.execute(f"CREATE TABLE {table.sql} ({columns or 'nothing INTEGER'})")
             self._catalog = Catalog(as_connection(child), own=True)
             try:
@@ -140,10 +143,6 @@ def apart_names(names: Sequence[str]) -> list[str]:
             own, n = f"{name}_{n}", n + 1
         made.append(own)
     return made
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def fields_of(table: pa.Table, like: Mapping[str, Field]) -> tuple[Field, ...]:

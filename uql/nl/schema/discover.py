@@ -17,6 +17,7 @@ import numpy as np
 
 from uql.base.errors import QuestionError
 from uql.base.schema import Field, Modality, Table
+from uql.compiler.sql import literal, quote
 from uql.nl.ask.context import AskContext
 from uql.nl.schema.foreign_keys import links_between
 from uql.nl.schema.name_words import singular, spaced, stem
@@ -239,7 +240,7 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
     columns = [f for f in table.fields if not f.private and f.modality in (Modality.STRUCTURED, Modality.TEXT)]
     if not columns or not table.row_count:
         return source
-    shown = ", ".join(f"left(CAST({_quoted(f.name)} AS VARCHAR), {READ_CHARS})" for f in columns)
+    shown = ", ".join(f"left(CAST({quote(f.name)} AS VARCHAR), {READ_CHARS})" for f in columns)
     rows = catalog.cursor.execute(f"SELECT {shown} FROM {table.sql} LIMIT {SAMPLED}").fetchall()
     for i, f in enumerate(columns):
         counts = Counter(str(row[i]) for row in rows if row[i] is not None)
@@ -289,7 +290,7 @@ def _sampled(source: Source, table: Table, catalog: Catalog, question: str) -> S
 
 def _frequent(field: Field, table: Table, catalog: Catalog) -> tuple[Counter[str], bool]:
     """The most frequent values of a column with how often they stand there, and whether they are all."""
-    column = f"left({_quoted(field.name)}, {READ_CHARS})"
+    column = f"left({quote(field.name)}, {READ_CHARS})"
     sql = f"SELECT {column}, count(*) FROM {table.sql} WHERE {column} IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT {SAMPLED}"
     found = catalog.cursor.execute(sql).fetchall()
     return Counter(dict(found)), len(found) < SAMPLED
@@ -297,7 +298,7 @@ def _frequent(field: Field, table: Table, catalog: Catalog) -> tuple[Counter[str
 
 def _whole(field: Field, table: Table, catalog: Catalog, question: str) -> list[str]:
     """Values of a column, beyond the rows sampled too, that stand whole in the question."""
-    column = _quoted(field.name)
+    column = quote(field.name)
     sql = f"SELECT DISTINCT {column} FROM {table.sql} WHERE contains(?, lower({column})) ORDER BY 1 LIMIT {FEW}"
     return [row[0] for row in catalog.cursor.execute(sql, [question.lower()]).fetchall()]
 
@@ -312,7 +313,7 @@ def _inside(
     """
     if not words:
         return ()
-    column = f"lower({_quoted(field.name)})"
+    column = f"lower({quote(field.name)})"
     holds = f"contains({column}, ?)" + (f" AND regexp_matches({column}, ?)" if whole else "")
     asked = ", ".join(f"coalesce(bool_or({holds}), false)" for _ in words)
     given = [part for w in map(str.lower, words) for part in ((w, rf"\b{w}\b") if whole else (w,))]
@@ -368,10 +369,6 @@ def _listed(values: Sequence[str]) -> list[str]:
     return [part for part, _ in counts.most_common()]
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _named(value: str, question: str) -> bool:
     """Does the question name a value? A short one as it is written, and no word that every question has.
 
@@ -399,7 +396,7 @@ def _stands_in(value: str, question: str) -> bool:
 
 def _literal(value: str) -> str:
     """A value as a string of SQL, shortened; nothing in it ends the string."""
-    return "'" + _cut(value).replace("'", "''") + "'"
+    return literal(_cut(value))
 
 
 def _cut(value: str) -> str:

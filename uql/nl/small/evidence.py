@@ -32,6 +32,9 @@ different distinct unique kind type year month day week century decade date age 
 image photo shown depict contain become can could would should please year's long old new high low exist belong term use
 combine include yet live recently zero item
 """
+_COMPARED = re.compile(
+    r"(?:=|<>) '((?:[^']|'')*[A-Za-z]{3}(?:[^']|'')*)'"
+)  # values of words; codes and dates are said otherwise
 _EARLY = re.compile(r"\b(oldest|earliest|eldest)\b", re.IGNORECASE)
 _LATE = re.compile(r"\b(youngest|newest|latest|most recent)\b", re.IGNORECASE)
 
@@ -44,11 +47,13 @@ class Evidence:
         unheard: words of the question that are near to no name, comment or value of a plain column, in lower case.
         foreign: no word of the question is near to any of these.
         values: that the question names, in lower case.
+        words: stems of all words of the question.
     """
 
     unheard: tuple[str, ...] = ()
     foreign: bool = False
     values: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
 
     def against_plain(self, sql: str, *, readable: bool) -> list[str]:
         """What speaks against a statement over plain columns alone.
@@ -71,7 +76,10 @@ class Evidence:
     def _left_out(self, text: str) -> list[str]:
         low = text.lower().replace("''", "'")
         missing = [value for value in self.values if value not in low]
-        return [f"the question names {', '.join(missing)}"] if missing else []
+        found = [f"the question names {', '.join(missing)}"] if missing else []
+        compared = [value.replace("''", "'") for value in _COMPARED.findall(text)]
+        strange = [value for value in compared if (own := words_of(value)) and self.words and not own & self.words]
+        return found + ([f"the question does not name {', '.join(strange)}"] if strange else [])
 
 
 def gathered(question: str, scope: Scope, near: Near | None) -> Evidence:
@@ -86,7 +94,12 @@ def gathered(question: str, scope: Scope, near: Near | None) -> Evidence:
     words = _telling(question)
     strange = unheard(words, scope, near)
     foreign = len(strange) == len(words) and not values
-    return Evidence(tuple(strange), foreign, tuple(v for v in values if v not in inner))
+    said = (
+        words_of(question)
+        | {w.lower() for w in re.findall(r"\w+", question)}
+        | {w for v in values for w in words_of(v)}
+    )
+    return Evidence(tuple(strange), foreign, tuple(v for v in values if v not in inner), frozenset(said))
 
 
 def _telling(question: str) -> list[str]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+from sqlglot import exp
+
+from uql.nl.ask.context import AskContext
 from uql.nl.schema.scope import Scope
 
 COLUMNS = 3  # that are offered
 ALIKE = 0.6  # of two names, 1: equal
 SAME = 0.85  # of two values
+MOST_VALUES = 5_000  # of a column that are searched for a near one
 
 
 def near_columns(name: str, scope: Scope) -> str:
@@ -47,3 +51,18 @@ def near_value(value: str, values: Iterable[str]) -> str | None:
         return known[value.lower()]
     close = get_close_matches(value.lower(), known, 2, SAME)
     return known[close[0]] if len(close) == 1 else None
+
+
+async def values_of(ctx: AskContext, scope: Scope, column: str, table: str = "") -> list[tuple[str, Sequence[str]]]:
+    """The values of the plain columns of texts that are so called, with their tables; of one table where it is named."""
+    found: list[tuple[str, Sequence[str]]] = []
+    for name, source in scope.sources.items():
+        if table and name.lower() != table.lower():
+            continue
+        f = next((f for f in source.shown if f.name.lower() == column.lower() and f.type == "VARCHAR"), None)
+        if f is None or f.is_unstructured:
+            continue
+        wanted = exp.select(exp.column(f.name, quoted=True)).distinct().from_(exp.to_identifier(name, quoted=True))
+        held = await ctx.sql(wanted.limit(MOST_VALUES).sql(dialect="duckdb"), tables=[name])
+        found.append((name, [str(each) for each in held.column(0).to_pylist() if each is not None]))
+    return found

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from uql.base.errors import QuestionError
@@ -41,6 +41,8 @@ _COMPARED = re.compile(rf"(.+?) (=|<>|<=|>=|<|>|LIKE) ({_LITERAL})\Z", re.IGNORE
 _LISTED = re.compile(rf"(.+?) IN \(({_LITERAL})((?:, (?:{_LITERAL}))*)\)\Z", re.IGNORECASE)
 _NULL = re.compile(r"(.+?) IS (NOT )?NULL\Z", re.IGNORECASE)
 _HOLDS = re.compile(r"list_contains\((.+), ('(?:[^']|'')*')\)\Z", re.IGNORECASE)
+_EQUAL = re.compile(rf"({_NAME})\.({_NAME}) = '((?:[^']|'')*)'\Z")
+_DAY = re.compile(r"'\d{4}-\d\d-\d\d'")
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _TYPES = {"number": "DOUBLE", "text": "VARCHAR"}
 
@@ -119,6 +121,24 @@ def parse(text: str) -> Slots | None:
     )
 
 
+def equalities(slots: Slots) -> dict[int, tuple[str, str, str]]:
+    """The conditions that a column equals a text, by their places in WHERE: table, column, text.
+
+    >>> equalities(Slots((), ("answer > 3", "shops.city = 'King''s Lynn'"), (), ()))
+    {1: ('shops', 'city', "King's Lynn")}
+    """
+    found = ((n, _EQUAL.match(condition.strip())) for n, condition in enumerate(slots.where))
+    return {n: (_bare(m[1]), _bare(m[2]), m[3].replace("''", "'")) for n, m in found if m is not None}
+
+
+def with_value(slots: Slots, place: int, table: str, column: str, value: str) -> Slots:
+    """The slots with a condition of WHERE replaced by: this column equals this text."""
+    text = value.replace("'", "''")
+    where = [*slots.where]
+    where[place] = f"{named(table, column)} = '{text}'"
+    return replace(slots, where=tuple(dict.fromkeys(where)))
+
+
 def render(slots: Slots, scope: Scope) -> str:
     """The slots as one statement of UQL.
 
@@ -136,6 +156,7 @@ class _Rendering:
     def statement(self) -> str:
         slots = self.slots
         source = self._source()
+        self._one_value_each()
         where = [self._condition(each) for each in slots.where]
         where += [self._asked(read) for read in slots.reads[1:]]
         first = slots.reads[0]
@@ -162,6 +183,16 @@ class _Rendering:
                 by = f"{'max' if slots.down else 'min'}({by})"
             text += f" ORDER BY {by}{' DESC' if slots.down else ''}"
         return text + (f" LIMIT {slots.limit}" if slots.limit else "")
+
+    def _one_value_each(self) -> None:
+        """A column that equals two texts at once gives no rows."""
+        held: dict[str, str] = {}
+        for table, column, value in equalities(self.slots).values():
+            name = f"{table}.{column}"
+            if held.setdefault(name.lower(), value) != value:
+                raise _wrong(
+                    f"{name} cannot be both {held[name.lower()]!r} and {value!r}", "one condition, or IN ('a', 'b')"
+                )
 
     # ------------------------------------------------------------------------------------------------------- the tables
     def _source(self) -> str:
@@ -279,11 +310,18 @@ class _Rendering:
             return f"{self._value(listed[1])} IN ({listed[2]}{listed[3]})"
         if (compared := _COMPARED.match(text)) is not None:
             op = "ILIKE" if compared[2].upper() == "LIKE" else compared[2]
-            return f"{self._value(compared[1])} {op} {compared[3]}"
+            return f"{self._of_days(compared[1], compared[3])} {op} {compared[3]}"
         column, f = self._plain(text)
         if f.type != "BOOLEAN":
             raise _wrong(f"{text} is no condition", "compare it with a value")
         return column
+
+    def _of_days(self, text: str, literal: str) -> str:
+        """An item that is compared; of a time that is compared with a day, its day."""
+        value = self._value(text)
+        if _DAY.fullmatch(literal) and _COLUMN.fullmatch(text.strip()):
+            return f"CAST({value} AS DATE)" if self._plain(text)[1].type.startswith("TIMESTAMP") else value
+        return value
 
     def _names(self, items: list[str]) -> dict[str, str]:
         """A name for each item that no other has."""

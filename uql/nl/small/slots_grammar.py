@@ -42,6 +42,7 @@ def grammar(scope: Scope) -> str:
         *(["hole ::= " + _either(f"{{{name}}}" for name in called)] if called else []),
         'also ::= ("ALSO " read " yes_no: " words "\\n")?',
         'string ::= "\'" [^\'\\n]{1,40} "\'"',
+        'day ::= "\'" [0-9]{4} "-" [0-9]{2} "-" [0-9]{2} "\'"',
         'integer ::= "-"? [0-9]{1,9} ("." [0-9]{1,3})?',
         f"op ::= {_either(f' {op} ' for op in _OPS)}",
         f"column ::= {_either(_name(s, f) for s, f in plain)}",
@@ -87,11 +88,12 @@ def _condition(source: Source, f: Field) -> str:
     if f.type.startswith(NUMBERS):
         return f"{_literal(name)} op integer"
     if f.type.startswith(("DATE", "TIMESTAMP")):
-        return f"({_literal(name)} op string | {_literal(f'year({name})')} op integer)"
+        return f"({_literal(name)} op day | {_literal(f'year({name})')} op integer)"
     matched = [value for column, value in source.matches if column == f.name]
     held = [v for v in (*matched, *source.values.get(f.name, ())) if _is_safe(v)]
     values = [_literal(f"'{value}'") for value in dict.fromkeys(held)][:MOST_VALUES]
-    return _literal(f"{name} = ") + f" ({' | '.join([*values, 'string'])})"
+    value = f"({' | '.join([*values, 'string'])})"
+    return _literal(f"{name} = ") + f" {value} | " + _literal(f"{name} IN (") + f' {value} (", " {value}){{1,3}} ")"'
 
 
 def _is_dated(source: Source, f: Field) -> bool:

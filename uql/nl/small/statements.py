@@ -21,14 +21,13 @@ from uql.nl.prompts import statements as words
 from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, Asked, Candidate, Writer
 from uql.nl.small.evidence import hinted
-from uql.nl.small.near_names import near_columns, near_value
+from uql.nl.small.near_names import near_columns, near_value, values_of
 from uql.nl.small.vote import is_empty, key_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CHARS = 9_000  # of the tables in a prompt
-MOST_VALUES = 5_000  # of a column that are searched for a near one
 _MISSING = re.compile(r'column (?:named )?"?([^"\s]+?)"?[ !]', re.IGNORECASE)
 _COMPARING = (
     *(exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In, exp.RegexpLike, exp.Contains, exp.StartsWith, exp.EndsWith),
@@ -107,16 +106,8 @@ class Statements(Writer):
 
     async def _near(self, column: str, value: str) -> str | None:
         """The value of a column so called that another spelling means."""
-        for name, source in self.asked.scope.sources.items():
-            f = next((f for f in source.shown if f.name.lower() == column.lower() and f.type == "VARCHAR"), None)
-            if f is None or f.is_unstructured:
-                continue
-            wanted = exp.select(exp.column(f.name, quoted=True)).distinct().from_(exp.to_identifier(name, quoted=True))
-            held = await self.asked.ctx.sql(wanted.limit(MOST_VALUES).sql(dialect="duckdb"), tables=[name])
-            values = [str(each) for each in held.column(0).to_pylist() if each is not None]
-            if (near := near_value(value, values)) is not None:
-                return near
-        return None
+        found = await values_of(self.asked.ctx, self.asked.scope, column)
+        return next((near for _, values in found if (near := near_value(value, values)) is not None), None)
 
 
 def compared_texts(sql: str, scope: Scope) -> str:

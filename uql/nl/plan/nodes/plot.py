@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import ConfigError, GuardError
+from uql.nl.plan.result_schema import NUMBERS, fields_of
 from uql.show.plots import MAX_PIXELS, Plot
 
 if TYPE_CHECKING:
@@ -47,43 +48,9 @@ _REFUSED_KEYS = {
     "$schema": "",
 }
 # What is shown as words, or names columns and values of the rows; any other text (a colour, a font) goes into the picture's attributes.
-_WORDS = frozenset(
-    (
-        "title",
-        "subtitle",
-        "text",
-        "description",
-        "name",
-        "field",
-        "fields",
-        "as",
-        "groupby",
-        "fold",
-        "flatten",
-        "pivot",
-        "equal",
-        "oneOf",
-        "domain",
-        "sort",
-        "repeat",
-        "row",
-        "column",
-    )
-)
+_SHOWN = "title subtitle text description name field fields as groupby fold flatten pivot equal oneOf domain sort repeat row column"
+_WORDS = frozenset(_SHOWN.split())
 _ADDRESS = re.compile(r"url\s*\(|\\|://|javascript:|data:", re.IGNORECASE)
-_NUMERIC = (
-    "BIGINT",
-    "INTEGER",
-    "SMALLINT",
-    "TINYINT",
-    "HUGEINT",
-    "DOUBLE",
-    "FLOAT",
-    "DECIMAL",
-    "UBIGINT",
-    "UINTEGER",
-    "BOOLEAN",
-)
 _VIEWS = ("hconcat", "vconcat", "concat", "layer")
 _OF_VIEWS = {"layer": "LayerChart", "hconcat": "HConcatChart", "vconcat": "VConcatChart", "concat": "ConcatChart"}
 Columns = Mapping[str, str]  # name → DuckDB type; "" is unknown
@@ -116,7 +83,7 @@ def make_plots(text: str, tables: Mapping[str, pa.Table]) -> tuple[Plot, ...]:
 
     Raises: GuardError as `check_plot`, and where a table has no rows; DataError (UQL510) where a plot cannot be drawn.
     """
-    inputs = {name: columns_of(table) for name, table in tables.items()}
+    inputs = {n: {f.name: f.type for f in fields_of(t, {}) if f.type != "BLOB"} for n, t in tables.items()}
     made = []
     for spec in check_plot(text, inputs):
         named = {data["name"] for data in _found(spec, "data")}
@@ -127,25 +94,6 @@ def make_plots(text: str, tables: Mapping[str, pa.Table]) -> tuple[Plot, ...]:
         plot.svg()
         made.append(plot)
     return tuple(made)
-
-
-def columns_of(table: pa.Table) -> dict[str, str]:
-    """The columns of a table with DuckDB's names of their types, as far as a plot needs to tell them apart."""
-    import pyarrow as pa
-
-    found = {}
-    for column in table.schema:
-        kind = column.type
-        numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            continue
-        if numeric:
-            found[column.name] = "BIGINT" if pa.types.is_integer(kind) else "DOUBLE"
-        elif pa.types.is_boolean(kind):
-            found[column.name] = "BOOLEAN"
-        else:
-            found[column.name] = "DATE" if pa.types.is_temporal(kind) else "VARCHAR"
-    return found
 
 
 # ----------------------------------------------------------------------------------------------------------------- checks
@@ -287,7 +235,7 @@ def _fields(
         and value.get("aggregate") not in ("count", "distinct")
     ):
         kind = columns.get(_column(shown), "")
-        if kind and not kind.startswith(_NUMERIC) and not (made and _column(shown) in made):
+        if kind and not kind.startswith((*NUMBERS, "BOOLEAN")) and not (made and _column(shown) in made):
             raise _refused(
                 f"the field {shown!r} is {kind} and no quantity",
                 help="use nominal, ordinal or temporal, or aggregate it",

@@ -1,0 +1,26 @@
+"""How far two words are from each other."""
+
+from __future__ import annotations
+
+
+def distance(a: str, b: str, limit: int) -> int:
+    """Damerau–Levenshtein distance (adjacent swaps count one), or limit + 1 when it is greater.
+
+    >>> distance("satrs", "stars", 2), distance("star", "stars", 2), distance("plot", "stars", 2)
+    (1, 1, 3)
+    """
+    if abs(len(a) - len(b)) > limit:
+        return limit + 1
+    before: list[int] = []
+    last = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            best = min(row[j - 1] + 1, last[j] + 1, last[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        if min(row) > limit:
+            return limit + 1
+        before, last = last, row
+    return min(last[-1], limit + 1)
