@@ -84,7 +84,7 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
             ]
         return replace(groups, exact=False, seen=frozenset(calls))
     groups = _estimated(of, (only_seen, whole), sampled, stored, checked, chances)
-    note_error([e for call in watched for e in groups.estimates[call]], sampled, relation, ctx)
+    note_error([e for call in watched for e in groups.estimates[call]], len(sampled.told), relation.n, ctx)
     return groups
 
 

@@ -11,8 +11,6 @@ from uql.sampling.base import Estimate
 
 if TYPE_CHECKING:
     from uql.kernels.base import Context
-    from uql.kernels.estimates.sample import Sampled
-    from uql.kernels.relation import Relation
 
 PILOT_ROWS = (64, 128)  # least and most: 1/x² of them, between these
 SPARE = 1.5  # times the rows that the pilot foretells are allowed, where no budget is given
@@ -64,16 +62,22 @@ def half_width(estimate: Estimate) -> float:
     return 0.0 if high == low else (high - low) / (2 * abs(value)) if value else math.inf
 
 
-def note_error(found: Sequence[Estimate], sampled: Sampled, relation: Relation, ctx: Context) -> None:
-    """Says of `error = x` that it was not reached, and how many rows about would reach it."""
-    wanted, asked = ctx.settings.error, len(sampled.told)
+def note_error(found: Sequence[Estimate], asked: int, n: int, ctx: Context) -> None:
+    """Says of `error = x` that it was not reached, and how many rows about would reach it.
+
+    Args:
+        found: the estimates that it is about.
+        asked: rows of the sample.
+        n: rows in all.
+    """
+    wanted = ctx.settings.error
     widest = max((half_width(e) for e in found), default=0.0)
     if wanted is None or widest <= wanted * (1 + 1e-9):
         return
     ctx.partial = True
     got = f"±{widest:.0%}" if math.isfinite(widest) else "an open interval"
-    needed = rows_foretold(widest / wanted, max(asked, 1), relation.n)
+    needed = rows_foretold(widest / wanted, max(asked, 1), n)
     ctx.notes.append(
-        f"the error of ±{wanted:.0%} asked for was not reached: {got} after {asked:,} rows; about {needed:,} of {relation.n:,} "
+        f"the error of ±{wanted:.0%} asked for was not reached: {got} after {asked:,} rows; about {needed:,} of {n:,} "
         "rows would reach it: give a larger budget"
     )

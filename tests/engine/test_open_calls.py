@@ -58,9 +58,9 @@ def test_pairs_that_show_nothing_are_passed_over_in_few_rounds(monkeypatch):
     rounds = []
     truth = sem_filter.truth
 
-    async def counted(formula, stages, rids, relation, ctx):
+    async def counted(where, rids, relation, ctx):
         rounds.append(len(rids))
-        return await truth(formula, stages, rids, relation, ctx)
+        return await truth(where, rids, relation, ctx)
 
     monkeypatch.setattr(sem_filter, "truth", counted)
     duck = duckdb.connect()
