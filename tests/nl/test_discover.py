@@ -17,6 +17,7 @@ from uql.nl.schema.discover import (
     shortlist,
 )
 from uql.nl.schema.scope import Scope
+from uql.sources.catalog import Catalog
 
 TOPICS = [
     "patient",
@@ -149,3 +150,29 @@ def test_values_and_words_of_large_tables_are_found_beyond_the_rows_that_are_loo
     assert set(source.words["name"]) == {"Alice", "Johnson"}
     nobody = scope_of(con, "Who made the highest number of assists?").sources["members"]
     assert nobody.matches == () and nobody.words["name"] == ()
+
+
+def test_a_key_that_some_rows_share_is_pointed_to_by_a_column_called_like_its_table() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE hotels AS SELECT 'h' || (i % 20) AS id, 'Hotel ' || (i % 20) AS name FROM range(23) t(i)")
+    con.execute(
+        "CREATE TABLE reviews AS SELECT i AS review_id, 'h' || (i * 3 % 20) AS hotel_id, 'A quiet house, number ' || i AS review "
+        "FROM range(90) t(i)"
+    )
+    assert [str(link) for link in discover("", Catalog(con), None).links] == ["reviews.hotel_id = hotels.id"]
+
+
+def test_a_value_named_in_full_is_not_taken_for_another_like_it() -> None:
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE tweets AS SELECT i AS id, ['American', 'Virgin America', 'United'][1 + i % 3] AS airline FROM range(90) t(i)"
+    )
+    found = discover("How many tweets are about Virgin America?", Catalog(con), None)
+    assert found.sources["tweets"].matches == (("airline", "Virgin America"),)
+
+
+def test_a_word_within_a_name_is_no_part_of_it() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE critics AS SELECT 'Kim Sayles ' || i AS critic, i AS n FROM range(3000) t(i)")
+    found = discover("What do the critics say?", Catalog(con), None)
+    assert found.sources["critics"].words["critic"] == ()
