@@ -315,8 +315,10 @@ def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
 
 
 def _without_comment(piece: re.Match[str]) -> str:
-    """A string or text as it is, a comment as spaces."""
-    return " " * len(piece.group()) if piece.group().startswith(("--", "/*")) else piece.group()
+    """A string or text as it is, a comment as spaces; one without an end stays, to be refused."""
+    found = piece.group()
+    comment = found.startswith("--") or (found.startswith("/*") and found.endswith("*/"))
+    return " " * len(found) if comment else found
 
 
 def statements(text: str) -> list[tuple[int, int]]:

@@ -94,14 +94,14 @@ def one_of_each(select: Select) -> Select:
 
 
 def _distinct_key(select: Select, key: Expr) -> Expr:
-    """A key of DISTINCT ON. A text that is no item of SELECT says which rows are one thing; that of an item means its value."""
+    """A key of DISTINCT ON. A text says which rows are one thing; one that SELECT or ORDER BY has too means its value."""
     if not isinstance(key, Quoted):
         return _item(select, key)
     name = Name((key.text,), span=key.span)
     named = name if key.forced or key.using or not key.text else _item(select, name)
     if named is not name:
         return named
-    if any(item.expr == key for item in select.items):
+    if any(other.expr == key for other in (*select.items, *select.order_by)):
         return key
     return SameThing(key, alone=len(select.distinct_on) == 1, span=key.span)
 

@@ -150,7 +150,7 @@ def test_nothing_that_a_model_wrote_is_run_while_its_columns_are_looked_up(tmp_p
     operators = {"operators": [{"operator": "TableAnalytics", "sources": ["shops"], "confidence": 0.9}]}
     shop = Connected(
         [
-            plan(uql_node("a", hostile)),
+            plan(uql_node("a", hostile), again=True),
             Scripted("operators", operators, again=True),
             Scripted("uql", {"sql": hostile}, again=True),
         ]
