@@ -101,7 +101,7 @@ def _distinct_key(select: Select, key: Expr) -> Expr:
     named = name if key.forced or key.using or not key.text else _item(select, name)
     if named is not name:
         return named
-    if any(other.expr == key for other in (*select.items, *select.order_by)):
+    if key in [item.expr for item in select.items] or key in [other.expr for other in select.order_by]:
         return key
     return SameThing(key, alone=len(select.distinct_on) == 1, span=key.span)
 
