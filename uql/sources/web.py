@@ -141,6 +141,8 @@ class _Transfer:
                 finally:
                     connection.close()
             return Unreadable(f"{url[:80]} was redirected more than {REDIRECTS} times")
+        except TimeoutError:  # the deadline, which the socket may notice before the waiting thread does
+            raise
         except (OSError, http.client.HTTPException, ValueError) as error:
             return Unreadable(f"{url[:80]} cannot be fetched: {error}")
 
