@@ -70,7 +70,7 @@ def _replaced(expr: Expr, at: Mapping[Expr, Expr]) -> Expr:
 
 
 def number(value: object) -> float | None:
-    """A value of DuckDB's as a float; None where it is no number."""
+    """A value of DuckDB as a float; None where it is not a number."""
     return float(value) if isinstance(value, int | float | Decimal) else None
 
 

@@ -111,7 +111,7 @@ def values_of(table: str, name: str, parts: Sequence[object], ctx: Context) -> l
 def told(
     call: Call, values: Sequence[object], unknown: Sequence[int], sampled: Sampled, confidence: float
 ) -> list[Estimate]:
-    """What is known of an aggregate by the rows seen of each group; a value that is no number has no bounds.
+    """What is known of an aggregate by the rows seen of each group; a value that is not a number has no bounds.
 
     Args:
         values: what DuckDB made of the rows of each group.

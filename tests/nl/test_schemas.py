@@ -80,10 +80,10 @@ def test_a_vendor_gets_no_bounds_and_none_of_the_names_is_lost(wording: Wording)
     [
         ({"nodes": [{"kind": "uql", "sql": "SELECT 1", "name": "a"}], "cannot": ""}, None),
         ({"nodes": [{"kind": "uql", "name": "a"}], "cannot": ""}, "the reply.nodes[0] has no sql"),
-        ({"nodes": {}, "cannot": ""}, "the reply.nodes is no array"),
+        ({"nodes": {}, "cannot": ""}, "the reply.nodes is not of the type array"),
         ({"nodes": []}, "the reply has no cannot"),
-        ({"nodes": [], "cannot": True}, "the reply.cannot is no string"),
-        ("SELECT 1", "the reply is no object"),
+        ({"nodes": [], "cannot": True}, "the reply.cannot is not of the type string"),
+        ("SELECT 1", "the reply is not of the type object"),
     ],
 )
 def test_a_reply_of_a_server_without_schemas_is_read_strictly(value: object, wrong: str | None) -> None:

@@ -205,7 +205,7 @@ def test_hostile_replies_are_no_plans() -> None:
     for bad in (
         "READ letters.letter yes_no: x\nSELECT read_csv('/etc/passwd')",
         "READ letters.letter yes_no: x\nSELECT count(*) FROM duckdb_settings()",
-        "COPY shops TO '/tmp/x'",
+        "COPY shops TO 'stolen.csv'",
     ):
         file = "SELECT * FROM read_csv('/etc/passwd')"
         answer, shop = ask(*said(*[bad] * 8), *said(*[file] * 8, task=TASK), candidates=2)

@@ -242,7 +242,7 @@ def run(text: Any, **parameters: Any) -> Callable[[], object]:
 
 
 PYTHON: list[tuple[str, Callable[[], object], type[UQLError], str]] = [
-    ("a text that is no text", run(42), UQLError, "text"),
+    ("a statement that is not a string", run(42), UQLError, "text"),
     ("an empty text", run(""), UQLError, "statement"),
     ("only a comment", run("-- nothing"), UQLError, "statement"),
     ("an unknown argument", lambda: uql.connect(bugdet=3), ConfigError, "did you mean budget"),

@@ -116,10 +116,9 @@ def transaction(db: sqlite3.Connection, use: Callable[[sqlite3.Connection], T], 
         result = use(db)
         db.execute("COMMIT")
         return result
-    except BaseException:
-        if db.in_transaction:
+    finally:
+        if db.in_transaction:  # `use` or the commit failed
             db.execute("ROLLBACK")
-        raise
 
 
 class Ledger:

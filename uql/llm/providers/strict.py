@@ -14,7 +14,7 @@ from uql.operators.replies import Answer, Problem, Text, parsed
 
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "uniqueItems")
 BOUNDS = frozenset((*COUNTS, "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
-VALUE = "value"  # the key under which a root that is no object stands
+VALUE = "value"  # the key under which a root stands that is not an object
 
 
 @lru_cache(maxsize=64)

@@ -45,7 +45,7 @@ async def posted(client: Any, path: str, body: dict[str, Any], *, sdk: Any, name
     except (ValueError, RecursionError) as error:
         raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
     if not isinstance(held, dict):
-        raise CallError("wrong_type", "the reply is no JSON object")
+        raise CallError("wrong_type", "the reply is not a JSON object")
     return held
 
 

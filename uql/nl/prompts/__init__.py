@@ -81,7 +81,7 @@ def misfit(value: Any, schema: Schema, where: str = "the reply") -> str | None:
         return None if None in found else next((said for said in found if said not in wrong_kinds), found[0])
     kind = schema.get("type", "string")
     if not any(type(value) is known for known in _KINDS[kind]):
-        return f"{where} is no {kind}"
+        return f"{where} is not of the type {kind}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{where} is {value!r}, none of {', '.join(map(str, schema['enum'][:12]))}"
     if kind == "object":
