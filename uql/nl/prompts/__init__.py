@@ -73,7 +73,7 @@ def misfit(value: Any, schema: Schema, where: str = "the reply") -> str | None:
     """What of a value does not fit a schema of this module; None: it fits. Bounds are not looked at.
 
     >>> misfit({"a": 1}, obj({"a": BOOLEAN}))
-    'the reply.a is no boolean'
+    'the reply.a is not of the type boolean'
     """
     if "anyOf" in schema:
         found = [misfit(value, option, where) for option in schema["anyOf"]]
