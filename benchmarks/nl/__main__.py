@@ -1,7 +1,7 @@
-"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | drawn | routing | ask | plain | traces | report`.
+"""`python -m uql.benchmarks.nl plans | ehrxqa | discovery | routing | ask | plain | traces | report`.
 
 `plans`: the plans written by hand with readers of the labels. `ehrxqa`: one statement a question over a hospital of 18 tables.
-`discovery`: the tables and columns that a prompt shows, of those needed. `drawn`: texts by chance from grammars. `routing`: which modality.
+`discovery`: the tables and columns that a prompt shows, of those needed. `routing`: which modality.
 `ask SUITE --model M --system S`: questions answered by a system; rows go to a file and are not made twice.
 `plain --model M --route R`: questions that plain columns answer, over small databases, by the routes of a small model; needs no data.
 `traces --model M`: what each adapter makes of fixed questions, to train a router on. `report`: the papers' tables from the rows.
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from uql.benchmarks.nl import (
     discovery,
-    drawn,
     ehrxqa,
     fixed,
     handwritten,
@@ -34,7 +33,7 @@ from uql.benchmarks.nl.suites import SUITES
 if TYPE_CHECKING:
     from uql.nl.routers.traces import Trace
 
-WHAT = ("plans", "ehrxqa", "discovery", "drawn", "routing", "ask", "plain", "traces", "report")
+WHAT = ("plans", "ehrxqa", "discovery", "routing", "ask", "plain", "traces", "report")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -92,10 +91,6 @@ def main(arguments: list[str] | None = None) -> int:
             from uql.features.static import static_embedder
 
             print(discovery.report(discovery.run(shared, static_embedder())))
-        case "drawn":
-            from uql.features.static import static_embedder
-
-            print(drawn.report(drawn.run(shared, static_embedder(), limit=given.limit)))
         case "routing":
             from uql.nl.routers import embedder_of
 

@@ -54,7 +54,7 @@ SETS = ("questions", "judged_plain", "judged_reading")
 HALVES = ("open", "held-back")
 ROUTES: Mapping[str, Mapping[str, Any]] = {
     "default": {},
-    "plain": {"candidates": 1, "without": ("slots", "evidence", "values", "names", "hints", "ties")},
+    "plain": {"candidates": 1, "without": ("reading", "evidence", "values", "names", "hints", "ties")},
     **{f"without_{name}": {"without": (name,)} for name in SWITCHES},  # the ablation
 }
 MOST_COLUMNS = 6  # of a result whose columns are put in every order

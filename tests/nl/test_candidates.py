@@ -33,7 +33,7 @@ def said(*statements: str) -> list[Scripted]:
 
 
 def ask(shop: Connected, *, question: str = QUESTION, **options: Any) -> Answer:
-    return shop.con.ask(question, **{"candidates": 3, "without": ("slots",), **options})
+    return shop.con.ask(question, **{"candidates": 3, "without": ("reading",), **options})
 
 
 def voted(*statements: str, **options: Any) -> tuple[Answer, Connected]:
@@ -77,7 +77,7 @@ def test_a_candidate_that_fails_goes_back_once_with_the_error_and_the_table_of_t
 
 
 def test_without_repair_a_candidate_that_fails_is_lost() -> None:
-    answer, shop = voted(MISSING, LEEDS, LEEDS, without=("slots", "repair"))
+    answer, shop = voted(MISSING, LEEDS, LEEDS, without=("reading", "repair"))
     assert answer.value == ["Ada", "Cy"] and not any("failed" in prompt for prompt in shop.prompts(TASK))
 
 
@@ -97,7 +97,7 @@ def test_of_two_results_with_as_many_votes_the_first_is_the_answer_and_it_says_s
     "bad", ["DROP TABLE shops", "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM shops; SELECT 1", "nonsense"]
 )
 def test_the_guard_refuses_what_is_no_harmless_query_over_the_tables(bad: str) -> None:
-    answer, _ = voted(bad, bad, bad, LEEDS, candidates=3, without=("slots", "repair"))
+    answer, _ = voted(bad, bad, bad, LEEDS, candidates=3, without=("reading", "repair"))
     if bad.endswith("SELECT 1"):  # what follows the semicolon is not the statement
         assert answer.answered
     else:
@@ -137,7 +137,7 @@ def test_where_no_result_leads_the_answer_asks_back() -> None:
 def test_a_statement_without_rows_is_tried_with_the_nearest_values() -> None:
     answer, _ = voted("SELECT name FROM shops WHERE city = 'leeds'", candidates=1)
     assert answer.value == ["Ada", "Cy"] and "'Leeds'" in answer.uql
-    answer, _ = voted("SELECT name FROM shops WHERE city = 'leeds'", candidates=1, without=("slots", "values"))
+    answer, _ = voted("SELECT name FROM shops WHERE city = 'leeds'", candidates=1, without=("reading", "values"))
     assert "no rows" in answer.text
 
 
@@ -160,7 +160,7 @@ def test_rows_that_tie_with_the_last_one_shown_are_told() -> None:
     first = "SELECT year FROM letters WHERE year > 2001 ORDER BY shop_id LIMIT 1"
     answer, _ = voted(first, candidates=1, question="Which year comes first?")
     assert any("other rows tie" in note for note in answer.notes)
-    answer, _ = voted(first, candidates=1, question="Which year comes first?", without=("slots", "ties"))
+    answer, _ = voted(first, candidates=1, question="Which year comes first?", without=("reading", "ties"))
     assert not any("tie" in note for note in answer.notes)
 
 
@@ -170,14 +170,14 @@ def test_a_statement_that_compares_a_text_goes_back_and_has_no_vote() -> None:
     assert answer.value == 30 and "letters.letter is a text" in shop.prompts(TASK)[1]
     answer, _ = voted(like, like, candidates=1)
     assert not answer.answered
-    answer, _ = voted(like, candidates=1, without=("slots", "types"))
+    answer, _ = voted(like, candidates=1, without=("reading", "types"))
     assert answer.value == 10
 
 
 def test_oldest_and_youngest_are_said_as_dates() -> None:
     _, shop = voted(LEEDS, candidates=1, question="Which is the newest letter?")
     assert "newest (latest date)" in shop.prompts(TASK)[0]
-    _, shop = voted(LEEDS, candidates=1, question="Which is the newest letter?", without=("slots", "hints"))
+    _, shop = voted(LEEDS, candidates=1, question="Which is the newest letter?", without=("reading", "hints"))
     assert "latest date" not in shop.prompts(TASK)[0]
 
 
@@ -192,7 +192,7 @@ def test_a_plot_is_drawn_from_the_rows_of_the_statement_that_won() -> None:
 
 def test_small_models_vote_without_being_told_and_others_do_not() -> None:
     shop = Connected(said(LEEDS, LEEDS, LEEDS), small=True)
-    assert shop.con.ask(QUESTION, without="slots").value == ["Ada", "Cy"] and shop.tasks() == [TASK] * 3
+    assert shop.con.ask(QUESTION, without="reading").value == ["Ada", "Cy"] and shop.tasks() == [TASK] * 3
     shop = Connected([plan(uql_node("a", LEEDS))])
     assert shop.con.ask(QUESTION, readings=False).value == ["Ada", "Cy"] and shop.tasks() == [PLAN]
     shop = Connected([plan(uql_node("a", LEEDS))], small=True)
@@ -201,9 +201,9 @@ def test_small_models_vote_without_being_told_and_others_do_not() -> None:
 
 def test_the_vote_has_off_switches_with_names() -> None:
     for name in SWITCHES:
-        answer, _ = voted(LEEDS, LEEDS, LEEDS, without=("slots", name)) if name != "statements" else voted(LEEDS)
+        answer, _ = voted(LEEDS, LEEDS, LEEDS, without=("reading", name)) if name != "statements" else voted(LEEDS)
         assert answer.value == ["Ada", "Cy"], name
-    answer, shop = voted(LEEDS, LEEDS, without=("slots", "sampling"))
+    answer, shop = voted(LEEDS, LEEDS, without=("reading", "sampling"))
     assert len(shop.prompts(TASK)) == 1
     with pytest.raises(ConfigError, match="without"):
         voted(LEEDS, without=("grammar",))
@@ -213,7 +213,7 @@ def test_the_vote_has_off_switches_with_names() -> None:
 
 def test_a_plan_of_the_users_own_has_no_vote() -> None:
     shop = Connected(said(YORK), small=True)
-    first = shop.con.ask(QUESTION, without="slots", candidates=1)
+    first = shop.con.ask(QUESTION, without="reading", candidates=1)
     again = shop.con.ask(QUESTION, plan=first.plan.plan)
     assert again.value == "Bo" and len(shop.prompts(TASK)) == 1
 

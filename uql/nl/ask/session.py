@@ -73,7 +73,7 @@ class Options:
         columns: let the model choose the relevant columns; None: where there are more than six tables.
         aggregate: True: the model writes every answer; False: none, what was found is put side by side; None: those that do not
             speak for themselves. A small model does not write: of several findings of the mode `meta` it names the one.
-        candidates: plans that vote, of a kind; 0: one plan decides alone; None: 5 of a small model, 0 of others.
+        candidates: plans that vote; 0: one plan decides alone; None: 5 of a small model, 0 of others.
         without: mechanisms of the vote that are switched off, by their names in `uql.nl.small.candidates.SWITCHES`.
         sizes: of prompts and replies in tokens, by the names in `uql.nl.ask.room.NAMES`, and the `rows` of a result that a prompt shows;
             what is not named follows from the context and the output limit of the model.
@@ -259,7 +259,7 @@ class _Asking:
     planner: Planner = field(init=False)
     hidden: frozenset[str] = field(init=False)
     doubts: tuple[str, ...] = ()  # of the plan, that the answer states
-    most: int = field(init=False)  # candidates of a kind that vote; 0: none
+    most: int = field(init=False)  # candidates that vote; 0: none
 
     def __post_init__(self) -> None:
         self.made = Answer(self.ctx.question, mode=self.options.mode)

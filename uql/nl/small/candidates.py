@@ -1,19 +1,17 @@
-"""Candidates: several plans for one question, the first written greedily, the others drawn by chance.
+"""What the candidates for one question share, and what became of each: several plans, the first written greedily, the others by chance.
 
 Source: Wang and others, "Self-consistency improves chain of thought reasoning" (2023): samples that vote by their answers.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from uql.base.errors import ConfigError, QuestionError
-from uql.nl.ask.context import AskContext, NodeEvent
+from uql.base.errors import ConfigError
+from uql.nl.ask.context import AskContext
 from uql.nl.plan.dag import Node
-from uql.nl.prompts import Wording
 from uql.nl.schema.scope import Scope
 from uql.nl.small.evidence import Evidence
 from uql.nl.small.vote import Ballot, Key
@@ -24,10 +22,9 @@ if TYPE_CHECKING:
 TEMPERATURE = 0.7  # of all candidates but the first
 LIGHT = 0.5  # how much one counts that gives no rows, or against which something speaks
 SWITCHES: Mapping[str, str] = {
-    "sampling": "one candidate of each kind instead of several",
-    "slots": "no query with typed slots: no text or image is read",
-    "statements": "no statement of plain SQL",
-    "repair": "a candidate that fails does not go back with the error",
+    "sampling": "one candidate instead of several",
+    "reading": "no column is read from a text or an image",
+    "repair": "a reply that fails does not go back with the error",
     "names": "the error does not name the nearest columns",
     "values": "a statement without rows is not tried with the nearest values",
     "types": "a statement that compares a text or an image votes",
@@ -73,8 +70,7 @@ class Candidate:
         key: what it votes for; None: it failed, for the `problem`.
         table: its rows, where it has run.
         empty: it gives no rows, or NULL alone.
-        reads: a text or an image is read: it is no candidate of plain columns.
-        nothing: it says that nothing is to be read, and gives no plan.
+        reads: a text or an image is read.
         against: what the evidence has against it.
     """
 
@@ -85,7 +81,6 @@ class Candidate:
     table: pa.Table | None = None
     empty: bool = False
     reads: bool = False
-    nothing: bool = False
     against: tuple[str, ...] = ()
 
     @property
@@ -95,50 +90,6 @@ class Candidate:
     @property
     def ballot(self) -> Ballot:
         return Ballot(self.name, self.key, self.weight if self.key is not None else 1.0)
-
-
-class Writer(ABC):
-    """Has a model write candidates of one kind; one that fails goes back once with what is wrong."""
-
-    kind = ""
-
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
-        self.found: list[Candidate] = []
-        self._made: dict[str, Candidate] = {}  # by reply
-
-    async def write(self) -> Candidate:
-        """One more candidate. Raises BudgetError."""
-        n = len(self.found)
-        ctx, name = self.asked.ctx, f"{self.kind}{n + 1}"
-        step = ctx.step(name)
-        ctx.emit(NodeEvent(name, "start", "a candidate that votes"))
-        try:
-            made = replace(await self._written(step, n), name=name)
-        except QuestionError as error:
-            made = Candidate(name, problem=error.message)
-        finally:
-            ctx.prompts += step.prompts
-        ctx.emit(NodeEvent(name, "failed" if made.problem else "done", made.problem or made.text))
-        self.found.append(made)
-        return made
-
-    async def _written(self, step: AskContext, n: int) -> Candidate:
-        reply = str(await step.say(self.wording(n, None)))
-        if reply not in self._made:
-            made = await self.read(reply)
-            if made.problem and self.asked.uses("repair"):
-                made = await self.read(str(await step.say(self.wording(n, (reply.strip()[:1_000], made.problem)))))
-            self._made[reply] = made
-        return self._made[reply]
-
-    @abstractmethod
-    def wording(self, n: int, failure: tuple[str, str] | None) -> Wording:
-        """The request for the candidate of this number, or after a failure (a reply and what is wrong with it) for a better one."""
-
-    @abstractmethod
-    async def read(self, reply: str) -> Candidate:
-        """What a reply gives; its `problem` says what is wrong with it."""
 
 
 def switched_off(names: str | Collection[str]) -> frozenset[str]:

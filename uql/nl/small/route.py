@@ -1,8 +1,7 @@
-"""How a small model answers: two kinds of candidates, statements over plain columns and queries that read texts or images, and one vote.
+"""How a small model answers: several statements of SQL, some of which read texts or images, and one vote by their rows.
 
-First the candidates decide whether a text or an image must be read; then those of that kind vote for the plan. Evidence makes a
-candidate count half, and removes none. Where no result leads, the first is answered, the others are offered as readings, and a note says
-how sure it is.
+Evidence makes a candidate count half, and removes none. Where no result leads, the first is answered, the others are offered as readings,
+and a note says how sure it is.
 """
 
 from __future__ import annotations
@@ -21,16 +20,13 @@ from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.schema.scope import Scope, Source
-from uql.nl.small.candidates import LIGHT, Asked, Candidate, Writer, ballots
+from uql.nl.small.candidates import Asked, Candidate, ballots
 from uql.nl.small.evidence import Evidence, gathered, tie_check
 from uql.nl.small.plots import plot_of
-from uql.nl.small.reading_plans import ReadingPlans
 from uql.nl.small.statements import Statements
 from uql.nl.small.vote import Vote, is_settled, tally
 
-CANDIDATES = 5  # of one kind at most, where the user does not say
-READING = 3  # queries that read, at most: they are the longer ones
-ROUNDS = 3  # of one candidate of each kind, until it is decided whether something is read
+CANDIDATES = 5  # at most, where the user does not say
 OFFERED = 3  # readings
 
 
@@ -64,7 +60,7 @@ async def plan_by_vote(
     Args:
         ctx: the run, or a step of it with a question of its own.
         scope: the tables that a plan may name.
-        most: candidates of a kind.
+        most: candidates.
         without: mechanisms that are switched off (`candidates.SWITCHES`).
         kept: nodes that have run; the plan may read them.
         taken: names that no new node may have.
@@ -79,13 +75,14 @@ async def plan_by_vote(
     asked = Asked(ctx, whole, tuple(kept), evidence, off, plot, why)
     voting = _Voting(asked, 1 if "sampling" in off else most)
     await voting.run()
-    winner, vote = voting.winner, voting.vote
-    if winner is None:
-        failed = [c.problem for c in (*voting.statements.found, *voting.plans.found) if c.problem]
+    vote = voting.vote
+    if vote.leader is None:
+        failed = [c.problem for c in voting.writer.found if c.problem]
         raise QuestionError(
             f"no candidate for a plan runs: {'; '.join(dict.fromkeys(failed[-2:])) or voting.cut}",
             help="ask in other words, or write UQL",
         )
+    winner = voting.named(vote.leader.name)
     used = {name.lower() for name in (*ctx.sources, *taken, *(node.name for node in kept))}
     checked = _plan(asked, winner, used)
     notes = [*_doubts(voting, winner, vote), *(await _ties(asked, winner))]
@@ -97,67 +94,27 @@ class _Voting:
     """The candidates of one question, and what they decide."""
 
     def __init__(self, asked: Asked, most: int) -> None:
-        self.asked, self.most = asked, most
-        self.statements, self.plans = Statements(asked), ReadingPlans(asked)
-        self.vote = tally([])
-        self.winner: Candidate | None = None
+        self.most = most
+        self.writer = Statements(asked)
         self.cut = ""  # why there are fewer candidates, where the budget ended them
 
     async def run(self) -> None:
-        """Writes candidates until one kind, and in it one plan, leads whatever the others say. Raises BudgetError for the first."""
-        reading = self.asked.uses("slots") and self.plans.possible
-        plain = self.asked.uses("statements")
+        """Writes candidates until one result leads whatever the others say. Raises BudgetError for the first."""
+        found = self.writer.found
         try:
-            reads = reading and (not plain or await self._reads())
-            order: list[Writer] = [self.plans, self.statements] if reads else [self.statements, self.plans]
-            for writer, possible in ((w, reading if w is self.plans else plain) for w in order):
-                if possible and self.winner is None:
-                    await self._decide(writer)
+            while len(found) < self.most and not is_settled(ballots(found), self.most - len(found)):
+                await self.writer.write()
         except BudgetError as error:
-            found = [c for c in (*self.plans.found, *self.statements.found) if c.key is not None]
-            if not found:
+            if all(candidate.key is None for candidate in found):
                 raise
             self.cut = error.message
-            mine = [c for c in found if c.reads == found[0].reads]
-            self._elect(mine)
 
-    async def _reads(self) -> bool:
-        """Must a text or an image be read? A candidate of each kind a round, until the kinds do not weigh the same."""
-        for n in range(min(ROUNDS, self.most)):
-            plan = await self.plans.write()
-            statement = await self.statements.write()
-            reading, plain = self._weights()
-            clear = plan.nothing if statement.key is not None else plan.key is not None
-            if reading != plain and (n or clear):
-                return reading > plain
-        reading, plain = self._weights()
-        return reading > plain or (reading == plain and bool(self.asked.evidence.unheard))
-
-    def _weights(self) -> tuple[float, float]:
-        """How much speaks for reading, and how much for plain columns."""
-        unheard = bool(self.asked.evidence.unheard)
-        reading = sum(c.weight for c in self.plans.found if c.key is not None)
-        plain = sum(c.weight for c in self.statements.found if c.key is not None)
-        return reading, plain + sum(LIGHT if unheard else 1.0 for c in self.plans.found if c.nothing)
-
-    async def _decide(self, writer: Writer) -> None:
-        most = min(self.most, READING) if writer is self.plans else self.most
-        while len(writer.found) < most and not is_settled(ballots(_of(writer)), most - len(writer.found)):
-            await writer.write()
-        self._elect(_of(writer))
-
-    def _elect(self, candidates: Sequence[Candidate]) -> None:
-        self.vote = tally(ballots(candidates))
-        leader = self.vote.leader
-        self.winner = next((c for c in candidates if leader is not None and c.name == leader.name), None)
+    @property
+    def vote(self) -> Vote:
+        return tally(ballots(self.writer.found))
 
     def named(self, name: str) -> Candidate:
-        return next(c for c in (*self.statements.found, *self.plans.found) if c.name == name)
-
-
-def _of(writer: Writer) -> list[Candidate]:
-    """The candidates of a kind that give a plan, or failed to."""
-    return [candidate for candidate in writer.found if not candidate.nothing]
+        return next(c for c in self.writer.found if c.name == name)
 
 
 def _with_results(ctx: AskContext, scope: Scope, kept: Sequence[Node]) -> Scope:
@@ -201,8 +158,7 @@ def _doubts(voting: _Voting, winner: Candidate, vote: Vote) -> list[str]:
         )
     notes += [f"not sure: {reason}" for reason in winner.against]
     if voting.cut:
-        done = len(voting.statements.found) + len(voting.plans.found)
-        notes.append(f"only {done} candidates voted: {voting.cut}")
+        notes.append(f"only {len(voting.writer.found)} candidates voted: {voting.cut}")
     return notes
 
 

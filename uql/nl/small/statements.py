@@ -1,89 +1,196 @@
-"""Candidates of plain DuckDB SQL, for questions that plain columns answer: each is run, and votes by its rows.
+"""Candidates: statements of DuckDB SQL, each run, that vote by their rows.
 
-The model sees CREATE TABLE text with two example rows a table. The guard checks each statement. One that fails goes back once with DuckDB's
-message. A statement that compares a text or an image with a value does not read it, so it has no vote.
+The model sees CREATE TABLE text with two example rows a table. Where tables have texts or images it says first which columns must be read
+from them (`read_columns`); those stand in the tables that it sees then. The guard checks each statement. One that fails goes back once with
+DuckDB's message; one that compares a text or an image, with the request for a column that is read.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sqlglot
 from sqlglot import exp
 
-from uql.base.errors import GuardError
+from uql.base.errors import GuardError, QuestionError, UQLError
+from uql.nl.ask.context import AskContext, NodeEvent
+from uql.nl.ask.plan_checks import check_plan, said
 from uql.nl.guard.guard import check_sql
-from uql.nl.plan.dag import NodeKind
+from uql.nl.plan import read_plan as forms
+from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.plan.private_lineage import without_values
-from uql.nl.prompts import Wording
+from uql.nl.prompts import read_columns as column_words
 from uql.nl.prompts import statements as words
 from uql.nl.schema.scope import Scope
-from uql.nl.small.candidates import TEMPERATURE, Asked, Candidate, Writer
+from uql.nl.small.candidates import TEMPERATURE, Asked, Candidate
 from uql.nl.small.evidence import hinted
 from uql.nl.small.near_names import near_columns, near_value, values_of
+from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
 from uql.nl.small.vote import is_empty, key_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 CHARS = 9_000  # of the tables in a prompt
+_TRIED = "tried"
 _MISSING = re.compile(r'column (?:named )?"?([^"\s]+?)"?[ !]', re.IGNORECASE)
 _COMPARING = (
     *(exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In, exp.RegexpLike, exp.Contains, exp.StartsWith, exp.EndsWith),
     *(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.StrPosition),
 )
+Columns = tuple[ReadColumn, ...]
 
 
-class Statements(Writer):
-    """Writes and runs statements of SQL."""
+class _TextCompared(QuestionError):
+    """A statement compares a text or an image: a column must be read from it first."""
 
-    kind = "sql"
+
+class Statements:
+    """Writes statements, and runs each; columns that are read have made-up values then.
+
+    Attributes:
+        found: the candidates so far.
+    """
 
     def __init__(self, asked: Asked) -> None:
-        super().__init__(asked)
+        self.asked = asked
+        self.found: list[Candidate] = []
+        self._columns: Columns | None = None
+        self._made: dict[tuple[Columns, str], Candidate] = {}
         self._tables = list(asked.scope.sources)
-        self._schema = words.create_tables(asked.scope, chars=CHARS)
+        shown = [f for source in asked.scope.sources.values() for f in source.shown]
+        self._readable = any(f.is_unstructured for f in shown)
+        self._question = hinted(asked.ctx.question, asked.scope) if asked.uses("hints") else asked.ctx.question
 
-    def wording(self, n: int, failure: tuple[str, str] | None) -> Wording:
+    async def write(self) -> Candidate:
+        """One more candidate. Raises BudgetError."""
+        n = len(self.found)
+        ctx, name = self.asked.ctx, f"sql{n + 1}"
+        step = ctx.step(name)
+        ctx.emit(NodeEvent(name, "start", "a candidate that votes"))
+        try:
+            made = replace(await self._written(step, n), name=name)
+        except QuestionError as error:
+            made = Candidate(name, problem=error.message)
+        finally:
+            ctx.prompts += step.prompts
+        ctx.emit(NodeEvent(name, "failed" if made.problem else "done", made.problem or made.text))
+        self.found.append(made)
+        return made
+
+    async def _written(self, step: AskContext, n: int) -> Candidate:
+        reads = self._readable and self.asked.uses("reading")
+        if self._columns is None:
+            self._columns = await self._columns_read(step) if reads else ()
+        try:
+            return await self._statement(step, n, self._columns)
+        except _TextCompared as error:
+            self._columns = await self._columns_read(step, error.message)
+            return await self._statement(step, n, self._columns)
+
+    # ------------------------------------------------------------------------------------------- the columns that are read
+    async def _columns_read(self, step: AskContext, wrong: str = "") -> Columns:
+        """The columns that the model says must be read, the same for all candidates.
+
+        Args:
+            wrong: why there must be one; "": there may be none.
+        Raises: QuestionError (UQL631) where the reply does not fit the tables, after one repair.
+        """
+        failure = (column_words.NOTHING, wrong) if wrong else None
+        for last in (not self.asked.uses("repair"), True):
+            reply = str(await step.say(self._columns_wording(failure, nothing=not wrong)))
+            try:
+                return columns_of(reply, self.asked.scope)
+            except QuestionError as error:
+                if last:
+                    raise
+                failure = (reply.strip()[:1_000], said(error))
+        raise AssertionError("the last round returns or raises")
+
+    def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> words.Wording:
         asked = self.asked
-        question = asked.ctx.question
-        return words.wording(
-            hinted(question, asked.scope) if asked.uses("hints") else question,
-            self._schema,
+        return column_words.wording(
+            self._question,
+            words.create_tables(asked.scope, chars=CHARS, modalities=True),
+            grammar=grammar(asked.scope, nothing=nothing),
             rules=asked.ctx.rules,
-            plot=asked.plot,
-            why=asked.why,
-            temperature=TEMPERATURE if n else 0.0,
-            seed=n,
             failure=failure,
         )
 
-    async def read(self, reply: str) -> Candidate:
+    # ---------------------------------------------------------------------------------------------------- the statement
+    async def _statement(self, step: AskContext, n: int, columns: Columns) -> Candidate:
+        asked, failure, known = self.asked, None, with_columns(self.asked.scope, columns)
+        schema = words.create_tables(known, chars=CHARS, modalities=self._readable)
+        for last in (not asked.uses("repair"), True):
+            wording = words.wording(
+                self._question,
+                schema,
+                rules=asked.ctx.rules,
+                plot=asked.plot,
+                why=asked.why,
+                temperature=TEMPERATURE if n else 0.0,
+                seed=n,
+                failure=failure,
+            )
+            reply = str(await step.say(wording))
+            if (columns, reply) not in self._made:
+                self._made[columns, reply] = await self._read(reply, columns, known)
+            made = self._made[columns, reply]
+            if last or not made.problem:
+                break
+            failure = (reply.strip()[:1_000], made.problem)
+        return made
+
+    async def _read(self, reply: str, columns: Columns, known: Scope) -> Candidate:
+        """What a reply gives; its `problem` says what is wrong with it. Raises _TextCompared."""
         asked, sql = self.asked, words.statement_of(reply)
         try:
             checked = check_sql(sql, self._tables)
+            columns = tuple(column for column in columns if used(checked, [column]))
             if asked.uses("types") and (compared := compared_texts(checked, asked.scope)):
-                return Candidate(
-                    "", checked, problem=f"{compared} is a text or an image: SQL cannot compare what it tells"
-                )
-            table = await asked.ctx.sql(checked, tables=self._tables)
+                why = f"{compared} is a text or an image: SQL cannot compare what it tells"
+                if self._columns or not asked.uses("reading") or not asked.uses("repair"):
+                    return Candidate("", checked, problem=why)
+                raise _TextCompared(why)
+            table = await self._rows(checked, columns)
             if is_empty(table) and asked.uses("values"):
-                checked, table = await self._with_near_values(checked, table)
+                checked, table = await self._with_near_values(checked, columns, table)
+            if columns:
+                return self._that_reads(checked, columns, table)
         except GuardError as error:
             read = [f for source in asked.scope.sources.values() for f in source.fields]
             why = without_values(error, NodeKind.SQL, sql, read)
-            return Candidate("", sql, problem=why + (self._where(why) if asked.uses("names") else ""))
-        readable = any(f.is_unstructured for source in asked.scope.sources.values() for f in source.shown)
-        against = asked.evidence.against_plain(checked, readable=readable) if asked.uses("evidence") else []
+            return Candidate("", sql, problem=why + (self._where(why, known) if asked.uses("names") else ""))
+        except _TextCompared:
+            raise
+        except UQLError as error:
+            return Candidate("", sql, problem=said(error))
+        against = asked.evidence.against_plain(checked, readable=self._readable) if asked.uses("evidence") else []
         return Candidate("", checked, key_of(table), table=table, empty=is_empty(table), against=tuple(against))
 
-    def _where(self, why: str) -> str:
+    def _that_reads(self, sql: str, columns: Columns, table: pa.Table) -> Candidate:
+        """A candidate that reads, as UQL. It votes by the rows of its trial."""
+        asked, uql = self.asked, as_uql(sql, columns, self.asked.scope)
+        plan = forms.finished([Node(_TRIED, NodeKind.UQL, uql)], asked.kept)
+        checked = check_plan(plan, asked.ctx.sources, asked.ctx.settings)
+        if checked.problems:
+            return Candidate("", uql, problem="; ".join(problem.message for problem in checked.problems))
+        against = asked.evidence.against_reading(uql) if asked.uses("evidence") else []
+        key = (tuple(sorted(f"reads {c.source}.{c.field.name}" for c in columns)), *key_of(table))
+        return Candidate("", checked.plan[_TRIED].body, key, reads=True, empty=is_empty(table), against=tuple(against))
+
+    async def _rows(self, sql: str, columns: Columns) -> pa.Table:
+        text = check_sql(trial(sql, columns, self.asked.scope), self._tables) if columns else sql
+        return await self.asked.ctx.sql(text, tables=self._tables)
+
+    def _where(self, why: str, known: Scope) -> str:
         """The columns that a name which DuckDB did not find may mean."""
         missing = _MISSING.search(why)
-        return f" ({near_columns(missing[1], self.asked.scope)})" if missing is not None else ""
+        return f" ({near_columns(missing[1], known)})" if missing is not None else ""
 
-    async def _with_near_values(self, sql: str, table: pa.Table) -> tuple[str, pa.Table]:
+    async def _with_near_values(self, sql: str, columns: Columns, table: pa.Table) -> tuple[str, pa.Table]:
         """A statement without rows with the values that its columns hold in another spelling; as it is where that finds none."""
         tree = sqlglot.parse_one(sql, read="duckdb")
         changed = False
@@ -101,7 +208,7 @@ class Statements(Writer):
         if not changed:
             return sql, table
         mended = check_sql(tree.sql(dialect="duckdb"), self._tables)
-        found = await self.asked.ctx.sql(mended, tables=self._tables)
+        found = await self._rows(mended, columns)
         return (sql, table) if is_empty(found) else (mended, found)
 
     async def _near(self, column: str, value: str) -> str | None:

@@ -99,7 +99,11 @@ def key_of(table: pa.Table) -> Key:
 
 
 def is_empty(table: pa.Table) -> bool:
-    """No rows, or NULL alone."""
+    """No rows, NULL alone, or one row of nothing but NULL and 0."""
+    if table.num_rows == 1:
+        return all(
+            value is None or (isinstance(value, int | float) and value == 0) for value in table.to_pylist()[0].values()
+        )
     return all(column.null_count == table.num_rows for column in table.columns)
 
 

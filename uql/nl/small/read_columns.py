@@ -1,0 +1,361 @@
+"""Columns that a statement of SQL adds to a table, and that a model reads from a text or an image of its rows.
+
+    ALTER TABLE letters ADD COLUMN late BOOLEAN AS read(letter, 'the letter complains about a late delivery');
+
+says the model first, and then it writes a statement over tables that have the column: SELECT count(*) FROM letters WHERE late. That becomes
+UQL, with the quoted text in place of the column. To vote it is run with made-up values (`trial`): nothing is read before a plan is chosen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import sqlglot
+from sqlglot import exp
+
+from uql.base.errors import QuestionError
+from uql.base.schema import Field
+from uql.nl.prompts.read_columns import NOTHING
+from uql.nl.schema.join_paths import named
+from uql.nl.schema.scope import Scope
+from uql.nl.small.near_names import near_columns
+
+Type = Literal["BOOLEAN", "INTEGER", "DOUBLE", "VARCHAR"]
+FORM = "ALTER TABLE t ADD COLUMN c BOOLEAN AS read(text_column, 'what is read');"
+_NAME = r'(?:"[^"\n]+"|[A-Za-z_]\w*)'
+_ADDED = re.compile(
+    rf"ALTER\s+TABLE\s+({_NAME})\s+ADD\s+(?:COLUMN\s+)?({_NAME})\s+({'|'.join(get_args(Type))})\s+AS\s*\(?\s*"
+    rf"read\(\s*({_NAME}(?:\.{_NAME})?)\s*,\s*'((?:[^']|'')*)'\s*\)\s*\)?\s*;?",
+    re.IGNORECASE,
+)
+_HOLE = re.compile(r"\{([^{}]*)\}")
+_PLACE = "read_place_"
+_CONDITIONS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Paren, exp.If)
+Value = Callable[["Use"], exp.Expression]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadColumn:
+    """One column that is read.
+
+    Attributes:
+        table, name, type: of the column.
+        source, field: the table and the column that it is read from.
+        words: what is read; {name} stands for a plain column of the row.
+    """
+
+    table: str
+    name: str
+    type: Type
+    source: str
+    field: Field
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place in a statement where a column that is read stands.
+
+    Attributes:
+        column: which.
+        n: its number in the reply.
+        text: the column it is read from, as SQL names it there.
+        holes: the plain columns of its words, as SQL names them there.
+        is_condition: it stands as a condition.
+        literals: that it is compared with anywhere in the statement.
+    """
+
+    column: ReadColumn
+    n: int
+    text: str
+    holes: tuple[str, ...]
+    is_condition: bool
+    literals: tuple[exp.Literal, ...]
+
+
+def columns_of(reply: str, scope: Scope) -> tuple[ReadColumn, ...]:
+    """The columns that a reply adds; none: it says that nothing is read.
+
+    Raises: QuestionError (UQL631) for one that is read from no text or image, or that is there.
+    """
+    rest = _ADDED.sub("", reply).strip().strip("`.").strip().lower()
+    if rest not in ("", NOTHING, "sql"):
+        raise _wrong(f"{rest[:80]!r} is not of the form", f"{FORM} or {NOTHING}")
+    return tuple(_column(found, scope) for found in _ADDED.finditer(reply))
+
+
+def with_columns(scope: Scope, columns: Sequence[ReadColumn]) -> Scope:
+    """The scope with the columns that are read, as columns of their tables."""
+    sources = dict(scope.sources)
+    for column in columns:
+        comment = f"read from {column.field.name}: {column.words}"
+        source = sources[column.table]
+        sources[column.table] = replace(
+            source, fields=(*source.fields, Field(column.name, column.type, description=comment))
+        )
+    return replace(scope, sources=sources)
+
+
+def grammar(scope: Scope, *, nothing: bool = True) -> str:
+    """The rules of llama.cpp (GBNF) for the columns that a reply adds, of the tables of a text or an image, or linked with them.
+
+    Args:
+        nothing: the reply may say that nothing is read.
+    Source: constrained decoding (Geng et al., grammar-constrained decoding, 2023).
+    """
+    heads = []
+    for name, source in scope.sources.items():
+        linked = [x for x in scope.links if name in (x.left.table, x.right.table)]
+        others = [x.right.table if x.left.table == name else x.left.table for x in linked]
+        for f in source.shown:
+            if f.is_unstructured:
+                heads += [(name, named(f.name)), *((other, named(name, f.name)) for other in dict.fromkeys(others))]
+    adds = [
+        f"{_literal(f'ALTER TABLE {named(t)} ADD COLUMN ')} column {_literal(f' AS read({f}, ')} words"
+        for t, f in heads
+    ]
+    rules = [
+        "root ::= " + (f"{_literal(NOTHING)} | " if nothing else "") + 'add ("\\n" add)?',
+        f"add ::= {' | '.join(adds)}",
+        f'column ::= [a-z] [a-z0-9_]{{1,30}} " " ({" | ".join(map(_literal, get_args(Type)))})',
+        'words ::= "\'" [A-Za-z0-9 ,.{}_-]{3,120} "\');"',
+    ]
+    return "\n".join(rules) + "\n"
+
+
+def _literal(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def as_uql(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
+    """The statement as UQL: a quoted text where a column is read. Raises QuestionError (UQL631) where no column links the tables."""
+    texts: list[str] = []
+
+    def place(use: Use) -> exp.Expression:
+        texts.append(_quoted(use))
+        return exp.column(f"{_PLACE}{len(texts) - 1}_")
+
+    text = _filled(sqlglot.parse_one(sql, read="duckdb"), columns, scope, place).sql(dialect="duckdb")
+    return re.sub(rf"{_PLACE}(\d+)_", lambda found: texts[int(found[1])], text)
+
+
+def trial(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
+    """The statement with a made-up value wherever a column is read, which follows from the text or image of the row.
+
+    Equal questions get equal values, in whatever words they ask: half of all texts say yes, or hold the first value that the statement
+    compares with. Raises QuestionError (UQL631) as `as_uql`.
+    """
+    return _filled(sqlglot.parse_one(sql, read="duckdb"), columns, scope, _made_up).sql(dialect="duckdb")
+
+
+def used(sql: str, columns: Sequence[ReadColumn]) -> bool:
+    """Does the statement name one of the columns?"""
+    return any(True for _ in _places(sqlglot.parse_one(sql, read="duckdb"), columns))
+
+
+# ------------------------------------------------------------------------------------------------------------- the columns
+def _column(found: re.Match[str], scope: Scope) -> ReadColumn:
+    table = _table(_bare(found[1]), scope)
+    name, kind = _bare(found[2]), found[3].upper()
+    source, _, column = found[4].rpartition(".")
+    source = _table(_bare(source), scope) if source else table
+    field = _field(source, _bare(column), scope)
+    if field is None and not found[4].count("."):  # a text of a table that is linked
+        others = [(s, f) for s in scope.sources for f in [_field(s, _bare(column), scope)] if f and f.is_unstructured]
+        if len(others) == 1:
+            source, field = others[0]
+    if field is None:
+        raise _wrong(f"there is no column {source}.{_bare(column)}", near_columns(f"{source}.{_bare(column)}", scope))
+    if not field.is_unstructured:
+        raise _wrong(f"{source}.{field.name} is a plain column: it is not read", f"use {source}.{field.name} in SELECT")
+    if _field(table, name, scope) is not None:
+        raise _wrong(f"{table} has a column {name}: it is not added", f"use {table}.{name}, or another name")
+    words = found[5].replace("''", "'").strip()
+    for hole in _HOLE.findall(words):
+        _check_hole(hole, table, source, scope)
+    return ReadColumn(table, name, kind, source, field, words)  # type: ignore[arg-type]
+
+
+def _check_hole(hole: str, table: str, source: str, scope: Scope) -> None:
+    """A name in the words is a plain column of the row. Raises QuestionError (UQL631)."""
+    at, _, name = hole.strip().rpartition(".")
+    tables = [t for t in scope.sources if not at or t.lower() == _bare(at).lower()]
+    having = [t for t in tables if (f := _field(t, _bare(name), scope)) is not None and not f.is_unstructured]
+    if table in having or (at and having):
+        return
+    linked = [t for t in having if any({t, source} == {x.left.table, x.right.table} for x in scope.links)]
+    raise _wrong(
+        f"{table} has no plain column {hole.strip()} for {{{hole}}}",
+        f"add the column to {linked[0]}: ALTER TABLE {linked[0]} ADD COLUMN …" if linked else "write it without {…}",
+    )
+
+
+def _table(name: str, scope: Scope) -> str:
+    found = next((table for table in scope.sources if table.lower() == name.lower()), None)
+    if found is None:
+        raise _wrong(f"there is no table {name}", f"tables: {', '.join(scope.sources)}")
+    return found
+
+
+def _field(table: str, name: str, scope: Scope) -> Field | None:
+    return next((f for f in scope.sources[table].shown if f.name.lower() == name.lower()), None)
+
+
+# -------------------------------------------------------------------------------------------------------------- the places
+def _filled(tree: exp.Expression, columns: Sequence[ReadColumn], scope: Scope, value: Value) -> exp.Expression:
+    """The statement with a value in place of each column that is read, and the tables joined that hold its text."""
+    places = list(_places(tree, columns))
+    literals = {column: tuple(_compared(tree, [node for node, _, _, c in places if c is column])) for column in columns}
+    for node, select, alias, column in places:
+        text = named(_text_alias(select, alias, column, scope), column.field.name)
+        holes = tuple(_hole(hole, select, alias, column, scope) for hole in _HOLE.findall(column.words))
+        made = value(Use(column, columns.index(column), text, holes, _is_condition(node), literals[column]))
+        node.replace(exp.alias_(made, column.name) if node.parent is select and node.arg_key == "expressions" else made)
+    return tree
+
+
+def _places(
+    tree: exp.Expression, columns: Sequence[ReadColumn]
+) -> Iterator[tuple[exp.Column, exp.Select, str, ReadColumn]]:
+    """The columns of a tree that are read: the node, its SELECT, how that calls the table, and which."""
+    for node in list(tree.find_all(exp.Column)):
+        around = node.find_ancestor(exp.Select)
+        if around is not None and _is_alias(node, around):
+            continue
+        while around is not None:
+            found = next(
+                (
+                    (node, around, alias, column)
+                    for alias, table in _tables(around).items()
+                    for column in columns
+                    if (column.table.lower(), column.name.lower()) == (table, node.name.lower())
+                    and node.table.lower() in ("", alias.lower())
+                ),
+                None,
+            )
+            if found is not None:
+                yield found
+                break
+            around = around.find_ancestor(exp.Select)
+
+
+def _is_alias(node: exp.Column, select: exp.Select) -> bool:
+    """In ORDER BY a name of an item of SELECT means that."""
+    if node.table or node.find_ancestor(exp.Order, exp.Select) is select:
+        return False
+    return any(isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower() for item in select.expressions)
+
+
+def _tables(select: exp.Select) -> dict[str, str]:
+    """The tables of FROM by their names there; in lower case."""
+    start = select.args.get("from_") or select.args.get("from")
+    held = [start.this if start is not None else None, *(join.this for join in select.args.get("joins") or ())]
+    return {table.alias_or_name: table.name.lower() for table in held if isinstance(table, exp.Table)}
+
+
+def _text_alias(select: exp.Select, alias: str, column: ReadColumn, scope: Scope) -> str:
+    """How the SELECT calls the table of the text; it is joined where it is not there."""
+    if column.source == column.table:
+        return alias
+    tables = _tables(select)
+    there = next((name for name, table in tables.items() if table == column.source.lower()), None)
+    if there is not None:
+        return there
+    link = next((x for x in scope.links if {x.left.table, x.right.table} == {column.table, column.source}), None)
+    if link is None:
+        raise _wrong(
+            f"no column links {column.table} and {column.source}",
+            f"add the column to {column.source}: {FORM}",
+        )
+    mine, theirs = (link.left, link.right) if link.left.table == column.table else (link.right, link.left)
+    on = exp.EQ(this=_sql_column(alias, mine.name), expression=_sql_column(column.source, theirs.name))
+    select.join(exp.to_table(named(column.source)), on=on, copy=False)
+    return column.source
+
+
+def _hole(hole: str, select: exp.Select, alias: str, column: ReadColumn, scope: Scope) -> str:
+    """The plain column of {…}, as SQL names it there."""
+    table, _, name = hole.strip().rpartition(".")
+    tables = _tables(select)
+    if table:
+        wanted = _bare(table).lower()
+        aliases = [known for known, held in tables.items() if wanted in (known.lower(), held)]
+    else:
+        aliases = [alias, *(known for known in tables if known != alias)]
+    for known in aliases:
+        source = next((s for s in scope.sources if s.lower() == tables[known]), None)
+        field = _field(source, _bare(name), scope) if source is not None else None
+        if field is not None and not field.is_unstructured:
+            return named(known, field.name)
+    raise _wrong(f"{{{hole}}} is no plain column of the tables in FROM", f"join its table, or {{{column.table}.…}}")
+
+
+def _compared(tree: exp.Expression, nodes: Sequence[exp.Column]) -> Iterator[exp.Literal]:
+    """The literals that some places are compared with."""
+    seen = set()
+    for node in nodes:
+        parent = node.parent
+        while isinstance(parent, exp.Lower | exp.Upper | exp.Cast | exp.Paren):
+            parent = parent.parent
+        if isinstance(parent, exp.Binary | exp.In | exp.Between):
+            for literal in parent.find_all(exp.Literal):
+                if literal.sql() not in seen:
+                    seen.add(literal.sql())
+                    yield literal.copy()
+
+
+def _is_condition(node: exp.Column) -> bool:
+    parent = node.parent
+    if isinstance(parent, exp.If | exp.Filter):
+        return parent.this is node or node.arg_key == "expression"
+    return isinstance(parent, _CONDITIONS)
+
+
+# -------------------------------------------------------------------------------------------------------------- the values
+def _quoted(use: Use) -> str:
+    """The quoted text of UQL, of the type of the column; a condition stays one."""
+    words = use.column.words.replace("\\", "").replace('"', "’")
+    if use.holes:
+        holes = iter(use.holes)
+        words = _HOLE.sub(lambda _: "{" + next(holes) + "}", words)
+        text = f'PROMPT "{words}, according to {{{use.text}}}"'
+    else:
+        text = f'PROMPT "{words}" USING ({use.text})'
+    return text if use.is_condition and use.column.type == "BOOLEAN" else f"CAST({text} AS {use.column.type})"
+
+
+def _made_up(use: Use) -> exp.Expression:
+    drawn = f"hash({', '.join((use.text, *use.holes, str(use.n)))})"
+    texts = [literal.name.strip("%").replace("'", "''") for literal in use.literals if literal.is_string]
+    numbers = [literal.name for literal in use.literals if not literal.is_string]
+    match use.column.type:
+        case "BOOLEAN":
+            value = f"({drawn} % 2 = 0)"
+        case "VARCHAR" if texts:
+            others = ", ".join(f"'{text}'" for text in texts)
+            value = (
+                f"CASE WHEN {drawn} % 2 = 0 THEN list_extract([{others}], 1 + CAST({drawn} // 2 % {len(texts)} AS INTEGER)) "
+                f"ELSE concat('other ', {drawn} // 2 % 3) END"
+            )
+        case "VARCHAR":
+            value = f"concat('value ', {drawn} % 5)"
+        case _ if numbers:
+            value = f"({numbers[0]} + CAST({drawn} % 3 AS INTEGER) - 1)"
+        case _:
+            value = f"CAST({drawn} % 100 AS INTEGER)"
+    return sqlglot.parse_one(value, read="duckdb")
+
+
+def _sql_column(table: str, name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name), table=exp.to_identifier(table))
+
+
+def _bare(name: str) -> str:
+    return name.strip('"')
+
+
+def _wrong(message: str, help: str) -> QuestionError:
+    return QuestionError(message, code="UQL631", help=help)
