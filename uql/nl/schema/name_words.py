@@ -23,7 +23,6 @@ _PLURAL_WORDS = (
     "thieves=thief halves=half"
 )
 _PLURALS = dict(pair.split("=") for pair in _PLURAL_WORDS.split())
-_LETTER_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def spaced(name: str) -> str:
@@ -43,15 +42,6 @@ def in_full(text: str) -> str:
     'average quantity per department'
     """
     return _SHORT_FORM.sub(lambda found: _SHORT[found[0].lower()], text)
-
-
-def snake(name: str) -> str:
-    """A name in lower case with a line between its words.
-
-    >>> snake("companyName"), snake("order_id"), snake("OrderID")
-    ('company_name', 'order_id', 'order_id')
-    """
-    return _LETTER_CASE.sub("_", name).lower()
 
 
 def stem(word: str) -> str:

@@ -19,7 +19,6 @@ from sqlglot import exp
 from uql.base.errors import QuestionError
 from uql.base.schema import Field
 from uql.nl.prompts.read_columns import NOTHING
-from uql.nl.schema.join_paths import named
 from uql.nl.schema.scope import Scope
 from uql.nl.small.near_names import near_columns
 
@@ -31,6 +30,8 @@ _ADDED = re.compile(
     rf"read\(\s*({_NAME}(?:\.{_NAME})?)\s*,\s*'((?:[^']|'')*)'\s*\)\s*\)?\s*;?",
     re.IGNORECASE,
 )
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_RESERVED = frozenset(("select", "from", "where", "group", "order", "by", "limit", "as", "on", "join", "case", "when"))
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _PLACE = "read_place_"
 _CONDITIONS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Paren, exp.If)
@@ -347,6 +348,14 @@ def _made_up(use: Use) -> exp.Expression:
         case _:
             value = f"CAST({drawn} % 100 AS INTEGER)"
     return sqlglot.parse_one(value, read="duckdb")
+
+
+def named(*parts: str) -> str:
+    """A name as SQL and UQL write it, quoted where it must be."""
+    return ".".join(
+        part if _PLAIN.match(part) and part.lower() not in _RESERVED else quote(part)
+        for part in parts
+    )
 
 
 def _sql_column(table: str, name: str) -> exp.Column:
