@@ -9,6 +9,7 @@ import duckdb
 import pytest
 from nl.shop import Connected, database
 
+import uql
 from uql.base.errors import QuestionError
 from uql.llm.providers.base import Price
 from uql.llm.providers.scripted import Scripted
@@ -257,6 +258,14 @@ def test_the_statement_sees_the_column_that_is_read() -> None:
 def test_a_value_in_another_spelling_is_found() -> None:
     answer, _ = ask(*[COMPLAIN.replace("Leeds", "leeds")] * 3)
     assert "'Leeds'" in answer.uql and answer.value == 10
+
+
+def test_a_time_is_compared_with_a_day_by_its_day() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE notes AS SELECT i AS id, TIMESTAMP '2024-05-01 10:00' AS sent FROM range(4) t(i)")
+    model = Connected([Scripted(TASK, "SELECT count(*) FROM notes WHERE sent = '2024-05-01'")] * 3, small=True).model
+    answer = uql.attach(con, model=model, ledger=":memory:").ask("How many notes were sent on 2024-05-01?")
+    assert answer.value == 4 and "CAST(sent AS DATE)" in answer.uql
 
 
 def test_hostile_replies_are_no_plans() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 COMMANDS = {  # name → the module that holds its typer app, and one line of help
     "shell": ("uql.command.shell", "statements one after another, with completion, prices and reasons"),
     "ask": ("uql.command.ask", "answer a question in words, by UQL that is shown"),
+    "model": ("uql.command.model", "the semantic model of a database: write a first one, check it"),
     "models": ("uql.command.models", "fetch, list and test models"),
     "bench": ("uql.command.bench", "run suites of benchmarks, print their tables, compare two runs"),
     "oracle": ("uql.command.oracle", "serve a table of labels as a model of OpenAI's protocol"),

@@ -16,6 +16,7 @@ from uql.nl.ask.aggregator import Citation
 from uql.nl.ask.outputs import Output, Step
 from uql.nl.papers.operators import Ranked
 from uql.nl.plan.dag import NodeKind, Plan
+from uql.nl.schema.semantic_model import FILE, Verified, keep
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +32,9 @@ _SHAPES = {
     NodeKind.ADAPTER: ("{{", "}}"),
     NodeKind.ANSWER: ("([", "])"),
 }
+
+
+_WITHOUT_ROWS = (NodeKind.PLOT, NodeKind.ANSWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,7 @@ class Answer:
         partial: what limit was reached; "" where none was.
         tries: how often a plan was written until it was valid; 0 where none was needed; `replans` after that.
         signs: of the complexity checker, where it was asked.
+        semantic_model: the file that `verify` adds to.
     """
 
     question: str
@@ -132,6 +137,7 @@ class Answer:
     results: dict[str, Output] = field(default_factory=dict, repr=False)
     behind: dict[tuple[str, int], list[dict[str, Any]]] = field(default_factory=dict, repr=False)
     origins: Mapping[str, str] = field(default_factory=dict, repr=False)
+    semantic_model: Path = field(default=Path(FILE), repr=False)
 
     @property
     def answered(self) -> bool:
@@ -240,6 +246,25 @@ class Answer:
             "notes": self.notes,
             "partial": self.partial,
         }
+
+    def verify(self) -> Path:
+        """Keeps the question with its UQL in `uql.model.toml`: call it when a person has approved them.
+
+        From then on prompts for like questions show it. Nothing else that a model wrote is kept there.
+        Returns: the file.
+        Raises: DataError where there is no answer, or not one that a statement gives; ConfigError where the file has other UQL for it.
+        """
+        nodes = [] if self.plan.plan is None else [n for n in self.plan.plan.nodes if n.kind not in _WITHOUT_ROWS]
+        if not self.answered or not nodes:
+            raise DataError("there is no answer to verify", help="ask again")
+        if any(n.kind not in (NodeKind.UQL, NodeKind.SQL) for n in nodes) or self.rests_on != (nodes[-1].name,):
+            raise DataError(
+                "the answer is not the rows of one statement: it cannot be verified",
+                help=f"write [[verified]] into {self.semantic_model} by hand",
+            )
+        uql = rerun.one_statement([(n.name, n.body) for n in nodes], self.origins)
+        keep(self.semantic_model, Verified(self.question, uql))
+        return self.semantic_model
 
     def save(self, folder: str | Path) -> list[Path]:
         """Writes answer.json, answer.uql, plan.mmd, each table as CSV and each plot as SVG and PNG into a folder."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,29 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WRITTEN = 100  # rows of a table that is written out
+
+
+def one_statement(nodes: Sequence[tuple[str, str]], origins: Mapping[str, str]) -> str:
+    """The statements of a plan as one: all but the last stand before it as WITH.
+
+    Args:
+        nodes: name and statement of each, in the order in which they ran.
+        origins: as of `statement`.
+
+    >>> one_statement([("a", "SELECT x FROM t TO a;"), ("b", "SELECT count(*) AS n FROM a TO b;")], {})
+    'WITH a AS (SELECT x FROM t) SELECT * FROM (SELECT count(*) AS n FROM a) AS b'
+    """
+    written = [(name, _without_to(statement(text.rstrip("; \n"), name, origins))) for name, text in nodes]
+    if len(written) == 1:
+        return written[0][1]
+    *before, (last, text) = written
+    tables = ", ".join(f"{quote_name(name)} AS ({body})" for name, body in before)
+    return f"WITH {tables} SELECT * FROM ({text}) AS {quote_name(last)}"
+
+
+def _without_to(text: str) -> str:
+    tree = parse(text.rstrip(";"))
+    return unparse(replace(tree, to=None)) if isinstance(tree, Select | Union) else text.rstrip(";")
 
 
 def statement(text: str, name: str, origins: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from uql.base.errors import BudgetError, ConfigError, QuestionError
@@ -33,8 +34,10 @@ from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.plan.row_lineage import rows_behind
 from uql.nl.prompts import planner as words
 from uql.nl.prompts import readings as reading_words
+from uql.nl.schema import semantic_model
 from uql.nl.schema.discover import discover, relevant, shortlist
 from uql.nl.schema.scope import Scope
+from uql.nl.schema.semantic_model import SemanticModel
 from uql.nl.small.candidates import switched_off
 from uql.nl.small.route import CANDIDATES, plan_by_vote
 from uql.session.events import DoneEvent, finished
@@ -66,6 +69,7 @@ class Options:
         router: ranks adapters; None: `uql` first.
         adapters: by name, or names of those that there are; None: those of this process.
         tables: to choose from; None: all.
+        semantic_model: path of a `uql.model.toml` (`uql.nl.schema.semantic_model`); None: the one beside the database, where there is one.
         planner: model that plans and writes; None: that of the connection, which reads rows.
         plan: nodes to be run instead of a plan of the model's.
         confirm: asked with the price before anything runs, unless that is at most `confirm_over` USD.
@@ -88,6 +92,7 @@ class Options:
     router: Router | None = None
     adapters: Mapping[str, Adapter] | Sequence[str] | None = None
     tables: Sequence[str] | None = None
+    semantic_model: str | Path | None = None
     planner: Provider | str | None = None
     plan: Plan | None = None
     confirm: Confirm | None = None
@@ -146,32 +151,47 @@ class QuestionSession:
             raise QuestionError("the question is empty, or no text", help="ask in words: con.ask('How many …?')")
         began = time.monotonic()
         embedder = self._embedder()
-        scope = discover(words, self._session.catalog, embedder, tables=chosen.tables)
+        path = self._semantic_model(chosen)
+        known = semantic_model.found(path)
+        scope = discover(words, self._session.catalog, embedder, tables=chosen.tables, model=known)
         run = Run(uuid.uuid4().hex[:12], settings.seed, f"ask: {words}")
         async with Gate.open(settings, run=run, model=self._model, calls=_calls(settings)) as gate:
             gate.subscribe(self._emit)
             provider = await gate.provider()
             with Workspace(self._read, scope.sources, settings.with_values(budget=None)) as workspace:
                 workspace.model = provider
-                ctx = AskContext(words, scope.sources, gate, workspace, chosen.rules, chosen.planner, self._emit)
-                ctx.find = self._finder(scope, embedder, chosen.tables)
-                ctx.near = None if embedder is None else _alike(embedder)
+                near = None if embedder is None else _alike(embedder)
+                rules = (*chosen.rules, *known.rules(words, near))
+                ctx = AskContext(words, scope.sources, gate, workspace, rules, chosen.planner, self._emit)
+                ctx.find = self._finder(scope, embedder, chosen.tables, known)
+                ctx.near = near
                 ctx.sizes = chosen.sizes
                 model = await gate.provider(chosen.planner)
                 if isinstance(model, LearnsContext) and chosen.plan is None:
                     await model.learn_context()
                 asking = _Asking(ctx, scope, chosen, model, embedder)
-                asking.made.origins = self._origins(scope)
+                asking.made.origins, asking.made.semantic_model = self._origins(scope), path
                 answer = await asking.answer()
             answer.warnings += gate.warnings
         answer.seconds = time.monotonic() - began
         return answer
 
-    def _finder(self, scope: Scope, embedder: Embedder | None, tables: Sequence[str] | None) -> Callable[[str], Scope]:
+    def _semantic_model(self, chosen: Options) -> Path:
+        """The file that is named, else the one beside the database, or in this folder where that is in memory."""
+        if chosen.semantic_model is not None:
+            path = Path(chosen.semantic_model)
+            if not path.is_file():
+                raise ConfigError(f"there is no file {path}", help="uql model init writes one")
+            return path
+        return semantic_model.beside(self._session.catalog)
+
+    def _finder(
+        self, scope: Scope, embedder: Embedder | None, tables: Sequence[str] | None, known: SemanticModel
+    ) -> Callable[[str], Scope]:
         """The tables of a question as those of a part of it see them: the same names, with the values that the part names."""
 
         def find(question: str) -> Scope:
-            found = discover(question, self._session.catalog, embedder, tables=tables)
+            found = discover(question, self._session.catalog, embedder, tables=tables, model=known)
             same = {name: source.origin for name, source in found.sources.items()}
             return found if same == {name: source.origin for name, source in scope.sources.items()} else scope
 

@@ -22,6 +22,7 @@ from uql.nl.ask.context import AskContext
 from uql.nl.schema.foreign_keys import links_between
 from uql.nl.schema.name_words import singular, spaced, stem
 from uql.nl.schema.scope import Link, Scope, Source
+from uql.nl.schema.semantic_model import UNKNOWN, SemanticModel
 from uql.nl.schema.spelling import well_spelt
 from uql.operators.texts import quoted, short
 
@@ -75,6 +76,7 @@ def discover(
     *,
     tables: Sequence[str] | None = None,
     most: int = MAX_TABLES,
+    model: SemanticModel = UNKNOWN,
 ) -> Scope:
     """The tables that a question may need, the nearest first. Asks no model.
 
@@ -84,6 +86,7 @@ def discover(
         embedder: of names, comments and values; None: words in common alone.
         tables: names to choose from; None: all tables and views that a bare name reaches.
         most: tables.
+        model: what a person has written of the database.
     Raises: QuestionError (UQL633) where there is no table; UnknownTableError for a name given.
     """
     names = list(tables) if tables is not None else catalog.names()
@@ -91,7 +94,7 @@ def discover(
         raise QuestionError(
             "there are no tables to ask about", code="UQL633", help="open a database, or CREATE TABLE … first"
         )
-    there = [catalog.named(name) for name in names]
+    there = [model.described(catalog.named(name)) for name in names]
     found = [_source(table, catalog, question) for table in there]
     if (spelt := well_spelt(question, found, STOP)) != question:
         question, found = spelt, [_source(table, catalog, spelt) for table in there]
@@ -105,7 +108,10 @@ def discover(
         while name.lower() in map(str.lower, taken):
             name, n = f"{source.name}_{n}", n + 1
         taken[name] = replace(source, name=name)
-    return Scope(taken, links_between(list(taken.values()), catalog))
+    said = model.links(taken)
+    pairs = {frozenset((x.left.table, x.right.table)) for x in said}
+    guessed = links_between(list(taken.values()), catalog)
+    return Scope(taken, (*said, *(x for x in guessed if frozenset((x.left.table, x.right.table)) not in pairs)))
 
 
 def shortlist(scope: Scope, question: str, embedder: Embedder | None, *, tables: int = 6) -> Scope:

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from uql.base.errors import QuestionError
 from uql.base.schema import Field
+from uql.compiler.unparse import quote_name
 from uql.nl.prompts.read_columns import NOTHING
 from uql.nl.schema.scope import Scope
 from uql.nl.small.near_names import near_columns
@@ -30,8 +31,6 @@ _ADDED = re.compile(
     rf"read\(\s*({_NAME}(?:\.{_NAME})?)\s*,\s*'((?:[^']|'')*)'\s*\)\s*\)?\s*;?",
     re.IGNORECASE,
 )
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_RESERVED = frozenset(("select", "from", "where", "group", "order", "by", "limit", "as", "on", "join", "case", "when"))
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _PLACE = "read_place_"
 _CONDITIONS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Paren, exp.If)
@@ -352,10 +351,7 @@ def _made_up(use: Use) -> exp.Expression:
 
 def named(*parts: str) -> str:
     """A name as SQL and UQL write it, quoted where it must be."""
-    return ".".join(
-        part if _PLAIN.match(part) and part.lower() not in _RESERVED else quote(part)
-        for part in parts
-    )
+    return ".".join(map(quote_name, parts))
 
 
 def _sql_column(table: str, name: str) -> exp.Column:

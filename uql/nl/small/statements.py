@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 CHARS = 9_000  # of the tables in a prompt
 _TRIED = "tried"
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MISSING = re.compile(r'column (?:named )?"?([^"\s]+?)"?[ !]', re.IGNORECASE)
 _COMPARING = (
     *(exp.EQ, exp.NEQ, exp.Like, exp.ILike, exp.In, exp.RegexpLike, exp.Contains, exp.StartsWith, exp.EndsWith),
@@ -191,9 +192,18 @@ class Statements:
         return f" ({near_columns(missing[1], known)})" if missing is not None else ""
 
     async def _with_near_values(self, sql: str, columns: Columns, table: pa.Table) -> tuple[str, pa.Table]:
-        """A statement without rows with the values that its columns hold in another spelling; as it is where that finds none."""
+        """A statement without rows with the values that its columns hold in another spelling; as it is where that finds none.
+
+        A time that is compared with a day is compared by its day.
+        """
         tree = sqlglot.parse_one(sql, read="duckdb")
         changed = False
+        times = {
+            f.name.lower()
+            for source in self.asked.scope.sources.values()
+            for f in source.shown
+            if f.type.startswith("TIMESTAMP")
+        }
         for like in list(tree.find_all(exp.Like)):
             like.replace(exp.ILike(this=like.this, expression=like.expression))
             changed = True
@@ -202,7 +212,10 @@ class Statements:
             for literal in literals:
                 if not (isinstance(equal.this, exp.Column) and isinstance(literal, exp.Literal) and literal.is_string):
                     continue
-                if (near := await self._near(equal.this.name, literal.name)) is not None:
+                if equal.this.name.lower() in times and _DAY.fullmatch(literal.name):
+                    equal.set("this", exp.cast(equal.this.copy(), "DATE"))
+                    changed = True
+                elif (near := await self._near(equal.this.name, literal.name)) is not None:
                     literal.replace(exp.Literal.string(near))
                     changed = True
         if not changed:

@@ -1,0 +1,81 @@
+"""`uql model init | check`: the semantic model of a database, `uql.model.toml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uql.base.printable import printable
+from uql.command import options
+from uql.command.outcome import Code, UsageError, command, narrate, new_app
+
+app = new_app("What questions in words need to know of a database: uql.model.toml beside it (docs/questions.md).")
+Database = Annotated[Path, typer.Argument(help="A DuckDB database.")]
+
+
+@command(app)
+def init(database: Database) -> None:
+    """Write a first uql.model.toml beside a database: its tables and columns, and the joins that were found. Asks no model."""
+    from uql.api.opening import connect
+    from uql.nl.schema import semantic_model
+    from uql.nl.schema.discover import discover
+
+    path = _there(database).parent / semantic_model.FILE
+    if path.exists():
+        raise UsageError(f"{path} is there already: edit it")
+    with connect(database, read_only=True, ledger=":memory:") as con:
+        tables = [con.catalog.named(name) for name in con.catalog.names()]
+        if not tables:
+            raise UsageError(f"{database} has no tables")
+        links = discover("", con.catalog, None, most=len(tables)).links
+        path.write_text(semantic_model.proposed(tables, links), encoding="utf-8")
+    print(path)
+
+
+@command(app)
+def check(
+    database: Database,
+    ask: Annotated[bool, typer.Option("--ask", help="Ask each question anew, and compare the rows.")] = False,
+    model: options.Model = None,
+) -> int:
+    """Read uql.model.toml, and run its metrics and verified questions. Exit code 1 where one fails, or with --ask gives other rows."""
+    from uql.api.opening import connect
+    from uql.base.errors import UQLError
+    from uql.nl.schema import semantic_model
+
+    path = _there(database).parent / semantic_model.FILE
+    if not path.is_file():
+        raise UsageError(f"there is no {path}: uql model init {database}")
+    known = semantic_model.read(path)
+    wrong = 0
+    given = {} if model is None else {"model": model}
+    with connect(database, read_only=True, **given) as con:
+        kept = [(f"metric {name}", "", uql) for name, (_, uql) in known.metrics.items()]
+        kept += [(each.question, each.question, each.uql) for each in known.verified]
+        for called, question, uql in kept:
+            try:
+                table = con.uql(uql).arrow()
+                same = not ask or not question or _same(table, con.ask(question))
+                said = f"{table.num_rows:,} row{'s' * (table.num_rows != 1)}" if same else "other rows when asked anew"
+            except UQLError as error:
+                same, said = False, error.message
+            wrong += not same
+            print(f"{'ok' if same else 'FAILS':<5}  {printable(called)}: {printable(said)}")
+    narrate(f"{len(kept) - wrong} of {len(kept)} hold")
+    return Code.QUERY if wrong else Code.OK
+
+
+def _same(table: object, answer: object) -> bool:
+    """Has one of the results that the answer rests on these rows, in any order of rows and columns?"""
+    from uql.nl.small.vote import key_of
+
+    results = [answer.results[name].table for name in answer.rests_on if name in answer.results]  # type: ignore[attr-defined]
+    return any(found is not None and key_of(found) == key_of(table) for found in results)  # type: ignore[arg-type]
+
+
+def _there(database: Path) -> Path:
+    if not database.is_file():
+        raise UsageError(f"there is no database {database}")
+    return database

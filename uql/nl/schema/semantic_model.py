@@ -1,0 +1,290 @@
+"""`uql.model.toml`, the semantic model of a database: what its tables and columns mean, how they are joined, metrics, verified questions.
+
+    [tables.orders]
+    description = "one row an order"
+    synonyms = ["purchases"]
+    columns.total = { description = "EUR, with tax", synonyms = ["revenue"] }
+    columns.email = { private = true }
+
+    [metrics.revenue]
+    uql = "SELECT sum(total) FROM orders WHERE NOT cancelled"
+
+    [[joins]]
+    left = "orders.customer_id"
+    right = "customers.id"
+
+    [[verified]]
+    question = "Who ordered most last year?"
+    uql = "SELECT …"
+
+A person writes it; `uql model init` proposes a first one, `Answer.verify` adds what a person approved. It changes what prompts say and
+which columns are private. Its statements are shown to a model, and run by `uql model check` alone.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from uql.base.errors import ConfigError
+from uql.base.schema import Table
+from uql.nl.schema.scope import Column, Link
+
+if TYPE_CHECKING:
+    from uql.sources.catalog import Catalog
+
+FILE = "uql.model.toml"
+SHOWN = 3  # verified questions in a prompt
+NEAR = 0.4  # similarity from which a verified question is shown
+LONGEST = 4_000  # characters of one text of the file
+Near = Callable[[str, Sequence[str]], Sequence[float]]
+_PARTS = {
+    "tables": ("description", "synonyms", "columns"),
+    "columns": ("description", "synonyms", "private"),
+    "metrics": ("description", "uql"),
+    "joins": ("left", "right"),
+    "verified": ("question", "uql"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What the file says of a table or column."""
+
+    description: str = ""
+    synonyms: tuple[str, ...] = ()
+    private: bool = False
+
+    def beside(self, comment: str) -> str:
+        """The text of a comment with what the file says: its description stands in place of the comment's."""
+        called = f"also called {', '.join(self.synonyms)}" if self.synonyms else ""
+        return "; ".join(text for text in (self.description or comment, called) if text)
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A question and the UQL that a person approved as its answer."""
+
+    question: str
+    uql: str
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticModel:
+    """What the file holds.
+
+    Attributes:
+        tables: by name in lower case.
+        columns: by table and name, in lower case.
+        metrics: by name: description and UQL.
+        joins: columns on which tables are joined.
+        verified: questions with their UQL.
+    """
+
+    tables: Mapping[str, Note] = field(default_factory=dict)
+    columns: Mapping[tuple[str, str], Note] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    joins: tuple[Link, ...] = ()
+    verified: tuple[Verified, ...] = ()
+
+    def described(self, table: Table) -> Table:
+        """A table with what the file says of it and its columns."""
+        name = table.name.lower()
+        note = self.tables.get(name, Note())
+        fields = []
+        for f in table.fields:
+            said = self.columns.get((name, f.name.lower()), Note())
+            fields.append(replace(f, description=said.beside(f.description), private=f.private or said.private))
+        return replace(table, description=note.beside(table.description), fields=tuple(fields))
+
+    def links(self, tables: Collection[str]) -> tuple[Link, ...]:
+        """The joins between these tables, by their names here."""
+        called = {name.lower(): name for name in tables}
+        return tuple(
+            Link(Column(called[x.left.table.lower()], x.left.name), Column(called[x.right.table.lower()], x.right.name))
+            for x in self.joins
+            if {x.left.table.lower(), x.right.table.lower()} <= set(called)
+        )
+
+    def rules(self, question: str, near: Near | None) -> tuple[str, ...]:
+        """What a prompt for this question says of metrics and of the nearest verified questions.
+
+        Args:
+            near: similarities of a text and others; None: by equal words alone.
+        """
+        told = [
+            f"{name}{f', {description}' if description else ''}, is: {' '.join(uql.split())}"
+            for name, (description, uql) in self.metrics.items()
+        ]
+        if self.verified:
+            asked = [each.question for each in self.verified]
+            scores = near(question, asked) if near is not None else [_alike(question, each) for each in asked]
+            ranked = sorted(zip(scores, range(len(asked)), strict=True), reverse=True)[:SHOWN]
+            told += [
+                f"The question {self.verified[n].question!r} is answered by: {' '.join(self.verified[n].uql.split())}"
+                for score, n in ranked
+                if score >= NEAR
+            ]
+        return tuple(told)
+
+
+UNKNOWN = SemanticModel()  # nothing is written of the database
+
+
+def read(path: Path) -> SemanticModel:
+    """The file's content.
+
+    Raises: ConfigError (UQL402) where it is not TOML, or holds what is not listed above; it names the place.
+    """
+    try:
+        held = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path.name} cannot be read: {error}", help="write it as TOML; uql model init") from error
+    _known(held, "the file", ("tables", "metrics", "joins", "verified"))
+    tables, columns = {}, {}
+    for table, parts in _mapping(held, "tables").items():
+        where = f"tables.{table}"
+        _known(parts, where, _PARTS["tables"])
+        tables[table.lower()] = _note(parts, where)
+        for column, said in _mapping(parts, "columns", where).items():
+            _known(said, f"{where}.columns.{column}", _PARTS["columns"])
+            columns[table.lower(), column.lower()] = _note(said, f"{where}.columns.{column}")
+    metrics = {}
+    for name, said in _mapping(held, "metrics").items():
+        _known(said, f"metrics.{name}", _PARTS["metrics"])
+        metrics[name] = (_text(said, "description", f"metrics.{name}"), _text(said, "uql", f"metrics.{name}", True))
+    joins = tuple(
+        Link(_column(said, "left", where), _column(said, "right", where)) for where, said in _list(held, "joins")
+    )
+    verified = tuple(
+        Verified(_text(said, "question", where, True), _text(said, "uql", where, True))
+        for where, said in _list(held, "verified")
+    )
+    return SemanticModel(tables, columns, metrics, joins, verified)
+
+
+def found(path: Path) -> SemanticModel:
+    """The file's content; an empty one where there is none. Raises ConfigError as `read`."""
+    return read(path) if path.is_file() else UNKNOWN
+
+
+def beside(catalog: Catalog) -> Path:
+    """Where the file of a database is: beside it, and of one in memory in this folder."""
+    path = catalog.value("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
+    return (Path(str(path)).parent if path else Path()) / FILE
+
+
+def proposed(tables: Sequence[Table], links: Sequence[Link]) -> str:
+    """The text of a first file: every table and column with its comment, and the joins that were found; a person edits it."""
+    lines = [
+        "# What questions in words need to know of this database (docs/questions.md). Edit it: nothing here is required.",
+        "",
+    ]
+    for table in tables:
+        lines += [f"[tables.{_key(table.name)}]", f"description = {_string(table.description)}", "synonyms = []"]
+        for f in table.fields:
+            private = ", private = true" if f.private else ""
+            lines.append(f"columns.{_key(f.name)} = {{ description = {_string(f.description)}{private} }}")
+        lines.append("")
+    for link in links:
+        lines += ["[[joins]]", f"left = {_string(str(link.left))}", f"right = {_string(str(link.right))}", ""]
+    lines += [
+        "# [metrics.revenue]",
+        '# description = "of all orders that were paid"',
+        '# uql = "SELECT sum(total) FROM orders WHERE paid"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def keep(path: Path, verified: Verified) -> None:
+    """Adds a question with its UQL to the end of the file, which is made where it is not there.
+
+    Raises: ConfigError where the file cannot be read, or holds the question with other UQL.
+    """
+    for known in found(path).verified:
+        if _words(known.question) == _words(verified.question):
+            if known.uql.split() == verified.uql.split():
+                return
+            raise ConfigError(
+                f"{path.name} has other UQL for {verified.question!r}", help="edit the file: one answer a question"
+            )
+    before = path.read_text(encoding="utf-8").rstrip("\n") + "\n\n" if path.is_file() else ""
+    added = f"[[verified]]\nquestion = {_string(verified.question)}\nuql = {_string(verified.uql)}\n"
+    path.write_text(before + added, encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------------------------------- the TOML
+def _note(said: Mapping[str, Any], where: str) -> Note:
+    synonyms = said.get("synonyms", [])
+    if not isinstance(synonyms, list) or not all(isinstance(each, str) for each in synonyms):
+        raise ConfigError(f"{where}.synonyms is not a list of texts", help='synonyms = ["purchases"]')
+    private = said.get("private", False)
+    if not isinstance(private, bool):
+        raise ConfigError(f"{where}.private is not true or false", help="private = true")
+    return Note(_text(said, "description", where), tuple(synonyms), private)
+
+
+def _known(said: object, where: str, names: Sequence[str]) -> None:
+    if not isinstance(said, dict):
+        raise ConfigError(f"{where} is not a table of TOML", help=f"it holds {', '.join(names)}")
+    for name in said:
+        if name not in names:
+            raise ConfigError(f"{where} has no {name!r}", help=f"it holds {', '.join(names)}")
+
+
+def _mapping(held: Mapping[str, Any], name: str, where: str = "the file") -> Mapping[str, Any]:
+    said = held.get(name, {})
+    if not isinstance(said, dict):
+        raise ConfigError(f"{name} of {where} is not a table of TOML", help=f"it holds {', '.join(_PARTS[name])}")
+    return said
+
+
+def _list(held: Mapping[str, Any], name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    said = held.get(name, [])
+    if not isinstance(said, list):
+        raise ConfigError(f"{name} is not a list of tables", help=f"write [[{name}]] before each")
+    for n, each in enumerate(said, 1):
+        _known(each, f"{name} {n}", _PARTS[name])
+    return [(f"{name} {n}", each) for n, each in enumerate(said, 1)]
+
+
+def _text(said: Mapping[str, Any], name: str, where: str, needed: bool = False) -> str:
+    text = said.get(name, "")
+    if not isinstance(text, str) or len(text) > LONGEST or (needed and not text.strip()):
+        raise ConfigError(f"{where}.{name} is not a text of at most {LONGEST:,} characters", help=f'{name} = "…"')
+    return text
+
+
+def _column(said: Mapping[str, Any], name: str, where: str) -> Column:
+    table, _, column = _text(said, name, where, True).rpartition(".")
+    if not table or not column:
+        raise ConfigError(f"{where}.{name} is not a column", help=f'{name} = "orders.customer_id"')
+    return Column(table, column)
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else _string(name)
+
+
+def _string(text: str) -> str:
+    """A text as TOML writes it, on one line."""
+    made = "".join(
+        {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(
+            c, c if c.isprintable() else f"\\u{ord(c):04x}"
+        )
+        for c in text
+    )
+    return f'"{made}"'
+
+
+def _words(text: str) -> list[str]:
+    return text.lower().rstrip("?. ").split()
+
+
+def _alike(one: str, other: str) -> float:
+    """The share of equal words."""
+    mine, theirs = set(_words(one)), set(_words(other))
+    return len(mine & theirs) / max(1, len(mine | theirs))
