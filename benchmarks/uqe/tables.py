@@ -89,7 +89,7 @@ def _beside(
             for system in systems:
                 summary = next((s for cell, s in own.items() if cell[1:3] == (system, query)), None)
                 row.append(_cell(summary, digits, scale, usual if system != "mips" else 1))
-            row += [figures[query].get(column, ABSENT) if query in figures else "not in it" for column in columns]
+            row += [figures[query][column] if query in figures else "not in it" for column in columns]
             rows.append(tuple(row))
         rows += _means(ran, systems, len(columns), digits, scale)
         head = ("question", *systems, *(f"paper: {column}" for column in columns))
@@ -138,10 +138,8 @@ def _means(
 
 def _table_1(records: Sequence[Record]) -> list[Table]:
     figures = {
-        query: {
-            **row,
-            **({"UDF": f"{row['UDF']}; one by one {paper.COUNT_EACH[query]}"} if query in paper.COUNT_EACH else {}),
-        }
+        query: row
+        | ({paper.UQE: f"{row[paper.UQE]}; one by one {paper.COUNT_EACH[query]}"} if query in paper.COUNT_EACH else {})
         for query, row in paper.COUNT.items()
     }
     notes = (
@@ -149,7 +147,7 @@ def _table_1(records: Sequence[Record]) -> list[Table]:
         *_bias(records),
         *_coverage(records),
     )
-    columns = ("long context", "UDF", "UQE")
+    columns = (paper.GPT, paper.CLAUDE, paper.UQE)
     return _beside(records, "Table 1: conditional COUNT", figures, columns, 2, 100.0, notes)
 
 
@@ -178,7 +176,7 @@ def _table_2(records: Sequence[Record]) -> list[Table]:
         f"F1 of the rows returned, {BUDGET} calls; recall is of min({BUDGET}, rows that match); higher is better",
         "uql asks equal texts once and returns every row of them, the others ask each row: table 4 counts such rows as duplicates",
     )
-    columns = ("long context", "UDF", "MIPS", "UQE")
+    columns = (paper.GPT, paper.CLAUDE, paper.MIPS, paper.UQE)
     return _beside(records, "Table 2: semantic retrieval", paper.FIND, columns, 3, 1.0, notes)
 
 
@@ -188,7 +186,7 @@ def _table_3(records: Sequence[Record]) -> list[Table]:
         "a label table names the groups that it sees by their labels: what is measured is which groups are seen and how they are counted",
         "long-context is a perfect reader's; abcd_flow and sgd_intent are not in the paper",
     )
-    made = _beside(records, "Table 3: GROUP BY", paper.GROUP, ("long context", "UQE"), 4, 1.0, notes)
+    made = _beside(records, "Table 3: GROUP BY", paper.GROUP, (paper.GPT, paper.CLAUDE, paper.UQE), 4, 1.0, notes)
     return made + _groups(records)
 
 

@@ -278,3 +278,17 @@ def test_a_small_run_goes_from_the_data_to_the_tables(tmp_path):
     assert [title.partition(":")[0] for title in titles] == ["Table 1", "Table 2", "Table 3", "Table 4"]
     uql_cell = next(r for r in records if (r.table, r.system) == ("table 1", "uql"))
     assert uql_cell.quality >= 0 and uql_cell.numbers["width"] > 0
+
+
+def test_the_figures_of_the_paper_are_those_of_its_text() -> None:
+    text = DATA.parent / "papers" / "uqe.txt"
+    if not text.is_file():
+        pytest.skip(f"the paper is not at {text}")
+    lines = [
+        line.replace("%", "").replace("<b>", "").replace("</b>", "") for line in text.read_text("utf-8").splitlines()
+    ]
+    held = [[" ".join(cell.split()) for cell in line.split("\t")] for line in lines]
+    for table in (paper.COUNT, paper.FIND, paper.GROUP):
+        for query, row in table.items():
+            cells = {" ".join(cell.replace("%", "").removeprefix("gpt-4o: ").split()) for cell in row.values()}
+            assert any(cells <= set(line) for line in held), (query, cells)

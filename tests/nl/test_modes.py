@@ -271,22 +271,23 @@ def test_a_step_that_fails_asks_the_six_questions_and_is_mapped_again_or_planned
 
 
 # ------------------------------------------------------------------------------------------------------ a small model
-COMPLAINTS = "READ letters.letter yes_no: letter complains\nWHERE answer\nGROUP BY shops.name\nSELECT count(*)\nORDER BY count(*) DESC\nLIMIT 1"
+COMPLAINS = "ALTER TABLE letters ADD COLUMN complains BOOLEAN AS read(letter, 'the letter complains');"
+FROM = "FROM letters JOIN shops ON letters.shop_id = shops.id WHERE complains GROUP BY shops.name"
 
 
-def slots(text: str, when: str = "") -> Scripted:
-    return Scripted("slots", text, when, again=True)
+def columns(text: str, when: str = "") -> Scripted:
+    return Scripted("read_columns", text, when, again=True)
 
 
 def sql(text: str, when: str = "") -> Scripted:
     return Scripted("statement", text, when, again=True)
 
 
-NO_COLUMN = sql("SELECT count(*) FROM letters WHERE complains")
-
-
 def test_the_adapter_has_a_small_model_vote_and_joins_what_the_columns_name() -> None:
-    shop = Connected([operators(TABLE), slots(COMPLAINTS), NO_COLUMN], small=True)
+    shop = Connected(
+        [operators(TABLE), columns(COMPLAINS), sql(f"SELECT shops.name, count(*) AS n {FROM} ORDER BY n DESC LIMIT 1")],
+        small=True,
+    )
     answer = shop.con.ask("Which shop gets most letters that grumble?", mode="meta", decomposer=False, adapters=["uql"])
     assert "Ada" in answer.text and not answer.cannot and "PROMPT" in answer.uql
     assert set(next(s for s in answer.steps if s.node == "part1").prompts[-1].prompt.split()) >= {"letters", "shops"}
@@ -299,7 +300,7 @@ def test_sub_queries_at_the_same_time_keep_their_rows_apart() -> None:
             COMPLEX,
             parts((first, []), (second, [])),
             operators(TABLE, again=True),
-            slots("READ nothing"),
+            columns("nothing"),
             sql("SELECT name FROM shops WHERE city = 'Leeds' ORDER BY id DESC LIMIT 1", first),
             sql("SELECT name FROM shops WHERE city = 'York' ORDER BY id DESC LIMIT 1", second),
         ],
@@ -310,22 +311,20 @@ def test_sub_queries_at_the_same_time_keep_their_rows_apart() -> None:
 
 
 def test_a_sub_query_that_no_candidate_answers_is_no_answer() -> None:
-    shop = Connected([operators(TABLE), slots("nonsense"), sql("nonsense")], small=True)
+    shop = Connected([operators(TABLE), columns("nonsense"), sql("nonsense")], small=True)
     answer = shop.con.ask("How many employees are there?", mode="meta", decomposer=False, adapters=["uql"])
     assert not answer.answered and "no candidate for a plan runs" in answer.cannot
 
 
 def test_interleaved_has_a_small_model_vote_on_each_step() -> None:
-    counted = "READ letters.letter yes_no: letter complains\nWHERE answer\nGROUP BY shops.name\nSELECT count(*)"
     shop = Connected(
         [
             steps(
                 ("Count the letters that grumble per shop", ["letters", "shops"], "result1"),
                 ("Draw the counts as a bar chart", ["result1"], "result2"),
             ),
-            slots(counted, "Count the letters"),
-            slots("READ nothing", "Draw the counts"),
-            sql("SELECT count(*) FROM letters WHERE complains", "Count the letters"),
+            columns(COMPLAINS, "Count the letters"),
+            sql(f"SELECT shops.name, count(*) AS n {FROM}", "Count the letters"),
             sql("SELECT name, n FROM result1", "Draw the counts"),
         ],
         small=True,
@@ -339,7 +338,7 @@ def test_interleaved_asks_the_whole_question_where_no_steps_can_be_read() -> Non
     shop = Connected(
         [
             Scripted("steps", {"steps": []}, again=True),
-            slots("READ nothing"),
+            columns("nothing"),
             sql("SELECT name FROM shops WHERE city = 'York'"),
         ],
         small=True,
