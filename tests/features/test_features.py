@@ -220,3 +220,17 @@ def test_features_of_many_rows_need_little_memory_beside_themselves():
     tracemalloc.stop()
     assert found.matrix.shape == (n, 192)
     assert peak * 400_000 / n < 1.35 * 2**30  # of 400,000 rows; the fit and the slices do not grow with them
+
+
+def test_the_root_logger_stays_as_it_was() -> None:
+    code = (
+        "import logging, uql\n"
+        "from uql.features.static import static_embedder\n"
+        "static_embedder()\n"
+        "con = uql.connect(ledger=':memory:')\n"
+        "con.uql('SELECT 1').fetchall()\n"
+        "print(logging.root.handlers, logging.root.level)\n"
+        "logging.getLogger('httpx2').info('a request')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"[] {logging.WARNING}" and done.stderr == ""

@@ -3,7 +3,9 @@ embed call."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,8 @@ class StaticEmbedder:
     name = "wordllama-l2_supercat-256"
 
     def __init__(self) -> None:
-        import wordllama
+        with _root_logger_kept():
+            import wordllama
 
         model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True, dim=256)
         self._table = np.ascontiguousarray(model.embedding, dtype=np.float32)
@@ -48,6 +51,17 @@ class StaticEmbedder:
             counts = csr_matrix((np.ones(len(flat), np.float32), flat, ends), shape=(len(chunk), len(self._table)))
             out[start : start + len(chunk)] = counts @ self._table
         return unit_rows(out)
+
+
+@contextmanager
+def _root_logger_kept() -> Iterator[None]:
+    """The import of wordllama calls logging.basicConfig, which does nothing while the root logger has a handler."""
+    root, handler = logging.getLogger(), logging.NullHandler()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
 
 
 @cache
