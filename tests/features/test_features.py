@@ -1,6 +1,9 @@
 """Rows as vectors: shapes, the cache, similarity to a condition."""
 
 import json
+import logging
+import subprocess
+import sys
 
 import numpy as np
 import pytest
