@@ -53,16 +53,14 @@ def near_value(value: str, values: Iterable[str]) -> str | None:
     return known[close[0]] if len(close) == 1 else None
 
 
-async def values_of(ctx: AskContext, scope: Scope, column: str, table: str = "") -> list[tuple[str, Sequence[str]]]:
-    """The values of the plain columns of texts that are so called, with their tables; of one table where it is named."""
-    found: list[tuple[str, Sequence[str]]] = []
+async def held_values(ctx: AskContext, scope: Scope, column: str) -> list[Sequence[str]]:
+    """The values of each plain column of texts that is so called."""
+    found: list[Sequence[str]] = []
     for name, source in scope.sources.items():
-        if table and name.lower() != table.lower():
-            continue
         f = next((f for f in source.shown if f.name.lower() == column.lower() and f.type == "VARCHAR"), None)
         if f is None or f.is_unstructured:
             continue
         wanted = exp.select(exp.column(f.name, quoted=True)).distinct().from_(exp.to_identifier(name, quoted=True))
         held = await ctx.sql(wanted.limit(MOST_VALUES).sql(dialect="duckdb"), tables=[name])
-        found.append((name, [str(each) for each in held.column(0).to_pylist() if each is not None]))
+        found.append([str(each) for each in held.column(0).to_pylist() if each is not None])
     return found

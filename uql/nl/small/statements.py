@@ -26,7 +26,7 @@ from uql.nl.prompts import statements as words
 from uql.nl.schema.scope import Scope
 from uql.nl.small.candidates import TEMPERATURE, Asked, Candidate
 from uql.nl.small.evidence import hinted
-from uql.nl.small.near_names import near_columns, near_value, values_of
+from uql.nl.small.near_names import held_values, near_columns, near_value
 from uql.nl.small.read_columns import ReadColumn, as_uql, columns_of, grammar, trial, used, with_columns
 from uql.nl.small.vote import is_empty, key_of
 
@@ -226,8 +226,8 @@ class Statements:
 
     async def _near(self, column: str, value: str) -> str | None:
         """The value of a column so called that another spelling means."""
-        found = await values_of(self.asked.ctx, self.asked.scope, column)
-        return next((near for _, values in found if (near := near_value(value, values)) is not None), None)
+        held = await held_values(self.asked.ctx, self.asked.scope, column)
+        return next((near for values in held if (near := near_value(value, values)) is not None), None)
 
 
 def compared_texts(sql: str, scope: Scope) -> str:
