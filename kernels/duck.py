@@ -114,6 +114,10 @@ class Duck:
         """The types of the columns of a query, as DuckDB writes them."""
         return [str(type) for type in self.connection.sql(sql).types]
 
+    def columns(self, table: str) -> list[str]:
+        """The names of a table's columns."""
+        return list(self.connection.table(table).columns)
+
     def create(self, sql: str, tables: Mapping[str, pa.Table] | None = None) -> tuple[str, int]:
         """A temporary table of the rows of a query: its name and how many they are."""
         name = f"__uql_{next(_names)}"

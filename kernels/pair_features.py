@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.schema import Field
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.duck import quote
 
 if TYPE_CHECKING:
     from uql.features.store import FeatureStore
+    from uql.kernels.base import Context
     from uql.kernels.relation import Relation
 
-MOST_PAIRS = 200_000  # beyond, features of pairs would not fit in memory
+Vectors = NDArray[np.float32]
+MOST_PAIRS = 200_000  # beyond, not all pairs are candidates, and a search looks at the nearest ones
+SLICE = 65_536  # pairs whose vectors are in memory at once
 PRODUCTS = 24  # axes whose products tell which way the two rows are alike
 WEIGHT = 1.0  # of the cosine beside the products
 
@@ -24,46 +28,109 @@ WEIGHT = 1.0  # of the cosine beside the products
 def pair_features(
     columns: Sequence[VirtualColumn], relation: Relation, store: FeatureStore
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
-    """(pairs, d) features of pairs of rows and (pairs,) their cosine, standardised; None where a side has no text.
-
-    The texts of both sides are embedded together, each distinct one once.
-    """
-    reads = dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes) if _is_text(c, relation))
-    tables = list(dict.fromkeys(c.table for c in reads))
-    if len(tables) != 2 or relation.n > MOST_PAIRS:
+    """(pairs, d) features of pairs of rows and (pairs,) their cosine, standardised; None where a side has no text."""
+    if relation.pool is not None:
+        pool = relation.pool
+        return None if pool.units is None else of_pairs(*pool.units, pool.left, pool.right)
+    reads = _reads(columns, relation.fields)
+    if reads is None or relation.n > MOST_PAIRS:
         return None
-    sides = [_side([c for c in reads if c.table == table], relation) for table in tables]
-    (left, left_texts), (right, right_texts) = sides
-    key = f"{relation.source}: {', '.join(c.label for c in reads)}"
-    both = store.table([*left_texts, *right_texts], key).matrix
+    (left, left_texts), (right, right_texts) = (_side(side, relation) for side in reads)
+    units = _embedded(reads, left_texts, right_texts, relation.source, store)
+    return None if units is None else of_pairs(*units, left, right)
+
+
+def unit_vectors(
+    columns: Sequence[VirtualColumn], sides: tuple[str, str], fields: Mapping[Column, Field], source: str, ctx: Context
+) -> tuple[Vectors, Vectors] | None:
+    """The unit vectors of all rows of both sides, (n, e) and (m, e); None where a side has no text.
+
+    Args:
+        columns: the conditions on pairs.
+        sides: the tables of both, left and right.
+        fields: of their columns.
+        source: the tables that the rows come from, by which vectors are kept.
+    """
+    assert ctx.features is not None
+    reads = _reads(columns, fields)
+    if reads is None:
+        return None
+    if not set(ctx.duck.columns(sides[0])) >= {c.label for c in reads[0]}:
+        reads = reads[1], reads[0]
+    left, right = (
+        ctx.duck.arrow(f"SELECT {_text(own)} AS t FROM {quote(side)} ORDER BY rowid").column(0).to_pylist()
+        for own, side in zip(reads, sides, strict=True)
+    )
+    return _embedded(reads, left, right, source, ctx.features.store)
+
+
+def _reads(
+    columns: Sequence[VirtualColumn], fields: Mapping[Column, Field]
+) -> tuple[list[Column], list[Column]] | None:
+    """The columns with text of both tables; None where one has none."""
+    reads = dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes) if _is_text(c, fields))
+    tables = list(dict.fromkeys(c.table for c in reads))
+    if len(tables) != 2:
+        return None
+    return [c for c in reads if c.table == tables[0]], [c for c in reads if c.table == tables[1]]
+
+
+def _embedded(
+    reads: tuple[list[Column], list[Column]],
+    left: list[str],
+    right: list[str],
+    source: str,
+    store: FeatureStore,
+) -> tuple[Vectors, Vectors] | None:
+    """The unit vectors of the texts of both sides, embedded together, each distinct one once."""
+    key = f"{source}: {', '.join(c.label for side in reads for c in side)}"
+    both = store.table([*left, *right], key).matrix
     if both.shape[1] == 0:
         return None
     unit = both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-6)
-    return of_pairs(unit[: len(left_texts)][left], unit[len(left_texts) :][right])
+    return unit[: len(left)], unit[len(left) :]
 
 
-def of_pairs(u: NDArray[np.float32], v: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """(pairs, d) features of pairs and (pairs,) their cosine, standardised, from the unit vectors (pairs, e) of both sides."""
-    cosine = (u * v).sum(axis=1).astype(np.float64)
+def cosines(u: Vectors, v: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(pairs,) the cosines of rows `first` of u with rows `second` of v."""
+    out = np.empty(len(first))
+    for start in range(0, len(first), SLICE):
+        some = slice(start, start + SLICE)
+        out[some] = (u[first[some]] * v[second[some]]).sum(axis=1)
+    return out
+
+
+def of_pairs(
+    u: Vectors, v: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """(pairs, d) features of pairs and (pairs,) their cosine, standardised.
+
+    Args:
+        u, v: (n, e) and (m, e) unit vectors of both sides.
+        first, second: (pairs,) the row of each side.
+    """
+    cosine = cosines(u, v, first, second)
     spread = float(cosine.std())
     near = (cosine - cosine.mean()) / (spread if spread > 1e-9 else np.inf)
-    products = u[:, :PRODUCTS] * v[:, :PRODUCTS]
+    products = u[first, :PRODUCTS] * v[second, :PRODUCTS]
     products = products - products.mean(axis=0)
     size = float(np.sqrt((products**2).sum(axis=1).mean()))
     matrix = np.concatenate([WEIGHT * near[:, None], products / (size if size > 1e-9 else np.inf)], axis=1)
     return np.ascontiguousarray(matrix, dtype=np.float32), near
 
 
-def _is_text(column: Column, relation: Relation) -> bool:
-    field = relation.fields.get(column)
+def _is_text(column: Column, fields: Mapping[Column, Field]) -> bool:
+    field = fields.get(column)
     return field is None or field.type != "BLOB"
+
+
+def _text(columns: Sequence[Column]) -> str:
+    """SQL of what columns show, as one text."""
+    return f"concat_ws(chr(10), {', '.join(f'CAST({quote(c.label)} AS VARCHAR)' for c in columns)})"
 
 
 def _side(columns: Sequence[Column], relation: Relation) -> tuple[NDArray[np.int64], list[str]]:
     """(pairs,) which of the distinct texts each pair holds, and these texts."""
-    shown = [f"CAST({quote(c.label)} AS VARCHAR)" for c in columns]
-    found = relation.duck.arrow(
-        f"SELECT concat_ws(chr(10), {', '.join(shown)}) AS t FROM {quote(relation.name)} ORDER BY rowid"
-    )
+    found = relation.duck.arrow(f"SELECT {_text(columns)} AS t FROM {quote(relation.name)} ORDER BY rowid")
     texts, codes = np.unique(np.array(found.column(0).to_pylist(), dtype=object), return_inverse=True)
     return codes.astype(np.int64), [str(t) for t in texts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,31 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Pairs that stand for all pairs of two sides.
+
+    Attributes:
+        total: pairs in all.
+        left, right: (pairs,) the row of each side.
+        strata: (pairs,) in [0, H): near pairs by their cosine, and last the random ones of all others.
+        sizes: (H,) the pairs that each stratum stands for: the last is the only one not wholly in the pool.
+        units: (n, e) and (m, e) unit vectors of both sides; None where they have no text.
+    """
+
+    total: int
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    strata: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    units: tuple[NDArray[np.float32], NDArray[np.float32]] | None
+
+    @property
+    def near(self) -> int:
+        """Pairs near in meaning."""
+        return int(self.sizes[:-1].sum())
+
+
 class Relation:
     """A materialised table of candidate rows. Its columns are called "alias.name".
 
@@ -34,10 +59,19 @@ class Relation:
         n: its rows.
         fields: its columns.
         source: the user's table that the rows come from, by which the ledger can forget their answers.
+        pool: where the rows are pairs that stand for more of them.
     """
 
-    def __init__(self, duck: Duck, name: str, n: int, fields: dict[Column, Field], source: str = "") -> None:
-        self.duck, self.name, self.n, self.fields, self.source = duck, name, n, fields, source
+    def __init__(
+        self,
+        duck: Duck,
+        name: str,
+        n: int,
+        fields: dict[Column, Field],
+        source: str = "",
+        pool: Pool | None = None,
+    ) -> None:
+        self.duck, self.name, self.n, self.fields, self.source, self.pool = duck, name, n, fields, source, pool
         self.answers: dict[int, ColumnAnswers] = {}  # by the id of a virtual column
         self.filters = Filters()
         self.unreadable: dict[tuple[int, Column], str] = {}  # values whose files cannot be read, and why
@@ -48,6 +82,15 @@ class Relation:
         if found is None:
             found = self.answers[column.id] = ColumnAnswers.of(column, self.n)
         return found
+
+    @property
+    def total(self) -> int:
+        """The rows that its rows stand for."""
+        return self.n if self.pool is None else self.pool.total
+
+    def random_rows(self) -> Rids:
+        """The rows of which each is one of all it stands for by chance: not those that were chosen as near pairs."""
+        return np.arange(0 if self.pool is None else self.pool.near, self.n, dtype=np.int64)
 
     @property
     def derives(self) -> bool:

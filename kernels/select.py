@@ -23,7 +23,7 @@ from uql.kernels.estimates.sample import draw, known_rows
 from uql.kernels.finish import Output, rows, whole
 from uql.kernels.limit_by_confidence import further, surer, unasked
 from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferred
-from uql.kernels.relation import Relation
+from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import Guide, guide
 from uql.kernels.sem_filter import CHUNK
 from uql.sampling.base import AggregateSampler, Estimate, RetrievalSampler
@@ -157,18 +157,20 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     n = len(rids)
     await prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)
     left = ctx.purse.left
-    if ctx.settings.recall is not None or ctx.settings.precision is not None:
+    if (ctx.settings.recall is not None and relation.pool is None) or ctx.settings.precision is not None:
         promised = await _promised(block, relation, ctx)
         if promised is not None:
             return promised
-    if left is None or n * (per_row + per_passing) <= left:
+    if relation.pool is None and (left is None or n * (per_row + per_passing) <= left):
         truth = await sem_filter.every(block.filter, rids, relation, ctx)
         return _stated(truth, rids, ctx)
     for column in (c for stage in block.filter.stages for c in stage.columns):
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
     stages = (*block.filter.stages, *block.filter.left_over(block.values.stages))
-    calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
+    calls = relation.total * len(stages)
+    if relation.pool is None:
+        calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
     if calls <= (ctx.purse.left or 0):
         truth = await sem_filter.every(block.filter, rids, relation, ctx)
         return _stated(truth, rids, ctx)
@@ -186,7 +188,8 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     found = await _search(block, relation, ctx)
     if ctx.settings.recall is not None and not found.exact:  # without word vectors nothing is promised
         ctx.partial = True
-        ctx.notes.append(f"the recall of {ctx.settings.recall:.0%} asked for is not certain: the budget ended")
+        why = "the budget ended" if relation.pool is None else "not all pairs are candidates"
+        ctx.notes.append(f"the recall of {ctx.settings.recall:.0%} asked for is not certain: {why}")
     return found
 
 
@@ -213,12 +216,15 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         chosen = ended and not block.order.keys  # any k rows will do
         surest = await surer(k, block, relation, ctx, unasked(block, relation), None, reserved) if chosen else None
     found = found if surest is None else surest
+    pool = relation.pool if len(found) < k else None  # fewer than wanted: what it left out may have them
+    _note_pool(pool, ctx)
+    ctx.partial = ctx.partial or pool is not None
     if not ended:
         ctx.partial = True
         ctx.notes.append(f"first {len(found)} of {k}: the budget ended")
     if unknown:
         ctx.notes.append(f"{unknown:,} rows gave no answer and are not among the rows returned")
-    return Chosen(found, ended and not unknown)
+    return Chosen(found, ended and not unknown and pool is None)
 
 
 def _stated(truth: sem_filter.Truth, rids: Rids, ctx: Context) -> Chosen:
@@ -254,7 +260,8 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
         sampled = await draw(block, relation, ctx)
         exact = sampled.every and not sampled.truth.unknown.any()
         if not exact or relation.derives:
-            _note_found(len(sampled.passing), sampled.sampler.estimate(), len(sampled.told), relation.n, ctx)
+            _note_found(len(sampled.passing), sampled.sampler.estimate(), len(sampled.told), relation.total, ctx)
+        _note_pool(relation.pool, ctx)
         return np.sort(sampled.passing), sampled.told, exact
     per_row, per_passing = len(block.filter.stages), len(block.filter.left_over(block.values.stages))
     known = await known_rows(block, relation, ctx)
@@ -265,7 +272,7 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
     sampler = retrieval(relation.n, ctx.purse.left or 0, guided, ctx, known=known, units=units)
     searched = Searched.of(known)
     while True:  # once, but where it goes on with the search of a run that had fewer calls
-        audit = _audit_rows(block, ctx.purse.left_now or 0, ctx)
+        audit = _audit_rows(block, ctx.purse.left_now or 0, ctx) if relation.pool is None else 0
         reserved = audit * (per_row + per_passing)
         await _learn(block, sampler, searched, relation, ctx, reserved=reserved, units=units, stepwise=True)
         if audit and ctx.settings.total is None and (searched.answers[-audit:] == 1.0).any():
@@ -278,7 +285,8 @@ async def _searched(block: Block, relation: Relation, ctx: Context) -> tuple[Rid
         if not ctx.next_step():
             break
     if rest is None:
-        _note_search(searched, relation.n, ctx)
+        _note_search(searched, relation, ctx)
+        _note_pool(relation.pool, ctx)
     else:
         _note_found(len(searched.found), rest.estimate(), len(searched.told), relation.n, ctx)
     return np.sort(np.array(searched.found, dtype=np.int64)), searched.told, False
@@ -357,11 +365,25 @@ def _note_found(found: int, total: Estimate, asked: int, n: int, ctx: Context) -
     )
 
 
-def _note_search(searched: Searched, n: int, ctx: Context) -> None:
+def _note_search(searched: Searched, relation: Relation, ctx: Context) -> None:
     """Says that more rows may pass, and what would tell how many; of a query with LIMIT or a recall nothing more."""
+    more = "WITH (total = 0.125) gives an eighth of the calls to their number"
+    if relation.pool is not None:
+        more = "COUNT(*) estimates their number"
     ctx.notes.append(
-        f"found {len(searched.found):,} rows that pass; {len(searched.told):,} of {n:,} rows were asked, and more may pass: "
-        "WITH (total = 0.125) gives an eighth of the calls to their number"
+        f"found {len(searched.found):,} rows that pass; {len(searched.told):,} of {relation.total:,} rows were asked, and more may "
+        f"pass: {more}"
+    )
+
+
+def _note_pool(pool: Pool | None, ctx: Context) -> None:
+    """Says which pairs a search looked at."""
+    if pool is None:
+        return
+    near = f"the {pool.near:,} nearest in meaning and " if pool.near else ""
+    ctx.notes.append(
+        f"candidates were {near}{len(pool.left) - pool.near:,} random ones of {pool.total:,} pairs: pairs that match and are not near in "
+        "meaning may be missed; an equality beside the text leaves fewer pairs"
     )
 
 

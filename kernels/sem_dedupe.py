@@ -241,7 +241,7 @@ class _Search:
         if self.ended or self.total <= len(self.near) or self.vectors is None or self.total > MOST_PAIRS:
             return
         first, second = np.triu_indices(len(self.things.rows), 1)
-        features, near = of_pairs(self.vectors[first], self.vectors[second])
+        features, near = of_pairs(self.vectors, self.vectors, first, second)
         pairs = list(zip(first.tolist(), second.tolist(), strict=True))
         known = np.array([p for p, pair in enumerate(pairs) if not self._is_open(pair)], dtype=np.int64)
         search = RecallSearch(

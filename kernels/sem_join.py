@@ -23,6 +23,8 @@ from uql.kernels.asking import open_calls
 from uql.kernels.base import Context
 from uql.kernels.duck import quote
 from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferred
+from uql.kernels.pair_features import MOST_PAIRS
+from uql.kernels.pair_pool import whole_pairs
 from uql.kernels.relation import Relation
 
 
@@ -71,6 +73,12 @@ async def outer_join(join: OuterJoin, columns: tuple[Column, ...], fields: dict[
     right_side, right_columns = await _side(join.right, join.right_where, columns, fields, ctx)
     left, right = left_side.table, right_side.table
     on = ctx.duck.expression(join.pairs) if join.pairs is not None else "true"
+    sizes = [int(ctx.duck.scalar(f"SELECT count(*) FROM {quote(side)}")) for side in (left, right)]
+    if sizes[0] * sizes[1] > MOST_PAIRS:
+        both = f"{quote(left)} AS l JOIN {quote(right)} AS r ON {on}"
+        of_all = join.pairs is None
+        n = sizes[0] * sizes[1] if of_all else int(ctx.duck.scalar(f"SELECT count(*) FROM {both}"))
+        whole_pairs(n, sum(sizes), len(join.stages), f"{join.kind} JOIN", ctx)
     shown = "".join(f", {quote(c.label)}" for c in (*left_columns, *right_columns))
     name, n = ctx.duck.create(
         f"SELECT l.rowid AS __l, r.rowid AS __r{shown} FROM {quote(left)} AS l JOIN {quote(right)} AS r ON {on} "

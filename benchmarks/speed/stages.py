@@ -83,6 +83,23 @@ def _update(n: int) -> Timed:
     return run  # each run has eight labels more than the last: at most 64 more in all
 
 
+def _join(n: int) -> Timed:
+    import duckdb
+
+    import uql
+    from uql.benchmarks.gate.instant import Instant
+
+    duck = duckdb.connect()
+    duck.execute(
+        "CREATE TABLE a AS SELECT i AS id, "
+        "'a thing of kind ' || hash(i) % 5000 || ' and make ' || hash(i + 7) % 900 || ', number ' || i AS text "
+        f"FROM range({n}) t(i); CREATE TABLE b AS SELECT id, 'new: ' || text AS text FROM a"
+    )
+    con = uql.attach(duck, model=Instant(), ledger=":memory:")
+    text = 'SELECT a.id, b.id FROM a JOIN b ON "the two describe the same thing" LIMIT 10 WITH (fresh = true)'
+    return lambda: con.uql(text).fetchall()
+
+
 def _gate(n: int) -> Timed:
     from uql.base.settings import Settings
     from uql.benchmarks.gate.instant import Instant, rows
@@ -103,5 +120,6 @@ STAGES = (
     Stage("plan", "the same statement over n rows, text to physical plan", _plan),
     Stage("sample", f"a COUNT of {CALLS} calls over n rows of {DIMENSIONS} features", _sample),
     Stage("surrogate update", f"one batch of a search with {CALLS} labels over n rows", _update),
+    Stage("join", "a search of 256 calls over n × n pairs, candidates included", _join, most=100_000, reduced=1_000),
     Stage("gate", "n rows asked of a model in this process that answers at once", _gate, reduced=100_000),
 )

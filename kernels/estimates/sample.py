@@ -23,7 +23,7 @@ from uql.kernels.distinct_rows import units_of
 from uql.kernels.duck import quote
 from uql.kernels.estimates.by_group import Target, Values
 from uql.kernels.estimates.error_target import SPARE, pilot_rows, rows_foretold
-from uql.kernels.relation import Relation
+from uql.kernels.relation import Pool, Relation
 from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, condition_of, guide
 from uql.kernels.sem_filter import CHUNK, Truth
 from uql.sampling.base import AggregateSampler
@@ -80,7 +80,9 @@ def method_of(ctx: Context) -> str:
 async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
     """Calls that asking every row takes; of few rows, or of rows that are alike, those that are still to be made."""
     stages = (*block.filter.stages, *block.filter.left_over(after_stages(block)))
-    calls = relation.n * len(stages) + len(block.values.groups)
+    calls = relation.total * len(stages) + len(block.values.groups)
+    if relation.pool is not None:
+        return calls
     if ctx.purse.fits(calls) or block.values.groups or ctx.settings.max_tokens is not None:
         return calls
     if relation.n > MOST_RECALLED and units_of(block, relation, ctx) is None:
@@ -139,9 +141,13 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     if relation.derives:  # conditions on pairs that are answered from their rows
         everything += relation.calls(block.filter.stages) - n * per_row
     by_group = method_of(ctx) == DEFAULT_METHOD and ctx.settings.error is None
+    if relation.pool is not None:
+        target = None
     if target is not None and not (by_group and target.has_few_rows(_room(left, n, taxonomies, per_row + per_passing))):
         target = None
-    units = None if left is None or everything <= left or target is not None else units_of(block, relation, ctx)
+    units = None
+    if left is not None and everything > left and target is None:
+        units = units_of(block, relation, ctx)
     if units is not None:
         everything = relation.calls((*block.filter.stages, *block.filter.left_over(after))) + taxonomies
         everything += min(len(units), FIRST_ROWS) if rides else 0
@@ -151,7 +157,7 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     elif not relation.derives:
         everything = min(everything, await whole_cost(block, relation, ctx))
     paid = None if each is None or ctx.settings.max_tokens is None else int(ctx.settings.max_tokens / each.mean())
-    fits = (left is None or everything <= left) and (paid is None or n <= paid)
+    fits = (left is None or everything <= left) and (paid is None or n <= paid) and relation.pool is None
     pilot = pilot_rows(ctx.settings.error)
     watched = excess is not None and pilot is not None and n > pilot and not ctx.settings.exact
     watched = watched and not block.values.groups and per_row + len(after) > 0
@@ -163,7 +169,8 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
         room = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
-    guided = None if fits or room <= 0 or target is not None else await _guided(block, relation, ctx)
+    unguided = fits or room <= 0 or target is not None or relation.pool is not None
+    guided = None if unguided else await _guided(block, relation, ctx)
     if guided is not None:
         by_calls = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)  # the example rows cost a call
         room = min(room, by_calls)
@@ -171,7 +178,7 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     alone = left == 0  # budget 0: the ledger alone
     known = None if fits or (after and not alone) else await known_rows(block, relation, ctx, every=alone)
     classes: _Classes | _Shares | Values | None = None
-    if not fits and not alone:
+    if not fits and not alone and relation.pool is None:
         classes = _values(target, relation, max(0, room), ctx, groups) or _classes(
             block, relation, max(0, room), ctx, groups
         )
@@ -184,6 +191,8 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
     sampler = (
         classes.sampler
         if classes
+        else of_pool(relation.pool, planned, ctx, groups)
+        if relation.pool is not None
         else _sampler(n, planned, fits, ctx, guided, groups, size, known, None if fits else units)
     )
     if classes is None and condition is not None:
@@ -550,14 +559,36 @@ def _sampler(
     return UnitSample(units, make, known=known_of, groups=groups)
 
 
+def of_pool(pool: Pool, room: int, ctx: Context, groups: NDArray[np.int64] | None = None) -> AggregateSampler:
+    """The sample of a pool of pairs: of `room` pairs, for estimates over all that it stands for."""
+    from uql.sampling.pairs import PairSampler
+
+    strata, sizes = pool.strata, pool.sizes
+    return PairSampler(
+        len(strata),
+        room,
+        rng=ctx.rng,
+        confidence=ctx.settings.confidence,
+        strata=strata,
+        sizes=sizes,
+        groups=groups,
+    )
+
+
 async def known_rows(
     block: Block, relation: Relation, ctx: Context, *, every: bool = False
 ) -> tuple[Rids, Truth] | None:
     """Rows that the ledger decides: they enter every estimate as what they are, never as a random sample.
 
-    None where there are none, where there is nothing to decide, or (unless `every`) too many rows to look up.
+    None where there are none, where there is nothing to decide, or (unless `every`) too many rows to look up; of pairs of which a pool
+    stands for more, those that are asked are answered from there.
     """
-    if block.filter.formula is None or not block.filter.stages or (relation.n > MOST_RECALLED and not every):
+    if (
+        relation.pool is not None
+        or block.filter.formula is None
+        or not block.filter.stages
+        or (relation.n > MOST_RECALLED and not every)
+    ):
         return None
     rids, truth = await sem_filter.recalled(block.filter, relation, ctx)
     return (rids, truth) if len(rids) else None

@@ -68,7 +68,7 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
         return True
     named = await _named(column, ctx)
     sides_of = _sides_of(column, named is not None)
-    if not relation.n or sides_of is None:
+    if not relation.n or sides_of is None or relation.pool is not None:
         return False
     if named is None and ctx.settings.method != METHOD and ctx.purse.fits(relation.calls((Stage((column,)),))):
         return False

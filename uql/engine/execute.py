@@ -41,7 +41,7 @@ from uql.compiler.virtual import VirtualColumn
 from uql.compiler.walk import with_queries
 from uql.engine import plain_sql as concrete
 from uql.engine.pilot import after_pilot
-from uql.kernels import correlated, examples, proxy, sem_agg, sem_classify, sem_filter, sem_join
+from uql.kernels import correlated, examples, pair_pool, proxy, sem_agg, sem_classify, sem_filter, sem_join
 from uql.kernels.base import Context, Memory, Stored
 from uql.kernels.duck import quote, typed_columns
 from uql.kernels.estimates import interval_propagation as carried
@@ -353,14 +353,22 @@ async def _candidates(block: Block, ctx: Context) -> tuple[Relation, bool]:
         name, n = ctx.duck.create(f"SELECT * FROM {quote(joined.table)}{where} ORDER BY rowid")
         return Relation(ctx.duck, name, n, fields, block.scan.tables), joined.exact
     guided = ctx.settings.proxy if block.filter.stages or block.values.stages else None
-    if guided is not None:
-        name, n = proxy.create(candidates_query(block), guided, ctx.duck)
-    else:
-        name, n = ctx.duck.create(candidates_sql(block))
-    relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
+    sides = pair_pool.large_sides(block, ctx.duck)
+    relation = pair_pool.pooled(sides, block, fields, ctx) if sides is not None else None
+    if relation is not None and guided is not None:
+        ctx.warnings.append("proxy guides no search among the pairs of two large tables: it was not used")
+    if relation is None:
+        if guided is not None:
+            name, n = proxy.create(candidates_query(block), guided, ctx.duck)
+        else:
+            name, n = ctx.duck.create(candidates_sql(block))
+        relation = Relation(ctx.duck, name, n, fields, block.scan.tables)
     if ctx.draws is not None and ctx.draws.kept:
-        content = ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(name)} AS r")
-        await ctx.draws.candidates(relation.source, int(content or 0))
+        if sides is not None:
+            content = pair_pool.content(sides, ctx.duck)
+        else:
+            content = int(ctx.duck.scalar(f"SELECT bit_xor(hash(r, rowid)) FROM {quote(relation.name)} AS r") or 0)
+        await ctx.draws.candidates(relation.source, content)
     return relation, True
 
 
@@ -455,7 +463,8 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
         search = await begun(block.order.wanted, min(n, relation.n), block, relation, ctx)
         masks, until, copies = search.answers, search.until, search.copies
     else:
-        rids = np.sort(ctx.rng.choice(relation.n, min(n, relation.n), replace=False)).astype(np.int64)
+        every = relation.random_rows()
+        rids = np.sort(ctx.rng.choice(every, min(n, len(every)), replace=False)).astype(np.int64)
         masks = await sem_filter.answers(block.filter, rids, relation, ctx)
     masks = masks[:, ~(masks == OPEN).any(axis=0)]  # as far as the budget reached
     rows = masks.shape[1]

@@ -241,6 +241,7 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
     """The candidate rows of the blocks that no other block feeds: their tables, and a hash of the rows as `DrawLog.candidates` logs it."""
     from uql.compiler.cost import blocks
     from uql.engine.execute import candidates_sql
+    from uql.kernels import pair_pool
 
     found = []
     for block in blocks(drawing.plan).values():
@@ -251,6 +252,10 @@ def contents(drawing: Drawing, duck: Duck) -> list[tuple[str, int]]:
             or block.inner.repeated
             or block.scan.join is not None
         ):
+            continue
+        sides = pair_pool.large_sides(block, duck)
+        if sides is not None:
+            found.append((block.scan.tables, pair_pool.content(sides, duck)))
             continue
         found.append((block.scan.tables, int(duck.scalar(_hash_of(candidates_sql(block, drawing.proxy))) or 0)))
     return found

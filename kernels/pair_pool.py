@@ -1,0 +1,252 @@
+"""Candidates of a join by a text where the product of its sides is large: a pool of pairs stands for all of them.
+
+A pair is a number, i · M + j for row i of the left side and row j of the right side, which has M rows. The product is never built: DuckDB
+applies the conditions on one side before pairs are made, and those on both sides to the pairs that are drawn. The pool holds each row
+with those nearest to it in meaning, and random pairs of all others. A search finds matches among the near ones. An estimate stands for
+all pairs, as the near ones and the others are strata of known sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uql.base.errors import BudgetError
+from uql.base.schema import Field
+from uql.compiler.bound import BoundItem, BoundJoin, BoundSelect, BoundSource
+from uql.compiler.formula import conjunction, conjuncts
+from uql.compiler.joins import is_inner
+from uql.compiler.physical import Block, Goal
+from uql.compiler.sql import query_sql, render
+from uql.compiler.subqueries import aliases, derived, in_expressions, outer_columns, visible_aliases
+from uql.compiler.syntax import Column, Expr, Number
+from uql.compiler.walk import columns
+from uql.kernels.base import Context
+from uql.kernels.duck import Duck, quote
+from uql.kernels.pair_features import MOST_PAIRS, cosines, unit_vectors
+from uql.kernels.relation import Pool, Relation
+
+RANDOM = 50_000  # random pairs of a pool, and at least twice the budget
+MOST_WHOLE = 10_000_000  # pairs that are all candidates, at some 80 bytes each
+FLAT = 1_000_000_000  # pairs; beyond, the nearest rows are looked for in the nearest clusters alone
+PROBED = 12  # clusters in which the rows nearest to a row are looked for
+CUTS = (1 / 64, 1 / 16, 1 / 4)  # of the near pairs, the nearest first: where their strata end
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The two sides of the FROM clause of a condition on pairs.
+
+    Attributes:
+        queries: SQL of each side, with columns "alias.name".
+        between: the conditions on rows of both.
+    """
+
+    queries: tuple[str, str]
+    between: Expr | None
+
+    def sizes(self, duck: Duck) -> tuple[int, int]:
+        """The rows of each side."""
+        left, right = (int(duck.scalar(f"SELECT count(*) FROM ({sql})")) for sql in self.queries)
+        return left, right
+
+
+def sides_of(block: Block) -> Sides | None:
+    """The sides of a block with conditions on the rows of the same two tables; None of another, and where sub-queries read its rows."""
+    pairs = [c for stage in block.filter.stages for c in stage.columns if c.is_pair_condition]
+    tables = {frozenset(c.table for c in (*column.reads, *column.holes)) for column in pairs}
+    if len(tables) != 1 or block.inner.correlated or block.inner.repeated or block.scan.join is not None:
+        return None
+    parts, terms = _parts(block.scan.source)
+    terms += conjuncts(block.scan.where)
+    if any(True for part in parts for d in derived(part) for _ in outer_columns(d.query)):
+        return None
+    hidden = [t for t in terms if any(True for _ in in_expressions(t))]
+    both = next(iter(tables))
+    groups = [{alias} for alias in aliases(block.scan.source) if alias in both]
+    if len(groups) != 2:
+        return None
+    sources: list[list[BoundSource]] = [[], []]
+    open_ = list(parts)
+    while open_:  # a table goes to the side that a condition joins it with
+        part = next((p for p in open_ if _home(p, groups, terms) is not None), open_[0])
+        side = _home(part, groups, terms) or 0
+        open_.remove(part)
+        sources[side].append(part)
+        groups[side] |= set(visible_aliases(part))
+    if not all(sources):
+        return None
+    own = [[t for t in terms if t not in hidden and {c.table for c in columns(t)} <= group] for group in groups]
+    between = [t for t in terms if t not in own[0] and t not in own[1]]
+    if any(True for t in hidden for b in in_expressions(t) for _ in outer_columns(b.query)):
+        return None
+    needed = dict.fromkeys([*block.scan.columns, *columns(*between)])
+    found = []
+    for group, own_parts, own_terms in zip(groups, sources, own, strict=True):
+        source = own_parts[0]
+        for part in own_parts[1:]:
+            source = BoundJoin("CROSS", source, part)
+        items = tuple(BoundItem(c, c.label, "") for c in needed if c.table in group)
+        items = items or (BoundItem(Number("1"), "__one", "INTEGER"),)
+        found.append(render(query_sql(BoundSelect(items, source, where=conjunction(own_terms)))))
+    return Sides((found[0], found[1]), conjunction(between))
+
+
+def _parts(source: BoundSource | None) -> tuple[list[BoundSource], list[Expr]]:
+    """What inner joins combine, and their conditions."""
+    if isinstance(source, BoundJoin) and is_inner(source):
+        (left, first), (right, second) = _parts(source.left), _parts(source.right)
+        return left + right, first + second + conjuncts(source.on)
+    return ([] if source is None else [source]), []
+
+
+def _home(part: BoundSource, groups: Sequence[set[str]], terms: Sequence[Expr]) -> int | None:
+    """The side that a table belongs to: its own, or the one that a condition joins it with; None where neither tells yet."""
+    own = set(aliases(part))
+    read = [{c.table for c in columns(term)} for term in terms]
+    joined = [any(one <= own | group and one & own and one & group for one in read) for group in groups]
+    found = [bool(own & group) for group in groups]
+    return next((side for side, is_home in enumerate(found if any(found) else joined) if is_home), None)
+
+
+def whole_pairs(pairs: int, rows: int, stages: int, what: str, ctx: Context) -> None:
+    """Checks that all pairs may be candidates: they fit in the budget, or in memory where an attribute of each row may decide them.
+
+    Args:
+        pairs: their number.
+        rows: of both sides.
+        stages: requests a pair.
+        what: the join, in the words of an error.
+    Raises: BudgetError (UQL401).
+    """
+    less = "an equality beside the text, or plain conditions on each side, make fewer pairs"
+    if pairs > MOST_PAIRS and not ctx.purse.fits(rows):
+        ctx.purse.need(pairs * stages, f"{what} over {pairs:,} pairs", less)
+    if pairs > MOST_WHOLE:
+        raise BudgetError(f"{what} reads each of {pairs:,} pairs: {MOST_WHOLE:,} at most", help=less)
+
+
+def large_sides(block: Block, duck: Duck) -> Sides | None:
+    """The sides of a block whose product has more than MOST_PAIRS rows; None of another."""
+    sides = sides_of(block)
+    if sides is None:
+        return None
+    left, right = sides.sizes(duck)
+    return sides if left * right > MOST_PAIRS else None
+
+
+def pooled(sides: Sides, block: Block, fields: dict[Column, Field], ctx: Context) -> Relation | None:
+    """The pool of a block as its candidates; None where all pairs are candidates.
+
+    Args:
+        sides: of the block.
+        fields: of its columns.
+    Raises: BudgetError (UQL401) where all pairs are needed, and they are too many.
+    """
+    (left, n), (right, m) = (ctx.duck.create(sql) for sql in sides.queries)
+    between = ctx.duck.expression(sides.between) if sides.between is not None else None
+    joined = f"{quote(left)} AS l JOIN {quote(right)} AS r ON {between}"
+    total = int(ctx.duck.scalar(f"SELECT count(*) FROM {joined}")) if between else n * m
+    first = block.filter.goal is Goal.FIRST
+    fits = ctx.purse.fits(total * len(block.filter.stages))
+    if total <= MOST_PAIRS or ((fits or ctx.purse.fits(n + m)) and total <= MOST_WHOLE):
+        return None  # all can be asked, or an attribute of each row can be
+    if fits and not first:
+        whole_pairs(total, n + m, len(block.filter.stages), "a JOIN by a text", ctx)
+    if first and block.order.keys:
+        return _ordered(block, fields, total, ctx)
+    budget = ctx.purse.left or 0
+    rng = np.random.default_rng([ctx.settings.seed, total])
+    asked = [c for stage in block.filter.stages for c in stage.columns if c.is_pair_condition]
+    units = None if ctx.features is None else unit_vectors(asked, (left, right), fields, block.scan.tables, ctx)
+    near = np.zeros(0, dtype=np.int64)
+    if units is not None:
+        near = _near(units, m)
+        near = near if between is None else _kept(near, m, (left, right), between, ctx.duck)
+        cosine = cosines(*units, near // m, near % m)
+        near = near[np.lexsort((near, -cosine))][:MOST_PAIRS]
+    wanted = max(RANDOM, 2 * budget)
+    if between is None:
+        few = total <= 4 * (len(near) + wanted)
+        drawn = np.arange(total) if few else rng.integers(total, size=wanted + wanted // 2)
+        far = rng.permutation(np.setdiff1d(drawn, near))[:wanted]
+    else:
+        sql = (
+            f"SELECT l.rowid * {m} + r.rowid AS p FROM {joined} ORDER BY hash(l.rowid * {m} + r.rowid + "
+            f"{int(rng.integers(2**31))}), p LIMIT {wanted + len(near)}"
+        )
+        found = np.asarray(ctx.duck.arrow(sql).column(0).to_numpy(), dtype=np.int64)
+        far = rng.permutation(found[~np.isin(found, near)][:wanted])
+    numbers = np.concatenate([near, far])
+    ends = np.unique([0, *(int(cut * len(near)) for cut in CUTS), len(near)])
+    sizes = np.append(np.diff(ends), total - len(near)).astype(np.int64)
+    strata = np.repeat(np.arange(len(sizes)), [*sizes[:-1], len(far)]).astype(np.int64)
+    pool = Pool(total, numbers // m, numbers % m, strata, sizes, units)
+    name, pairs = _table(pool, (left, right), ctx.duck)
+    return Relation(ctx.duck, name, pairs, fields, block.scan.tables, pool)
+
+
+def _ordered(block: Block, fields: dict[Column, Field], total: int, ctx: Context) -> Relation:
+    """The first pairs in the order of ORDER BY, in which LIMIT asks them."""
+    items = tuple(BoundItem(c, c.label, "") for c in block.scan.columns)
+    query = BoundSelect(
+        items,
+        block.scan.source,
+        where=block.scan.where,
+        order_by=block.order.keys,
+        limit=max(RANDOM, 2 * (ctx.purse.left or 0)),
+    )
+    name, n = ctx.duck.create(render(query_sql(query)))
+    numbers, sizes = np.zeros(n, dtype=np.int64), np.array([total], dtype=np.int64)
+    return Relation(ctx.duck, name, n, fields, block.scan.tables, Pool(total, numbers, numbers, numbers, sizes, None))
+
+
+def content(sides: Sides, duck: Duck) -> int:
+    """A hash of the rows of both sides."""
+    parts = [duck.scalar(f"SELECT bit_xor(hash(r)) FROM ({sql}) AS r") for sql in sides.queries]
+    return hash(tuple(int(part or 0) for part in parts)) & (2**63 - 1)
+
+
+def _table(pool: Pool, sides: tuple[str, str], duck: Duck) -> tuple[str, int]:
+    """The pairs of a pool with the columns of both sides, in its order."""
+    numbers = pa.table({"__p": np.arange(len(pool.left)), "__l": pool.left, "__r": pool.right})
+    return duck.create(
+        f"SELECT l.*, r.* FROM __pool p JOIN {quote(sides[0])} AS l ON l.rowid = p.__l "
+        f"JOIN {quote(sides[1])} AS r ON r.rowid = p.__r ORDER BY p.__p",
+        {"__pool": numbers},
+    )
+
+
+def _kept(pairs: NDArray[np.int64], m: int, sides: tuple[str, str], between: str, duck: Duck) -> NDArray[np.int64]:
+    """The pairs that meet the conditions on both sides."""
+    numbers = pa.table({"__n": pairs, "__l": pairs // m, "__r": pairs % m})
+    found = duck.arrow(
+        f"SELECT p.__n FROM __pool p JOIN {quote(sides[0])} AS l ON l.rowid = p.__l "
+        f"JOIN {quote(sides[1])} AS r ON r.rowid = p.__r WHERE {between}",
+        {"__pool": numbers},
+    )
+    return np.asarray(found.column(0).to_numpy(), dtype=np.int64)
+
+
+def _near(units: tuple[NDArray[np.float32], NDArray[np.float32]], m: int) -> NDArray[np.int64]:
+    """The pairs of each left row with the right rows nearest to it, as numbers: about MOST_PAIRS in all, one a row at least."""
+    import faiss
+
+    left, right = units
+    k = min(m, max(1, MOST_PAIRS // len(left)))
+    index: Any = faiss.IndexFlatIP(right.shape[1])
+    if len(left) * m > FLAT:
+        cells = int(np.sqrt(m)) * 2
+        index = faiss.IndexIVFFlat(index, right.shape[1], cells, faiss.METRIC_INNER_PRODUCT)
+        index.cp.niter, index.nprobe = 8, PROBED
+        index.train(right[:: max(1, m // (40 * cells))])
+    index.add(right)
+    _, found = index.search(left, k)
+    rows = np.repeat(np.arange(len(left), dtype=np.int64), k)
+    nearest: NDArray[np.int64] = found.ravel()
+    return (rows * m + nearest)[nearest >= 0]
