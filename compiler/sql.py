@@ -129,11 +129,13 @@ def value_type(column: VirtualColumn) -> str:
 
 
 def null_of(type: str) -> Sql:
-    from sqlglot import exp
+    """A NULL of a DuckDB type."""
+    return _raw(null_text(type))
 
-    if type.strip('"').upper() == "NULL":  # of a column that is NULL everywhere
-        return exp.Null()
-    return exp.Cast(this=exp.Null(), to=data_type(type))
+
+def null_text(type: str) -> str:
+    """SQL of a NULL of a DuckDB type; "NULL" is that of a column that is NULL everywhere."""
+    return "NULL" if type.strip('"').upper() == "NULL" else f"CAST(NULL AS {type})"
 
 
 def data_type(type: str) -> Sql:
@@ -150,7 +152,7 @@ def identifier(*parts: str) -> Sql:
     from sqlglot import exp
 
     names = [exp.to_identifier(part, quoted=True) for part in parts]
-    return exp.column(names[-1], *reversed(names[:-1]))
+    return exp.column(names[-1], *reversed(names[:-1]), copy=False)
 
 
 def expression(
@@ -236,7 +238,7 @@ def _raw(sql: str) -> Sql:
 
 def render(tree: Sql) -> str:
     """The DuckDB text of a tree."""
-    return str(tree.sql(dialect="duckdb"))
+    return str(tree.sql(dialect="duckdb", copy=False))
 
 
 def ordered(keys: Iterable[OrderKey], of: Callable[[Expr], Sql]) -> list[Sql]:
@@ -490,7 +492,7 @@ class _Queries:
 
         of = self.expressions.sql
         tree = exp.Select(
-            expressions=[exp.alias_(of(item.expr), item.name, quoted=True) for item in query.items],
+            expressions=[exp.alias_(of(item.expr), item.name, quoted=True, copy=False) for item in query.items],
             distinct=exp.Distinct() if query.distinct else None,
         )
         if query.source is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from uql.compiler.syntax import Call, Column, Expr, Node, Query
 from uql.compiler.virtual import Virtual, VirtualColumn
 
+_NO_NODE = frozenset({"str", "int", "bool", "float", "str | None", "int | None"})  # annotations of fields without nodes
 ROWS_FROM_ONE = frozenset({"unnest", "generate_subscripts"})  # functions that give several rows for one
 
 
@@ -32,7 +33,7 @@ def children(node: Node, queries: bool = False) -> Iterator[Node]:
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name != "span")
+    return tuple(f.name for f in fields(kind) if f.name != "span" and f.type not in _NO_NODE)
 
 
 def walk(node: Node | None, queries: bool = False) -> Iterator[Node]:

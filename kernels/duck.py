@@ -148,6 +148,8 @@ class Duck:
         """
         from uql.compiler.sql import expression, flat_virtual, render
 
+        if isinstance(expr, Column) and not replaced:
+            return quote(expr.label)
         swapped = _swap(expr, replaced) if replaced else expr
         return render(expression(swapped, _flat, flat_virtual, sub_query))
 

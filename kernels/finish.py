@@ -164,7 +164,7 @@ def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: R
     """The output of a block without aggregates, from the rows chosen, which are in their order already."""
     joined, arrays = relation.joined(rids, columns)
     items = typed_items(block.project.items, ctx.duck)
-    table = ctx.duck.arrow(f"SELECT {', '.join(items)}, __rid FROM {joined} ORDER BY __pos", arrays)
+    table = relation.in_order([*items, "__rid"], joined, arrays)
     back = np.asarray(table.column(len(items)).to_numpy(zero_copy_only=False), dtype=np.int64)
     return Output(rename(table, block.project.items), back)
 

@@ -45,6 +45,16 @@ def _plan(n: int) -> Timed:
     return lambda: con.uql(text)
 
 
+def _columns(n: int) -> Timed:
+    import uql
+    from uql.benchmarks.gate.instant import Instant
+
+    con = uql.connect(ledger=":memory:", model=Instant())
+    made = ", ".join(f"{i} AS c{i}" if i % 2 else f"'value {i}' AS c{i}" for i in range(n))
+    con.execute(f"CREATE TABLE wide AS SELECT 'a text' AS body, {made}")
+    return lambda: con.uql('SELECT * FROM wide WHERE "it is nice" USING (body)').fetchall()
+
+
 def _world(n: int) -> tuple[Any, Any, Any]:
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((n, DIMENSIONS), dtype=np.float32) / np.float32(np.sqrt(DIMENSIONS))
@@ -118,6 +128,7 @@ def _gate(n: int) -> Timed:
 STAGES = (
     Stage("parse", "a statement of every clause, text to tree", _parse),
     Stage("plan", "the same statement over n rows, text to physical plan", _plan),
+    Stage("columns", "a row of n columns, one of them asked about, text to result", _columns, 10_000, 10_000),
     Stage("sample", f"a COUNT of {CALLS} calls over n rows of {DIMENSIONS} features", _sample),
     Stage("surrogate update", f"one batch of a search with {CALLS} labels over n rows", _update),
     Stage("join", "a search of 256 calls over n × n pairs, candidates included", _join, most=100_000, reduced=1_000),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Protocol
 
 from uql.base.errors import BindError, UnknownColumnError
@@ -26,7 +27,7 @@ class CatalogLike(Protocol):
     def value(self, sql: str) -> object: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Relation:
     """A table or sub-query in FROM, under its alias; one that is made of another's lists has its one column there."""
 
@@ -41,9 +42,14 @@ class Relation:
 
     def find(self, name: str) -> Field | None:
         """The field of this name: exact spelling first, then case-insensitively."""
-        low = name.lower()
-        exact = next((f for f in self.fields if f.name == name), None)
-        return exact or next((f for f in self.fields if f.name.lower() == low), None)
+        exact, low = self._by_name
+        return exact.get(name) or low.get(name.lower())
+
+    @cached_property
+    def _by_name(self) -> tuple[dict[str, Field], dict[str, Field]]:
+        """The fields by their names and by their names in lower case, of several the first."""
+        fields = self.fields[::-1]
+        return {f.name: f for f in fields}, {f.name.lower(): f for f in fields}
 
 
 @dataclass(frozen=True, slots=True)

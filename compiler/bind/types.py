@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import BindError, DataError
@@ -18,6 +17,7 @@ from uql.compiler.sql import (
     identifier,
     literal,
     null_of,
+    null_text,
     null_virtual,
     order_of_items,
     quote,
@@ -90,7 +90,18 @@ class DuckTypes:
         from sqlglot import exp
 
         column = self._null_column(scope, own=True)
-        bare = replace(query, source=None, limit=None, offset=0)
+        known = [
+            self._alone(item.expr, scope) if not query.aggregated and not query.distinct else None
+            for item in query.items
+        ]
+        items = tuple(item for item, type in zip(query.items, known, strict=True) if type is None)
+        if (
+            not items
+            and not query.order_by
+            and query.where is query.qualify is None
+            and isinstance(query.source, BoundTable)
+        ):
+            return [str(type) for type in known]  # columns of a table: nothing that DuckDB could refuse
 
         def virtual(v: VirtualColumn) -> Any:
             return null_virtual(v) if v.of_group else identifier("__virtual", v.name)
@@ -99,7 +110,8 @@ class DuckTypes:
             return expression(expr, column, virtual, null_query)
 
         tree = exp.Select(
-            expressions=[exp.alias_(of(item.expr), f"c{i}", quoted=True) for i, item in enumerate(bare.items)],
+            expressions=[exp.alias_(of(item.expr), f"c{i}", quoted=True, copy=False) for i, item in enumerate(items)]
+            or [exp.alias_(exp.Null(), "c0")],
             distinct=exp.Distinct() if query.distinct else None,
         )
         asked = [v for v in query.virtuals if not v.of_group]
@@ -114,17 +126,23 @@ class DuckTypes:
         elif asked:
             tree = tree.from_(_virtual_table(asked))
         set_clauses(tree, query, of)
-        keys = order_of_items(query.order_by, query.items, of)
+        keys = order_of_items(query.order_by, items, of)
         if keys:
             tree.set("order", exp.Order(expressions=keys))
         try:
             types = [type for _, type in self.catalog.describe(render(tree))]
         except self.error as error:
             raise self.complaint(error, query, scope) from error
-        if len(types) != len(query.items):
+        if len(types) != max(1, len(items)):
             raise several_columns(query)
         self._check_cases(query, scope)
-        return types
+        described = iter(types)
+        return [type or next(described) for type in known]
+
+    def _alone(self, expr: Expr, scope: Scope) -> str | None:
+        """The type of a column of FROM, which needs no describing."""
+        field = scope.field_of(expr) if isinstance(expr, Column) and scope.owns(expr) else None
+        return None if field is None or field.type.strip('"').upper() == "NULL" else field.type
 
     def _check_cases(self, query: BoundSelect, scope: Scope) -> None:
         """Raises DataError (UQL509) for a string in a CASE that is no value of the type of the others: DuckDB says so only when it
@@ -151,9 +169,7 @@ class DuckTypes:
 
     def union(self, left: list[tuple[str, str]], right: list[tuple[str, str]], span: Span) -> list[str]:
         """The types of a UNION's columns. Raises: BindError (UQL211) when two sides do not fit."""
-        sides = [
-            ", ".join(f"{render(null_of(type))} AS c{i}" for i, (_, type) in enumerate(side)) for side in (left, right)
-        ]
+        sides = [", ".join(f"{null_text(type)} AS c{i}" for i, (_, type) in enumerate(side)) for side in (left, right)]
         try:
             return [type for _, type in self.catalog.describe(f"SELECT {sides[0]} UNION ALL SELECT {sides[1]}")]
         except self.error as error:
@@ -163,7 +179,7 @@ class DuckTypes:
         """The type to which DuckDB casts both, None where it has none."""
         if one == other:
             return one
-        both = f"SELECT {render(null_of(one))} AS x UNION ALL SELECT {render(null_of(other))}"
+        both = f"SELECT {null_text(one)} AS x UNION ALL SELECT {null_text(other)}"
         try:
             return self.catalog.describe(both)[0][1]
         except self.error:
@@ -302,7 +318,7 @@ def several_columns(query: BoundSelect) -> BindError:
 def null_query(query: Query) -> Any:
     """A sub-query as one row of NULLs of its types: it was judged by itself."""
     assert isinstance(query, Bound)
-    items = ", ".join(f"{render(null_of(item.type))} AS {quote(item.name)}" for item in query.query.items)
+    items = ", ".join(f"{null_text(item.type)} AS {quote(item.name)}" for item in query.query.items)
     return _raw(f"SELECT {items}")
 
 
@@ -318,7 +334,7 @@ def without_rows(source: BoundSource) -> BoundSource:
 
 
 def _empty(name: str, fields: tuple[Field, ...]) -> Table:
-    items = ", ".join(f"{render(null_of(f.type))} AS {quote(f.name)}" for f in fields)
+    items = ", ".join(f"{null_text(f.type)} AS {quote(f.name)}" for f in fields)
     return Table(name, f"(SELECT {items})", fields)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hash_model import HashModel
@@ -17,7 +20,7 @@ resource = pytest.importorskip("resource", reason="Windows has no such limit")
 SOFT, HARD = resource.getrlimit(resource.RLIMIT_FSIZE)
 ROWS = "SELECT range AS id, 'text number ' || range AS text FROM range(60)"
 QUERY = 'SELECT COUNT(*) FROM notes WHERE "it is so" WITH (budget = 40)'
-FULL = {"UQL410", "UQL415", "UQL505", "UQL509"}
+FULL = {"UQL410", "UQL415", "UQL505", "UQL509", "UQL510"}
 
 
 @contextmanager
@@ -39,29 +42,48 @@ def run(ledger: Path, model: HashModel, statement: str = QUERY) -> list[tuple[ob
         return error
 
 
-def test_a_disk_that_is_full_at_any_write_of_the_ledger_ends_the_statement_in_words(tmp_path: Path) -> None:
-    whole = tmp_path / "whole.sqlite"
+def pages(path: Path) -> int:
+    """4 KB pages that a statement writes at the most into one file of the ledger."""
+    with uql.connect(model=HashModel(), ledger=str(path), budget=40) as con:
+        con.execute(f"CREATE TABLE notes AS {ROWS}")
+        con.uql(QUERY).fetchall()
+        return max(file.stat().st_size for file in path.parent.glob(f"{path.name}*")) // 4096 + 1
+
+
+def ledger_full_at(folder: Path, every: int) -> int:
+    """A statement while no file grows beyond n pages, for each `every`-th n until the statement fits. Returns how many were refused."""
+    whole = folder / "whole.sqlite"
     free = run(whole, HashModel())
     assert not isinstance(free, uql.UQLError)
     refused = 0
-    for size in (0, 40_960, 90_112):
-        ledger, model = tmp_path / f"l{size}.sqlite", HashModel()
-        with full_after(size):
-            found = run(ledger, model)
-        if isinstance(found, uql.UQLError):
-            refused += 1
-            assert found.code in FULL and str(ledger) in str(found), str(found)
-        else:
-            assert found == free
-        kept = 0
-        if ledger.exists() and ledger.stat().st_size:
-            with Ledger(ledger) as held:
-                kept = held.stats().answers
-        paid = model.calls
-        again = run(ledger, model)
-        assert again == free, "the next one works"
-        assert model.calls - paid <= 40 - kept, "what was kept is not paid for again"
-    assert refused >= 2
+    for page in range(0, pages(folder / "pages.sqlite"), every):
+        for size in (page * 4096, page * 4096 + 100):  # between two writes, and within one
+            ledger, model = folder / f"l{size}.sqlite", HashModel()
+            with full_after(size):
+                found = run(ledger, model)
+            if isinstance(found, uql.UQLError):
+                refused += 1
+                assert found.code in FULL and str(ledger) in str(found), str(found)
+            else:
+                assert found == free
+            kept = 0
+            if ledger.exists() and ledger.stat().st_size:
+                with Ledger(ledger) as held:
+                    kept = held.stats().answers
+            paid = model.calls
+            again = run(ledger, model)
+            assert again == free, "the next one works"
+            assert model.calls - paid <= 40 - kept, "what was kept is not paid for again"
+    return refused
+
+
+def test_a_disk_that_is_full_at_some_writes_of_the_ledger_ends_the_statement_in_words(tmp_path: Path) -> None:
+    assert ledger_full_at(tmp_path, 8) >= 2
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_at_any_write_of_the_ledger_ends_the_statement_in_words(tmp_path: Path) -> None:
+    assert ledger_full_at(tmp_path, 1) >= 10
 
 
 @pytest.mark.parametrize(
@@ -93,3 +115,70 @@ def test_a_command_on_a_full_disk_ends_in_words(tmp_path: Path, capsys: pytest.C
         code = main(["--ledger", str(tmp_path / "l.sqlite"), "-c", "SELECT 1 AS x"])
     shown = capsys.readouterr()
     assert "Traceback" not in shown.err and code in (0, 1, 2)
+
+
+@contextmanager
+def full_at(write: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The n-th file that Python opens for writing, n from 0, is on a full disk. Gives the names of those that were opened."""
+    opened, plain = [], Path.open
+
+    def open_(path: Path, mode: str = "r", *more: Any, **named: Any) -> Any:
+        if set(mode) & set("wax+"):
+            opened.append(path.name)
+            if len(opened) == write + 1:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return plain(path, mode, *more, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", open_)
+        yield opened
+
+
+def test_a_disk_that_is_full_at_any_write_of_features_ends_in_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "SELECT COUNT(*) FROM notes WHERE \"it is so\" WITH (budget = 20, method = 'asd', fresh = true)"
+    writes = files = 0
+    while writes <= files:  # the last round writes everything
+        database = tmp_path / f"{writes}.duckdb"
+        with uql.connect(database, model=HashModel(), ledger=":memory:") as con:
+            con.execute(f"CREATE TABLE notes AS {ROWS}")
+            with full_at(writes, monkeypatch) as opened:
+                try:
+                    con.uql(text).fetchall()
+                except uql.UQLError as error:
+                    assert error.code in FULL, str(error)
+            assert con.uql(text).fetchall(), "the next one works"
+        files, writes = len(opened), writes + 1
+    assert writes >= 4, "features are written"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["init"],
+        ["config", "trust", "--yes"],
+        ["--model", "local", "-o", "out.csv", "-c", "SELECT range AS x, repeat('x', 1000) AS y FROM range(2000)"],
+        ["--model", "local", "-o", "out.parquet", "-c", "SELECT range AS x FROM range(200000)"],
+    ],
+)
+@pytest.mark.parametrize("size", [0, 10, 5_000])
+def test_a_command_that_writes_a_file_on_a_full_disk_ends_in_words_and_keeps_the_file_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str], size: int
+) -> None:
+    from uql.cli import main
+
+    monkeypatch.setenv("UQL_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("UQL_LEDGER", ":memory:")
+    monkeypatch.chdir(tmp_path)
+    if command[0] == "config":
+        (tmp_path / "uql.toml").write_text("ledger = '/tmp/other.sqlite'\n")
+    for name in ("out.csv", "out.parquet"):
+        (tmp_path / name).write_text("before")
+    with full_after(size):
+        code = main(command)
+    shown = capsys.readouterr()
+    assert "Traceback" not in shown.err and code in (0, 1, 2), shown.err
+    assert code == 0 or "-o" not in command or (tmp_path / command[3]).read_text() == "before"
+    assert main(command) == 0 or command == ["init"], capsys.readouterr().err

@@ -107,6 +107,11 @@ class Soak:
             self.truths[statement] = dict(self.clean.uql(statement).fetchall())
         return self.truths[statement]
 
+    def journal(self) -> int:
+        """Bytes of the file to which the ledger's next transaction is added."""
+        path = self.ledger.with_name(self.ledger.name + "-wal")
+        return path.stat().st_size if path.exists() else 0
+
     def step(self) -> None:
         """One statement under one trouble, and the checks."""
         form, budget = self.draw.choice(list(QUERIES.items()))
@@ -116,10 +121,10 @@ class Soak:
         trouble = self.draw.choices(["none", "interrupt", "full disk", "calm"], [6, 1, 1, 2])[0]
         self.model.faults = 0.0 if trouble == "calm" else FAULTS
         before = self.model.calls
-        timer = threading.Timer(self.draw.random() * 0.03, self.con.interrupt)
+        timer = threading.Timer(self.draw.random() * 0.3, self.con.interrupt)
         try:
             if trouble == "full disk":
-                with full_after(self.ledger.stat().st_size + self.draw.randrange(50_000)):
+                with full_after(self.draw.randrange(self.journal() + 20_000)):
                     result = self.con.uql(statement)
                     rows = result.fetchall()
             else:

@@ -119,7 +119,12 @@ def _trusted() -> dict[str, str]:
 def _keep(digests: Mapping[str, str]) -> None:
     path = user_file().with_name(TRUSTED)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(dict(sorted(digests.items())), indent=2), encoding="utf-8")
+    whole = path.with_suffix(".part")  # on a full disk the files that were trusted before stay so
+    try:
+        whole.write_text(json.dumps(dict(sorted(digests.items())), indent=2), encoding="utf-8")
+        whole.replace(path)
+    finally:
+        whole.unlink(missing_ok=True)
 
 
 def misspelt_variables() -> dict[str, str]:

@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.errors import DataError
 from uql.features.embedder import LONGEST, Embedder, ImageEmbedder
 
 Half = NDArray[np.float16]
@@ -130,7 +131,6 @@ class VectorCache:
             hashes = np.concatenate([*self._hashes, hashes])
             earlier = self._vectors
             self._names, self._hashes, self._vectors = [], [], []
-        self.folder.mkdir(parents=True, exist_ok=True)
         name = secrets.token_hex(8)
         save_array(self.folder / f"{name}.hashes.npy", np.frombuffer(hashes.tobytes(), np.uint8).reshape(-1, 16))
         save_parts(self.folder / f"{name}.vectors.npy", len(hashes), chain(earlier, parts))
@@ -170,47 +170,48 @@ class VectorCache:
                     path.unlink()
 
 
-def save_bytes(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
+@contextlib.contextmanager
+def _written(path: Path) -> Iterator[BinaryIO]:
+    """A file that is written whole or not at all. Raises DataError (UQL510) where the folder cannot be written or the disk is full."""
     part = path.with_name(f"{secrets.token_hex(8)}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
+    except OSError as error:
+        raise DataError(
+            f"the vectors of the rows cannot be written to {path.parent}: {error.strerror or error}",
+            code="UQL510",
+            help="free some space on the disk, or make the folder writable",
+        ) from error
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def save_bytes(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all. Raises: DataError (UQL510)."""
+    with _written(path) as file:
+        file.write(data)
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array whole or not at all."""
-    part = path.with_name(f"{secrets.token_hex(8)}.part")
-    try:
-        with part.open("wb") as file:
-            np.save(file, array, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    """Write an array whole or not at all. Raises: DataError (UQL510)."""
+    with _written(path) as file:
+        np.save(file, array, allow_pickle=False)
 
 
 def save_parts(path: Path, n: int, parts: Iterable[Half]) -> None:
-    """Write an array of n rows, which come in parts, whole or not at all."""
-    part = path.with_name(f"{secrets.token_hex(8)}.part")
-    try:
-        with part.open("wb") as file:
-            for i, rows in enumerate(parts):
-                if i == 0:
-                    shape = {"descr": "<f2", "fortran_order": False, "shape": (n, rows.shape[1])}
-                    np.lib.format.write_array_header_1_0(file, shape)
-                file.write(np.ascontiguousarray(rows, "<f2").data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    """Write an array of n rows, which come in parts, whole or not at all. Raises: DataError (UQL510)."""
+    with _written(path) as file:
+        for i, rows in enumerate(parts):
+            if i == 0:
+                shape = {"descr": "<f2", "fortran_order": False, "shape": (n, rows.shape[1])}
+                np.lib.format.write_array_header_1_0(file, shape)
+            file.write(np.ascontiguousarray(rows, "<f2").data)
 
 
 def forget_pages(array: NDArray[Any]) -> None:

@@ -113,7 +113,6 @@ def _weighted(counts: Any, idf: Matrix) -> Any:
 def save_lsa(folder: Path, lsa: Lsa) -> None:
     """Keep a fit in a folder; the terms, which name it whole, are written last."""
     terms, idf, components = lsa.state
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "terms.txt").unlink(missing_ok=True)
     save_array(folder / "idf.npy", idf)
     save_array(folder / "components.npy", components)

@@ -32,12 +32,12 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
 
     said = session.said
     settings = session.settings.with_values(**{**dict(bound.options), **said.changes})
-    if bound.semantic or settings.disabled_rules:
-        session.plan(bound, settings)  # what has no legal plan is said at once
+    checked = bound.semantic or settings.disabled_rules
+    plan = session.plan(bound, settings) if checked else None  # what has no legal plan is said at once
 
     def work(said: Said) -> Outcome:
-        if bound.semantic:
-            return finished(execute(session, bound, session.plan(bound, settings), settings, said=said))
+        if plan is not None and bound.semantic:
+            return finished(execute(session, bound, plan, settings, said=said))
         if bound.sql is not None:
             check_sql_reads(session.catalog, bound.sql)
         session.emit(PlanEvent(None))  # DuckDB's own: nothing else of the engine is loaded for it

@@ -323,13 +323,13 @@ class Catalog:
             count = int(str(self.value(f"SELECT count(*) FROM {sql}")))
             key = (sql, count, schema, tuple(sorted(comments.items())))
             if key not in self._fields or kind == "file":
-                self._fields[key] = self._measured(sql, schema, comments)
+                self._fields[key] = self._measured(sql, count, schema, comments)
         except duckdb.Error as error:
             raise _unreadable(name, kind, error) from error
         return Table(name, sql, self._fields[key], count, comment, estimated)
 
     def _measured(
-        self, sql: str, schema: tuple[tuple[str, str], ...], comments: Mapping[str, str]
+        self, sql: str, count: int, schema: tuple[tuple[str, str], ...], comments: Mapping[str, str]
     ) -> tuple[Field, ...]:
         """The fields with their modalities and mean lengths, from the first 1,000 rows."""
         measures = []
@@ -341,28 +341,26 @@ class Catalog:
                 )
             else:
                 measures.append(f"avg(length({quoted}::VARCHAR))")
-        row = self._measures(sql, [column for column, _ in schema], measures)
+        row = self._measures(sql, count, measures)
         return tuple(
             _field(Field(column, type, description=comments.get(column, "")), value)
             for (column, type), value in zip(schema, row, strict=True)
         )
 
-    def _measures(self, sql: str, columns: list[str], measures: list[str]) -> list[object]:
-        """A measure of each column over the first rows. Of many columns some at a time: DuckDB's optimizer is quadratic in aggregates."""
-        if len(columns) <= WIDE:
-            parts = [f"SELECT {', '.join(measures)} FROM (SELECT * FROM {sql} LIMIT {SAMPLE_ROWS})"] if measures else []
-            return self._first_rows(parts)
-        self.cursor.execute(f"CREATE OR REPLACE TEMP TABLE __uql_sample AS SELECT * FROM {sql} LIMIT {SAMPLE_ROWS}")
-        try:
-            starts = range(0, len(columns), WIDE)
-            return self._first_rows(
-                [f"SELECT {', '.join(measures[at : at + WIDE])} FROM temp.__uql_sample" for at in starts]
-            )
-        finally:
-            self.cursor.execute("DROP TABLE temp.__uql_sample")
-
-    def _first_rows(self, queries: list[str]) -> list[object]:
-        return [value for query in queries for row in self.cursor.execute(query).fetchall() for value in row]
+    def _measures(self, sql: str, count: int, measures: list[str]) -> list[object]:
+        """A measure of each column over the first rows. Of many columns some at a time: DuckDB's optimizer is quadratic in them."""
+        first = f"SELECT * FROM {sql}" + (f" LIMIT {SAMPLE_ROWS}" if count > SAMPLE_ROWS else "")
+        if len(measures) <= WIDE:
+            return list(self._rows(f"SELECT {', '.join(measures)} FROM ({first})")[0]) if measures else []
+        rows = self.cursor.sql(first).to_arrow_table()
+        found: list[object] = []
+        for at in range(0, len(measures), WIDE):
+            self.cursor.register("__uql_sample", rows.select(range(at, min(at + WIDE, len(measures)))))
+            try:
+                found += self._rows(f"SELECT {', '.join(measures[at : at + WIDE])} FROM __uql_sample")[0]
+            finally:
+                self.cursor.unregister("__uql_sample")
+        return found
 
     def _rows(self, sql: str, parameters: list[str] | dict[str, str] | None = None) -> list[tuple[Any, ...]]:
         with self._lock:
