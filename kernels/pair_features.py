@@ -27,6 +27,11 @@ def pair_features(
     """(pairs, d) features of pairs of rows and (pairs,) their cosine, standardised; None where a side has no text.
 
     The texts of both sides are embedded together, each distinct one once.
+
+    Args:
+        columns: the texts whose columns are compared; those without text are left out.
+        relation: the pairs.
+        store: embeds the texts.
     """
     reads = dict.fromkeys(c for column in columns for c in (*column.reads, *column.holes) if _is_text(c, relation))
     tables = list(dict.fromkeys(c.table for c in reads))
