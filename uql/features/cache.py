@@ -197,7 +197,13 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def save_parts(path: Path, n: int, parts: Iterable[Half]) -> None:
-    """Write an array of n rows, which come in parts, whole or not at all."""
+    """Write an array of n rows, which come in parts, whole or not at all.
+
+    Args:
+        path: of the .npy file.
+        n: rows of all parts.
+        parts: (rows, d) each, in order; stored as little-endian float16.
+    """
     part = path.with_name(f"{secrets.token_hex(8)}.part")
     try:
         with part.open("wb") as file:

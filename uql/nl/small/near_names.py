@@ -54,7 +54,12 @@ def near_value(value: str, values: Iterable[str]) -> str | None:
 
 
 async def values_of(ctx: AskContext, scope: Scope, column: str, table: str = "") -> list[tuple[str, Sequence[str]]]:
-    """The values of the plain columns of texts that are so called, with their tables; of one table where it is named."""
+    """The values of the plain columns of texts that are so called, with their tables; of one table where it is named.
+
+    Args:
+        column: its name, in any case.
+        table: "": every table.
+    """
     found: list[tuple[str, Sequence[str]]] = []
     for name, source in scope.sources.items():
         if table and name.lower() != table.lower():

@@ -132,7 +132,13 @@ def equalities(slots: Slots) -> dict[int, tuple[str, str, str]]:
 
 
 def with_value(slots: Slots, place: int, table: str, column: str, value: str) -> Slots:
-    """The slots with a condition of WHERE replaced by: this column equals this text."""
+    """The slots with a condition of WHERE replaced by: this column equals this text.
+
+    Args:
+        place: position in WHERE.
+        table, column: that it compares.
+        value: as it stands in the column.
+    """
     text = value.replace("'", "''")
     where = [*slots.where]
     where[place] = f"{named(table, column)} = '{text}'"
