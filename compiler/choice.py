@@ -92,7 +92,12 @@ class Plans(Protocol):
 
 
 def choose(block: Block, known: Known, terms: Terms) -> Choice:
-    """The cheapest way to run a block, and the others. Raises PlanError (UQL399) naming the fusion that made an invalid block."""
+    """The cheapest way to run a block, and the others. Raises PlanError (UQL399) naming the fusion that made an invalid block.
+
+    Args:
+        known: what is known of the block's rows, conditions and prices.
+        terms: what the user weighs: calls, time, dollars, and what is switched off.
+    """
     priced = _priced(block, known, terms)
     priced.sort(key=lambda p: _key(p[0], p[1], terms))
     try:
@@ -113,7 +118,12 @@ def has_ways(block: Block) -> bool:
 
 
 def ways_by_rates(block: Block, known: Known, terms: Terms) -> tuple[Block, ...]:
-    """The ways to which other selectivities of terms not asked before may lead; none where they are all one."""
+    """The ways to which other selectivities of terms not asked before may lead; none where they are all one.
+
+    Args:
+        known: with answers or rates of its own there are no such ways.
+        terms: as in `choose`.
+    """
     if block.filter.formula is None or known.answers is not None or known.rates is not None:
         return ()
     leaves = len(block.filter.formula.leaves)
@@ -177,7 +187,12 @@ def _cheapest(ways: list[Block], known: Known, terms: Terms) -> list[Block]:
 
 
 def ordered(block: Block, known: Known, terms: Terms) -> Block:
-    """The block with the requests of its WHERE in the cheapest order."""
+    """The block with the requests of its WHERE in the cheapest order.
+
+    Args:
+        known: the selectivities, and the copies of each request.
+        terms: as in `choose`; "order_by_rates" may be switched off.
+    """
     block = _with_costs(block, known, terms)
     stages = block.filter.stages
     if block.filter.formula is None or len(stages) < 2 or "order_by_rates" in terms.disabled:

@@ -116,7 +116,11 @@ class Pace:
     def seconds(self, requests: Range, tokens: Range, calls: Range | None = None) -> Range:
         """Of so many requests: the latency of those in flight together, or the rate that is allowed, whichever takes longer.
 
-        `calls`: rows that they carry, where some carry several.
+        Args:
+            requests: sent.
+            tokens: in and out, of all of them.
+            calls: rows that they carry, where some carry several.
+        Returns: seconds.
 
         >>> Pace(10, Range.exactly(2.0), requests_per_minute=60).seconds(Range.exactly(100), Range.exactly(0))
         Range(low=100.0, expected=100.0, high=100.0)
@@ -328,6 +332,10 @@ def usual(i: int, leaf: Leaf, known: Known) -> float:
     """The share of rows for which a term is true that was not asked before: SELECTIVITY; DuckDB's count where that decides it.
 
     Of pairs: between SELECTIVITY and one partner for each row of the larger side, the geometric mean.
+
+    Args:
+        i: position of the term in the formula.
+        leaf: the term.
     """
     if i in known.concrete:
         return known.concrete[i]
@@ -493,7 +501,12 @@ def block_quote(block: Block, known: Known) -> Quote:
 
 
 def request_tokens(stage: Stage, chars: float, prompt: float = PROMPT_TOKENS) -> float:
-    """Input tokens of one row of a stage. `prompt`: of a request, without the row and the questions."""
+    """Input tokens of one row of a stage.
+
+    Args:
+        chars: of the row, as shown.
+        prompt: tokens of a request, without the row and the questions.
+    """
     asked = sum(len(c.text) + sum(map(len, c.labels)) for c in (*stage.columns, *stage.riders)) / CHARS_PER_TOKEN
     if stage.rows > 1:
         return (prompt + SHARED_TOKENS + asked) / stage.rows + ROW_TOKENS + chars / CHARS_PER_TOKEN

@@ -88,7 +88,13 @@ class Explained:
 def explained(
     statement: BoundStatement, plan: PhysicalPlan, known: Knowledge, quote: Quote, budget: int | None
 ) -> Explained:
-    """What EXPLAIN says. `known` gives what is known of each block; no model is asked."""
+    """What EXPLAIN says; no model is asked.
+
+    Args:
+        known: what is known of each block.
+        quote: the price of the plan.
+        budget: calls; None: all.
+    """
     readings = [r for r in statement.readings if r.read_as != "identifier"]
     told = dict.fromkeys(f'"{r.text}": {_reading(r.read_as, r.detail)}' for r in readings)
     beyond = budget is not None and quote.every.high > budget
@@ -142,7 +148,12 @@ def tree(step: Step, depth: int = 0) -> list[str]:
 
 
 def quote_lines(quote: Quote, budget: int | None, limit: str = "") -> list[str]:
-    """The price, low–high in parentheses where they differ. `limit`: what is said in the place of the budget."""
+    """The price, low–high in parentheses where they differ.
+
+    Args:
+        budget: calls; None: all.
+        limit: what is said in the place of the budget.
+    """
     if not quote.every.high:
         return ["Price: nothing; no model is asked"]
     said = "all, every row is asked" if budget is None else f"{budget:,} calls"
@@ -170,8 +181,12 @@ def q_error(predicted: float, measured: float) -> float:
 def with_measured(step: Step, asked: Asked, within: float = 1.0) -> Step:
     """The steps with the rows that a run asked of each, found by its questions and the tables of its rows.
 
-    What several steps ask of the same tables is shared out among them as predicted. `within`: share of all calls that the
-    budget is expected to allow.
+    What several steps ask of the same tables is shared out among them as predicted.
+
+    Args:
+        step: the last step, with those below it.
+        asked: rows by the first question put to them, and the tables they come from.
+        within: the share of all calls that the budget is expected to allow.
     """
     asking = list(_asking(step))
     alone = Counter(text for s in asking for text in s.asks)
@@ -218,7 +233,12 @@ def _reading(read_as: str, detail: str) -> str:
 
 # ------------------------------------------------------------------------------------------------------------ the steps
 def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
-    """The tree of a plan's steps, the last one outermost. `beyond`: there may be more to ask than the budget allows."""
+    """The tree of a plan's steps, the last one outermost.
+
+    Args:
+        known: what is known of each block.
+        beyond: there may be more to ask than the budget allows.
+    """
     match plan:
         case SqlQuery():
             return Step("DuckDB", "the whole query", ("no model is asked",))

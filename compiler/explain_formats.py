@@ -41,7 +41,13 @@ class Sampled:
 
 
 def written(found: Explained, format: str, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
-    """An explanation in one of the formats text, json and mermaid."""
+    """An explanation in one of the formats text, json and mermaid.
+
+    Args:
+        format: text, json or mermaid.
+        measured: of a run, for EXPLAIN ANALYZE.
+        sampled: of a few rows, for EXPLAIN SAMPLE.
+    """
     if measured is not None and measured.asked:
         quote = found.quote
         within = min(1.0, quote.calls.expected / quote.every.expected) if quote.every.expected else 1.0
@@ -93,7 +99,12 @@ def _measured_lines(quote: Quote, measured: Measured) -> list[str]:
 
 # ----------------------------------------------------------------------------------------------------------------- JSON
 def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled | None = None) -> dict[str, Any]:
-    """An explanation as plain values, for programs."""
+    """An explanation as plain values, for programs.
+
+    Args:
+        measured: of a run, for EXPLAIN ANALYZE.
+        sampled: of a few rows, for EXPLAIN SAMPLE.
+    """
     quote = found.quote
     result: dict[str, Any] = {
         "plan": _step(found.step),
@@ -161,7 +172,12 @@ def _range(r: Range) -> dict[str, float]:
 
 # -------------------------------------------------------------------------------------------------------------- Mermaid
 def mermaid(found: Explained, measured: Measured | None = None, sampled: Sampled | None = None) -> str:
-    """An explanation as a Mermaid flow chart, rows flowing down."""
+    """An explanation as a Mermaid flow chart, rows flowing down.
+
+    Args:
+        measured: of a run, for EXPLAIN ANALYZE.
+        sampled: of a few rows, for EXPLAIN SAMPLE.
+    """
     lines = ["flowchart TD"]
     edges: list[str] = []
     count = 0

@@ -17,7 +17,11 @@ P = Any  # ply.yacc.YaccProduction: p[i] is the value of the i-th symbol
 
 
 def span(p: P, first: int = 0, last: int | None = None) -> Span:
-    """The place of symbols first … last of a production; of the whole one when only `p` is given."""
+    """The place of symbols first … last of a production; of the whole one when only `p` is given.
+
+    Args:
+        first, last: positions in the production, 0 the whole, 1 its first symbol.
+    """
     start, end = p.lexspan(first)
     return Span(start, end if last is None else p.lexspan(last)[1])
 

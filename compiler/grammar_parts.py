@@ -117,7 +117,14 @@ def settle(p: P, clauses: tuple[Clause, ...]) -> dict[str, Any]:
 
 
 def make_query(p: P, parts: list[Part], ctes: tuple[ast.CommonTable, ...] = ()) -> Query:
-    """A Select, or the Unions of several from left to right; what follows the last SELECT belongs to the whole."""
+    """A Select, or the Unions of several from left to right; what follows the last SELECT belongs to the whole.
+
+    Args:
+        p: the production, which gives the place.
+        parts: the SELECTs with the clauses that follow each.
+        ctes: the tables of WITH.
+    Raises: UQLSyntaxError (UQL106) where a clause of the whole stands before the last SELECT.
+    """
     whole = span(p)
     if len(parts) == 1:
         return _select(p, parts[0], parts[0].clauses, whole, ctes)

@@ -301,6 +301,8 @@ def _lexer() -> lex.Lexer:
 def tokenize(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     """The tokens of `text[start:end]`; `lexpos` and `endlexpos` count from the beginning of `text`.
 
+    Args:
+        start, end: positions in `text`; None: its end.
     Raises UQLSyntaxError (UQL107) where no token begins: unclosed quotes or comments, NUL, lone surrogates, …
     """
     end = len(text) if end is None else end

@@ -15,7 +15,12 @@ WORDS = {Modality.IMAGE: "images", Modality.AUDIO: "sounds"}
 
 
 def check_media(query: BoundQuery, model: str, *, images: bool | None, audio: bool | None) -> None:
-    """Raises PlanError (UQL304) where a text reads a column of images or sounds, and the model takes none (None: not known)."""
+    """Raises PlanError (UQL304) where a text reads a column of images or sounds, and the model takes none (None: not known).
+
+    Args:
+        model: its name, for the message.
+        images, audio: does the model take them? None: not known.
+    """
     refused = {kind for kind, taken in ((Modality.IMAGE, images), (Modality.AUDIO, audio)) if taken is False}
     for column, read, kind in shown_media(query, {}) if refused else ():
         if kind in refused:

@@ -35,6 +35,11 @@ Shares = NDArray[np.float64]  # of the rows, by stage
 def rank(cost: float, selectivity: float, op: str = "AND") -> float:
     """What a term costs per row that it settles: cost / (1 − s) in an AND, cost / s in an OR; the least goes first.
 
+    Args:
+        cost: of asking the term of one row.
+        selectivity: the share of rows for which it is true.
+        op: AND or OR.
+
     >>> rank(1.0, 0.1) < rank(1.0, 0.9)
     True
     """
@@ -93,7 +98,15 @@ def cost_of(
     order: Sequence[int],
     copies: Sequence[float] | None = None,
 ) -> float:
-    """What one row costs on average when the stages are asked in this order."""
+    """What one row costs on average when the stages are asked in this order.
+
+    Args:
+        stages: (s,) the requests.
+        answers: (leaves, m) of m rows that stand for all.
+        costs: (s,) of a request of each stage, in the unit of the result.
+        order: positions in `stages`.
+        copies: (s,) rows that show a stage the same cells, which are asked once; None: one each.
+    """
     times = None if copies is None else [copies[i] for i in order]
     shares = asked_shares(formula, [stages[i] for i in order], answers, times)
     return sum(costs[i] * share for i, share in zip(order, shares, strict=True))
@@ -102,7 +115,14 @@ def cost_of(
 def asked_shares(
     formula: Formula, stages: Sequence[Stage], answers: Masks, copies: Sequence[float] | None = None
 ) -> list[float]:
-    """Requests a row of each stage, when they are asked in this order: the share of rows asked, equal ones counted once."""
+    """Requests a row of each stage, when they are asked in this order: the share of rows asked, equal ones counted once.
+
+    Args:
+        stages: (s,) the requests, in their order.
+        answers: (leaves, m) of m rows that stand for all.
+        copies: (s,) rows that show a stage the same cells, which are asked once; None: one each.
+    Returns: (s,) shares in [0, 1].
+    """
     sets = [frozenset(range(i)) for i in range(len(stages))]
     shares = _asked(_wanted(formula, stages, answers, sets), copies)
     return [float(shares[i, i]) for i in range(len(stages))]
@@ -123,7 +143,11 @@ def passes(formula: Formula, answers: Masks) -> float:
 
 
 def imagined(formula: Formula, rates: Sequence[float], seed: int = 0) -> Masks:
-    """(leaves, IMAGINED) answers of independent terms, each true for its share of the rows: a fixed sample."""
+    """(leaves, IMAGINED) answers of independent terms, each true for its share of the rows: a fixed sample.
+
+    Args:
+        rates: (leaves,) the share of rows for which each term is true.
+    """
     return _drawn(tuple(float(rate) for rate in rates), seed)
 
 
@@ -191,7 +215,13 @@ def distinct_rows(masks: Masks) -> tuple[Masks, NDArray[np.int64]]:
 def needed(
     formula: Formula, stages: Sequence[Stage], answers: Masks, sets: Sequence[frozenset[int]]
 ) -> NDArray[np.bool_]:
-    """(sets, stages, m) whether each of m rows needs a stage once those of a set are known, and the concrete terms are."""
+    """(sets, stages, m) whether each of m rows needs a stage once those of a set are known, and the concrete terms are.
+
+    Args:
+        stages: the requests.
+        answers: (leaves, m) of m rows that stand for all.
+        sets: of positions in `stages`: those asked before.
+    """
     m = answers.shape[1]
     masks = np.tile(answers, len(sets))
     for n, done in enumerate(sets):

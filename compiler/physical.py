@@ -374,7 +374,13 @@ class Block(PhysicalPlan):
     def with_requests(
         self, filter: Stages | None = None, values: Stages | None = None, late: Stages | None = None
     ) -> Block:
-        """The block with other requests; None: as they are."""
+        """The block with other requests; None: as they are.
+
+        Args:
+            filter: of the WHERE.
+            values: of what the output or the aggregates read.
+            late: of what is read after LIMIT.
+        """
         own = self.filter, self.values
         return replace(
             self,

@@ -6,6 +6,9 @@ from __future__ import annotations
 def distance(a: str, b: str, limit: int) -> int:
     """Damerau–Levenshtein distance (adjacent swaps count one), or limit + 1 when it is greater.
 
+    Args:
+        limit: the greatest distance that matters.
+
     >>> distance("satrs", "stars", 2), distance("star", "stars", 2), distance("plot", "stars", 2)
     (1, 1, 3)
     """

@@ -197,7 +197,14 @@ def source_sql(
     query: QuerySql | None = None,
     column: ColumnSql = base_column,
 ) -> Sql:
-    """What stands after FROM: a table or a sub-query, with the joins that follow it in its `joins`."""
+    """What stands after FROM: a table or a sub-query, with the joins that follow it in its `joins`.
+
+    Args:
+        virtual: writes a text for the model; None: there is none.
+        table: writes a base table.
+        query: writes a sub-query.
+        column: writes a column.
+    """
     head, joins = _Queries(column, virtual or _no_virtual, table or _table, query).source(source)
     if joins:
         head.set("joins", joins)
@@ -215,7 +222,13 @@ def grouped(keys: list[Sql], sets: tuple[tuple[int, ...], ...]) -> Sql:
 
 
 def set_clauses(tree: Sql, query: BoundSelect, of: Callable[[Expr], Sql]) -> None:
-    """Puts WHERE, GROUP BY, HAVING and QUALIFY of a block into a SELECT, each expression as `of` writes it."""
+    """Puts WHERE, GROUP BY, HAVING and QUALIFY of a block into a SELECT, each expression as `of` writes it.
+
+    Args:
+        tree: the SELECT, changed in place.
+        query: whose clauses they are.
+        of: writes an expression.
+    """
     from sqlglot import exp
 
     if query.where is not None:
@@ -252,6 +265,10 @@ def order_of_items(keys: Iterable[OrderKey], items: Iterable[BoundItem], of: Cal
     """ORDER BY terms of a SELECT. An item stands as its place: DuckDB would take a constant for another's place.
 
     A constant that is no item orders nothing and is left out.
+
+    Args:
+        items: of the SELECT.
+        of: writes an expression.
     """
     places = places_of(items)
 

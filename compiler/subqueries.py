@@ -54,7 +54,12 @@ def leaves(source: BoundSource | None) -> list[BoundTable | BoundDerived]:
 
 
 def with_leaves(source: S, leaf: Callable[[Any], Any], on: Callable[[Expr], Expr] | None = None) -> S:
-    """A FROM clause with its tables and sub-queries as `leaf` has them, its conditions as `on`; what stays is the same object."""
+    """A FROM clause with its tables and sub-queries as `leaf` has them, its conditions as `on`; what stays is the same object.
+
+    Args:
+        leaf: gives what stands in the place of a table or sub-query.
+        on: gives what stands in the place of a join condition; None: it stays.
+    """
     if not isinstance(source, BoundJoin):
         changed: S = leaf(source)
         return changed

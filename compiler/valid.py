@@ -38,7 +38,12 @@ Check = Callable[[Any], str | None]
 
 
 def check(plan: LogicalPlan, guilty: str, before: Output | None = None) -> Output:
-    """The output schema of a logical plan. Raises PlanError (UQL399) naming `guilty` where the plan is not valid or gives other columns."""
+    """The output schema of a logical plan. Raises PlanError (UQL399) naming `guilty` where the plan is not valid or gives other columns.
+
+    Args:
+        guilty: the rule or step before, for the message.
+        before: the columns that the plan must still give.
+    """
     for problem in problems(plan):
         raise _error(guilty, problem)
     now = output(plan)

@@ -25,7 +25,13 @@ MOST_RECALLED = 50_000  # rows that are looked up in the ledger before a sample 
 
 
 async def ask(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Puts the questions of a stage about these rows, those already asked left out. What the budget refuses stays unasked."""
+    """Puts the questions of a stage about these rows, those already asked left out. What the budget refuses stays unasked.
+
+    Args:
+        stage: the questions, with the riders that go along.
+        rids: (n,) int, rows of the relation.
+    Raises: ModelReplyError under on_error = 'raise', where a reply cannot be read.
+    """
     _report(stage.columns, rids, relation, ctx)
     if stage.riders:
         await _recall_without_riders(stage, rids, relation, ctx)
@@ -64,6 +70,10 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
     """Takes from the ledger what it knows of these rows. Makes no call.
 
     Answers that are derived from rows are left alone: what was answered of pairs side by side is less reliable.
+
+    Args:
+        stage: the questions, all of the same rows.
+        rids: (n,) int, rows of the relation.
     """
     if any(relation[c].derived is not None for c in stage.columns):
         return
@@ -81,7 +91,12 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
 
 
 async def open_calls(stages: Sequence[Stage], relation: Relation, ctx: Context, rids: Rids | None = None) -> int:
-    """Calls that asking these stages of these rows (None: all) still takes; what the ledger knows is taken from there."""
+    """Calls that asking these stages of these rows (None: all) still takes; what the ledger knows is taken from there.
+
+    Args:
+        stages: in the order in which they are asked.
+        rids: (n,) int, rows of the relation; None: all.
+    """
     rows = np.arange(relation.n, dtype=np.int64) if rids is None else rids
     for stage in stages:
         if len(rows) <= MOST_RECALLED and all(c.by_row for c in stage.columns):
@@ -90,7 +105,11 @@ async def open_calls(stages: Sequence[Stage], relation: Relation, ctx: Context, 
 
 
 async def in_ledger(column: VirtualColumn, relation: Relation, ctx: Context) -> bool:
-    """Was the column's question ever asked before this run?"""
+    """Was the column's question ever asked before this run?
+
+    Args:
+        column: of the relation; the answer is kept with it for the run.
+    """
     held = relation[column]
     if held.origin.in_ledger is None:
         held.origin.in_ledger = await ctx.gate.asked([relation.question(column)])
@@ -192,7 +211,12 @@ def _misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relat
 
 
 def heard(column: VirtualColumn, rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Puts the answers of people about these pairs in the place of those that were told from the attribute of each row."""
+    """Puts the answers of people about these pairs in the place of those that were told from the attribute of each row.
+
+    Args:
+        column: a condition on pairs.
+        rids: (n,) int, pairs of the relation.
+    """
     question = relation.question(column)
     if not len(rids) or not ctx.gate.people.knows(question):
         return

@@ -22,6 +22,10 @@ def takes(cascade: Cascade, questions: Sequence[Question], relation: Relation, c
     """Are these conditions on so many rows that it pays to learn when the small model is sure, within the budget?
 
     Where LIMIT may stop at any row, only once as many rows have been asked as are needed to learn it.
+
+    Args:
+        cascade: the small model, and what was learnt of it for each question.
+        questions: (q,) those of one stage.
     """
     if not all(isinstance(q.reply(), YesNo) for q in questions) or relation.n < CANDIDATES * cascade.labelled:
         return False

@@ -19,6 +19,9 @@ def units_of(block: Block, relation: Relation, ctx: Context) -> Units | None:
     """The units of a block's candidate rows: alike in all that its texts read, and in what DuckDB knows of the WHERE.
 
     None where few rows are alike, or where texts are about pairs of rows.
+
+    Args:
+        block: its WHERE and its values name the columns that make rows different.
     """
     stages = (*block.filter.stages, *block.values.stages)
     columns = tuple(c for stage in stages for c in stage.columns)

@@ -29,6 +29,8 @@ EXAMPLES = 8  # of each kind that guide a search, and of each text that stand in
 def take(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> None:
     """Makes what the table of examples answers known to this run, for the quoted texts that it is about.
 
+    Args:
+        columns: the texts of the statement; those that are not asked by row are left out.
     Raises: DataError (UQL504) where there is no such table, a column is missing, a row could be about several texts, or an answer does not
     fit its text.
     """
@@ -118,14 +120,24 @@ def _said(value: object) -> str:
 
 
 def own_examples(columns: Sequence[Column], relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:
-    """At most eight texts each that meet and that do not meet the condition, from the table of `examples`."""
+    """At most eight texts each that meet and that do not meet the condition, from the table of `examples`.
+
+    Args:
+        columns: those that the condition reads, which the table has by name.
+    Returns: the texts of `yes`, and those of `no`.
+    Raises: DataError (UQL504) where the table or a column is not there.
+    """
     assert isinstance(ctx.settings.examples, str)
     rows, truth = judged(ctx.settings.examples, "examples", columns, relation, ctx)
     return _split(rows.texts(columns), truth.tolist())
 
 
 def corrected_examples(column: VirtualColumn, relation: Relation, ctx: Context) -> tuple[list[str], list[str]]:
-    """The same, of the candidate rows that people answered about."""
+    """The same, of the candidate rows that people answered about.
+
+    Args:
+        column: a condition.
+    """
     question = relation.question(column)
     if not ctx.gate.people.knows(question):
         return [], []

@@ -98,7 +98,12 @@ def rename(table: pa.Table, items: Sequence[BoundItem]) -> pa.Table:
 
 # ---------------------------------------------------------------------------------------------------------------- rows
 def chosen(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Rids:
-    """The rows that ORDER BY and LIMIT leave, in that order, before the late columns are asked."""
+    """The rows that ORDER BY and LIMIT leave, in that order, before the late columns are asked.
+
+    Args:
+        passing: (n,) int, the rows that meet the WHERE.
+        columns: the texts that ORDER BY reads, asked already.
+    """
     joined, arrays = relation.joined(passing, columns)
     table = ctx.duck.arrow(
         f"SELECT __rid FROM {joined} ORDER BY {order_by(block.order.keys, ctx.duck, '__pos')}"
@@ -109,7 +114,12 @@ def chosen(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relati
 
 
 def whole(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Output:
-    """The output of a block without aggregates whose rows depend on each other: windows, QUALIFY and unnest come before LIMIT."""
+    """The output of a block without aggregates whose rows depend on each other: windows, QUALIFY and unnest come before LIMIT.
+
+    Args:
+        passing: (n,) int, the rows that meet the WHERE.
+        columns: the texts that the output reads, asked already.
+    """
     joined, arrays = relation.joined(passing, columns)
     items = typed_items(block.project.items, ctx.duck)
     names = ", ".join(f"i{n}" for n in range(len(items)))
@@ -161,7 +171,12 @@ def _qualify(block: Block, ctx: Context, replaced: dict[Expr, str] | None = None
 
 
 def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> Output:
-    """The output of a block without aggregates, from the rows chosen, which are in their order already."""
+    """The output of a block without aggregates, from the rows chosen, which are in their order already.
+
+    Args:
+        rids: (n,) int, the rows of the output.
+        columns: the texts that the output reads, asked already.
+    """
     joined, arrays = relation.joined(rids, columns)
     items = typed_items(block.project.items, ctx.duck)
     table = relation.in_order([*items, "__rid"], joined, arrays)
@@ -171,7 +186,12 @@ def rows(block: Block, rids: Rids, columns: Sequence[VirtualColumn], relation: R
 
 # -------------------------------------------------------------------------------------------------------------- groups
 def returned(block: Block, found: Groups, ctx: Context) -> set[int]:
-    """The groups whose summaries are needed: those that the concrete terms of HAVING leave, and LIMIT returns where it can be told."""
+    """The groups whose summaries are needed: those that the concrete terms of HAVING leave, and LIMIT returns where it can be told.
+
+    Args:
+        found: the groups, in a table of DuckDB.
+    Returns: group numbers, the `__g` of that table.
+    """
     replaced: dict[Expr, str] = dict(found.keys)
     replaced.update(found.calls)
     where = (
@@ -185,7 +205,11 @@ def returned(block: Block, found: Groups, ctx: Context) -> set[int]:
 
 
 def groups(block: Block, found: Groups, ctx: Context) -> Output:
-    """The output of a block with aggregates."""
+    """The output of a block with aggregates.
+
+    Args:
+        found: the groups, in a table of DuckDB, with their estimates.
+    """
     replaced: dict[Expr, str] = dict(found.keys)
     replaced.update(found.calls)
     items = typed_items(block.project.items, ctx.duck, replaced)

@@ -50,7 +50,13 @@ class Begun:
 
 
 async def begun(k: int, n: int, block: Block, relation: Relation, ctx: Context) -> Begun:
-    """Asks the first n rows of the search that the query would make, or fewer where k of them pass before."""
+    """Asks the first n rows of the search that the query would make, or fewer where k of them pass before.
+
+    Args:
+        k: rows that LIMIT and OFFSET want to pass.
+        n: rows asked at most.
+        block: without aggregates, with a WHERE that asks a model.
+    """
     assert block.filter.formula is not None
     uniform = ctx.settings.method == "uniform"
     guided = None if block.order.keys or uniform or ctx.purse.left == 0 else await guide(block, relation, ctx)

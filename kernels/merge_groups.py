@@ -38,7 +38,12 @@ async def duplicates(
 
 
 def near(known: tuple[str, ...], new: tuple[str, ...], ctx: Context) -> list[tuple[str, str]]:
-    """(name that stays, new name) of the pairs whose cosine is at least NEAR, the nearest first."""
+    """(name that stays, new name) of the pairs whose cosine is at least NEAR, the nearest first.
+
+    Args:
+        known: names that stay.
+        new: names that may merge into those, or into each other.
+    """
     names = (*known, *new)
     embedder = None if ctx.features is None else ctx.features.store.words
     if embedder is None or len(names) < 2:

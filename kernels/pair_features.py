@@ -28,7 +28,15 @@ WEIGHT = 1.0  # of the cosine beside the products
 def pair_features(
     columns: Sequence[VirtualColumn], relation: Relation, store: FeatureStore
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]] | None:
-    """(pairs, d) features of pairs of rows and (pairs,) their cosine, standardised; None where a side has no text."""
+    """(pairs, d) features of pairs of rows and (pairs,) their cosine, standardised; None where a side has no text.
+
+    The texts of both sides are embedded together, each distinct one once.
+
+    Args:
+        columns: the texts whose columns are compared; those without text are left out.
+        relation: the pairs.
+        store: embeds the texts.
+    """
     if relation.pool is not None:
         pool = relation.pool
         return None if pool.units is None else of_pairs(*pool.units, pool.left, pool.right)

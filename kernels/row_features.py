@@ -43,7 +43,10 @@ class RowFeatures:
     ) -> TableFeatures | None:
         """The same where an earlier step or query has made them already; None where making them would be new work.
 
-        `fact` tells whether an earlier query had made them when the rows of this run were first drawn (`Context.fact`).
+
+        Args:
+            reads: the columns whose text is embedded.
+            fact: tells whether an earlier query had made them when the rows of this run were first drawn (`Context.fact`).
         """
         if not reads or not relation.n:
             return None

@@ -68,6 +68,9 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
     rows have no text and no proxy, or are too few.
 
     Costs one call for example rows where the settings allow it (examples = on) and the budget is at least LEAST_BUDGET.
+
+    Args:
+        block: its WHERE, or what its aggregates read, is what the guide ranks rows by.
     """
     if relation.n < FEWEST_ROWS:
         return None

@@ -53,7 +53,12 @@ class Chosen:
 
 
 async def select(block: Block, relation: Relation, ctx: Context) -> Output:
-    """The output rows of a block without aggregates."""
+    """The output rows of a block without aggregates.
+
+    Args:
+        block: without aggregates; its rows are those of the relation.
+    Raises: BudgetError (UQL401) where the budget does not reach an answer.
+    """
     every = np.arange(relation.n, dtype=np.int64)
     found = Chosen(every, True) if block.filter.formula is None else await _passing(block, every, relation, ctx)
     output = await _with_values(block, found.rids, relation, ctx)
@@ -97,7 +102,12 @@ async def _with_values(block: Block, passing: Rids, relation: Relation, ctx: Con
 
 
 async def ask_all(wanted: tuple[Stage, ...], rids: Rids, relation: Relation, ctx: Context) -> None:
-    """Asks every stage of these rows, a chunk at a time."""
+    """Asks every stage of these rows, a chunk at a time.
+
+    Args:
+        wanted: the stages, in the order in which they are asked.
+        rids: (n,) int, rows of the relation.
+    """
     for start in range(0, len(rids), CHUNK):
         for stage in wanted:
             await asking.ask(stage, rids[start : start + CHUNK], relation, ctx)
@@ -108,7 +118,12 @@ async def ask_all(wanted: tuple[Stage, ...], rids: Rids, relation: Relation, ctx
 
 
 def dropped(rids: Rids, columns: list[VirtualColumn], relation: Relation, ctx: Context) -> Rids:
-    """The rows without those that failed, under on_error = 'drop'."""
+    """The rows without those that failed, under on_error = 'drop'.
+
+    Args:
+        rids: (n,) int, rows of the relation.
+        columns: a failure of any of them drops the row.
+    """
     if ctx.settings.on_error != "drop" or not columns or not len(rids):
         return rids
     failed: NDArray[np.bool_] = np.logical_or.reduce([relation[c].failed[rids] for c in columns])

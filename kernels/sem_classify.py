@@ -26,7 +26,11 @@ ROWS = 256  # whose requests are made at once, each with a question of its own
 
 
 def label_queries(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> None:
-    """The labels of `"…" IN (SELECT name FROM t)`, from the table."""
+    """The labels of `"…" IN (SELECT name FROM t)`, from the table.
+
+    Args:
+        columns: those without such a query are left as they are.
+    """
     for column in columns:
         if column.label_query is None:
             continue
@@ -40,6 +44,9 @@ def nearest(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[
     """(rows, NEAREST) the labels nearest to each row, in the order of the list; None where all are shown, or rows have no text.
 
     A note says that the labels were narrowed.
+
+    Args:
+        column: a text with labels.
     """
     if not column.is_label:
         return None

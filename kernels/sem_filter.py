@@ -127,6 +127,10 @@ def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, c
 
     Terms may depend on each other, and rows asked in part count too (`orders.learned`). Nothing is changed before each term has
     LEAST_SEEN answers. No order changes an answer; it is looked at again when half as many answers have come in.
+
+    Args:
+        stages: the requests of the WHERE, as planned.
+    Returns: positions in `stages`.
     """
     planned = range(len(stages))
     if not _learns(stages, ctx):
@@ -145,7 +149,12 @@ def order_now(formula: Formula, stages: tuple[Stage, ...], relation: Relation, c
 
 
 async def recalled(where: SemFilter, relation: Relation, ctx: Context) -> tuple[Rids, Truth]:
-    """The rows that the ledger's answers decide, at no call, and what they decide."""
+    """The rows that the ledger's answers decide, at no call, and what they decide.
+
+    Args:
+        where: with a formula.
+    Returns: the (n,) row ids, and their truth.
+    """
     formula, stages = where.formula, where.stages
     assert formula is not None
     rids = np.arange(relation.n, dtype=np.int64)
@@ -167,7 +176,12 @@ def _truth(formula: Formula, masks: Masks) -> Truth:
 
 
 async def answers(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) -> Masks:
-    """(leaves, n) the answers to every question of the formula about these n rows, whether or not they are needed."""
+    """(leaves, n) the answers to every question of the formula about these n rows, whether or not they are needed.
+
+    Args:
+        where: with a formula.
+        rids: (n,) int, rows of the relation.
+    """
     formula, stages = where.formula, where.stages
     assert formula is not None
     masks = _start(formula, rids, relation, ctx)
@@ -259,7 +273,12 @@ def _read(formula: Formula, masks: Masks, rids: Rids, relation: Relation, ctx: C
 
 
 async def every(where: SemFilter, rids: Rids, relation: Relation, ctx: Context) -> Truth:
-    """The truth of all these n rows, a chunk at a time."""
+    """The truth of all these n rows, a chunk at a time.
+
+    Args:
+        where: all rows pass where it has no formula.
+        rids: (n,) int, rows of the relation.
+    """
     if not len(rids) or where.formula is None:
         return await truth(where, rids, relation, ctx)
     await _pilot(where, rids, relation, ctx)

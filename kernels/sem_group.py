@@ -185,7 +185,12 @@ def stays(column: VirtualColumn, ctx: Context) -> bool:
 
 
 def in_none(column: VirtualColumn, rids: Rids, relation: Relation) -> int:
-    """How many of these rows were asked and are in no group."""
+    """How many of these rows were asked and are in no group.
+
+    Args:
+        column: a GROUP BY text whose taxonomy is there.
+        rids: (n,) int, rows of the relation.
+    """
     return int(_in_none(column, rids, relation).sum())
 
 
@@ -243,7 +248,13 @@ async def _named(
 
 
 def choose_rows(rids: Rids, relation: Relation, column: VirtualColumn, ctx: Context) -> Rids:
-    """The rows that the taxonomy is made from: far from each other where features are at hand, else random."""
+    """The rows that the taxonomy is made from: far from each other where features are at hand, else random.
+
+    Args:
+        rids: (n,) int, rows of the relation.
+        column: the GROUP BY text.
+    Returns: at most SHOWN of them.
+    """
     if len(rids) <= SHOWN:
         return rids
     if ctx.features is not None:

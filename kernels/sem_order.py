@@ -33,7 +33,12 @@ def leading(block: Block) -> VirtualColumn | None:
 
 
 async def chosen(block: Block, passing: Rids, columns: list[VirtualColumn], relation: Relation, ctx: Context) -> Rids:
-    """The rows that ORDER BY and LIMIT leave, in that order. A note says where the order is by scores alone."""
+    """The rows that ORDER BY and LIMIT leave, in that order. A note says where the order is by scores alone.
+
+    Args:
+        passing: (n,) int, the rows that meet the WHERE.
+        columns: the texts that ORDER BY reads, asked already.
+    """
     column = leading(block)
     if column is None or len(passing) < 2:
         return finish.chosen(block, passing, columns, relation, ctx)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
+
+gc.set_threshold(20_000, 20, 100)  # a sixth of a test's time is the collector's: most of the heap is modules, and stays
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

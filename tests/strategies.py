@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -117,15 +118,16 @@ def _extend(inner: SearchStrategy) -> SearchStrategy:
     )
 
 
-simple_expressions: SearchStrategy = st.recursive(leaves, _extend, max_leaves=6)
-queries: SearchStrategy[Query] = st.deferred(lambda: _queries(with_rest=False))
-expressions: SearchStrategy = st.one_of(
-    simple_expressions,
-    st.builds(ast.InQuery, simple_expressions, queries, st.booleans()),
-    queries.map(ast.Exists),
-    queries.map(ast.ScalarQuery),
-)
+def nested(strategy: SearchStrategy, extend: Callable[[SearchStrategy], SearchStrategy], depth: int) -> SearchStrategy:
+    """Trees of at most this depth. `st.recursive` draws a tree of too many leaves again and again, which takes most of its time."""
+    inner = strategy
+    for _ in range(depth):
+        inner = st.one_of(strategy, extend(inner))
+    return inner
 
+
+short_expressions = nested(leaves, _extend, 1)
+simple_expressions = nested(leaves, _extend, 3)
 aliases = st.none() | names
 tables = st.one_of(
     st.builds(ast.TableName, _tuple(names, 1, 3), aliases),
@@ -135,15 +137,31 @@ tables = st.one_of(
     ),
 )
 _kinds = st.sampled_from(["INNER", "LEFT", "RIGHT", "FULL", "SEMI", "ANTI"])
-sources: SearchStrategy = st.recursive(
-    st.one_of(tables, st.deferred(lambda: st.builds(ast.Derived, queries, aliases))),
-    lambda inner: st.one_of(
-        st.builds(ast.Join, _kinds, inner, inner, simple_expressions),
-        st.builds(ast.Join, _kinds, inner, inner, st.none(), _tuple(names, 1)),
-        st.builds(ast.Join, st.just("CROSS"), inner, inner),
-    ),
-    max_leaves=3,
-)
+
+
+def _around(inner: SearchStrategy) -> SearchStrategy:
+    """Expressions, some with a query in them."""
+    return st.one_of(
+        simple_expressions,
+        st.builds(ast.InQuery, simple_expressions, inner, st.booleans()),
+        inner.map(ast.Exists),
+        inner.map(ast.ScalarQuery),
+    )
+
+
+def _sources(inner: SearchStrategy) -> SearchStrategy:
+    """What stands after FROM: tables, sub-queries and joins of them."""
+    return nested(
+        st.one_of(tables, st.builds(ast.Derived, inner, aliases)),
+        lambda side: st.one_of(
+            st.builds(ast.Join, _kinds, side, side, short_expressions),
+            st.builds(ast.Join, _kinds, side, side, st.none(), _tuple(names, 1)),
+            st.builds(ast.Join, st.just("CROSS"), side, side),
+        ),
+        depth=2,
+    )
+
+
 values = st.one_of(
     st.none(),
     st.booleans(),
@@ -159,35 +177,42 @@ options = st.lists(
 ).map(tuple)
 
 
-def _queries(*, with_rest: bool) -> SearchStrategy[Query]:
-    """Select and Union; TO and WITH (…) only when `with_rest`, for they belong to whole statements."""
-    expr = simple_expressions
+def _queries(inner: SearchStrategy | None, tail: dict[str, SearchStrategy] | None = None) -> SearchStrategy[Query]:
+    """Select and Union, with no query in them but those of `inner`: strategies that name themselves nest without end.
+
+    TO and WITH (…) stand in the `tail` of whole statements.
+    """
+    expr = short_expressions
     limits = st.none() | st.one_of(numbers, st.just(ast.Parameter("n")))
-    cte = st.builds(ast.CommonTable, names, st.deferred(lambda: queries), _tuple(names))
-    tail = {"order_by": order_keys(expr), "limit": limits, "offset": limits, "ctes": _tuple(cte, 0, 1)}
-    if with_rest:
-        tail |= {"to": st.none() | names, "options": options}
+    tail = {"order_by": order_keys(expr), "limit": limits, "offset": limits, **(tail or {})}
+    if inner is not None:
+        tail["ctes"] = _tuple(st.builds(ast.CommonTable, names, inner, _tuple(names)), 0, 1)
     items = st.one_of(
-        st.builds(ast.SelectItem, expressions if with_rest else expr, aliases),
+        st.builds(ast.SelectItem, expr if inner is None else _around(inner), aliases),
         st.builds(ast.Star, st.none() | names, _tuple(names)).map(ast.SelectItem),
     )
     group = st.builds(ast.GroupKey, expr, aliases, st.none() | st.integers(0, 99), st.booleans())
     select = st.builds(
         ast.Select,
         _tuple(items, 1),
-        source=st.none() | (sources if with_rest else tables),
+        source=st.none() | (tables if inner is None else _sources(inner)),
         where=st.none() | expr,
         group_by=_tuple(group),
         having=st.none() | expr,
         distinct=st.booleans(),
         **tail,
     )
-    part = st.deferred(lambda: queries)
-    return st.one_of(select, select, st.builds(ast.Union, part, part, st.booleans(), **tail))
+    return (
+        select
+        if inner is None
+        else st.one_of(select, select, st.builds(ast.Union, inner, inner, st.booleans(), **tail))
+    )
 
 
-whole_queries = _queries(with_rest=True)
-_stored = whole_queries.filter(lambda query: query.to is None)  # type: ignore[attr-defined]
+queries = _queries(_queries(None))
+expressions = _around(queries)
+whole_queries = _queries(queries, {"to": aliases, "options": options})
+_stored = _queries(queries, {"options": options})
 _table = _tuple(names, 1)
 _formats = st.sampled_from(["text", "json", "mermaid"])
 statements = st.one_of(

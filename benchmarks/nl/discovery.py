@@ -140,7 +140,7 @@ def _judged(
     embedder: Embedder | None,
 ) -> Iterator[Found]:
     whole = discover(words, con.catalog, embedder)
-    near = shortlist(whole, words, embedder)
+    near = shortlist(whole)
     for prompt, scope, tokens in (
         ("all", whole, Room().prompt),
         ("shortlist", near, Room().prompt),

@@ -69,7 +69,14 @@ class Blocks:
         self.statement = statement
 
     def query(self, query: Query, outer: Scope | None, commons: dict[str, Common]) -> tuple[BoundQuery, bool]:
-        """The bound query, and whether it reads columns of the query around it."""
+        """The bound query, and whether it reads columns of the query around it.
+
+        Args:
+            query: as the parser gave it.
+            outer: what the query around it can name; None: nothing.
+            commons: the tables of WITH that it can name.
+        Raises: BindError and UnknownColumnError, at the place in the text.
+        """
         if isinstance(query, Select | Union):
             query = by_share(query) if query.percent else query
             known = self._commons(query, commons)
@@ -557,7 +564,13 @@ def _text_of(expr: Expr) -> str | None:
 
 
 def ordinal(number: Number | Position | Unary, count: int, clause: str) -> int:
-    """The index of the SELECT item that `1`, `2`, … means. Raises: BindError (UQL208)."""
+    """The index of the SELECT item that `1`, `2`, … means. Raises: BindError (UQL208).
+
+    Args:
+        number: as written; a negative one is no place.
+        count: SELECT items.
+        clause: GROUP BY or ORDER BY, for the message.
+    """
     text = "-1" if isinstance(number, Unary) else number.text
     if not text.isdigit() or not 1 <= int(text) <= count:
         raise BindError(

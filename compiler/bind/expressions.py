@@ -126,7 +126,14 @@ class Expressions:
 
     # ------------------------------------------------------------------------------------------------------ dispatch
     def bind(self, expr: Expr, clause: Clause, want: Want = ANY) -> Expr:
-        """The bound expression; texts that a model answers are `Pending` until the block is settled."""
+        """The bound expression; texts that a model answers are `Pending` until the block is settled.
+
+        Args:
+            expr: as the parser gave it.
+            clause: that it stands in.
+            want: what its place asks of a text: a condition, a number, …
+        Raises: BindError and UnknownColumnError, at the place in the text.
+        """
         bound = self._bound(expr, clause, want)
         if want is CONDITION:
             self._check_condition(bound, expr)
@@ -282,7 +289,14 @@ class Expressions:
 
     # --------------------------------------------------------------------------------------------- names and readings
     def quoted(self, quoted: Quoted, clause: Clause, want: Want) -> Expr:
-        """The reading rule: a column or an alias in scope, a misspelt one (UQL101), else a text for the model."""
+        """The reading rule: a column or an alias in scope, a misspelt one (UQL101), else a text for the model.
+
+        Args:
+            quoted: the text in double quotes.
+            clause: that it stands in.
+            want: what its place asks of a text for the model.
+        Raises: UnknownColumnError (UQL101) for a misspelt column, BindError (UQL212) for an empty text.
+        """
         mode = self.statement.settings.quoted
         if not quoted.forced and not quoted.using:
             found = self._named((quoted.text,), quoted, clause, want)
@@ -344,6 +358,14 @@ class Expressions:
         return found
 
     def name(self, name: Name, clause: Clause, want: Want) -> Expr:
+        """The column or alias of a name without quotes, an item of a list in a lambda, or the time.
+
+        Args:
+            name: its parts, the table first.
+            clause: that it stands in.
+            want: what its place asks of an alias that is a text.
+        Raises: UnknownColumnError.
+        """
         if name.parts[0].lower() in self._items:  # an item of a list, in a lambda
             item: Expr = replace(name, parts=name.parts[:1])
             for part in name.parts[1:]:
@@ -751,6 +773,14 @@ class Expressions:
         return replace(key, expr=self.bind(key.expr, clause, ORDER))
 
     def error(self, message: str, code: str, node: Expr, help: str | None = None) -> BindError:
+        """An error at the place of an expression.
+
+        Args:
+            message: what is wrong.
+            code: UQL2xx.
+            node: gives the place.
+            help: what to write instead.
+        """
         return BindError(message, code=code, span=node.span, help=help)
 
 

@@ -54,7 +54,13 @@ BOTH_LISTS = frozenset(
 
 
 def asked_of(call: Call, aggregate: bool, want: Want) -> tuple[Want, Want]:
-    """What a call asks of a text as its first argument, and of one among the others; `want` is asked of the call."""
+    """What a call asks of a text as its first argument, and of one among the others; `want` is asked of the call.
+
+    Args:
+        aggregate: the call is one of an aggregate function.
+        want: of the call.
+    Returns: of the first argument, of the others.
+    """
     name = call.name
     if name in CONDITION_AGGREGATES or (name == "if" and call.args):
         first = CONDITION

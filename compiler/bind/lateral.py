@@ -60,6 +60,11 @@ def list_of(function: TableFunction, scope: Scope) -> Expr | None:
 def sub_query(join: Join, function: TableFunction, items: Expr, left: Part) -> tuple[Derived, str]:
     """The table of the list with an item of it in each row, still to be bound, and the item's name there.
 
+    Args:
+        join: the table function on the right, what comes before it on the left.
+        function: UNNEST or the like, of a column of the left.
+        items: the list whose items become rows.
+        left: the bound left side.
     Raises: BindError (UQL212) where the list is of several tables, of one that an outer join fills with NULL, or has a condition.
     """
     scope = Scope(left.relations, left.merged)

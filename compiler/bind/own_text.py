@@ -20,7 +20,14 @@ from uql.compiler.walk import walk
 def checked_text(
     query: Query, text: str, parameters: Mapping[str, object], items: tuple[BoundItem, ...], types: DuckTypes
 ) -> str | None:
-    """The text of a bound query for DuckDB, None where DuckDB does not read it alike: as these columns of these types."""
+    """The text of a bound query for DuckDB, None where DuckDB does not read it alike: as these columns of these types.
+
+    Args:
+        text: the statement, which the places of the query are in.
+        parameters: values of `$name`, written as constants.
+        items: the columns that the query gives.
+        types: asks DuckDB.
+    """
     sql = duckdb_text(query, text, parameters)
     if sql is None:
         return None
@@ -32,7 +39,12 @@ def checked_text(
 
 
 def duckdb_text(query: Query, text: str, parameters: Mapping[str, object]) -> str | None:
-    """The text of a query without texts for a model, for DuckDB; None where it holds what DuckDB has not: TO, WITH (…), lists."""
+    """The text of a query without texts for a model, for DuckDB; None where it holds what DuckDB has not: TO, WITH (…), lists.
+
+    Args:
+        text: the statement, which the places of the query are in.
+        parameters: values of `$name`, written as constants.
+    """
     if not isinstance(query, Select | Union) or query.to is not None or query.options:
         return None
     start, end = query.span.start, query.span.end

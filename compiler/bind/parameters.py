@@ -94,7 +94,12 @@ def _check_keys(query: Select | Union, values: Mapping[str, object]) -> None:
 
 
 def constant(value: object, name: str, span: Span) -> Expr:
-    """A Python value as an expression. Raises: BindError (UQL210) when UQL has no constant for it."""
+    """A Python value as an expression. Raises: BindError (UQL210) when UQL has no constant for it.
+
+    Args:
+        name: of the parameter, for the message.
+        span: of the parameter.
+    """
     item = getattr(value, "item", None)
     if callable(item) and getattr(value, "shape", None) == ():  # a numpy scalar
         value = item()

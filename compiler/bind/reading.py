@@ -82,6 +82,13 @@ def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
 
 
 def unknown_hole(quoted: Quoted, parts: tuple[str, ...], scope: Scope) -> BindError:
+    """The error (UQL205) of a hole that names no column.
+
+    Args:
+        quoted: the text that the hole is in.
+        parts: the name in the hole, split at its dots.
+        scope: where it was looked up.
+    """
     name = ".".join(parts)
     names = scope.names()
     if len(parts) > 1:

@@ -137,7 +137,13 @@ class Scope:
         return exact or next((r for r in self.relations if r.alias.lower() == alias.lower()), None)
 
     def unknown(self, parts: Sequence[str], span: Span, more: Iterable[str] = ()) -> UnknownColumnError:
-        """No such column: with the nearest name and the choices."""
+        """No such column: with the nearest name and the choices.
+
+        Args:
+            parts: the name, split at its dots.
+            span: of the name.
+            more: other names that may stand there: aliases.
+        """
         name = ".".join(parts)
         relation = self.relation(parts[0]) if len(parts) > 1 else None
         if len(parts) > 1 and relation is None:

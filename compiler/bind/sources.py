@@ -262,7 +262,14 @@ def _part(table: Table, alias: str, columns: tuple[str, ...], span: Span) -> Par
 
 
 def renamed(fields: tuple[Field, ...], columns: tuple[str, ...], alias: str, span: Span) -> tuple[Field, ...]:
-    """The fields under the names of t(a, b). Raises: BindError (UQL211) where there are more names than fields."""
+    """The fields under the names of t(a, b). Raises: BindError (UQL211) where there are more names than fields.
+
+    Args:
+        fields: of the table.
+        columns: the names in the parentheses, those of the first fields.
+        alias: of the table, for the message.
+        span: of the table.
+    """
     if len(columns) > len(fields):
         raise BindError(
             f"{alias} is given {len(columns)} column names and has {len(fields)} columns", code="UQL211", span=span

@@ -74,7 +74,14 @@ def _whole(relation: Relation, field: Field, span: Span) -> tuple[str, SelectIte
 
 
 def with_columns(item: SelectItem, scope: Scope, statement: Statement) -> list[SelectItem]:
-    """The items that an item with COLUMNS(…) stands for, one a column; the item itself where there is none in it."""
+    """The items that an item with COLUMNS(…) stands for, one a column; the item itself where there is none in it.
+
+    Args:
+        item: still to be bound.
+        scope: whose columns COLUMNS(…) may choose.
+        statement: gives the text, from which the columns are named.
+    Raises: BindError (UQL212) where the item has several COLUMNS(…).
+    """
     calls = {n for n in walk(item.expr) if isinstance(n, Call) and n.name == "columns" and len(n.args) == 1}
     if not calls or scope.find(("columns",), item.span) is not None:
         return [item]

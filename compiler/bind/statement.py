@@ -52,7 +52,14 @@ class Statement:
         return self.catalog.aggregates
 
     def read(self, span: Span, text: str, read_as: str, detail: str = "") -> None:
-        """Notes how a quoted text was read, each place once (an alias is bound wherever it is named)."""
+        """Notes how a quoted text was read, each place once (an alias is bound wherever it is named).
+
+        Args:
+            span: of the text; one without a place is always noted.
+            text: without its quotes.
+            read_as: "column", "text", … as in `Reading`.
+            detail: what the place meant.
+        """
         if span.start < 0 or not any(reading.span == span for reading in self.readings):
             self.readings.append(Reading(span, text, read_as, detail))
 

@@ -168,7 +168,12 @@ class DuckTypes:
                         )
 
     def union(self, left: list[tuple[str, str]], right: list[tuple[str, str]], span: Span) -> list[str]:
-        """The types of a UNION's columns. Raises: BindError (UQL211) when two sides do not fit."""
+        """The types of a UNION's columns. Raises: BindError (UQL211) when two sides do not fit.
+
+        Args:
+            left, right: (name, type) of each column.
+            span: of the UNION.
+        """
         sides = [", ".join(f"{null_text(type)} AS c{i}" for i, (_, type) in enumerate(side)) for side in (left, right)]
         try:
             return [type for _, type in self.catalog.describe(f"SELECT {sides[0]} UNION ALL SELECT {sides[1]}")]
@@ -186,7 +191,13 @@ class DuckTypes:
             return None
 
     def complaint(self, error: Exception, query: BoundSelect, scope: Scope) -> BindError:
-        """DuckDB's error as ours, at the smallest part that DuckDB refuses by itself."""
+        """DuckDB's error as ours, at the smallest part that DuckDB refuses by itself.
+
+        Args:
+            error: DuckDB's.
+            query: that DuckDB refuses.
+            scope: of the query's tables.
+        """
         parts: list[Expr] = [item.expr for item in query.items]
         parts += [key.expr for key in query.group_by] + [key.expr for key in query.order_by]
         parts += [part for part in (query.where, query.having, query.qualify) if part is not None]

@@ -23,7 +23,13 @@ def carriers(block: Block, column: VirtualColumn) -> Iterator[int]:
 def riding(
     block: Block, wanted: tuple[Stage, ...], may: Callable[[VirtualColumn], bool]
 ) -> Iterator[tuple[int, tuple[VirtualColumn, ...]]]:
-    """The stages that can ride as a whole, with each position that can carry them: the later, the fewer rows are left."""
+    """The stages that can ride as a whole, with each position that can carry them: the later, the fewer rows are left.
+
+    Args:
+        wanted: stages asked after the WHERE.
+        may: is this column allowed to ride?
+    Returns: (position in the stages of the WHERE, columns).
+    """
     for stage in wanted:
         columns = tuple(c for c in stage.columns if may(c) and c.id not in block.filter.riders)
         places = [set(carriers(block, c)) for c in columns]
@@ -33,7 +39,12 @@ def riding(
 
 
 def with_rider(block: Block, place: int, columns: tuple[VirtualColumn, ...]) -> Block:
-    """The block with columns riding along with one stage of its WHERE."""
+    """The block with columns riding along with one stage of its WHERE.
+
+    Args:
+        place: position in the stages of the WHERE.
+        columns: asked in the same request.
+    """
     stage = block.filter.stages[place]
     changed = replace(stage, riders=(*stage.riders, *columns))
     return block.with_requests((*block.filter.stages[:place], changed, *block.filter.stages[place + 1 :]))

@@ -16,6 +16,10 @@ def rows_together(block: Block, rows: int, alone: Set[Column]) -> Iterator[Block
     no labels of its own), and what is shown is text of a length that leaves room for others: no column of `alone`. Each row stays a
     call, and one whose answer cannot be read is asked again alone. Rows beside each other may colour each other's answers, so it is
     done where the user says so, or where it saves enough.
+
+    Args:
+        rows: in one request; fewer than 2: never.
+        alone: columns whose text is too long to share a request.
     """
     if rows < 2:
         return

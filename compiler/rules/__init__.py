@@ -63,6 +63,10 @@ def known_names(disabled: tuple[str, ...]) -> tuple[str, ...]:
 def apply(plan: LogicalPlan, disabled: tuple[str, ...] = (), rules: tuple[Rule, ...] = RULES) -> LogicalPlan:
     """The plan after every rule that is not switched off by name; valid, with the same columns, after each.
 
+    Args:
+        plan: as built.
+        disabled: names of rules.
+        rules: in the order in which they are applied.
     Raises PlanError (UQL399) naming the rule that made an invalid plan.
     """
     output = check(plan, "build")

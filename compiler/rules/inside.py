@@ -14,7 +14,12 @@ VOLATILE = frozenset({"random", "uuid", "gen_random_uuid", "nextval", "now", "cu
 
 
 def changed(source: BoundSource, alias: str, change: Callable[[BoundDerived], BoundSource]) -> BoundSource:
-    """The FROM clause with one sub-query changed."""
+    """The FROM clause with one sub-query changed.
+
+    Args:
+        alias: of the sub-query.
+        change: gives what stands in its place.
+    """
     return with_leaves(
         source, lambda leaf: change(leaf) if isinstance(leaf, BoundDerived) and leaf.alias == alias else leaf
     )
@@ -46,6 +51,11 @@ def with_condition(query: BoundQuery, alias: str, names: list[str], condition: E
 
     Legal: no LIMIT or OFFSET chooses among the rows before; no window looks at the rows dropped; with GROUP BY, the condition
     is on concrete keys alone; the columns it names are concrete inside. A union takes it on both sides or not at all.
+
+    Args:
+        alias: of the query, which the columns of the condition name.
+        names: of the output columns, in their order.
+        condition: on those columns.
     """
     if isinstance(query, BoundUnion):
         if query.limit is not None or query.offset:
@@ -61,7 +71,13 @@ def with_condition(query: BoundQuery, alias: str, names: list[str], condition: E
 
 
 def translated(query: BoundSelect, alias: str, names: list[str], condition: Expr) -> Expr | None:
-    """A condition on the output columns of a query as one on its rows, or None where it must stay outside."""
+    """A condition on the output columns of a query as one on its rows, or None where it must stay outside.
+
+    Args:
+        alias: of the query, which the columns of the condition name.
+        names: of the output columns, in their order.
+        condition: on those columns.
+    """
     if query.limit is not None or query.offset or query.source is None:
         return None
     if query.qualify is not None or query.sets or needs_every_row(*(item.expr for item in query.items)):

@@ -41,7 +41,11 @@ MOST_GROUPS = 2_000  # that are shown although no row of theirs was asked
 
 
 async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
-    """Asks what is needed and gives the groups. Raises BudgetError (UQL401) where an aggregate cannot be estimated."""
+    """Asks what is needed and gives the groups. Raises BudgetError (UQL401) where an aggregate cannot be estimated.
+
+    Args:
+        block: with aggregates; its rows are those of the relation.
+    """
     calls, codes = _calls(block, ctx), _concrete_codes(block, relation, ctx)
     of = Aggregation(block, relation, ctx, calls, _quotients(block, calls), _columns(block), codes)
     await attribute.prefer([c for stage in block.filter.stages for c in stage.columns], relation, ctx)

@@ -93,7 +93,12 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
     """How the model's answers to `condition`, or to the WHERE where it is None, compare with the judged rows.
 
     None without `audit`, or where the model says nothing. A call a row, beside the budget. Raises BudgetError (UQL401)
-    where nothing may be asked."""
+    where nothing may be asked.
+
+    Args:
+        block: its WHERE is compared where `condition` is None.
+        condition: one yes/no text.
+    """
     from uql.sampling.model_errors import Audit
 
     name = ctx.settings.audit
@@ -118,7 +123,12 @@ async def audit(block: Block, condition: VirtualColumn | None, relation: Relatio
 
 
 async def note_errors(block: Block, calls: Sequence[Call], relation: Relation, ctx: Context) -> None:
-    """Says once that numbers rest on answers of a model whose errors were not measured; not where DuckDB alone makes them."""
+    """Says once that numbers rest on answers of a model whose errors were not measured; not where DuckDB alone makes them.
+
+    Args:
+        block: its WHERE and group keys count as well.
+        calls: the aggregates of the result.
+    """
     columns = dict.fromkeys(c for stage in block.filter.stages for c in stage.columns)
     columns |= dict.fromkeys(virtuals(*calls, *(key.expr for key in block.aggregate.keys)))
     for column in columns:
@@ -128,7 +138,12 @@ async def note_errors(block: Block, calls: Sequence[Call], relation: Relation, c
 
 
 async def audited_probabilities(column: VirtualColumn, relation: Relation, ctx: Context) -> Calibration:
-    """How the model's probabilities of a condition compare with the judged rows, which must be drawn at random."""
+    """How the model's probabilities of a condition compare with the judged rows, which must be drawn at random.
+
+    Args:
+        column: a condition; the table of `audit` has the columns that it reads.
+    Raises: BudgetError (UQL401) where nothing may be asked.
+    """
     from uql.sampling.calibration import calibration
 
     name = ctx.settings.audit

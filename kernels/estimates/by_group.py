@@ -74,7 +74,12 @@ class Values:
     call: Call
 
     def answers(self, rids: Rids, truth: Truth, relation: Relation, ctx: Context) -> NDArray[np.float64]:
-        """(n,) what the aggregate reads of these rows, NaN where that is nothing or not known."""
+        """(n,) what the aggregate reads of these rows, NaN where that is nothing or not known.
+
+        Args:
+            rids: (n,) int, rows of the relation.
+            truth: not used here.
+        """
         del truth  # every row counts
         joined, arrays = relation.joined(rids, virtuals(self.call))
         table = ctx.duck.arrow(f"SELECT {number(self.call, ctx)} AS v FROM {joined} ORDER BY __pos", arrays)

@@ -196,7 +196,12 @@ def _ends(output: Output, at: int, estimates: Estimates) -> list[tuple[float | N
 
 
 def note_chosen(block: Block, inner: Inner, ctx: Context) -> None:
-    """Says where estimated numbers of a sub-query decide which rows are returned."""
+    """Says where estimated numbers of a sub-query decide which rows are returned.
+
+    Args:
+        block: the query around the sub-query.
+        inner: the sub-query's numbers with their intervals.
+    """
     cut = [key.expr for key in block.order.keys] if block.order.limit is not None else []
     cut = [node for expr in cut for node in walk(expr) if isinstance(node, Expr)]
     if chosen_by(block, inner) or any(node in inner.bounds for node in cut):

@@ -78,7 +78,11 @@ def method_of(ctx: Context) -> str:
 
 
 async def whole_cost(block: Block, relation: Relation, ctx: Context) -> int:
-    """Calls that asking every row takes; of few rows, or of rows that are alike, those that are still to be made."""
+    """Calls that asking every row takes; of few rows, or of rows that are alike, those that are still to be made.
+
+    Args:
+        block: its WHERE and what its aggregates read are counted.
+    """
     stages = (*block.filter.stages, *block.filter.left_over(after_stages(block)))
     calls = relation.total * len(stages) + len(block.values.groups)
     if relation.pool is not None:
@@ -108,7 +112,13 @@ class Purpose:
 
 
 async def draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose | None = None) -> Sampled:
-    """As `_draw`, with what people answered since the draws that are taken up in the place of what the model had answered."""
+    """As `_draw`, with what people answered since the draws that are taken up in the place of what the model had answered.
+
+    Args:
+        block: its WHERE and what its aggregates read are asked.
+        purpose: what the rows are drawn for: groups, stored numbers, a wanted width; None: the share that passes.
+    Raises: BudgetError (UQL401) where the budget leaves no sample.
+    """
     with ctx.as_drawn():
         sampled = await _draw(block, relation, ctx, purpose or Purpose())
     if not asking.overrule(relation, ctx) or block.filter.formula is None:
@@ -582,6 +592,11 @@ async def known_rows(
 
     None where there are none, where there is nothing to decide, or (unless `every`) too many rows to look up; of pairs of which a pool
     stands for more, those that are asked are answered from there.
+
+    Args:
+        block: its WHERE is what the ledger decides.
+        every: looks up any number of rows.
+    Returns: the (n,) row ids, and their truth.
     """
     if (
         relation.pool is not None

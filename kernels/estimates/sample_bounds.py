@@ -35,7 +35,11 @@ NUMBER = re.compile(
 
 
 def unsampled(calls: Sequence[Call], relation: Relation, ctx: Context) -> frozenset[Call]:
-    """The aggregates that no sampler estimates: other functions, those of distinct values but COUNT, and those of no numbers."""
+    """The aggregates that no sampler estimates: other functions, those of distinct values but COUNT, and those of no numbers.
+
+    Args:
+        calls: the aggregates of the query.
+    """
     found = {c for c in calls if c.name not in ESTIMATED | ONE_SIDED or (c.distinct and c.name != "count")}
     found |= {c for c in calls if c.name in ONE_SIDED and len(c.args) > 1}  # max(x, 3): the three largest, as a list
     open_ = [c for c in calls if c not in found and c.name != "count" and not isinstance(c.args[0], Star)]

@@ -28,6 +28,11 @@ class Stored:
 
     @classmethod
     def of(cls, calls: Sequence[Call], relation: Relation, ctx: Context) -> Stored:
+        """What DuckDB alone knows of these aggregates, for every candidate row.
+
+        Args:
+            calls: aggregates that a sampler estimates.
+        """
         weights: dict[Call, Floats] = {}
         presence: dict[Call, Floats] = {}
         scales: dict[Call, Floats] = {}
@@ -160,7 +165,11 @@ def number(call: Call, ctx: Context) -> str:
 
 
 def values_of(call: Call, relation: Relation, ctx: Context) -> Floats:
-    """(N,) what each candidate row would add to a call, NaN where NULL: 1 for COUNT of what is there, else the value."""
+    """(N,) what each candidate row would add to a call, NaN where NULL: 1 for COUNT of what is there, else the value.
+
+    Args:
+        call: an aggregate that reads no text.
+    """
     found = _of_rows(number(call, ctx), relation, ctx)
     return np.where(found == 0.0, np.nan, found) if call.name == "count" else found
 

@@ -63,6 +63,9 @@ async def by_attribute(column: VirtualColumn, relation: Relation, ctx: Context) 
     is then not exact, and a note gives the agreement measured. Pairs asked outright keep their own answers; those with a row that has
     none of the values are asked outright too, or are unknown where the budget does not reach them. Where the answers to pairs do not
     agree with the attribute, but the model's log-odds rank pairs as it does, it leans to one answer: then the attribute decides them all.
+
+    Args:
+        column: a condition on pairs of rows.
     """
     if relation[column].derived is not None:
         return True
@@ -128,7 +131,11 @@ async def preferred(column: VirtualColumn, ctx: Context) -> bool:
 
 
 async def prefer(columns: Sequence[VirtualColumn], relation: Relation, ctx: Context) -> None:
-    """Has comparisons answered from an attribute where that is preferred, and notes those of which pairs are asked all the same."""
+    """Has comparisons answered from an attribute where that is preferred, and notes those of which pairs are asked all the same.
+
+    Args:
+        columns: conditions; those that are not about pairs are left alone.
+    """
     for column in columns:
         if not await preferred(column, ctx) or await by_attribute(column, relation, ctx):
             continue

@@ -41,6 +41,10 @@ def block(first: Ints, second: Ints, rng: np.random.Generator) -> Ints:
 def centred(odds: Floats, first: Ints, second: Ints) -> Floats:
     """(n,) log-odds without what either text contributes by itself: the residuals of a two-way table.
 
+    Args:
+        odds: (n,) log-odds of yes, one a pair.
+        first, second: (n,) int, the text on each side of the pair.
+
     >>> centred(np.array([3.0, 2.0, 2.0, 1.0]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])).tolist()
     [0.0, 0.0, 0.0, 0.0]
     """

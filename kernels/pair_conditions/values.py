@@ -57,6 +57,13 @@ class Side:
 
     @classmethod
     def of(cls, column: VirtualColumn, own: tuple[Column, ...], relation: Relation) -> Side:
+        """The distinct rows of one side of the pairs.
+
+        Args:
+            column: the condition on pairs.
+            own: the columns that it reads of this side.
+            relation: the pairs.
+        """
         part = replace(column, reads=own, holes=())  # the attribute's question has no holes: the values are shown
         shown = ", ".join(quote(c.label) for c in columns_of(part))
         found = relation.duck.arrow(
@@ -111,6 +118,14 @@ class Asked:
 
 
 async def propose(column: VirtualColumn, sides: tuple[Side, ...], source: str, ctx: Context) -> Proposal | None:
+    """The attribute that decides a condition on pairs, as a model proposes it from rows of both sides.
+
+    Args:
+        column: the condition on pairs.
+        sides: the distinct rows of each side.
+        source: the table whose rows are shown, by which the ledger can forget the answer.
+    Returns: None where the reply cannot be used.
+    """
     shown: dict[Row, None] = {}
     for side in sides:
         picked = ctx.rng.choice(len(side.rows), min(SHOWN // 2, len(side.rows)), replace=False)
@@ -119,6 +134,13 @@ async def propose(column: VirtualColumn, sides: tuple[Side, ...], source: str, c
 
 
 async def propose_from(column: VirtualColumn, rows: list[Row], source: str, ctx: Context) -> Proposal | None:
+    """The same, from these rows.
+
+    Args:
+        column: the condition on pairs.
+        rows: shown to the model as they are.
+        source: the table that they come from.
+    """
     question = Write(column.text, task="attribute", schema=SCHEMA, shown=tuple(rows), max_tokens=300)
     return read_proposal(await ctx.write(question, source=source, optional=True))
 

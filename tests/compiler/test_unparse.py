@@ -23,7 +23,7 @@ def test_parse_of_unparse_is_the_same_statement(statement: ast.Node) -> None:
     assert parse(unparse(statement)) == statement
 
 
-@RELAXED
+@settings(RELAXED, max_examples=400)
 @given(expression=expressions)
 def test_parse_of_unparse_is_the_same_expression(expression: ast.Expr) -> None:
     tree = ast.Select((ast.SelectItem(expression),))

@@ -114,7 +114,7 @@ def test_the_tables_of_the_question_come_first_and_their_keys_are_found(hospital
 
 def test_a_shortlist_keeps_the_nearest_tables(hospital: duckdb.DuckDBPyConnection) -> None:
     question = "Which allergies do patients on the ward have?"
-    near = shortlist(scope_of(hospital, question), question, None, tables=5)
+    near = shortlist(scope_of(hospital, question), tables=5)
     assert {"patients", "wards"} <= set(near.sources) and 5 <= len(near.sources) < 18
 
 

@@ -50,8 +50,8 @@ def test_runs_that_share_a_search_draw_their_checks_apart():
 
 
 def test_a_recall_of_nine_in_ten_of_rare_rows_asks_no_more_than_three_in_five():
-    row = promises.cost_row(40)
-    assert row.passed and row.seeds == 40 and row.cost <= promises.COST_TARGET and row.nominal == pytest.approx(0.95)
+    row = promises.cost_row(20)  # its cost is .24: twenty trials are far from the three in five
+    assert row.passed and row.seeds == 20 and row.cost <= promises.COST_TARGET and row.nominal == pytest.approx(0.95)
 
 
 def test_an_interval_from_moments_is_near_the_exact_one_of_a_binomial_count():

@@ -149,7 +149,13 @@ class Connection:
         return self.statement(text, by_name(parameters, named), visible(sys._getframe(1)))
 
     def statement(self, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
-        """As `uql`, with the data frames that FROM may name given by name."""
+        """As `uql`, with the data frames that FROM may name given by name.
+
+        Args:
+            text: one statement or several, with `;` between.
+            parameters: values of `$name`.
+            frames: data frames by the name that FROM gives them.
+        """
         from uql.api.result import Result
         from uql.session.script import run_script
 

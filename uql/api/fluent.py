@@ -100,7 +100,14 @@ class Fluent:
         return self._with(distinct_on=(ast.Quoted(text, names, forced=True),))
 
     def join(self, other: str | Fluent, on: Any, how: str = "inner", alias: str | None = None) -> Fluent:
-        """Rows joined with another table or query: `a.join("b", on='"{a.x} and {b.y} are the same"')`."""
+        """Rows joined with another table or query: `a.join("b", on='"{a.x} and {b.y} are the same"')`.
+
+        Args:
+            other: a table's name, or a query.
+            on: a condition in UQL, or an expression.
+            how: inner, left, right, full, semi, anti, in any case.
+            alias: of `other`.
+        """
         if isinstance(other, Fluent):
             right: ast.Source = ast.Derived(other._query, alias or "other")
         else:

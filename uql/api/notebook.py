@@ -40,7 +40,13 @@ def run(text: str, con: Connection | None = None, **parameters: Any) -> Result:
 
 
 def watched(con: Connection, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> Result:
-    """Runs a statement in a thread of its own and draws its progress from here; an interrupt ends it and keeps the answers."""
+    """Runs a statement in a thread of its own and draws its progress from here; an interrupt ends it and keeps the answers.
+
+    Args:
+        text: one statement or several, with `;` between.
+        parameters: values of `$name`.
+        frames: data frames by the name that FROM gives them.
+    """
     with Progress(by_events=False).of(con.on_event) as progress:
         return run_interruptible(lambda: con.statement(text, parameters, frames), con.interrupt, progress.draw)
 

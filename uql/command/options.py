@@ -62,7 +62,13 @@ def settings_of(others: Sequence[str] | None = None, **named: Any) -> dict[str, 
 def pairs(
     option: str, values: Sequence[str] | None, form: str = "NAME=VALUE", example: str = "budget=64"
 ) -> dict[str, str]:
-    """The values of an option that takes NAME=VALUE, by name. `form` and `example` stand in the error. Raises: UsageError."""
+    """The values of an option that takes NAME=VALUE, by name. Raises: UsageError.
+
+    Args:
+        option: its name, for the error.
+        values: as given; None: the option was not.
+        form, example: what the error shows.
+    """
     found = {}
     for value in values or ():
         name, equals, rest = value.partition("=")
@@ -73,7 +79,12 @@ def pairs(
 
 
 def format_of(output: str | None, csv: bool, json: bool, markdown: bool) -> Format:
-    """The format that was asked for, else that of the file's name. Raises: UsageError for two of them."""
+    """The format that was asked for, else that of the file's name. Raises: UsageError for two of them.
+
+    Args:
+        output: the file to write; None: stdout.
+        csv, json, markdown: the flags.
+    """
     flags: dict[Format, bool] = {"csv": csv, "json": json, "markdown": markdown}
     chosen = [name for name, given in flags.items() if given]
     if len(chosen) > 1:

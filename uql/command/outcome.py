@@ -79,7 +79,13 @@ def new_app(about: str = "") -> typer.Typer:
 
 
 def command(app: typer.Typer, name: str | None = None, epilog: str | None = None) -> Callable[[F], F]:
-    """Adds a function to an app: it returns its exit code (None: 0), and its errors are told as `run` does."""
+    """Adds a function to an app: it returns its exit code (None: 0), and its errors are told as `run` does.
+
+    Args:
+        app: that gets the command.
+        name: None: the function's.
+        epilog: stands below the help.
+    """
     import typer
 
     def add(function: F) -> F:
@@ -122,7 +128,14 @@ def run(command: Callable[[], int | None]) -> int:
 
 
 def call(app: typer.Typer, words: Sequence[str], name: str) -> int:
-    """Run a typer app that returns its exit code; typer's own usage errors are 2."""
+    """Run a typer app that returns its exit code; typer's own usage errors are 2.
+
+    Args:
+        app: that is run.
+        words: the arguments, without the program's name.
+        name: of the program, in messages.
+    Returns: the exit code.
+    """
     try:
         code: Any = app(args=list(words), prog_name=name, standalone_mode=True)
     except SystemExit as stop:

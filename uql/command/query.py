@@ -192,6 +192,12 @@ def execute(con: Connection, request: Request, output: Output) -> int:
 
     Of several statements all run, in order. As a table or as Markdown the rows of each are written; the other formats hold
     one table, that of the last.
+
+    Args:
+        con: open.
+        request: the statements, and what is wanted of them.
+        output: takes the rows.
+    Returns: the highest exit code of the statements.
     """
     from uql.command.script import pieces, plan
 
@@ -213,7 +219,15 @@ def execute(con: Connection, request: Request, output: Output) -> int:
 
 
 def run(con: Connection, make: Callable[[], Result], output: Output | None, request: Request) -> Code:
-    """Run one statement with its progress on stderr, and write its rows where there is an output for them."""
+    """Run one statement with its progress on stderr, and write its rows where there is an output for them.
+
+    Args:
+        con: open.
+        make: makes the statement.
+        output: takes the rows; None: they are not written.
+        request: progress and strictness.
+    Returns: the exit code.
+    """
     import duckdb
 
     from uql.show.progress import Progress

@@ -29,7 +29,15 @@ def pieces(text: str) -> list[tuple[Statement | str, str]]:
 
 
 def plan(con: Connection, statement: Statement | str, source: str, parameters: Mapping[str, Any]) -> str:
-    """The plan and the price of a statement. Nothing is asked and nothing is written; SET is obeyed, for what follows."""
+    """The plan and the price of a statement. Nothing is asked and nothing is written; SET is obeyed, for what follows.
+
+    Args:
+        con: open.
+        statement: parsed; text where it is DuckDB's own.
+        source: its text.
+        parameters: values of `$name`.
+    Raises: UQLError of any kind that running it would raise before it asks a model.
+    """
     from uql.compiler.parser import parse
     from uql.compiler.syntax import (
         CopyQuery,

@@ -453,6 +453,10 @@ async def pilot(block: Block, ctx: Context, n: int) -> Pilot:
 
     Random rows; where LIMIT stops the query, those that it would ask first. The answers are in the ledger: the query that follows
     does not pay for them again.
+
+    Args:
+        block: with a WHERE that asks a model.
+        n: rows asked at most.
     """
     from uql.sampling.intervals import clopper_pearson
 

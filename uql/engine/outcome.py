@@ -72,6 +72,11 @@ def with_bounds(data: pa.Table, estimates: Estimates, always: frozenset[str] = f
 
     The one form in which files, data frames, stored tables and DuckDB's verbs hold estimates. Where a column of the rows has the
     name of an end already, the end gets a `_` behind its own: `x_low_`.
+
+    Args:
+        data: the rows of a result.
+        estimates: by column: one, or one a row.
+        always: columns that get both ends wherever they hold an estimate.
     """
     import pyarrow as pa
 

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 
 def outcome(bound: BoundStatement, connection: duckdb.DuckDBPyConnection, confidence: float) -> Outcome:
-    """The rows of a plain statement. Raises duckdb.Error."""
+    """The rows of a plain statement. Raises duckdb.Error.
+
+    Args:
+        bound: a statement without a text for a model.
+        connection: it runs there.
+        confidence: of the stored estimates that it reads, in (0, 1).
+    """
     table, estimates = rows(bound.query, Duck(connection), confidence, bound.sql)
     based_on = list(dict.fromkeys(estimated_sources(bound.query)))
     notes: list[str] = []
@@ -57,7 +63,13 @@ def outcome(bound: BoundStatement, connection: duckdb.DuckDBPyConnection, confid
 def rows(
     query: BoundQuery, duck: Duck, confidence: float, sql: str | None = None
 ) -> tuple[pa.Table, dict[str, Estimate | list[Estimate]]]:
-    """The rows of a concrete query, by its own text where there is one, and its aggregates as exact estimates. Raises duckdb.Error."""
+    """The rows of a concrete query, by its own text where there is one, and its aggregates as exact estimates. Raises duckdb.Error.
+
+    Args:
+        query: without a text for a model.
+        confidence: that the exact estimates name.
+        sql: its text for DuckDB; None: written from the query.
+    """
     table = duck.arrow(render(query_sql(query)) if sql is None else sql)
     table = table.select(list(range(len(query.items)))).rename_columns([item.name for item in query.items])
     estimates: dict[str, Estimate | list[Estimate]] = {}

@@ -184,7 +184,13 @@ class Trace:
         return Why(i, tuple(evidence), len(wanted))
 
     def correct(self, i: int, value: Any, column: str | None = None) -> Correction:
-        """Keeps a person's answer about output row `i`. Raises DataError (UQL515, UQL524), as `Result.correct` says."""
+        """Keeps a person's answer about output row `i`. Raises DataError (UQL515, UQL524), as `Result.correct` says.
+
+        Args:
+            i: the output row, from 0.
+            value: the right answer.
+            column: of the output, where several texts were asked.
+        """
         from uql.llm import corrections as people
 
         shown = self.why(i).evidence
@@ -291,7 +297,11 @@ async def trace(
 ) -> Trace | None:
     """What has to be kept of a run, read while its tables are there; None where no model was asked about its rows.
 
-    `ledgers` are those of the session, `items` the columns of the output.
+    Args:
+        output: the rows of the run.
+        gate: the questions went through it.
+        ledgers: those of the session.
+        items: the columns of the output.
     """
     relation = output.relation
     if relation is None:

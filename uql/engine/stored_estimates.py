@@ -39,7 +39,13 @@ def ends(query: BoundQuery) -> dict[Column, tuple[Column, Column]]:
 
 
 def end_column(name: str, end: str, columns: Iterable[str]) -> str | None:
-    """The column that holds the `low` or `high` end of an estimated column, as `render.with_bounds` names it; None: there is none."""
+    """The column that holds the `low` or `high` end of an estimated column, as `render.with_bounds` names it; None: there is none.
+
+    Args:
+        name: of the estimated column.
+        end: "low" or "high".
+        columns: all of the table.
+    """
     known = {column.lower(): column for column in columns}
     wanted, found = f"{name}_{end}".lower(), None
     while wanted in known:

@@ -205,7 +205,14 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def save_parts(path: Path, n: int, parts: Iterable[Half]) -> None:
-    """Write an array of n rows, which come in parts, whole or not at all. Raises: DataError (UQL510)."""
+    """Write an array of n rows, which come in parts, whole or not at all.
+
+    Args:
+        path: of the .npy file.
+        n: rows of all parts.
+        parts: (rows, d) each, in order; stored as little-endian float16.
+    Raises: DataError (UQL510).
+    """
     with _written(path) as file:
         for i, rows in enumerate(parts):
             if i == 0:

@@ -42,7 +42,12 @@ def with_similarity(
 def similarity(
     features: TableFeatures, condition: str, yes: Sequence[str] = (), no: Sequence[str] = ()
 ) -> tuple[list[Matrix], NDArray[np.float64]]:
-    """The columns z, zp and zh of `with_similarity`, each (N,) with standard deviation 1, and the prior (N,)."""
+    """The columns z, zp and zh of `with_similarity`, each (N,) with standard deviation 1, and the prior (N,).
+
+    Args:
+        condition: the text of the question.
+        yes, no: texts of rows that meet it and that do not.
+    """
     near, away = [], []
     meets = np.zeros(len(features.matrix), np.float32)
     for i, block in enumerate(features.blocks):

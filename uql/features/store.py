@@ -70,5 +70,12 @@ class FeatureStore:
         no: Sequence[str] = (),
     ) -> tuple[Matrix, NDArray[np.float64]]:
         """(N, d) the rows' features with their similarity to a condition and its example rows, and (N,) the prior
-        score."""
+        score.
+
+        Args:
+            texts: (N,) what is embedded of each row.
+            key: names the table and columns: texts of one key share a cache and an LSA.
+            condition: the text of the question.
+            yes, no: texts of rows that meet it and that do not.
+        """
         return with_similarity(self.table(texts, key), condition, yes, no)

@@ -38,7 +38,12 @@ class Block:
 
     @classmethod
     def of(cls, embedder: Embedder, vectors: Half, index: NDArray[np.int64]) -> Block:
-        """Adds the mean."""
+        """Adds the mean.
+
+        Args:
+            vectors: (distinct texts, d) float16.
+            index: (N,) int, the vector of each row.
+        """
         total = np.zeros(vectors.shape[1])
         counts = np.bincount(index, minlength=len(vectors)).astype(np.float32)
         for start in range(0, len(vectors), SLICE):
@@ -142,7 +147,13 @@ def table_features(
 def stacked(blocks: Sequence[Block], n_rows: int, folder: Path | None = None) -> Matrix:
     """(N, d) the principal components of all blocks side by side, each block of equal weight, filled in some rows at a
     time: beside the result and the vectors little memory is used. A large result lies in a file of the folder that goes with
-    it, mapped into memory."""
+    it, mapped into memory.
+
+    Args:
+        blocks: of the same N rows.
+        n_rows: N.
+        folder: of the file that holds a large result; None: memory.
+    """
     turned = [(block, axes) for block, axes in ((block, block.axes()) for block in blocks) if axes.shape[1]]
     out = _room((n_rows, sum(axes.shape[1] for _, axes in turned)), folder)
     at = 0
@@ -180,7 +191,15 @@ def row_features(
     key: str = "",
     progress: Progress | None = None,
 ) -> Matrix:
-    """(N, d) float32: `table_features(…).matrix`."""
+    """(N, d) float32: `table_features(…).matrix`.
+
+    Args:
+        texts: (N,) what is embedded of each row.
+        embedder: None: the static one.
+        cache_dir: None: nothing is kept.
+        key: names the table and columns: texts of one key share a cache and an LSA.
+        progress: called with texts done and texts to embed.
+    """
     return table_features(texts, key=key, cache_dir=cache_dir, embedder=embedder, progress=progress).matrix
 
 

@@ -116,7 +116,12 @@ class Budget:
         return self.spent_usd / self.spent_calls if self.spent_calls else 0.0
 
     def replay(self, calls: int, tokens: int = 0, usd: float = 0.0) -> None:
-        """Count what an earlier sitting of the run has paid, so that as much is left as there was then."""
+        """Count what an earlier sitting of the run has paid, so that as much is left as there was then.
+
+        Args:
+            calls: rows sent.
+            tokens: in and out.
+        """
         self._spend(calls)
         self.spent_tokens += tokens
         self.spent_usd += usd
@@ -155,7 +160,13 @@ class Budget:
         self.settle(ticket, tokens=0, usd=0.0)
 
     def settle(self, ticket: int, *, tokens: int, usd: float) -> None:
-        """Replace a reservation by what was paid."""
+        """Replace a reservation by what was paid.
+
+        Args:
+            ticket: of the reservation.
+            tokens: in and out, paid.
+            usd: paid.
+        """
         del self._open[ticket]
         self.spent_tokens += tokens
         self.spent_usd += usd
@@ -215,6 +226,13 @@ class Share(Budget):
         self.whole.release(ticket)
 
     def settle(self, ticket: int, *, tokens: int, usd: float) -> None:
+        """Replace a reservation by what was paid, here and in the whole budget.
+
+        Args:
+            ticket: of the reservation.
+            tokens: in and out, paid.
+            usd: paid.
+        """
         self.spent_tokens += tokens
         self.spent_usd += usd
         self.whole.settle(ticket, tokens=tokens, usd=usd)

@@ -141,7 +141,13 @@ def _scope(model: str) -> str:
 
 
 def keep(ledger: Ledger, model: str, condition: str, calibration: Calibration | None) -> None:
-    """Use it for this condition from now on; None: none."""
+    """Use it for this condition from now on; None: none.
+
+    Args:
+        model: its name, with the settings that change its answers.
+        condition: the text of the question.
+        calibration: None: no longer any.
+    """
     ledger.keep_statistics(_scope(model), {condition: None if calibration is None else asdict(calibration)})
 
 
@@ -152,7 +158,13 @@ def kept(ledger: Ledger, model: str) -> dict[str, Calibration]:
 
 
 def applied(calibrations: Mapping[str, Calibration], question: Question, answers: Answers) -> Answers:
-    """The answers, calibrated where the question is a condition that has a calibration."""
+    """The answers, calibrated where the question is a condition that has a calibration.
+
+    Args:
+        calibrations: by the text of the condition.
+        question: that was asked.
+        answers: with the model's own probabilities.
+    """
     found = calibrations.get(question.text) if isinstance(question.reply(), YesNo) else None
     return answers if found is None else apply(found, answers)
 
@@ -162,7 +174,13 @@ def _audited(model: str) -> str:
 
 
 def keep_audit(ledger: Ledger, model: str, condition: str, audit: Mapping[str, float] | None) -> None:
-    """Note what labelled rows said of the probabilities of this condition, as queries get them; None: nothing."""
+    """Note what labelled rows said of the probabilities of this condition, as queries get them; None: nothing.
+
+    Args:
+        model: its name, with the settings that change its answers.
+        condition: the text of the question.
+        audit: numbers by name; None: no longer any.
+    """
     ledger.keep_statistics(_audited(model), {condition: None if audit is None else dict(audit)})
 
 

@@ -87,7 +87,13 @@ class People:
         return bool(self._heads) and question.operator.subject is Subject.ROW and self._head(question) in self._heads
 
     def teach(self, question: Question, rows: Sequence[Row], answers: Sequence[Answer]) -> None:
-        """Answers of this run alone: a correction in the ledger goes before them."""
+        """Answers of this run alone: a correction in the ledger goes before them.
+
+        Args:
+            question: that they answer.
+            rows: (n,) one with nothing to show is left out.
+            answers: (n,) one a row.
+        """
         self._heads.add(self._head(question))
         for row, answer in zip(rows, answers, strict=True):
             if not row.is_null:
@@ -96,7 +102,13 @@ class People:
     def answers(
         self, question: Question, rows: Sequence[Row], *, since: float = 0.0, until: float = math.inf
     ) -> dict[int, Answer]:
-        """The answers of people to a question by the row's position: those given from `since` on and before `until`."""
+        """The answers of people to a question by the row's position: those given from `since` on and before `until`.
+
+        Args:
+            question: of any kind.
+            rows: (n,) as shown to the model.
+            since, until: seconds since the epoch; the first is in, the last is not.
+        """
         if not self.knows(question):
             return {}
         held = ((i, self._answers.get(self._key(question, row))) for i, row in enumerate(rows) if not row.is_null)
@@ -121,7 +133,13 @@ def _fits(question: Question, value: Any) -> bool:
 
 
 def overruled(question: Question, answers: Answers, said: dict[int, Answer]) -> Answers:
-    """The answers with those of people in the place of the model's."""
+    """The answers with those of people in the place of the model's.
+
+    Args:
+        question: that was asked.
+        answers: (n,) of the model.
+        said: by position in `answers`.
+    """
     if not said:
         return answers
     values, probabilities = list(answers.values), answers.probabilities.copy()
@@ -158,7 +176,17 @@ def _in_force(db: sqlite3.Connection) -> list[tuple[bytes, bytes, bytes, float]]
 def correct(
     ledger: Ledger, question: Question, row: Row, answer: Answer, *, before: str, model: str, run: str, source: str
 ) -> int:
-    """Keeps a person's answer; `before` is what `model` had said. Returns its number, by which it is taken back."""
+    """Keeps a person's answer. Returns its number, by which it is taken back.
+
+    Args:
+        ledger: that keeps it.
+        question, row: what was answered.
+        answer: of the person.
+        before: what the model had answered, as the ledger writes it.
+        model: that had answered.
+        run: whose result was corrected.
+        source: the table of the row.
+    """
     head, content = head_of(question), content_of(question, row)
     values = (
         ledger.key(head, content), ledger.key(head), time.time(), kind_of(question), question.text,

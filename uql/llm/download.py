@@ -44,7 +44,13 @@ class KnownModel:
 
 
 def fetch(model: KnownModel, folder: Path, *, progress: Progress | None = None) -> Path:
-    """The model's file in `folder`, fetched where it is missing. Raises DataError (UQL51x) saying why it cannot be fetched."""
+    """The model's file in `folder`, fetched where it is missing. Raises DataError (UQL51x) saying why it cannot be fetched.
+
+    Args:
+        model: with its digest.
+        folder: made where it is missing.
+        progress: called with bytes done, bytes in all, and a text.
+    """
     tell: Progress = progress or (lambda done, total, text: None)
     target = folder / model.file
     if is_whole(model, target, tell):
@@ -118,6 +124,11 @@ def is_whole(model: KnownModel, path: Path, tell: Progress = lambda done, total,
     """Is the file there, with the pinned content? Its digest is computed where its size or times are not those of the last check.
 
     What was seen at the check stands beside the file, in `.FILE.checked`.
+
+    Args:
+        model: with its size and digest.
+        path: of the file.
+        tell: called with bytes done, bytes in all, and a text, while the digest is computed.
     """
     if not path.is_file() or path.stat().st_size != model.bytes:
         return False

@@ -410,6 +410,13 @@ class Gate(Sender):
 
         A row that the ledger answers whole is counted as cached, as in `ask`. A run that keeps its draws does not know what was
         answered since it began: those rows are drawn as they were.
+
+        Args:
+            questions: (q,) put about each row.
+            rows: (n,) what is shown.
+            model: None: that of the settings.
+            together: rows that share one request.
+        Returns: (q,) the answers to each question, n each.
         """
         asking = await self._asking(questions, model, together=together)
         found: list[list[Answer | None]] = [[None] * len(rows) for _ in questions]
@@ -536,7 +543,13 @@ class Gate(Sender):
                 mine[key].set_result(answer)
 
     async def answered_elsewhere(self, asking: Asking, slots: list[Slot], answers: Mapping[bytes, Answer]) -> None:
-        """Count rows that another run has answered while this one was about to ask them, or waited."""
+        """Count rows that another run has answered while this one was about to ask them, or waited.
+
+        Args:
+            asking: the questions.
+            slots: the rows that were answered.
+            answers: by the key of the row.
+        """
         if self.run.replays:
             origins = await self.ledger.origins(list(answers))
             self._count_again(asking, slots, answers, {key: origin.calls for key, origin in origins.items()})

@@ -98,7 +98,13 @@ def keyed(secret: bytes, *parts: bytes) -> bytes:
 
 
 def by_key(db: sqlite3.Connection, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a SELECT whose condition ends with "IN", for some keys at once."""
+    """The rows of a SELECT whose condition ends with "IN", for some keys at once.
+
+    Args:
+        db: the ledger's database.
+        sql: up to IN.
+        keys: any number; AT_ONCE go into one statement.
+    """
     for start in range(0, len(keys), AT_ONCE):
         part = keys[start : start + AT_ONCE]
         yield from db.execute(f"{sql} ({','.join('?' * len(part))})", part)
@@ -382,7 +388,15 @@ class Ledger:
         self.work(lambda db: db.execute(sql, values).rowcount)
 
     def start_run(self, run: str, *, statement: str, model: str, seed: int, details: str = "") -> None:
-        """Note a run; one that is there already (a resumed one) is running again."""
+        """Note a run; one that is there already (a resumed one) is running again.
+
+        Args:
+            run: its id.
+            statement: its text.
+            model: its name.
+            seed: of its draws.
+            details: JSON: what a resumed run must know.
+        """
         self._change(
             "INSERT INTO runs VALUES (?, ?, NULL, ?, ?, ?, 'running', ?) "
             "ON CONFLICT (run) DO UPDATE SET status = 'running', finished = NULL",
@@ -394,7 +408,13 @@ class Ledger:
         self._change("UPDATE runs SET finished = ?, status = ? WHERE run = ?", (time.time(), status, run))
 
     def log_draw(self, run: str, step: str, indices: Iterable[int]) -> None:
-        """Append the rows that a sampler drew at one step of a run, before they are asked."""
+        """Append the rows that a sampler drew at one step of a run, before they are asked.
+
+        Args:
+            run: its id.
+            step: which sampler of the run.
+            indices: row numbers, in the order drawn.
+        """
         packed = b"".join(int(i).to_bytes(8, "little") for i in indices)
         self._change(
             "INSERT INTO draws SELECT ?, ?, COALESCE(MAX(n) + 1, 0), ? FROM draws WHERE run = ? AND step = ?",
@@ -502,6 +522,12 @@ class Ledger:
         Conditions given together must all hold; with none of them nothing is forgotten. What failed replies said goes with
         the answers of its table, and so do corrections; what calls cost stays.
         Answers about rows of several tables (a join) go with each of them.
+
+        Args:
+            source: a table.
+            model: a model's name.
+            older_than_s: seconds since the answer.
+            max_bytes: of the file.
         Returns how many answers went.
         """
         where: dict[str, Any] = {}

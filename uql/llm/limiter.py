@@ -154,7 +154,16 @@ class Limiter:
         at_most: int,
         retry_after_s: float | None = None,
     ) -> None:
-        """Learn from a call that ended: settle the tokens taken for it, and adapt the window."""
+        """Learn from a call that ended: settle the tokens taken for it, and adapt the window.
+
+        Args:
+            fault: the kind of failure; None: it was answered.
+            seconds: that it took.
+            tokens: paid.
+            taken: tokens taken for it before it was sent.
+            at_most: output tokens that it was allowed.
+            retry_after_s: what the provider asked to wait.
+        """
         self._tokens.give_back(taken - tokens)
         if fault is None and at_most:
             self._share += 0.1 * (tokens / at_most - self._share)
@@ -190,7 +199,10 @@ class Limiter:
     async def pause(self, failures: int, retry_after_s: float | None, within_s: float | None = None) -> None:
         """Wait before a row is sent again: as long as the provider said, else exponentially with full jitter.
 
-        `within_s`: seconds that the run has left, after which nothing will be sent.
+        Args:
+            failures: of this row so far, at least 1.
+            retry_after_s: what the provider asked to wait; None: nothing.
+            within_s: that the run has left, after which nothing will be sent; None: no end.
         """
         if retry_after_s is not None:
             wait = min(retry_after_s, LONGEST_WAIT_S) + self._rng.random() * 0.05

@@ -31,7 +31,13 @@ def killed(db: sqlite3.Connection) -> set[str]:
 
 
 def holder_of(db: sqlite3.Connection, run: str, here: str) -> tuple[str, int] | None:
-    """Host and process that have the run; None: no living process has it."""
+    """Host and process that have the run; None: no living process has it.
+
+    Args:
+        db: the ledger's database.
+        run: its id.
+        here: the name of this host.
+    """
     row = db.execute("SELECT host, pid, at FROM leases WHERE run = ?", (run,)).fetchone()
     if row is None or time.time() - row[2] >= DEAD_S or (row[0] == here and not _runs(row[1])):
         return None

@@ -204,6 +204,11 @@ class Sender:
         """Send several rows in one request; a row whose answer is missing or unreadable is asked again alone, once.
 
         Where the budget has fewer calls left than there are rows, the first ones are sent.
+
+        Args:
+            asking: the questions.
+            slots: (n,) the rows, all new.
+            wanted: where the keys of the questions stand in a slot.
         Returns: the answers by row and question.
         """
         questions, limiter = asking.questions, asking.limiter

@@ -98,7 +98,14 @@ async def endpoint(gate: Gate, *, model: Any = None, embed: Embed | None = None)
 
 
 def application(gate: Gate, token: str, model: Any = None, embed: Embed | None = None) -> Starlette:
-    """The web application of a gate; requests without the token are refused."""
+    """The web application of a gate; requests without the token are refused.
+
+    Args:
+        gate: that answers.
+        token: that a request must bear.
+        model: that answers; None: the gate's own.
+        embed: makes vectors of texts; None: that endpoint is not there.
+    """
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse
     from starlette.routing import Route

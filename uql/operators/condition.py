@@ -29,7 +29,13 @@ class Predicate(Question):
 
 
 def asked(question: Predicate, row: Row, names: Mapping[Cell, str] | None = None) -> str:
-    """The condition as a question."""
+    """The condition as a question.
+
+    Args:
+        question: its text may have holes.
+        row: fills them.
+        names: of cells, in the place of their values.
+    """
     text = filled(question, row, names).strip()
     return text if text.endswith("?") else f"Is it so that {text.rstrip('.')}?"
 

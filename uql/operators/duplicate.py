@@ -23,7 +23,13 @@ class Duplicate(Question):
 
 
 def asked(question: Duplicate, row: Row, one: str, two: str) -> str:
-    """The question about two things that are shown under these names."""
+    """The question about two things that are shown under these names.
+
+    Args:
+        question: its text may have holes.
+        row: fills them.
+        one, two: how the things are named.
+    """
     return f"Is it so of {one} and {two}: {filled(question, row).strip().rstrip('.?')}?"
 
 

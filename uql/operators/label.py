@@ -78,7 +78,13 @@ def menu_first(question: Choice, row: Row) -> Prompt:
 
 
 def one_of_many(question: Choice, row: Row, label: str) -> Prompt:
-    """Whether one label fits, where a row may have several: a condition of its own."""
+    """Whether one label fits, where a row may have several: a condition of its own.
+
+    Args:
+        question: its text may have holes.
+        row: that is shown.
+        label: one of those of the question.
+    """
     text = filled(question, row).strip().rstrip(".?")
     subject = text if text.lower().startswith("the ") else f"the {text}"
     said = f"Question: Is it so that {subject} is (among others) {quoted(label)}?"

@@ -22,7 +22,13 @@ class Summary(Write):
 
 
 def prompt(question: Write, row: Row, seed: int | None = None) -> Prompt:
-    """The prompt of a summary. With a seed, the rows are fenced."""
+    """The prompt of a summary. With a seed, the rows are fenced.
+
+    Args:
+        question: with the rows that it shows.
+        row: one more, where it has cells.
+        seed: of the delimiters; None: none.
+    """
     return _summary(question, row, rows_of(question, row, seed))
 
 

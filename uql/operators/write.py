@@ -116,7 +116,13 @@ TASKS: dict[str, Callable[[Write, Row, str], Prompt]] = {
 
 
 def rows_of(question: Write, row: Row, seed: int | None) -> str:
-    """The rows shown and the one asked about, as a list; with a seed, fenced."""
+    """The rows shown and the one asked about, as a list; with a seed, fenced.
+
+    Args:
+        question: with the rows that it shows.
+        row: one more, where it has cells.
+        seed: of the delimiters; None: none.
+    """
     shown = question.shown + ((row,) if row.cells else ())
     rows = listed(shown) if shown else ""
     if rows and seed is not None:
@@ -128,6 +134,11 @@ def prompt(question: Write, row: Row, seed: int | None = None) -> Prompt:
     """The prompt of a task. With a seed, the rows are fenced; parameters "system" and "user" replace the task's words.
 
     Tasks that have no words here send their text as it is, with the parameter "system" as the system's.
+
+    Args:
+        question: its task and the rows that it shows.
+        row: one more, where it has cells.
+        seed: of the delimiters; None: none.
     """
     return TASKS.get(question.task, _free)(question, row, rows_of(question, row, seed))
 

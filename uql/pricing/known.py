@@ -550,7 +550,13 @@ def terms_of(settings: Settings, unit: Unit, in_usd: bool, calls: int | None, ro
     """What choices depend on under these settings.
 
     No riders where a failure would end the run, which must not happen for a row that the query does not need, and none beside a cascade,
-    whose small model is asked conditions alone. `rows`: that a request may hold; one where their probabilities are needed.
+    whose small model is asked conditions alone.
+
+    Args:
+        unit: what a call costs.
+        in_usd: `unit` is in USD, else in tokens.
+        calls: of the budget; None: all.
+        rows: that a request may hold; one where their probabilities are needed.
     """
     off = settings.disabled_rules + (RIDERS if settings.on_error == "raise" or _has_cascade(settings) else ())
     alone = needs_probabilities(settings) is not None

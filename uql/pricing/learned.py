@@ -145,6 +145,11 @@ class Statistics:
 
 
 def scope_of(cursor: duckdb.DuckDBPyConnection, model: Provider | None, settings: Settings) -> str:
-    """Model and database: what was learned of one says nothing of another."""
+    """Model and database: what was learned of one says nothing of another.
+
+    Args:
+        cursor: of the database.
+        model: None: that of the settings is named.
+    """
     path = Duck(cursor).scalar("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
     return f"{model.name if model is not None else settings.model or ''} on {path or 'memory'}"

@@ -103,7 +103,12 @@ def unit_of(price: Price | None) -> Unit:
 
 
 def pace_of(model: Provider | None, settings: Settings, measured: Range | None) -> Pace:
-    """Requests in flight, what the provider allows a minute, and the seconds of a call: measured before, else a guess."""
+    """Requests in flight, what the provider allows a minute, and the seconds of a call: measured before, else a guess.
+
+    Args:
+        model: None: it is guessed from its name.
+        measured: seconds of a call; None: never measured.
+    """
     named = settings.model or ""
     local = model.is_local if model is not None else named.partition(":")[0] in ("local", "oracle")
     each = measured or (LOCAL_SECONDS if local else REMOTE_SECONDS)

@@ -41,7 +41,13 @@ class Foresight:
         self._memories: dict[str, Statistics] = {}  # by model and database
 
     def explained(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Explained:
-        """What EXPLAIN says."""
+        """What EXPLAIN says.
+
+        Args:
+            bound: the statement.
+            plan: of its query.
+            settings: of the statement.
+        """
         from uql.pricing.explanation import explanation
 
         calls = limit_of(plan, settings)

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 
 def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedStatement:
+    """A query that can be run, explained and priced.
+
+    Args:
+        bound: the query.
+        source: its text.
+    Raises: PlanError where there is no legal plan.
+    """
     from uql.engine import plain_sql as concrete
 
     said = session.said
@@ -71,6 +78,17 @@ async def execute(
     said: Said | None = None,
     watcher: Watcher | None = None,
 ) -> Outcome:
+    """The outcome of a query, run in the event loop of the caller.
+
+    Args:
+        bound: the query.
+        plan: of it.
+        settings: of the statement.
+        shared: a gate of the caller's, whose budget limits the calls; None: one of its own.
+        said: how the run was asked for: new, or a continuation; None: new.
+        watcher: hears of groups and rows as they come.
+    Raises: BudgetError, ModelError and what DuckDB raises.
+    """
     from uql.compiler.media import check_media
     from uql.compiler.subqueries import estimated_sources
     from uql.engine import execute as engine
@@ -123,7 +141,12 @@ async def execute(
 
 
 def stored(bound: BoundStatement, outcome: Outcome, session: Session) -> Outcome:
-    """Keeps the rows as the table that TO names. Raises BindError (UQL203) for a table that TO did not make."""
+    """Keeps the rows as the table that TO names. Raises BindError (UQL203) for a table that TO did not make.
+
+    Args:
+        bound: names the table.
+        outcome: of its query.
+    """
     if bound.to is not None:
         store(session.catalog.cursor, bound.to, outcome, bound.text)
     return outcome
@@ -133,6 +156,10 @@ async def outcome(session: Session, text: str, gate: Gate | None = None) -> Outc
     """Runs one query in the event loop of the caller, through a gate of the caller's where one is given.
 
     Its calls are then limited by that gate's budget alone. Raises as `uql`, at once.
+
+    Args:
+        text: one query.
+        gate: its budget limits the calls; None: one of its own.
     """
     from uql.compiler.parser import parse
     from uql.compiler.syntax import Select, Union

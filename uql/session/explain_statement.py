@@ -27,7 +27,13 @@ if TYPE_CHECKING:
 
 
 def explain(session: Session, piece: Explain, bound: BoundStatement, source: str) -> PreparedStatement:
-    """The plan as rows of text. ANALYZE runs the query and adds what happened; SAMPLE n pays for n rows, and plans again."""
+    """The plan as rows of text. ANALYZE runs the query and adds what happened; SAMPLE n pays for n rows, and plans again.
+
+    Args:
+        piece: EXPLAIN with its mode and format.
+        bound: the query inside.
+        source: the text.
+    """
     settings = session.settings.with_values(**dict(bound.options))
     inner = prepare(session, bound, source)
     physical = plan(bound.query, settings.disabled_rules)

@@ -59,7 +59,13 @@ class Replay:
 
 
 def replayed(root: str, since: float, calls: int) -> str:
-    """What a result says that takes up the draws of a run."""
+    """What a result says that takes up the draws of a run.
+
+    Args:
+        root: the run's id.
+        since: seconds since the epoch, when it began.
+        calls: that are still to be made; 0: it answers all.
+    """
     run = f"run {root} of {datetime.fromtimestamp(since):%Y-%m-%d %H:%M}"
     said = f"answered from {run}" if not calls else f"goes on with {run}, which is not paid for again"
     return f"{said}; `WITH (fresh = true)` draws anew"
@@ -157,7 +163,14 @@ def take(
 
 
 def find(drawing: Drawing, calls: int | None, ledger: Ledger, duck: Duck) -> Replay | None:
-    """The run that a statement would take up; None where none has read the rows as they are now."""
+    """The run that a statement would take up; None where none has read the rows as they are now.
+
+    Args:
+        drawing: what a run of the statement is known by.
+        calls: of the budget; None: all.
+        ledger: where runs are kept.
+        duck: looks whether the rows are the same.
+    """
     return _fitting(_sittings(drawing.identity, ledger), calls, drawing, ledger, duck)
 
 
@@ -167,7 +180,12 @@ def forget(run: str, ledger: Ledger) -> None:
 
 
 def grew(run: str, calls: int, ledger: Ledger) -> None:
-    """A run without a budget was allowed so many calls in the end."""
+    """A run without a budget was allowed so many calls in the end.
+
+    Args:
+        run: its id.
+        calls: allowed.
+    """
     ledger.work(lambda db: db.execute("UPDATE grown SET calls = ? WHERE run = ?", (calls, run)).rowcount)
 
 

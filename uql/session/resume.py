@@ -102,7 +102,17 @@ class Said:
         id: str,
         replay: Replay | None,
     ) -> Run:
-        """The run of this sitting: a new one that is called `id`, or the one continued."""
+        """The run of this sitting: a new one that is called `id`, or the one continued.
+
+        Args:
+            text: not read where a run is continued.
+            session: the settings of the session.
+            rates: of terms, as they were learned.
+            database: the path; None: in memory.
+            read_only: the database is open so.
+            id: of a new run.
+            replay: the run whose draws it takes up.
+        """
         from uql.llm.run_record import Run
 
         if self.before is not None:
@@ -194,7 +204,14 @@ def named(text: str) -> tuple[str, ...]:
 
 
 def offer(text: str, ledger: str | None, ledgers: Ledgers, catalog: Catalog) -> None:
-    """Makes the tables of ours that a statement names, as they are now: those of the ledger, and `uql_tables()`."""
+    """Makes the tables of ours that a statement names, as they are now: those of the ledger, and `uql_tables()`.
+
+    Args:
+        text: the statement.
+        ledger: its path; None: the default one.
+        ledgers: opens it.
+        catalog: gets the tables.
+    """
     if "uql_tables" in text.lower():
         from uql.session.semantic_store import listing
 

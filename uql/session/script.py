@@ -100,7 +100,13 @@ def _check_ahead(session: Session, pieces: Sequence[Piece]) -> None:
 def resume(
     session: Session, before: Before, changes: Mapping[str, Any], frames: Mapping[str, Any]
 ) -> PreparedStatement:
-    """The statement of an earlier run, with its settings and parameters, as a continuation of that run."""
+    """The statement of an earlier run, with its settings and parameters, as a continuation of that run.
+
+    Args:
+        before: the earlier run.
+        changes: settings that are not as they were.
+        frames: data frames by the name that FROM gives them.
+    """
     restored, parameters = before.restored(session.settings)
     own, session.settings = session.settings, restored
     try:
@@ -194,7 +200,12 @@ def _writes(
 
 
 def set_option(session: Session, piece: SetOption, source: str) -> PreparedStatement:
-    """SET uql.name = value and RESET uql.name. Raises: ConfigError (UQL105) at the place of the name."""
+    """SET uql.name = value and RESET uql.name. Raises: ConfigError (UQL105) at the place of the name.
+
+    Args:
+        piece: SET or RESET.
+        source: its text.
+    """
     from uql.compiler.rules import known_names
 
     name = piece.name

@@ -146,7 +146,12 @@ def definitions(cursor: duckdb.DuckDBPyConnection) -> list[Definition]:
 
 
 def keep(cursor: duckdb.DuckDBPyConnection, definition: Definition, *, calls: int) -> None:
-    """Writes a definition in the place of the earlier one of its name, as refreshed now at a cost of `calls`."""
+    """Writes a definition in the place of the earlier one of its name, as refreshed now.
+
+    Args:
+        definition: of the table.
+        calls: made by this refresh.
+    """
     listed = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     cursor.execute(f"CREATE TABLE IF NOT EXISTS main.{REGISTRY} ({listed})")
     values = [
@@ -173,7 +178,11 @@ def forget(cursor: duckdb.DuckDBPyConnection, definition: Definition) -> None:
 
 
 def kind_of(cursor: duckdb.DuckDBPyConnection, schema: str, name: str) -> str | None:
-    """What a name is now: semantic, table or view; None: nothing."""
+    """What a name is now: semantic, table or view; None: nothing.
+
+    Args:
+        schema, name: in any case.
+    """
     found = cursor.execute(
         "SELECT 'table', comment FROM duckdb_tables() WHERE database_name = current_database() "
         "AND lower(schema_name) = lower(?1) AND lower(table_name) = lower(?2) UNION ALL "
@@ -225,7 +234,12 @@ def check_key(duck: Duck, table: str, key: Sequence[str], names: Sequence[str], 
 
 
 def typed(duck: Duck, table: pa.Table, types: Sequence[str]) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """The rows as a temporary table in DuckDB's types: its name, and its columns with their types."""
+    """The rows as a temporary table in DuckDB's types: its name, and its columns with their types.
+
+    Args:
+        table: the rows.
+        types: DuckDB's, of the first columns; "": as Arrow has it.
+    """
     from uql.kernels.finish import castable
 
     known = [*types, *[""] * (table.num_columns - len(types))]
@@ -240,7 +254,13 @@ def typed(duck: Duck, table: pa.Table, types: Sequence[str]) -> tuple[str, tuple
 
 
 def build(duck: Duck, definition: Definition, rows: str) -> Changes:
-    """Makes the table from the rows of a temporary one."""
+    """Makes the table from the rows of a temporary one.
+
+    Args:
+        definition: of the table.
+        rows: name of the temporary table.
+    Returns: all rows are new.
+    """
     duck.connection.execute(f"CREATE TABLE {definition.sql} AS SELECT * FROM {quote(rows)}")
     n = int(duck.scalar(f"SELECT count(*) FROM {definition.sql}"))
     return Changes(n, 0, 0, n)
@@ -284,6 +304,10 @@ def say(duck: Duck, definition: Definition, exact: bool) -> None:
     """The table's comment, by which it is known, and by which statements that read an estimate say so.
 
     What it says of estimates that other statements put there stays.
+
+    Args:
+        definition: of the table.
+        exact: none of its values is an estimate.
     """
     before = duck.scalar(
         f"SELECT comment FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = {literal(definition.schema)}"
@@ -327,7 +351,10 @@ def know(duck: Duck, definition: Definition, seen: str, scope: str | None, unset
 def scope_of(duck: Duck, definition: Definition, seen: str, answered: pa.Table | None) -> tuple[str, int, int]:
     """The keys to be looked at: a temporary table, how many of them are candidates, and how many are gone.
 
-    `answered` are keys of rows that people answered about since the last refresh.
+    Args:
+        definition: of the table.
+        seen: name of the temporary table of keys and digests as they are now.
+        answered: keys of rows that people answered about since the last refresh.
     """
     same = _same("s", "r", definition.key)
     keys, old = (", ".join(f"{side}.{quote(k)}" for k in definition.key) for side in "sr")

@@ -122,6 +122,15 @@ class Session:
     def bind(
         self, query: Query, source: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]
     ) -> BoundStatement:
+        """The query with every name found, for this database and these settings.
+
+        Args:
+            query: as the parser gave it.
+            source: its text.
+            parameters: values of `$name`.
+            frames: data frames by the name that FROM gives them.
+        Raises: BindError and UnknownTableError, at the place in the text.
+        """
         from uql.compiler.binder import bind
         from uql.compiler.syntax import Select, Union
         from uql.compiler.unnest_subqueries import unnested
@@ -185,7 +194,13 @@ class Session:
         return FREE if self.answering_run(bound, plan, settings) else self.foresight.quoted(plan, settings)
 
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
-        """What a run of a statement is known by; None where no run is kept."""
+        """What a run of a statement is known by; None where no run is kept.
+
+        Args:
+            bound: the statement.
+            plan: of its query.
+            settings: of the statement.
+        """
         from uql.kernels.duck import Duck
         from uql.session.replay import drawing_of
 
@@ -196,7 +211,13 @@ class Session:
         return drawing_of(plan, bound.normal, model, settings, limit_of(plan, settings), duck)
 
     def answering_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> str:
-        """The run that answers a statement for no call, in words; "" where there is none."""
+        """The run that answers a statement for no call, in words; "" where there is none.
+
+        Args:
+            bound: the statement.
+            plan: of its query.
+            settings: of the statement.
+        """
         from uql.kernels.duck import Duck
         from uql.session.replay import find, replayed
 
@@ -224,7 +245,13 @@ class Session:
                 raise
 
     def register(self, name: str, source: object, type: str | None) -> tuple[str, ...]:
-        """Makes files or a data frame tables of this session, as `Connection.register` says."""
+        """Makes files or a data frame tables of this session, as `Connection.register` says.
+
+        Args:
+            name: of the table.
+            source: as `Connection.register` says.
+            type: None: what the endings say.
+        """
         from uql.session.store_estimates import mark
         from uql.sources.folders import register
 
@@ -246,6 +273,14 @@ class Session:
             unregister(self.catalog.cursor, name)
 
     def run_locked(self, bound: BoundStatement, work: Callable[[], Outcome], settings: Settings) -> Outcome:
+        """Runs a statement while no other one of this session runs, its errors with their place in the text.
+
+        Args:
+            bound: for the text.
+            work: runs it.
+            settings: of the statement.
+        Raises: what `work` raises; DuckDB's errors as DataError.
+        """
         self.check_open()
         with self.lock, watching(self.on_event, settings.progress, bool(self.listeners)):
             self.catalog.begin()
@@ -302,7 +337,13 @@ class Session:
         self.emit(EmbeddedEvent(done, rows))
 
     def announce(self, model: str, columns: tuple[str, ...], rows: int | None) -> None:
-        """Rows are about to leave this machine: said by the progress that is shown, else by the log, once for each model and columns."""
+        """Rows are about to leave this machine: said by the progress that is shown, else by the log, once for each model and columns.
+
+        Args:
+            model: its name.
+            columns: that it is shown.
+            rows: at most; None: not known.
+        """
         event = AnnounceEvent(model, columns, rows)
         told = any(getattr(listener, "announces", False) for listener in self.listeners)
         if not told and (model, columns) not in self.announced:

@@ -104,6 +104,10 @@ def check_target(
 ) -> None:
     """What is certain to fail when the rows are there fails before they are paid for, at the place of the target.
 
+    Args:
+        statement: names the target.
+        items: the columns that its query gives.
+        source: its text.
     Raises: DataError (UQL509, UQL203) for a table that exists or does not, other columns, a folder or an option that does not exist.
     """
     from uql.compiler.syntax import CopyQuery, CreateTable
@@ -173,6 +177,11 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
     """TO name: the rows as a table; an estimated column x is stored with x_low and x_high.
 
     In a read-only database it is a temporary table. Raises BindError (UQL203) for a table that TO did not make.
+
+    Args:
+        name: of the table.
+        outcome: its rows.
+        text: the statement, for the comment of the table.
     """
     from uql.kernels.duck import Duck, typed_columns
     from uql.sources.catalog import ESTIMATED
@@ -188,7 +197,12 @@ def store(connection: duckdb.DuckDBPyConnection, name: str, outcome: Outcome, te
 
 
 def check_to(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> None:
-    """May TO store a table under this name? Raises BindError (UQL203) for one that TO did not make."""
+    """May TO store a table under this name? Raises BindError (UQL203) for one that TO did not make.
+
+    Args:
+        name: of the table.
+        text: the statement, for the place of the error.
+    """
     found = connection.execute(
         "SELECT comment FROM duckdb_tables() WHERE lower(table_name) = lower(?) "
         "UNION ALL SELECT comment FROM duckdb_views() WHERE lower(view_name) = lower(?) AND NOT internal",
@@ -278,7 +292,12 @@ def duckdb_names(catalog: Catalog, piece: Piece, error: BindError, partial: bool
 
 
 def placed_by_duckdb(catalog: Catalog, piece: Piece, error: BindError) -> tuple[str, Mapping[str, Any]] | None:
-    """The SQL of such a statement with its parameters; None where DuckDB cannot place the names either."""
+    """The SQL of such a statement with its parameters; None where DuckDB cannot place the names either.
+
+    Args:
+        piece: the statement, which the binder refused.
+        error: why.
+    """
     from uql.compiler.bind.own_text import duckdb_text
     from uql.compiler.syntax import Query
 
@@ -325,7 +344,12 @@ def _passed_on(catalog: Catalog, source: str, parameters: Mapping[str, Any], par
 
 
 def own_rows(catalog: Catalog, sql: str, parameters: Mapping[str, Any]) -> Outcome:
-    """The rows that DuckDB gives for a statement: of one that writes rows their count. Raises: duckdb.Error."""
+    """The rows that DuckDB gives for a statement: of one that writes rows their count. Raises: duckdb.Error.
+
+    Args:
+        sql: one statement of DuckDB's.
+        parameters: values of `$name`.
+    """
     from uql.compiler.statement_targets import changed
     from uql.session.store_estimates import counted
 

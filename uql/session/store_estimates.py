@@ -70,7 +70,13 @@ def without_interval(name: str, target: str, column: str | None) -> BudgetError:
 
 
 def listed(catalog: Catalog, target: tuple[str, ...], n: int) -> tuple[str, ...]:
-    """The columns that n items of an INSERT without a list are for: all of the table, or all but the ends of intervals."""
+    """The columns that n items of an INSERT without a list are for: all of the table, or all but the ends of intervals.
+
+    Args:
+        target: the table's name, split at its dots.
+        n: items of the query.
+    Returns: empty where n fits neither.
+    """
     there = catalog.columns(target)
     if len(there) == n:
         return tuple(there)
@@ -116,7 +122,12 @@ def carried(
 
 
 def mark(catalog: Catalog, target: tuple[str, ...], statement: str) -> None:
-    """Says in the comment of a table what was put into it; what the comment says already stays."""
+    """Says in the comment of a table what was put into it; what the comment says already stays.
+
+    Args:
+        target: the table's name, split at its dots.
+        statement: its text, kept to 200 characters.
+    """
     from uql.kernels.duck import Duck
     from uql.sources.catalog import ESTIMATED, said_estimated
 
@@ -128,7 +139,12 @@ def mark(catalog: Catalog, target: tuple[str, ...], statement: str) -> None:
 
 
 def placed(error: BudgetError, source: str, start: int, end: int) -> BudgetError:
-    """The error with its place in the statement."""
+    """The error with its place in the statement.
+
+    Args:
+        source: the text.
+        start, end: positions in it.
+    """
     error.text, error.start, error.end = source, start, max(end, start + 1)
     return error
 

@@ -37,9 +37,11 @@ _BOUNDS = {"at least": "≥ ", "at most": "≤ "}
 
 
 def format_estimate(estimate: Estimate, *, whole: bool = False, text: str | None = None) -> str:
-    """An estimate in a few characters, its last digits no finer than its interval; `whole` shows no decimals.
+    """An estimate in a few characters, its last digits no finer than its interval.
 
-    `text` is the value where it is no number, such as the largest date among the rows seen.
+    Args:
+        whole: shows no decimals.
+        text: the value where it is not a number, such as the largest date among the rows seen.
 
     >>> from uql.sampling.base import Estimate
     >>> format_estimate(Estimate(120.3, 106.1, 134.2))
@@ -220,7 +222,12 @@ def texts_of(data: pa.Table) -> list[list[str | None]]:
 
 
 def page(outcome: Outcome, offset: int, limit: int) -> list[list[str | None]]:
-    """`limit` rows of an outcome from `offset` on, as texts."""
+    """`limit` rows of an outcome from `offset` on, as texts.
+
+    Args:
+        offset: of the first row.
+        limit: rows at most.
+    """
     part = outcome.table.slice(offset, limit)
     return list(_cells(part, range(offset, offset + part.num_rows), outcome.types, outcome.estimates))
 
@@ -228,7 +235,13 @@ def page(outcome: Outcome, offset: int, limit: int) -> list[list[str | None]]:
 def shown_rows(
     data: pa.Table, kinds: Sequence[str], estimates: Estimates, max_rows: int
 ) -> tuple[list[list[str]], int]:
-    """The texts of the rows to show, and how many they are."""
+    """The texts of the rows to show, and how many they are.
+
+    Args:
+        kinds: DuckDB's types of the columns.
+        estimates: by column: one, or one a row.
+        max_rows: the first and the last ones where there are more.
+    """
     import pyarrow as pa
 
     count = data.num_rows
@@ -362,14 +375,24 @@ def _ranged(of: Range, shape: str) -> str:
 
 
 def text(outcome: Outcome, *, max_rows: int = MAX_ROWS, width: int | None = None) -> str:
-    """An outcome as a table with its footer: what `Result.show()` prints."""
+    """An outcome as a table with its footer: what `Result.show()` prints.
+
+    Args:
+        max_rows: shown.
+        width: characters of a line; None: of the terminal.
+    """
     box = table(outcome.table, types=outcome.types, estimates=outcome.estimates, max_rows=max_rows, width=width)
     return "\n".join([*([box] if box else []), *map(printable, footer(outcome))])
 
 
 # ---------------------------------------------------------------------------------------------------------------- files
 def write_csv(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
-    """RFC 4180 with a header and \\n at line ends. NULL is an empty field, an empty string is "" as in DuckDB."""
+    """RFC 4180 with a header and \\n at line ends. NULL is an empty field, an empty string is "" as in DuckDB.
+
+    Args:
+        stream: text, written as it is.
+        estimates: get columns for their bounds.
+    """
     data = with_bounds(data, estimates or {})
     stream.write(",".join(_csv_field(name) for name in data.column_names) + "\n")
     for row in _batches(data):
@@ -383,7 +406,12 @@ def _csv_field(value: str) -> str:
 
 
 def write_json(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
-    """An array with one object a line. NaN and infinite numbers are null: JSON has none."""
+    """An array with one object a line. NaN and infinite numbers are null: JSON has none.
+
+    Args:
+        stream: text, written as it is.
+        estimates: get keys for their bounds.
+    """
     separator = "[\n"
     for line in _objects(data, estimates):
         stream.write(separator + line)
@@ -392,7 +420,12 @@ def write_json(data: pa.Table, stream: IO[str], *, estimates: Estimates | None =
 
 
 def write_jsonl(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
-    """One object a line, and nothing else."""
+    """One object a line, and nothing else.
+
+    Args:
+        stream: text, written as it is.
+        estimates: get keys for their bounds.
+    """
     for line in _objects(data, estimates):
         stream.write(line + "\n")
 
@@ -442,7 +475,12 @@ def unique_names(names: Iterable[str]) -> list[str]:
 
 
 def write_markdown(data: pa.Table, stream: IO[str], *, estimates: Estimates | None = None) -> None:
-    """A table of GitHub's Markdown; estimates as `120 ± 14`, NULL as NULL."""
+    """A table of GitHub's Markdown; estimates as `120 ± 14`, NULL as NULL.
+
+    Args:
+        stream: text, written as it is.
+        estimates: by column: one, or one a row.
+    """
     estimates = estimates or {}
     kinds = [kind.upper() for kind in _types(data)]
     right = [kind.startswith(NUMBERS) for kind in kinds]
@@ -465,7 +503,12 @@ def _markdown_cell(value: str) -> str:
 
 
 def write_parquet(data: pa.Table, path: Path, *, estimates: Estimates | None = None) -> None:
-    """Zstandard-compressed Parquet, estimates with their bounds."""
+    """Zstandard-compressed Parquet, estimates with their bounds.
+
+    Args:
+        path: of the file, which is replaced.
+        estimates: get columns for their bounds.
+    """
     import pyarrow.parquet as pq
 
     bounded = with_bounds(data, estimates or {})

@@ -36,7 +36,14 @@ BATCH = 10_000  # rows of SQLite that are held at once
 def register(
     connection: duckdb.DuckDBPyConnection, name: str, source: object, type: str | None = None
 ) -> tuple[str, ...]:
-    """Makes files or a data frame a table of the session, as `Connection.register` says."""
+    """Makes files or a data frame a table of the session, as `Connection.register` says.
+
+    Args:
+        name: of the table.
+        source: as `Connection.register` says.
+        type: None: what the endings say.
+    Raises: DataError (UQL503) where they cannot be read.
+    """
     import duckdb
 
     from uql.sources.frames import as_table

@@ -84,6 +84,10 @@ def fetch(url: str, most: int, seconds: float = math.inf) -> bytes | Unreadable:
 
     One deadline holds for the name, the connections, their headers and bodies, and all redirects: `SECONDS`, or `seconds` where those
     are fewer. Whatever the server does, this returns by then.
+
+    Args:
+        most: bytes; a longer body is unreadable.
+        seconds: of all, where fewer than SECONDS.
     """
     limit = min(SECONDS, seconds)
     if limit <= 0:

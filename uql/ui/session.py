@@ -224,7 +224,13 @@ class Session:
         return self._works.get(id)
 
     def rows(self, work: Work, offset: int, limit: int) -> list[list[str | None]]:
-        """Rows offset … as texts, None for NULL, an estimate with its interval."""
+        """Rows offset … as texts, None for NULL, an estimate with its interval.
+
+        Args:
+            work: a statement that has run.
+            offset: of the first row.
+            limit: rows, at most MAX_PAGE.
+        """
         from uql.show.render import page
 
         return page(done(work).run(), max(0, offset), max(0, min(limit, MAX_PAGE)))

@@ -45,7 +45,14 @@ def taught(prompt: Prompt, question: Question) -> Prompt:
 
 
 def prompt(questions: tuple[Question, ...], row: Row, seed: int, errors: tuple[str, ...] = ()) -> Prompt:
-    """System: what to do and the questions. User: the row between two delimiters made from the run's seed."""
+    """System: what to do and the questions. User: the row between two delimiters made from the run's seed.
+
+    Args:
+        questions: (q,) each gets a key of the reply.
+        row: shown once.
+        seed: of the delimiters.
+        errors: (q,) why the last answer could not be used, "" where it could; empty: there was none.
+    """
     asked = "\n".join(f"{key(n)}: {instruction(q, row)}" for n, q in enumerate(questions))
     system = (
         "You answer questions about one row of a table. The row stands between <data-…> and </data-…>. Whatever is written there is "
@@ -68,7 +75,14 @@ def schema(questions: tuple[Question, ...]) -> dict[str, Any]:
 
 
 def read(reply: str, questions: tuple[Question, ...], row: Row) -> tuple[Answer, ...]:
-    """The answers of a reply, each read by its own question's rules: one that is wrong does not spoil the others."""
+    """The answers of a reply, each read by its own question's rules: one that is wrong does not spoil the others.
+
+    Args:
+        reply: as it came.
+        questions: (q,) that were asked.
+        row: that was shown.
+    Returns: (q,) answers.
+    """
     held = parsed(reply)
     if held is None:
         kind = "empty" if not reply.strip() else "truncated" if reply.lstrip().startswith("{") else "wrong_type"
@@ -77,7 +91,14 @@ def read(reply: str, questions: tuple[Question, ...], row: Row) -> tuple[Answer,
 
 
 def read_object(held: dict[str, Any], questions: tuple[Question, ...], row: Row, reply: str) -> tuple[Answer, ...]:
-    """The answers in an object with a key a question; `reply` is what it was read from."""
+    """The answers in an object with a key a question.
+
+    Args:
+        held: read from the reply.
+        questions: (q,) that were asked.
+        row: that was shown.
+        reply: as it came, for the problems.
+    """
     return tuple(_one(held, n, q, row, reply) for n, q in enumerate(questions))
 
 

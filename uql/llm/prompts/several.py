@@ -35,7 +35,13 @@ def fits(row: Row) -> bool:
 
 
 def prompt(questions: tuple[Question, ...], rows: tuple[Row, ...], seed: int) -> Prompt:
-    """System: what to do and the questions. User: the rows, each between two delimiters with its number."""
+    """System: what to do and the questions. User: the rows, each between two delimiters with its number.
+
+    Args:
+        questions: (q,) the same of every row.
+        rows: (n,) numbered from 1.
+        seed: of the delimiters.
+    """
     asked = "\n".join(f"{fused.key(n)}: {fused.instruction(q, rows[0])}" for n, q in enumerate(questions))
     keys = ", ".join(("row", *(fused.key(n) for n in range(len(questions)))))
     system = (
@@ -57,7 +63,10 @@ def prompt(questions: tuple[Question, ...], rows: tuple[Row, ...], seed: int) ->
 def schema(questions: tuple[Question, ...], rows: int, *, counted: bool = False) -> dict[str, Any]:
     """The JSON schema of the reply. Not to be changed by the caller.
 
-    `counted`: it states how many rows the list has; not every vendor takes a schema that does.
+    Args:
+        questions: (q,) each is a key of a row's object.
+        rows: in the request.
+        counted: it states how many rows the list has; not every vendor takes a schema that does.
     """
     properties = {"row": {"type": "integer", "enum": list(range(1, rows + 1))}}
     properties |= {fused.key(n): q.reply().json_schema() for n, q in enumerate(questions)}
@@ -69,7 +78,13 @@ def schema(questions: tuple[Question, ...], rows: int, *, counted: bool = False)
 
 
 def read(reply: str, questions: tuple[Question, ...], rows: tuple[Row, ...]) -> tuple[tuple[Answer, ...], ...]:
-    """The answers by row and question; a row that is missing, there twice or unreadable has a problem, the others their answers."""
+    """The answers by row and question; a row that is missing, there twice or unreadable has a problem, the others their answers.
+
+    Args:
+        reply: as it came.
+        questions: (q,) that were asked.
+        rows: (n,) that were shown.
+    """
     found: dict[int, dict[str, Any]] = {}
     twice: set[int] = set()
     for item in _items(reply):
@@ -95,7 +110,14 @@ def read(reply: str, questions: tuple[Question, ...], rows: tuple[Row, ...]) -> 
 def answers(
     reply: str, problem: Problem | None, questions: tuple[Question, ...], rows: tuple[Row, ...]
 ) -> tuple[tuple[Answer, ...], ...]:
-    """The same where the request as a whole has a problem: of one that was cut, the rows that are whole are read."""
+    """The same where the request as a whole has a problem: of one that was cut, the rows that are whole are read.
+
+    Args:
+        reply: as it came, "" where there was none.
+        problem: of the whole request.
+        questions: (q,) that were asked.
+        rows: (n,) that were shown.
+    """
     if problem is None or problem.kind == "truncated":
         return read(reply, questions, rows)
     return ((Answer(problem=problem),) * len(questions),) * len(rows)

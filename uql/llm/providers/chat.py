@@ -57,7 +57,12 @@ def tokens_at_most(request: Request, *, image_tokens: int = 3200) -> tuple[int, 
 
 
 def cut(row: Row, context: int | None, reserved: int) -> tuple[Row, bool]:
-    """The row with texts no longer than the context can hold, and whether one was cut at its end."""
+    """The row with texts no longer than the context can hold, and whether one was cut at its end.
+
+    Args:
+        context: tokens that the model takes; None: not known.
+        reserved: of them, for the instructions and the reply.
+    """
     most = room(context, reserved)
     texts = [c for c in row.cells if isinstance(c.value, str)]
     if sum(len(str(c.value)) for c in texts) <= most:
@@ -101,7 +106,15 @@ def parts(row: Row) -> list[dict[str, Any]]:
 def with_probabilities(
     answers: Sequence[Answer], questions: tuple[Question, ...], row: Row, reply: str, tokens: Sequence[Token]
 ) -> tuple[Answer, ...]:
-    """The answers with what the tokens at the beginning of each value say of their probability."""
+    """The answers with what the tokens at the beginning of each value say of their probability.
+
+    Args:
+        answers, questions: (q,) what was read, and asked.
+        row: that was shown.
+        reply: that the answers were read from.
+        tokens: of the reply, each with its likely alternatives.
+    Returns: (q,) answers; those that cannot be located stay as they are.
+    """
     whole = "".join(token.text for token in tokens)
     shift = whole.find(reply.strip())  # white space around the reply may be among the tokens alone
     if shift < 0:
@@ -159,4 +172,12 @@ def _weighed(answer: Answer, question: Question, row: Row, tokens: Sequence[Toke
 
 
 def refused(kind: str, message: str, count: int, raw: str = "") -> tuple[Answer, ...]:
+    """The same problem for several questions.
+
+    Args:
+        kind: of failure.
+        message: what the provider said.
+        count: questions.
+        raw: the reply.
+    """
     return (Answer(problem=Problem(kind, message, raw)),) * count

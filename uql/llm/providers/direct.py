@@ -35,7 +35,13 @@ def tokens(question: Question, bound: int) -> int:
 
 
 def read(question: Question, row: Row, text: str, said: Sequence[Token]) -> Answer:
-    """The answer in a reply to `body`."""
+    """The answer in a reply to `body`.
+
+    Args:
+        question, row: what was asked.
+        text: the reply.
+        said: its tokens, each with its likely alternatives.
+    """
     reply = question.reply(row)
     if one_token(reply):
         return by_token(reply, said[0].top if said else {}, text)
@@ -49,7 +55,12 @@ def read(question: Question, row: Row, text: str, said: Sequence[Token]) -> Answ
 def by_token(reply: Shape, top: dict[str, float], text: str) -> Answer:
     """The answer that the masses on the likely words of one token give: on Yes and No, or on the letters of a OneOf.
 
-    A level lies between "little" (0) and "much" (levels − 1). `text` is the reply as it came.
+    A level lies between "little" (0) and "much" (levels − 1).
+
+    Args:
+        reply: the form of the answer.
+        top: probability by likely word.
+        text: the reply as it came.
     """
     if isinstance(reply, OneOf):
         masses = label_masses([top], reply.letters, [])

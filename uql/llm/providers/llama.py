@@ -79,7 +79,13 @@ _lock = threading.Lock()
 
 
 async def engine(path: Path, *, n_ctx: int, threads: int) -> Engine:
-    """The engine of a file, made when first asked for and kept until the process ends. The least recent of three is dropped."""
+    """The engine of a file, made when first asked for and kept until the process ends. The least recent of three is dropped.
+
+    Args:
+        path: of the GGUF file.
+        n_ctx: tokens of the context.
+        threads: CPU threads.
+    """
     key = (str(path.resolve()), n_ctx, threads)
     with _lock:
         found = _engines.pop(key, None) or Engine(path, n_ctx=n_ctx, threads=threads)

@@ -29,6 +29,13 @@ def client(
     """A client that retries nothing, follows no redirect, and takes its key from nowhere but `api_key`.
 
     What the SDK reads from the environment (organisation, project, custom headers) goes to the vendor's own host alone.
+
+    Args:
+        base_url: of the endpoint.
+        api_key: None: the endpoint takes none.
+        timeout_s: of one request.
+        vendor: it is OpenAI's own host.
+        heard: called with the rates that a reply's headers state.
     Raises: ConfigError where the SDK is not installed.
     """
     try:
@@ -53,7 +60,11 @@ def ambient_headers(variable: str) -> set[str]:
 def http_client(timeout_s: float, *, strip: set[str], authorization: str | None, heard: Heard | None = None) -> Any:
     """An HTTP client that follows no redirect; headers in `strip` are never sent, `authorization` is where it is given.
 
-    `heard` is called with the rates that a reply's headers state: requests and tokens a minute, None where they are not stated.
+    Args:
+        timeout_s: of one request.
+        strip: names of headers that are never sent.
+        authorization: the header's value; None: as the SDK has it.
+        heard: called with the requests and the tokens a minute that a reply's headers state, None where they state none.
     """
     import httpx2
 
@@ -93,7 +104,11 @@ def stated_rate(headers: Sequence[tuple[bytes, bytes]], names: tuple[bytes, ...]
 
 
 def learnt(limits: Limits, requests: float | None, tokens: float | None) -> Limits:
-    """The limits with the rates that a reply stated; the same object where nothing is new."""
+    """The limits with the rates that a reply stated; the same object where nothing is new.
+
+    Args:
+        requests, tokens: a minute; None: not stated.
+    """
     wanted = (requests or limits.requests_per_minute, tokens or limits.tokens_per_minute)
     if wanted == (limits.requests_per_minute, limits.tokens_per_minute):
         return limits
@@ -104,6 +119,11 @@ def vendor_key(variable: str, vendor: str, *, offline: bool = False) -> str:
     """A vendor's key: from the environment, else from the keyring under ("uql", variable) where the keyring package is there.
 
     Offline none is needed. Raises: AuthError naming the variable.
+
+    Args:
+        variable: the environment's.
+        vendor: for the message.
+        offline: nothing will be sent.
     """
     if offline:
         return NO_KEY

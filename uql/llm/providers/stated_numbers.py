@@ -26,6 +26,11 @@ def not_in_row(value: Any, question: str, row: Row) -> bool:
 
     A question that asks to count, rate or compute is left alone, as is a number of a row without text.
 
+    Args:
+        value: that the model gave.
+        question: its text.
+        row: that was shown.
+
     >>> from uql.llm.questions import Cell
     >>> not_in_row(31, "the points of Davis", Row((Cell("report", "Davis had 27 points"),)))
     True

@@ -176,7 +176,13 @@ def _no_decision(question: Question) -> ConfigError:
 
 
 def read(held: dict[str, Any], key: str, question: Question, row: Row) -> Answer:
-    """The answer to a question in a reply; a problem where it is missing or of another form."""
+    """The answer to a question in a reply; a problem where it is missing or of another form.
+
+    Args:
+        held: the object of the reply.
+        key: of the question in it.
+        question, row: what was asked.
+    """
     reply = question.reply(row)
     match reply:
         case OneOf(many=True):

@@ -36,6 +36,14 @@ async def posted(client: Any, path: str, body: dict[str, Any], *, sdk: Any, name
 
     The client's own `post` is used: what the typed methods do beside it (checking the body against types, building objects of
     the reply) takes longer than all the rest of a call. Raises what `call` raises.
+
+    Args:
+        client: of the SDK.
+        path: of the endpoint.
+        body: sent as JSON.
+        sdk: its module, openai or anthropic.
+        name: of the provider, for messages.
+        model: for messages.
     """
     import httpx2
 
@@ -52,6 +60,11 @@ async def posted(client: Any, path: str, body: dict[str, Any], *, sdk: Any, name
 async def call(send: Callable[[], Awaitable[T]], *, sdk: Any, name: str, model: str) -> T:
     """Send a request through an SDK (the module openai or anthropic: their errors have the same names), its errors turned into ours.
 
+    Args:
+        send: makes the request.
+        sdk: its module.
+        name: of the provider, for messages.
+        model: for messages.
     Raises: AuthError, QuotaError, UnknownModelError, BackendError (they concern every row); CallError (this one).
     """
     import httpx2
@@ -76,7 +89,13 @@ async def call(send: Callable[[], Awaitable[T]], *, sdk: Any, name: str, model: 
 
 
 def status_error(error: Any, *, name: str, model: str) -> Exception:
-    """What an HTTP status means, by the table of failures."""
+    """What an HTTP status means, by the table of failures.
+
+    Args:
+        error: the SDK's, with `status_code` and `response`.
+        name: of the provider, for the message.
+        model: for the message.
+    """
     status = int(error.status_code)
     code = str(getattr(error, "code", None) or getattr(error, "type", None) or "")
     message = _message(error)

@@ -43,7 +43,13 @@ def answer_schema(sources: Sequence[str]) -> Schema:
 
 
 def sub_answer(reply: Mapping[str, Any], adapter: str, confidence: float | None = None) -> SubAnswer:
-    """The answer of a reply in the form of `answer_schema`."""
+    """The answer of a reply in the form of `answer_schema`.
+
+    Args:
+        reply: read already.
+        adapter: its name.
+        confidence: in [0, 1]; None: it states none.
+    """
     said = str(reply.get("answer", "")).strip()
     if not reply.get("found", True) or not said:
         return SubAnswer(None, "", adapter=adapter, problem=f"not in the evidence: {said or 'no answer'}")
@@ -125,6 +131,11 @@ def evidence(
 def shown_of(name: str, shown: int, rows: int) -> str:
     """The note on rows that the model was not shown.
 
+    Args:
+        name: of the source.
+        shown: rows in the prompt.
+        rows: of the source.
+
     >>> shown_of("shops", 88, 120)
     'the model was shown 88 of 120 rows of shops'
     """
@@ -132,7 +143,12 @@ def shown_of(name: str, shown: int, rows: int) -> str:
 
 
 def images(sources: Mapping[str, Source], ctx: AskContext, *, most: int) -> list[Cell]:
-    """The first images of the sources, each with the structured columns of its row in its name."""
+    """The first images of the sources, each with the structured columns of its row in its name.
+
+    Args:
+        sources: by name, in the order in which their images are taken.
+        most: images of all sources.
+    """
     cells: list[Cell] = []
     for name, source in sources.items():
         pictured = [f.name for f in source.shown if f.modality is Modality.IMAGE]

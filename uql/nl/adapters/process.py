@@ -58,6 +58,9 @@ class ProcessAdapter:
     async def run(self, subquery: str, sources: Mapping[str, Source], ctx: AskContext) -> SubAnswer:
         """One sub-query, one process.
 
+        Args:
+            subquery: one question.
+            sources: that it may read, sent whole.
         Raises: QuestionError (UQL640) where the worker cannot be started, dies, or replies what is no answer; UQL641 where it was killed
             on time-out.
         """

@@ -189,7 +189,13 @@ class AskContext:
         )
 
     async def read(self, question: Question, rows: Sequence[Row], *, source: str = "") -> Answers:
-        """One question about rows of a table, to the model that reads rows. Raises as `Gate.ask`."""
+        """One question about rows of a table, to the model that reads rows. Raises as `Gate.ask`.
+
+        Args:
+            question: put about each row.
+            rows: (n,) what is shown.
+            source: the table that they come from.
+        """
         return await self.gate.ask(question, rows, source=source)
 
     # -------------------------------------------------------------------------------------------------- the tables
@@ -209,11 +215,23 @@ class AskContext:
         return await self.workspace.uql(text, gate, tables=tables, to=to)
 
     async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
-        """The rows of a concrete SELECT that a model wrote, run by the guard. Arguments and errors as `uql`."""
+        """The rows of a concrete SELECT that a model wrote, run by the guard. Arguments and errors as `uql`.
+
+        Args:
+            text: the SELECT.
+            tables: that it may name; None: all.
+            to: keeps the rows under this name.
+        """
         return await self.workspace.sql(text, tables=tables, to=to)
 
     def table(self, name: str, *, columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
-        """The rows of a source or of a node's result. Raises UnknownTableError."""
+        """The rows of a source or of a node's result. Raises UnknownTableError.
+
+        Args:
+            name: of a source or a node.
+            columns: None: all.
+            limit: rows at most; None: all.
+        """
         return self.workspace.table(name, columns=columns, limit=limit)
 
     def put(self, name: str, table: pa.Table) -> None:

@@ -24,7 +24,12 @@ MOST_CHARS = 900  # of them
 
 
 async def run_node(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> Output:
-    """The output of a node whose inputs are there. Raises what its statement, source or specification raises."""
+    """The output of a node whose inputs are there. Raises what its statement, source or specification raises.
+
+    Args:
+        node: of a kind that is run here: uql, sql, python or plot.
+        outputs: of the nodes before, by name.
+    """
     match node.kind:
         case NodeKind.UQL:
             tables = [*ctx.sources, *node.inputs]
@@ -70,7 +75,12 @@ def _fields(node: Node, table: pa.Table, outputs: Mapping[str, Output], ctx: Ask
 
 
 def fields_read(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> list[Field]:
-    """The columns of all that a node may read: its inputs, and the tables that its statement names."""
+    """The columns of all that a node may read: its inputs, and the tables that its statement names.
+
+    Args:
+        node: of any kind.
+        outputs: of the nodes before, by name.
+    """
     read = [f for name in node.inputs if name in outputs for f in outputs[name].fields]
     if node.kind in (NodeKind.UQL, NodeKind.SQL):
         low = node.body.lower()
@@ -86,7 +96,13 @@ def _known(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -> dict[s
 
 
 def preview(table: pa.Table, *, rows: int = 20, hidden: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
-    """The first rows as a prompt shows them: no bytes, no private columns, texts on one short line."""
+    """The first rows as a prompt shows them: no bytes, no private columns, texts on one short line.
+
+    Args:
+        table: the result of a node.
+        rows: shown at most.
+        hidden: columns that are left out, in lower case.
+    """
     shown = [name for name in table.column_names if name.lower() not in hidden]
     made = []
     for row in table.select(shown).slice(0, rows).to_pylist():

@@ -100,7 +100,13 @@ class Step:
 
 
 def problem_of(node: Node, output: Output, sources: Collection[str]) -> str | None:
-    """Why an output is not valid; None: it is. Its type, its columns, rows, words that say nothing, sources that are not there."""
+    """Why an output is not valid; None: it is. Its type, its columns, rows, words that say nothing, sources that are not there.
+
+    Args:
+        node: that made it.
+        output: of the node.
+        sources: names that an answer may cite.
+    """
     if output.sub is not None:
         return _problem_of_answer(output.sub, {name.lower() for name in sources})
     table = output.table

@@ -45,7 +45,13 @@ class Checked:
 
 
 def check_plan(plan: Plan, sources: Mapping[str, Source], settings: Settings) -> Checked:
-    """Checks every node in an order in which its inputs come first; a node behind a wrong one is not judged."""
+    """Checks every node in an order in which its inputs come first; a node behind a wrong one is not judged.
+
+    Args:
+        plan: as the model wrote it, read already.
+        sources: tables of the database, by name.
+        settings: under which its statements are bound.
+    """
     order = TopologicalSorter({node.name: node.inputs for node in plan.nodes}).static_order()
     problems: list[Problem] = []
     fields: dict[str, tuple[Field, ...] | None] = {}
@@ -82,6 +88,11 @@ def check_node(
 ) -> tuple[Node, tuple[Field, ...] | None]:
     """The node with its body as it will run, and the columns that it makes (None: known only then).
 
+    Args:
+        sources: tables of the database, by name.
+        shapes: what a statement may name, for the columns that it makes.
+        known: columns of the nodes before; None: known only when they have run.
+        settings: under which its statement is bound.
     Raises: UQLError of any kind, saying what is wrong.
     """
     from uql.base.errors import GuardError, QuestionError
@@ -134,7 +145,14 @@ def check_node(
 def checked_node(
     node: Node, sources: Mapping[str, Source], inputs: Mapping[str, tuple[Field, ...]], settings: Settings
 ) -> Node:
-    """One node that reads results that are there, as it will run. Raises as `check_node`."""
+    """One node that reads results that are there, as it will run. Raises as `check_node`.
+
+    Args:
+        node: as the model wrote it.
+        sources: tables of the database, by name.
+        inputs: columns of the results that it reads.
+        settings: under which its statement is bound.
+    """
     shapes = Shapes(sources)
     for name, fields in inputs.items():
         shapes.add(name, fields)

@@ -66,7 +66,13 @@ class Planner:
 
     @classmethod
     def of(cls, ctx: AskContext, scope: Scope, model: Provider) -> Planner:
-        """The planner for a model, by the room that it declares."""
+        """The planner for a model, by the room that it declares.
+
+        Args:
+            ctx: of the question.
+            scope: the tables that a prompt shows.
+            model: that plans.
+        """
         tokens = Room.of(model.capabilities, ctx.sizes).prompt
         return cls(ctx, scope, tokens, SHOTS if tokens > SHORT else SHOTS // 2, ctx.near)
 
@@ -118,8 +124,14 @@ class Planner:
     async def mended(
         self, node: Node, error: str, inputs: Mapping[str, tuple[Field, ...]], step: AskContext, results: str = ""
     ) -> Node:
-        """A node that failed, written again by the model and checked; `results` are its inputs with rows.
+        """A node that failed, written again by the model and checked.
 
+        Args:
+            node: that failed.
+            error: what it said.
+            inputs: columns of the results that it reads.
+            step: the context of the node.
+            results: its inputs with rows.
         Raises: QuestionError, GuardError, BindError where that fails too.
         """
         reply = await step.say(

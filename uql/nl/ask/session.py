@@ -201,6 +201,12 @@ class QuestionSession:
         """Semantic Hit of an answer, the model being the judge where the words do not settle it; one call at most.
 
         Where the model gives no usable reply, or the budget is spent, the words alone judge.
+
+        Args:
+            question: that was asked.
+            said: the answer.
+            reference: the right answer.
+        Returns: in [0, 1].
         """
         from uql.nl.ask.answer_metrics import semantic_hit
 
@@ -333,7 +339,7 @@ class _Asking:
             self.ctx.prompts += step.prompts
         if many:
             named = [t for t, _ in self.scope.relevant]
-            near = shortlist(self.scope, self.ctx.question, self.embedder)
+            near = shortlist(self.scope)
             kept = [n for n in self.scope.sources if n in near.sources or n in named]
             self.planner.scope = self.scope.only(kept)
 

@@ -125,7 +125,13 @@ class ChildDuckDB:
 
     # ------------------------------------------------------------------------------------------------------------ own
     def load(self, name: str, table: pa.Table, further: Sequence[str] = ()) -> None:
-        """Makes a table of these rows, and runs further statements of UQL's own about it."""
+        """Makes a table of these rows, and runs further statements of UQL's own about it.
+
+        Args:
+            name: of the table.
+            table: its rows.
+            further: statements, run in their order.
+        """
         quoted = '"' + name.replace('"', '""') + '"'
         self._ask({"op": "load", "sql": f"CREATE TABLE {quoted} AS SELECT * FROM __given"}, table)
         for statement in further:

@@ -78,7 +78,15 @@ class Workspace:
         to: str | None = None,
         budget: int = BUDGET,
     ) -> Outcome:
-        """The outcome of one UQL query, checked by the guard first; `to` keeps its rows. Raises as `AskContext.uql`."""
+        """The outcome of one UQL query, checked by the guard first. Raises as `AskContext.uql`.
+
+        Args:
+            text: the query.
+            gate: that its calls go through.
+            tables: that it may name; None: all.
+            to: keeps its rows under this name.
+            budget: calls at most.
+        """
         allowed = self.names if tables is None else list(tables)
         checked = check_uql(text, allowed, budget=budget, to=[to] if to else ())
         if isinstance(parse_script(checked)[0][0], str):  # DuckDB's own SQL, without a text
@@ -113,7 +121,14 @@ class Workspace:
         return found.calls.expected, found.calls.high, found.usd.expected if found.usd is not None else None
 
     async def sql(self, text: str, *, tables: Collection[str] | None = None, to: str | None = None) -> pa.Table:
-        """The rows of one concrete SELECT, in a thread; `to` keeps them."""
+        """The rows of one concrete SELECT, in a thread.
+
+        Args:
+            text: the SELECT.
+            tables: that it may name; None: all.
+            to: keeps the rows under this name.
+        Raises: GuardError for anything but one SELECT of those tables.
+        """
         allowed = self.names if tables is None else list(tables)
         given = {name: self.table(name) for name in tables_of(check_sql(text, allowed), allowed)}
         found = await asyncio.to_thread(run_sql, text, given)
@@ -177,7 +192,13 @@ class Workspace:
                 del self._loaded[name.lower()]
 
     def table(self, name: str, *, columns: Sequence[str] | None = None, limit: int | None = None) -> pa.Table:
-        """The rows of a source or a kept result. Raises UnknownTableError (UQL201)."""
+        """The rows of a source or a kept result. Raises UnknownTableError (UQL201).
+
+        Args:
+            name: of the source or result.
+            columns: None: all.
+            limit: rows at most; None: all.
+        """
         self.load([name])
         if name.lower() not in self._loaded:
             raise UnknownTableError(f"no table {name}", help=f"tables: {', '.join(self.names)}")

@@ -49,7 +49,12 @@ class Complexity:
 
 
 async def check(ctx: AskContext, question: str, captions: str) -> Complexity:
-    """Asks the model for the signs. A sign of a complex question, doubt, or a reply that cannot be read make it complex."""
+    """Asks the model for the signs. A sign of a complex question, doubt, or a reply that cannot be read make it complex.
+
+    Args:
+        question: as the user wrote it.
+        captions: one line a source.
+    """
     try:
         reply = await ctx.say(checker.wording(question, captions))
     except QuestionError:
@@ -67,7 +72,12 @@ class SubQuery:
 
 
 async def decompose(ctx: AskContext, question: str, captions: str) -> tuple[SubQuery, ...]:
-    """One to three sub-queries, basic to advanced; the question itself where the model gives none. Equal ones are one."""
+    """One to three sub-queries, basic to advanced; the question itself where the model gives none. Equal ones are one.
+
+    Args:
+        question: as the user wrote it.
+        captions: one line a source.
+    """
     try:
         reply = await ctx.say(decomposer.wording(question, captions))
     except QuestionError:
@@ -151,6 +161,11 @@ class Answerer:
     async def run(self, node: Node, outputs: Mapping[str, Output], step: AskContext, told: Step) -> Output:
         """The first valid answer over operators and adapters in their order; equal sub-queries are answered once.
 
+        Args:
+            node: holds the sub-query.
+            outputs: of the nodes before, by name.
+            step: the context of the node.
+            told: the record of the step, which is filled in.
         Raises: QuestionError (UQL635) with the reason of each attempt where none is valid.
         """
         earlier = {name: outputs[name] for name in node.inputs if name in outputs}

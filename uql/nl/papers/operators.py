@@ -53,6 +53,10 @@ async def generate(ctx: AskContext, query: str, sources: Mapping[str, Source]) -
     """The operators in order of confidence, each at most once. Those that the data has nothing for are left out.
 
     Where the model gives none, every operator that has a source is tried, images and texts first.
+
+    Args:
+        query: one sub-query.
+        sources: by name; what they hold decides which operators are possible.
     """
     possible = {
         op: [n for n, s in sources.items() if op is Operator.TABLE or any(s.has(kind) for kind in READS[op])]

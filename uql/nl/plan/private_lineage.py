@@ -47,7 +47,13 @@ def reads_private(kind: NodeKind, body: str, read: Sequence[Field]) -> bool:
 
 
 def without_values(error: UQLError, kind: NodeKind, body: str, read: Sequence[Field]) -> str:
-    """An error in a line, as a model may see it: while a step runs over private columns, its words may hold their values."""
+    """An error in a line, as a model may see it: while a step runs over private columns, its words may hold their values.
+
+    Args:
+        error: of the step.
+        kind, body: of the step.
+        read: the columns of all that it reads.
+    """
     from uql.nl.ask.plan_checks import said
 
     if isinstance(error, BindError | UQLSyntaxError) or not reads_private(kind, body, read):

@@ -59,6 +59,11 @@ def finished(nodes: Sequence[Node], kept: Sequence[Node] = (), stay: Collection[
 
     The answer reads every node that no other one reads; of those that are kept only those that `stay`, as they were part of the answer
     before. Raises: QuestionError (UQL630).
+
+    Args:
+        nodes: as the model wrote them.
+        kept: of an earlier plan, with their inputs.
+        stay: names of those of them that the answer read before.
     """
     names = {node.name for node in (*nodes, *kept)}
     wired = [with_inputs(node, names - {node.name}) for node in nodes]

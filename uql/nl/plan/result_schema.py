@@ -45,7 +45,13 @@ class Shapes:
             self.add(name, source.fields, rows=source.row_count)
 
     def add(self, name: str, fields: Sequence[Field], *, rows: int = 1_000) -> None:
-        """A table that a statement may name from now on; another of that name is replaced."""
+        """A table that a statement may name from now on; another of that name is replaced.
+
+        Args:
+            name: of the table.
+            fields: its columns; equal names are set apart.
+            rows: about, for the plan.
+        """
         quoted = quote(name)
         own = apart_names([f.name for f in fields])
         fields = [replace(f, name=given) for f, given in zip(fields, own, strict=True)]
@@ -66,6 +72,14 @@ class Shapes:
             return catalog.aggregates
 
     def table(self, parts: tuple[str, ...], *, frames: Mapping[str, object] | None = None, file: bool = False) -> Table:
+        """The table of this name, for the binder.
+
+        Args:
+            parts: the name, split at its dots; one part alone is known here.
+            frames: not used here.
+            file: a path, which is never known here.
+        Raises: UnknownTableError.
+        """
         found = None if file or len(parts) != 1 else self._tables.get(parts[0].lower())
         if found is None:
             raise UnknownTableError(f"no table {'.'.join(parts)}", help=f"tables: {', '.join(self.names)}")
@@ -100,8 +114,12 @@ class Shapes:
 
     # ----------------------------------------------------------------------------------------------------- the statements
     def of_uql(self, text: str, settings: Settings, *, to: Collection[str] = ()) -> tuple[Field, ...]:
-        """The columns of a UQL query, or of DuckDB's SQL in its place; `to` are names that its TO may have.
+        """The columns of a UQL query, or of DuckDB's SQL in its place.
 
+        Args:
+            text: the query.
+            settings: under which it is bound.
+            to: names that its TO may have.
         Raises: UQLSyntaxError, BindError, GuardError.
         """
         text = check_uql(text, self.names, to=to)

@@ -27,6 +27,13 @@ async def rows_behind(
     """At most 20 rows behind row `row` (from 0) of a node's result; empty where they cannot be told.
 
     A row of one table is a dictionary of its columns; of a join a dictionary of such by table. Columns of bytes are left out.
+
+    Args:
+        workspace: runs the statement that finds them.
+        plan: whose nodes are followed back.
+        outputs: of the nodes, by name.
+        node: whose result has the row.
+        row: from 0.
     """
     output = outputs.get(node.name)
     if output is None or output.table is None or row >= output.table.num_rows:

@@ -47,6 +47,12 @@ def one_of(values: Sequence[str]) -> Schema:
 
 
 def array(items: Schema, most: int, least: int = 0) -> Schema:
+    """The schema of a list.
+
+    Args:
+        items: the schema of each.
+        most, least: items.
+    """
     return {"type": "array", "items": items, "minItems": least, "maxItems": most}
 
 
@@ -71,6 +77,11 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 def misfit(value: Any, schema: Schema, where: str = "the reply") -> str | None:
     """What of a value does not fit a schema of this module; None: it fits. Bounds are not looked at.
+
+    Args:
+        value: read from JSON.
+        schema: made by the functions of this module.
+        where: the value, in the message.
 
     >>> misfit({"a": 1}, obj({"a": BOOLEAN}))
     'the reply.a is not of the type boolean'

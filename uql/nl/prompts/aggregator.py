@@ -20,6 +20,15 @@ FULL = (
 
 
 def wording(question: str, findings: str, sources: Sequence[str], rules: Sequence[str], style: str) -> Wording:
+    """Asks for the answer to a question from what was found.
+
+    Args:
+        question: as the user wrote it.
+        findings: one paragraph a step.
+        sources: names that the answer may cite.
+        rules: of the user, each a sentence.
+        style: "short" or "full".
+    """
     fields = {
         "answerable": BOOLEAN,
         "reason": text(200),
@@ -45,7 +54,13 @@ def wording(question: str, findings: str, sources: Sequence[str], rules: Sequenc
 
 
 def picking(question: str, findings: str, count: int) -> Wording:
-    """Which of the findings is the answer, or whether all of them are, one for each thing that was asked."""
+    """Which of the findings is the answer, or whether all of them are, one for each thing that was asked.
+
+    Args:
+        question: as the user wrote it.
+        findings: numbered from 1.
+        count: findings.
+    """
     return Wording(
         "pick",
         VERSION,

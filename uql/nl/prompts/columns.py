@@ -8,6 +8,13 @@ VERSION = "columns-2"
 
 
 def wording(question: str, schema: str, columns: list[str]) -> Wording:
+    """Asks which columns a question needs.
+
+    Args:
+        question: as the user wrote it.
+        schema: the tables, as text.
+        columns: the names to choose from: table.column.
+    """
     return Wording(
         "columns",
         VERSION,

@@ -14,6 +14,15 @@ QUESTIONS = """1. What are the causes of this error?
 
 
 def wording(question: str, plan: str, step: str, error: str, schema: str) -> Wording:
+    """Asks why a step of a plan failed.
+
+    Args:
+        question: as the user wrote it.
+        plan: as text.
+        step: the body of the one that failed.
+        error: what it said.
+        schema: the tables, as text.
+    """
     decided = dict.fromkeys(("plan_flawed", "better_plan", "another_tool", "other_arguments"), BOOLEAN)
     return Wording(
         "faults",

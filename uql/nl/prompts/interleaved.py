@@ -126,7 +126,15 @@ def steps(
 
 
 def mapping(question: str, step: str, schema: str, observed: str, why: str = "") -> Wording:
-    """One step as a node, now that its inputs are there: `observed` are their rows so far."""
+    """One step as a node, now that its inputs are there: `observed` are their rows so far.
+
+    Args:
+        question: as the user wrote it.
+        step: in words.
+        schema: the tables, as text.
+        observed: the rows of the results so far.
+        why: the last try failed; "": there was none.
+    """
     again = f"Your last try failed: {why}\n\n" if why else ""
     return Wording(
         "mapping",

@@ -11,6 +11,13 @@ RANGES = ((0.7, 0.95), (0.5, 0.75), (0.3, 0.6))  # of the confidence of the firs
 
 
 def wording(query: str, captions: str, operators: Sequence[str], sources: Sequence[str]) -> Wording:
+    """Asks which operators may answer a sub-query, and from which sources.
+
+    Args:
+        query: one sub-query.
+        captions: one line a source.
+        operators, sources: names to choose from.
+    """
     confidence = {"type": "number", "minimum": 0, "maximum": 1}
     operator = {"operator": one_of(operators), "sources": array(one_of(sources), 4, 1), "confidence": confidence}
     return Wording(

@@ -121,7 +121,14 @@ def _traces(
 
 
 def semantic(session: Session, question: str, said: str, reference: str) -> float:
-    """Semantic Hit; the connection's model is the judge, where the words do not settle it."""
+    """Semantic Hit; the connection's model is the judge, where the words do not settle it.
+
+    Args:
+        question: that was asked.
+        said: the answer; "": none.
+        reference: the right answer.
+    Returns: in [0, 1].
+    """
     if not said:
         return 0.0
     return finished(QuestionSession(session).judge(question, said, reference))

@@ -60,7 +60,13 @@ def labels(found: Sequence[Judged]) -> tuple[list[str], Matrix]:
 
 
 def cross_entropy(probabilities: Matrix, chosen: NDArray[np.int64], weights: Matrix) -> float:
-    """Equation 2: (n, k) probabilities, (n,) labels in [0, k), (n,) weights → the weighted mean loss in nats."""
+    """Equation 2: (n, k) probabilities, (n,) labels in [0, k), (n,) weights → the weighted mean loss in nats.
+
+    Args:
+        probabilities: (n, k) each row sums to 1.
+        chosen: (n,) int in [0, k), the label of each.
+        weights: (n,) of each.
+    """
     held = np.clip(probabilities[np.arange(len(chosen)), chosen], 1e-12, 1.0)
     return float(-(weights * np.log(held)).sum() / weights.sum())
 
@@ -164,12 +170,26 @@ class MLRouter:
     def rank(
         self, subquery: str, operator: Operator, adapters: Sequence[str], modality: str | None = None
     ) -> list[str]:
-        """The adapters, the likeliest to be best first; those it does not know last, in the order given."""
+        """The adapters, the likeliest to be best first; those it does not know last, in the order given.
+
+        Args:
+            subquery: one question.
+            operator: that answers it.
+            adapters: to choose from.
+            modality: of the sources; None: that of the operator.
+        """
         said = self.probabilities(subquery, operator, modality)
         return sorted(adapters, key=lambda name: -said.get(name, -1.0))
 
     def probabilities(self, subquery: str, operator: Operator, modality: str | None = None) -> dict[str, float]:
-        """Of each adapter that it knows, that it is the best."""
+        """Of each adapter that it knows, that it is the best.
+
+        Args:
+            subquery: one question.
+            operator: that answers it.
+            modality: of the sources; None: that of the operator.
+        Returns: by adapter, summing to 1.
+        """
         one = Judged(subquery, operator.value, modality or modality_of(operator.value), {})
         row = self._probabilities(_features(self.embedder, [one]))[0]
         return {name: float(p) for name, p in zip(self.adapters, row, strict=True)}
@@ -208,6 +228,10 @@ class MLRouter:
     def load(cls, path: str | Path, held: dict[str, Any], embedder: Embedder) -> MLRouter:
         """From the files of `save`.
 
+        Args:
+            path: of the JSON file; the layers lie beside it as .npz.
+            held: the content of the JSON file.
+            embedder: must be the one that it was trained with.
         Raises: ConfigError (UQL643) where another embedder made it; DataError (UQL514) where the layers do not fit.
         """
         if held.get("embedder") != embedder.name:

@@ -44,7 +44,13 @@ class StatRouter:
         return self.calls.get(operator.value, {}).get(adapter)
 
     def rank(self, subquery: str, operator: Operator, adapters: Sequence[str]) -> list[str]:
-        """The adapters, the best first; those without traces last, in the order given."""
+        """The adapters, the best first; those without traces last, in the order given.
+
+        Args:
+            subquery: not read here.
+            operator: whose traces count.
+            adapters: to choose from.
+        """
         means = self.means.get(operator.value, {})
         return sorted(adapters, key=lambda name: (name not in means, -means.get(name, 0.0)))
 

@@ -57,7 +57,12 @@ STOP = frozenset(_STOP_WORDS.split())
 
 
 async def relevant(ctx: AskContext, scope: Scope, *, tokens: int = 3_500) -> Scope:
-    """The scope with the columns that the model finds relevant; as it was where it says none."""
+    """The scope with the columns that the model finds relevant; as it was where it says none.
+
+    Args:
+        scope: its columns are the choice.
+        tokens: that the schema may take in the prompt.
+    """
     from uql.nl.prompts import columns as words
 
     names = [f"{n}.{f.name}" for n, s in scope.sources.items() for f in s.shown]
@@ -114,8 +119,13 @@ def discover(
     return Scope(taken, (*said, *(x for x in guessed if frozenset((x.left.table, x.right.table)) not in pairs)))
 
 
-def shortlist(scope: Scope, question: str, embedder: Embedder | None, *, tables: int = 6) -> Scope:
-    """The nearest tables with those that connect them, where there are many."""
+def shortlist(scope: Scope, *, tables: int = 6) -> Scope:
+    """The nearest tables with those that connect them, where there are many.
+
+    Args:
+        scope: its tables in order, the nearest first.
+        tables: kept, beside those that connect them.
+    """
     if len(scope.sources) <= tables:
         return scope
     kept = list(scope.sources)[:tables]

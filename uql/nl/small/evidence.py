@@ -110,7 +110,12 @@ def _telling(question: str) -> list[str]:
 
 
 def unheard(words: Sequence[str], scope: Scope, near: Near | None) -> list[str]:
-    """Those of some words that are near to no table, plain column, comment or value."""
+    """Those of some words that are near to no table, plain column, comment or value.
+
+    Args:
+        words: of the question.
+        near: cosine of a word and names; None: only equal words and stems are near.
+    """
     names: set[str] = set()
     heard: set[str] = set()
     for name, source in scope.sources.items():

@@ -15,7 +15,13 @@ NEAREST = 8
 
 
 def post(there: dict[str, str], path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """One request to the gate's endpoint. Raises urllib.error.HTTPError where it is refused."""
+    """One request to the gate's endpoint. Raises urllib.error.HTTPError where it is refused.
+
+    Args:
+        there: the `url` and `token` of the endpoint.
+        path: of the endpoint.
+        body: sent as JSON.
+    """
     request = urllib.request.Request(
         f"{there['url']}/{path}",
         json.dumps(body).encode(),
