@@ -71,7 +71,7 @@ def unparse(node: Node) -> str:
 
 
 def quote_name(name: str) -> str:
-    """A name where only a name can stand: quoted unless it is a plain word that is no keyword."""
+    """A name where only a name can stand: quoted unless it is a plain word that is not a keyword."""
     return name if _PLAIN.match(name) and name.upper() not in WORDS else quote_text(name)
 
 

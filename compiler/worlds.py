@@ -105,7 +105,7 @@ def _by_attribute(block: Block, known: Known) -> bool:
 
 
 def _numbered(seen: dict[int, Known]) -> tuple[dict[int, Known], Codes]:
-    """The same with contents numbered from 0, which is no content, and the contents themselves."""
+    """The same with contents numbered from 0, which stands for none, and the contents themselves."""
     sites = [site for k in seen.values() for site in (k.site, *k.pair_sites) if site is not None]
     none = np.zeros(1, dtype=np.uint64)
     contents = np.unique(np.concatenate([none, *(codes for site in sites for codes in site.cells.values())]))

@@ -141,7 +141,7 @@ def whole(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relatio
 
 
 def _sort_keys(block: Block, by_name: dict[Expr, str], ctx: Context) -> str:
-    """SQL of the ORDER BY terms that are no items, as columns o0, o1 …, so that they are computed before LIMIT."""
+    """SQL of the ORDER BY terms that are not items, as columns o0, o1 …, so that they are computed before LIMIT."""
     if block.project.distinct:
         return ""
     new = [(n, key.expr) for n, key in enumerate(block.order.keys) if key.expr not in by_name]

@@ -92,7 +92,7 @@ def unasked(block: Block, relation: Relation) -> Propose:
 
 
 def _certainty(formula: Formula, relation: Relation) -> NDArray[np.float64] | None:
-    """(N,) the chance that a row passes, by its least likely condition; None where the formula is no conjunction of conditions."""
+    """(N,) the chance that a row passes, by its least likely condition; None where the formula is not a conjunction of conditions."""
     if any(part != "AND" and not isinstance(part, int) for part in formula.program):
         return None
     found = np.ones(relation.n)

@@ -567,7 +567,7 @@ def ordinal(number: Number | Position | Unary, count: int, clause: str) -> int:
     """The index of the SELECT item that `1`, `2`, … means. Raises: BindError (UQL208).
 
     Args:
-        number: as written; a negative one is no place.
+        number: as written; a negative one is not a place.
         count: SELECT items.
         clause: GROUP BY or ORDER BY, for the message.
     """

@@ -63,7 +63,7 @@ def misspelt(quoted: Quoted, name: str) -> BindError:
 
 
 def holes(quoted: Quoted) -> Iterator[tuple[str, ...]]:
-    """The names in the holes {col} and {t.col} of a text, each once. Raises: BindError (UQL205) on a brace that is no hole."""
+    """The names in the holes {col} and {t.col} of a text, each once. Raises: BindError (UQL205) on a brace that is not a hole."""
     seen: set[tuple[str, ...]] = set()
     for match in _HOLE.finditer(quoted.text):
         if match[0] in ("{{", "}}"):

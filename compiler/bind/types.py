@@ -145,7 +145,7 @@ class DuckTypes:
         return None if field is None or field.type.strip('"').upper() == "NULL" else field.type
 
     def _check_cases(self, query: BoundSelect, scope: Scope) -> None:
-        """Raises DataError (UQL509) for a string in a CASE that is no value of the type of the others: DuckDB says so only when it
+        """Raises DataError (UQL509) for a string in a CASE that is not a value of the type of the others: DuckDB says so only when it
         runs, behind the calls."""
         exprs = [*(item.expr for item in query.items), query.where, query.having, *(key.expr for key in query.order_by)]
         for case in (node for expr in exprs if expr is not None for node in walk(expr) if isinstance(node, Case)):

@@ -464,7 +464,7 @@ class _Measure:
         read = self._is_read(call) and keywords.get("weights") is None
         if not (read and np.isin(y[~np.isnan(y)], (0.0, 1.0)).all()):
             found = self.sampler.total(y, None, **keywords)
-        else:  # numbers that happen to be 0 and 1 in the sample are no counts
+        else:  # numbers that happen to be 0 and 1 in the sample are not counts
             twice = self.sampler.total(2 * y, None, **keywords)
             value, low, high = (None if v is None else v / 2 for v in (twice.value, twice.low, twice.high))
             found = replace(twice, value=value, low=low, high=high)
@@ -491,7 +491,7 @@ class _Measure:
         return self.sampler.total(self._count(call), (0.0, 1.0), weights=present, **self._keywords())
 
     def _mean(self, call: Call) -> Estimate:
-        """AVG, as a ratio of sums. Numbers that happen to be 0 and 1 in the sample are no shares: they are moved by 1 and back."""
+        """AVG, as a ratio of sums. Numbers that happen to be 0 and 1 in the sample are not shares: they are moved by 1 and back."""
         y, x = self._sum(call), self._count(call)
         keywords = self._keywords(call)
         weights, present = keywords.get("weights"), self.stored.presence.get(call)

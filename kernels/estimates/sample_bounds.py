@@ -1,4 +1,4 @@
-"""Aggregates that are no sums: what DuckDB makes of the rows that were asked and answered, said to be no more than that.
+"""Aggregates that are not sums: what DuckDB makes of the rows that were asked and answered, said to be no more than that.
 
 A median, a list or a largest date has no estimate from a sample. Where rows are left out, MIN and MAX are "at most" and "at least" the
 value found; anything else stands with open ends.

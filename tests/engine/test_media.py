@@ -109,7 +109,7 @@ BAD = {
     "pics/none.png": "there is no file",
     "../../etc/passwd": "lies outside",
     "/etc/passwd": "lies outside",
-    "pics/no picture.png": "is no image",
+    "pics/no picture.png": "is not an image",
     "https://example.org/a.png": "addresses are not fetched",
 }
 

@@ -102,7 +102,7 @@ REFUSED = {
     "": "empty",
     "[]": "0 plots",
     "not json": "not JSON",
-    "3": "no JSON object",
+    "3": "not a JSON object",
     bar(mark="barr"): "Vega-Lite",
     bar(mark="image"): "mark image",
     json.dumps({"encoding": BAR["encoding"]}): "no mark",

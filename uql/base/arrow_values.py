@@ -49,7 +49,7 @@ def for_pandas(table: pa.Table) -> pa.Table:
         if pa.types.is_decimal(field.type):
             table = table.set_column(i, field.name, column.cast(pa.float64()))
         elif pa.types.is_date(field.type):
-            with suppress(pa.ArrowInvalid):  # 'infinity' is no moment: such a column stays one of dates
+            with suppress(pa.ArrowInvalid):  # 'infinity' is not a moment: such a column stays one of dates
                 table = table.set_column(i, field.name, column.cast(pa.timestamp("us")))
     return table
 

@@ -101,7 +101,7 @@ class Output:
 
 
 def print_json(value: Any) -> None:
-    """What `--json` prints of a command that is no query."""
+    """What `--json` prints of a command that is not a query."""
     print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 

@@ -57,7 +57,7 @@ def app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
 
 
 def refuse_mistaken_database(words: Sequence[str], commands: Mapping[str, Any]) -> None:
-    """Say what was probably meant where the first word is no database: a misspelt sub-command, a query without -c."""
+    """Say what was probably meant where the first word is not a database: a misspelt sub-command, a query without -c."""
     first = words[0] if words else ""
     if not first or first.startswith("-") or Path(first).exists():
         return

@@ -32,7 +32,7 @@ class ImageEmbedder(Protocol):
     def name(self) -> str: ...
 
     def embed(self, images: Sequence[bytes | None]) -> Matrix:
-        """(n, d) float32, rows of length 1; zeros for what is no picture."""
+        """(n, d) float32, rows of length 1; zeros for what is not a picture."""
 
 
 def unit_rows(matrix: Matrix) -> Matrix:

@@ -44,7 +44,7 @@ class ImageDescriptors:
         import PIL.Image  # noqa: F401
 
     def embed(self, images: Sequence[bytes | None]) -> Matrix:
-        """(n, 748) float32, rows of length 1; zeros for None and for bytes that are no picture."""
+        """(n, 748) float32, rows of length 1; zeros for None and for bytes that are not a picture."""
         out = np.zeros((len(images), self.dimensions), np.float32)
         for i, image in enumerate(images):
             pixels = None if image is None else _pixels(image)
@@ -54,7 +54,7 @@ class ImageDescriptors:
 
 
 def _pixels(image: bytes) -> tuple[NDArray[np.uint8], Matrix] | None:
-    """Hue, saturation and value (96, 96, 3) in 0 … 255, and brightness (96, 96); None for what is no picture."""
+    """Hue, saturation and value (96, 96, 3) in 0 … 255, and brightness (96, 96); None for what is not a picture."""
     from PIL import Image, UnidentifiedImageError
 
     try:

@@ -241,7 +241,7 @@ class Voyage(RemoteEmbedder):
         return self._sent(lambda: self._client.embed(texts, model=self.model, input_type="document", truncation=True))
 
     def embed_images(self, images: Sequence[bytes | None]) -> Matrix:
-        """(n, d) float32 for images as files in memory; zeros for None. Raises DataError on bytes that are no image."""
+        """(n, d) float32 for images as files in memory; zeros for None. Raises DataError on bytes that are not an image."""
         from PIL import Image, UnidentifiedImageError
 
         distinct = list(dict.fromkeys(image for image in images if image))

@@ -162,7 +162,7 @@ class Level:
         return {"type": "integer", "enum": list(range(self.levels))} if self.levels <= 20 else {"type": "integer"}
 
     def read(self, value: Any) -> Answer:
-        """The answer in a JSON value; a problem where it is no level."""
+        """The answer in a JSON value; a problem where it is not a level."""
         number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
         if isinstance(value, str) and value.strip().isdecimal():
             number = float(value)

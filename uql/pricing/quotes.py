@@ -110,7 +110,7 @@ class Foresight:
         named = settings
         if (
             model is None and settings.models and settings.model is None
-        ):  # a cascade: the large one answers what is no condition
+        ):  # a cascade: the large one answers what is not a condition
             model, named = self._models.get(settings.models[1]), settings.with_values(model=settings.models[1])
         return Knowledge(
             self._cursor,

@@ -309,7 +309,7 @@ class Session:
         return str(found) if found else None
 
     def large(self, settings: Settings) -> Provider | str | None:
-        """The large model of a cascade, which answers what is no condition too, where no other model is named."""
+        """The large model of a cascade, which answers what is not a condition too, where no other model is named."""
         if not settings.models or settings.model is not None:
             return None
         return self.models.get(settings.models[1], settings.models[1])

@@ -235,7 +235,7 @@ def _texts(data: pa.Table, column: str, missing: bool) -> pa.Table:
 
 
 def _image(value: bytes | None) -> str | None:
-    """The media type of an image by its first bytes; None: it is no image."""
+    """The media type of an image by its first bytes; None: it is not an image."""
     from uql.base.media_types import media_type
 
     media = media_type(value) if value else ""

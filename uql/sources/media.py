@@ -86,7 +86,7 @@ class Media:
         else:
             data = self._file(name, most)
         if isinstance(data, bytes) and kind is not Modality.DOCUMENT and modality(media_type(data)) is not kind:
-            return Unreadable(f"{_short(name)} is no {kind} of a known format")
+            return Unreadable(f"{_short(name)} is not an {kind} of a known format")
         return data
 
     def _file(self, name: str, most: int) -> bytes | Unreadable:

@@ -233,7 +233,7 @@ async def _text(request: Request) -> str | Response:
     if len(text) > LONGEST:
         return _bad(f"a statement has at most {LONGEST:,} characters", 413)
     try:
-        text.encode()  # a surrogate without its partner is no character
+        text.encode()  # a surrogate without its partner is not a character
         check_brackets(text)
     except (UnicodeEncodeError, UQLSyntaxError) as error:
         return _bad(error.message if isinstance(error, UQLSyntaxError) else "the text is not Unicode: a lone surrogate")

@@ -61,8 +61,8 @@ class ProcessAdapter:
         Args:
             subquery: one question.
             sources: that it may read, sent whole.
-        Raises: QuestionError (UQL640) where the worker cannot be started, dies, or replies what is no answer; UQL641 where it was killed
-            on time-out.
+        Raises: QuestionError (UQL640) where the worker cannot be started, dies, or replies what is not an answer; UQL641 where it was
+            killed on time-out.
         """
         order: dict[str, Any] = {"subquery": subquery, "sources": [_sent(s, ctx) for s in sources.values()]}
         async with endpoint(ctx.gate, model=ctx.planner, embed=vectors) as there:

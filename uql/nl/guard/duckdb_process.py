@@ -140,7 +140,7 @@ class ChildDuckDB:
     def arrow(self, sql: str) -> pa.Table:
         """The rows of a query."""
         found = self._rows(sql)
-        assert found is not None  # a statement without rows is no query
+        assert found is not None  # a statement without rows is not a query
         return found
 
     def finish(self) -> bool:

@@ -32,7 +32,7 @@ MEMORY = 512  # MiB of a statement and its tables
 logging.getLogger("sqlglot").addHandler(
     logging.NullHandler()
 )  # what it cannot read is refused, and said by the refusal
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ ]{0,62}\Z")  # a name that is no path, address or file
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_ ]{0,62}\Z")  # a name that is not a path, address or file
 _SYSTEM = ("duckdb_", "pragma_", "sqlite_", "pg_", "information_schema", "uql_")
 
 

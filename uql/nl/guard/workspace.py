@@ -275,7 +275,7 @@ def longest_text(table: pa.Table) -> int:
 
 
 def budget_of(text: str) -> int | None:
-    """The calls that WITH (budget = n) of a UQL query names; None where it names none, or is no query."""
+    """The calls that WITH (budget = n) of a UQL query names; None where it names none, or is not a query."""
     from uql.compiler.parser import parse
     from uql.compiler.syntax import Select, Union
 

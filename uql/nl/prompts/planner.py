@@ -71,7 +71,7 @@ def repaired(plan: str, problems: str) -> str:
 
 
 def replanned(plan: str, why: str) -> str:
-    """What goes back with a plan that has run, but whose results are no answer."""
+    """What goes back with a plan that has run, but whose results are not an answer."""
     return f"The plan before, with what each node gave:\n{plan}\n\nWhy it is planned again: {why}\nWrite the nodes that are still needed."
 
 

@@ -366,7 +366,7 @@ def _alike(part: str, word: str) -> bool:
 
 
 def _listed(values: Sequence[str]) -> list[str]:
-    """The parts of values that are lists in a text, `Action, Comedy`, the most frequent first; none where they are no lists.
+    """The parts of values that are lists in a text, `Action, Comedy`, the most frequent first; none where they are not lists.
 
     They are where parts come again in other values, so that there are fewer parts than values.
 

@@ -15,7 +15,7 @@ _MARK = re.compile(rf"\b({'|'.join(_WORDS)})\b", re.IGNORECASE)
 
 
 def plot_of(question: str, name: str, rows: str, fields: Sequence[Field]) -> Node | None:
-    """A plot node over the rows of another node; None where they are no two columns, one of them numbers.
+    """A plot node over the rows of another node; None where they are not two columns, one of them numbers.
 
     Args:
         name: of the plot node.

@@ -49,7 +49,7 @@ def evidence(sources: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     order = json.loads(sys.stdin.readline())
-    with contextlib.redirect_stdout(sys.stderr):  # what the library prints is no answer
+    with contextlib.redirect_stdout(sys.stderr):  # what the library prints is not an answer
         reply = answered(order)
     print(json.dumps(reply, default=str), flush=True)
 

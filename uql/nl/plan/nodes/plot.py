@@ -99,7 +99,7 @@ def make_plots(text: str, tables: Mapping[str, pa.Table]) -> tuple[Plot, ...]:
 # ----------------------------------------------------------------------------------------------------------------- checks
 def _checked(spec: Any, inputs: Mapping[str, Columns]) -> dict[str, Any]:
     if not isinstance(spec, dict):
-        raise _refused("it is no JSON object")
+        raise _refused("it is not a JSON object")
     made: dict[str, Any] = {str(key): value for key, value in spec.items() if key != "$schema"}
     spec = made
     _no_code(spec, 0)
