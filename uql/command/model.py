@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from uql.base.printable import printable
 from uql.command import options
 from uql.command.outcome import Code, UsageError, command, narrate, new_app
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uql.nl.ask.answer import Answer
 
 app = new_app("What questions in words need to know of a database: uql.model.toml beside it (docs/questions.md).")
 Database = Annotated[Path, typer.Argument(help="A DuckDB database.")]
@@ -50,8 +55,7 @@ def check(
         raise UsageError(f"there is no {path}: uql model init {database}")
     known = semantic_model.read(path)
     wrong = 0
-    given = {} if model is None else {"model": model}
-    with connect(database, read_only=True, **given) as con:
+    with connect(database, read_only=True, model=model) as con:
         kept = [(f"metric {name}", "", uql) for name, (_, uql) in known.metrics.items()]
         kept += [(each.question, each.question, each.uql) for each in known.verified]
         for called, question, uql in kept:
@@ -67,12 +71,12 @@ def check(
     return Code.QUERY if wrong else Code.OK
 
 
-def _same(table: object, answer: object) -> bool:
+def _same(table: pa.Table, answer: Answer) -> bool:
     """Has one of the results that the answer rests on these rows, in any order of rows and columns?"""
     from uql.nl.small.vote import key_of
 
-    results = [answer.results[name].table for name in answer.rests_on if name in answer.results]  # type: ignore[attr-defined]
-    return any(found is not None and key_of(found) == key_of(table) for found in results)  # type: ignore[arg-type]
+    results = [answer.results[name].table for name in answer.rests_on if name in answer.results]
+    return any(found is not None and key_of(found) == key_of(table) for found in results)
 
 
 def _there(database: Path) -> Path:

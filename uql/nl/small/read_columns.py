@@ -34,7 +34,7 @@ _ADDED = re.compile(
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _PLACE = "read_place_"
 _CONDITIONS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Paren, exp.If)
-Value = Callable[["Use"], exp.Expression]
+Value = Callable[["Use"], "exp.Expr"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def as_uql(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
     """The statement as UQL: a quoted text where a column is read. Raises QuestionError (UQL631) where no column links the tables."""
     texts: list[str] = []
 
-    def place(use: Use) -> exp.Expression:
+    def place(use: Use) -> exp.Expr:
         texts.append(_quoted(use))
         return exp.column(f"{_PLACE}{len(texts) - 1}_")
 
@@ -205,7 +205,7 @@ def _field(table: str, name: str, scope: Scope) -> Field | None:
 
 
 # -------------------------------------------------------------------------------------------------------------- the places
-def _filled(tree: exp.Expression, columns: Sequence[ReadColumn], scope: Scope, value: Value) -> exp.Expression:
+def _filled(tree: exp.Expr, columns: Sequence[ReadColumn], scope: Scope, value: Value) -> exp.Expr:
     """The statement with a value in place of each column that is read, and the tables joined that hold its text."""
     places = list(_places(tree, columns))
     literals = {column: tuple(_compared(tree, [node for node, _, _, c in places if c is column])) for column in columns}
@@ -217,9 +217,7 @@ def _filled(tree: exp.Expression, columns: Sequence[ReadColumn], scope: Scope, v
     return tree
 
 
-def _places(
-    tree: exp.Expression, columns: Sequence[ReadColumn]
-) -> Iterator[tuple[exp.Column, exp.Select, str, ReadColumn]]:
+def _places(tree: exp.Expr, columns: Sequence[ReadColumn]) -> Iterator[tuple[exp.Column, exp.Select, str, ReadColumn]]:
     """The columns of a tree that are read: the node, its SELECT, how that calls the table, and which."""
     for node in list(tree.find_all(exp.Column)):
         around = node.find_ancestor(exp.Select)
@@ -293,7 +291,7 @@ def _hole(hole: str, select: exp.Select, alias: str, column: ReadColumn, scope: 
     raise _wrong(f"{{{hole}}} is no plain column of the tables in FROM", f"join its table, or {{{column.table}.…}}")
 
 
-def _compared(tree: exp.Expression, nodes: Sequence[exp.Column]) -> Iterator[exp.Literal]:
+def _compared(tree: exp.Expr, nodes: Sequence[exp.Column]) -> Iterator[exp.Literal]:
     """The literals that some places are compared with."""
     seen = set()
     for node in nodes:
@@ -327,7 +325,7 @@ def _quoted(use: Use) -> str:
     return text if use.is_condition and use.column.type == "BOOLEAN" else f"CAST({text} AS {use.column.type})"
 
 
-def _made_up(use: Use) -> exp.Expression:
+def _made_up(use: Use) -> exp.Expr:
     drawn = f"hash({', '.join((use.text, *use.holes, str(use.n)))})"
     texts = [literal.name.strip("%").replace("'", "''") for literal in use.literals if literal.is_string]
     numbers = [literal.name for literal in use.literals if not literal.is_string]

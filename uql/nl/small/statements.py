@@ -21,6 +21,7 @@ from uql.nl.guard.guard import check_sql
 from uql.nl.plan import read_plan as forms
 from uql.nl.plan.dag import Node, NodeKind
 from uql.nl.plan.private_lineage import without_values
+from uql.nl.prompts import Wording
 from uql.nl.prompts import read_columns as column_words
 from uql.nl.prompts import statements as words
 from uql.nl.schema.scope import Scope
@@ -110,7 +111,7 @@ class Statements:
                 failure = (reply.strip()[:1_000], said(error))
         raise AssertionError("the last round returns or raises")
 
-    def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> words.Wording:
+    def _columns_wording(self, failure: tuple[str, str] | None, *, nothing: bool) -> Wording:
         asked = self.asked
         return column_words.wording(
             self._question,
