@@ -100,7 +100,12 @@ def _embedded(
 
 
 def cosines(u: Vectors, v: Vectors, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(pairs,) the cosines of rows `first` of u with rows `second` of v."""
+    """(pairs,) the cosines of rows of u with rows of v.
+
+    Args:
+        u, v: (n, e) and (m, e) unit vectors.
+        first, second: (pairs,) rows of u and of v.
+    """
     out = np.empty(len(first))
     for start in range(0, len(first), SLICE):
         some = slice(start, start + SLICE)

@@ -570,7 +570,12 @@ def _sampler(
 
 
 def of_pool(pool: Pool, room: int, ctx: Context, groups: NDArray[np.int64] | None = None) -> AggregateSampler:
-    """The sample of a pool of pairs: of `room` pairs, for estimates over all that it stands for."""
+    """The sample of a pool of pairs, for estimates over all that it stands for.
+
+    Args:
+        room: pairs that may be asked.
+        groups: (pairs,) the group of each pair of the pool; None: no groups.
+    """
     from uql.sampling.pairs import PairSampler
 
     strata, sizes = pool.strata, pool.sizes

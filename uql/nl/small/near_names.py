@@ -54,7 +54,11 @@ def near_value(value: str, values: Iterable[str]) -> str | None:
 
 
 async def held_values(ctx: AskContext, scope: Scope, column: str) -> list[Sequence[str]]:
-    """The values of each plain column of texts that is so called."""
+    """The values of each plain column of texts that is so called.
+
+    Args:
+        column: its name, in any case.
+    """
     found: list[Sequence[str]] = []
     for name, source in scope.sources.items():
         f = next((f for f in source.shown if f.name.lower() == column.lower() and f.type == "VARCHAR"), None)

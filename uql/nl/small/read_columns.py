@@ -131,7 +131,14 @@ def _literal(text: str) -> str:
 
 
 def as_uql(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
-    """The statement as UQL: a quoted text where a column is read. Raises QuestionError (UQL631) where no column links the tables."""
+    """The statement as UQL: a quoted text where a column is read.
+
+    Args:
+        sql: one SELECT over tables that have the columns.
+        columns: that are read.
+        scope: of the tables without them.
+    Raises: QuestionError (UQL631) where no column links the table of a column and that of its text.
+    """
     texts: list[str] = []
 
     def place(use: Use) -> exp.Expr:
@@ -146,7 +153,11 @@ def trial(sql: str, columns: Sequence[ReadColumn], scope: Scope) -> str:
     """The statement with a made-up value wherever a column is read, which follows from the text or image of the row.
 
     Equal questions get equal values, in whatever words they ask: half of all texts say yes, or hold the first value that the statement
-    compares with. Raises QuestionError (UQL631) as `as_uql`.
+    compares with.
+
+    Args:
+        sql, columns, scope: as of `as_uql`.
+    Raises: QuestionError (UQL631) as `as_uql`.
     """
     return _filled(sqlglot.parse_one(sql, read="duckdb"), columns, scope, _made_up).sql(dialect="duckdb")
 
