@@ -183,7 +183,10 @@ class _Feed:
         following = [token.type for token in self.tokens[self.at + 1 : self.at + 3]]
         if kind == "SIDE" and following[:1] == ["LPAREN"]:  # both(x)
             return "NAME"
-        if kind == "OFFSET" and self.at and self.tokens[self.at - 1].type == "COMMA":  # a column or function of a list
+        in_list = self.at > 0 and self.tokens[self.at - 1].type == "COMMA"
+        if kind == "OFFSET" and in_list:  # a column or function of a list
+            return "NAME"
+        if kind == "TO" and in_list and not self._names_what_is_kept(following):  # as in (SELECT a, to IS NULL)
             return "NAME"
         if kind in ("ALL", "ANY", "ARRAY") and not self._opens_a_query():  # all(x), any(x), array(x): functions
             return "NAME"
@@ -192,6 +195,18 @@ class _Feed:
         if kind == "WITH" and following == ["IN", "LPAREN"]:  # as in (with IN (1, 2)); a table can be "in"
             return "NAME"
         return kind if self._follows(stack) else "NAME"
+
+    def _names_what_is_kept(self, following: list[str]) -> bool:
+        """Does TO after a comma name a table, with which the statement ends but for its options? Else it is a column.
+
+        Args: following: the kinds of the next two tokens.
+        """
+        return following[:1] not in (["ISNULL"], ["NOTNULL"]) and following[1:] in (
+            [],
+            ["SEMICOLON"],
+            ["RPAREN"],
+            ["WITH"],
+        )
 
     def _opens_a_query(self) -> bool:
         """Does a parenthesis behind the word, if there is one, hold a query?"""

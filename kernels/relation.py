@@ -25,6 +25,8 @@ from uql.operators.record import Parameters
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SMALL = 10_000  # rows of a table that is read whole sooner than looked up in
+
 
 @dataclass(frozen=True, slots=True)
 class Pool:
@@ -189,8 +191,7 @@ class Relation:
 
         wanted = pa.table({"__rid": pa.array(rids), "__pos": pa.array(np.arange(len(rids), dtype=np.int64))})
         parts = [f"{e} AS e{i}" for i, e in enumerate(expressions)]
-        source = f"__wanted AS w JOIN {quote(self.name)} AS r ON r.rowid = w.__rid"
-        return self.in_order(parts, source, {"__wanted": wanted})
+        return self.in_order(parts, *self._beside("__answers", wanted))
 
     def in_order(self, parts: Sequence[str], source: str, arrays: dict[str, pa.Table]) -> pa.Table:
         """The rows of a FROM clause in the order of its column __pos.
@@ -231,10 +232,31 @@ class Relation:
         answers = self.with_answers(rids, columns, **extra)
         kept = ["__rid", "__pos", *extra]
         cast = [typed_answer(column) for column in columns]
-        return (
-            f"(SELECT {', '.join([*kept, *cast])} FROM __answers) AS a JOIN {quote(self.name)} AS r ON r.rowid = a.__rid",
-            {"__answers": answers},
-        )
+        return self._beside(f"(SELECT {', '.join([*kept, *cast])} FROM __answers)", answers)
+
+    def _beside(self, sql: str, answers: pa.Table) -> tuple[str, dict[str, pa.Table]]:
+        """A FROM clause with `answers` as a and the rows of their __rid as r, and the Arrow tables it needs.
+
+        A hash join leaves 3 kB in DuckDB's queue of blocks to evict, each time it runs, and takes twice as long for a table that is small,
+        or of which most rows are wanted: there the rows stand beside their answers by their places.
+
+        Args:
+            sql: what is selected from __answers, as many rows in the same order.
+            answers: __rid and any other columns.
+        """
+        import pyarrow as pa
+
+        rids = answers.column("__rid").to_numpy()
+        kept = np.zeros(self.n, dtype=bool)
+        kept[rids] = True
+        table, once = quote(self.name), int(kept.sum()) == len(rids)
+        if not once or self.n > max(SMALL, 2 * len(rids)):
+            return f"{sql} AS a JOIN {table} AS r ON r.rowid = a.__rid", {"__answers": answers}
+        arrays = {"__answers": answers if (np.diff(rids) > 0).all() else answers.take(np.argsort(rids))}
+        if len(rids) < self.n:
+            arrays["__kept"] = pa.table({"__kept": kept})
+            table = f"(SELECT r.* FROM __kept POSITIONAL JOIN {table} AS r WHERE __kept.__kept)"
+        return f"{sql} AS a POSITIONAL JOIN {table} AS r", arrays
 
     def evaluate(self, exprs: Sequence[Expr], rids: Rids, columns: Sequence[VirtualColumn]) -> pa.Table:
         """The values of expressions for these rows in this order, by DuckDB, over columns and answers.

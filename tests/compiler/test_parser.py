@@ -68,6 +68,18 @@ def test_a_keyword_by_position_is_a_name_elsewhere(word: str) -> None:
     assert tree.to == word and tree.group_by[0].expr == Name((word,)) and tree.order_by[0].expr == Name((word,))
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["IS NOT NULL", "IS NULL", "LIKE 'x'", "NOT LIKE 'x'", "IN (1, 2)", "NOT IN (1, 2)", "ISNULL", "BETWEEN 1 AND 2"],
+)
+def test_a_column_called_to_after_a_comma_is_no_clause(condition: str) -> None:
+    for tail in ("", " FROM t"):
+        tree = select(f"SELECT a, to {condition}{tail}")
+        assert tree.to is None and len(tree.items) == 2
+    kept = select("FROM t SELECT a, TO kept WITH (budget = 3)")
+    assert kept.to == "kept" and len(kept.items) == 1
+
+
 def test_clauses_come_in_any_order_and_mean_the_same() -> None:
     one = parse("SELECT a FROM t WHERE x GROUP BY a HAVING y ORDER BY a LIMIT 3 OFFSET 1 TO k WITH (exact)")
     other = parse("SELECT a FROM t OFFSET 1 LIMIT 3 ORDER BY a HAVING y GROUP BY a WHERE x TO k WITH (exact)")
