@@ -219,10 +219,12 @@ def in_words(finding: Finding) -> str:
 
 
 def _is_nothing(output: Output) -> bool:
-    if output.sub is not None:
-        return output.sub.problem is not None
+    if output.sub is not None and output.sub.problem is not None:
+        return True
     if output.table is not None:
         return bool(output.table.num_rows == 0)
+    if output.sub is not None:
+        return False
     return says_nothing(output.value)
 
 
