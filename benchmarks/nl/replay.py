@@ -10,6 +10,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from uql.base.errors import DataError, UQLError
@@ -18,7 +19,7 @@ from uql.compiler.parser import parse_script
 from uql.compiler.syntax import Select, Union
 from uql.compiler.unparse import unparse
 from uql.nl.guard.guard import tables_named
-from uql.nl.plan.dag import Node, NodeKind
+from uql.nl.plan.dag import Node, NodeKind, Plan
 from uql.nl.prompts.decomposer import MOST as MOST_PARTS
 
 Fault = Literal["step", "truncated", "column"]
@@ -44,7 +45,7 @@ class Replay:
     """
 
     def __init__(self, fixtures: Iterable[Fixture], *, fault: Fault | None = None) -> None:
-        self.fixtures = {fixture.question: fixture for fixture in fixtures}
+        self.fixtures = {fixture.question: _with_answers(fixture) for fixture in fixtures}
         self.fault = fault
         self.erred: set[str] = set()
         self._tasks: Mapping[str, Callable[[Fixture, str, Mapping[str, Any]], Reply]] = {
@@ -180,10 +181,10 @@ class Replay:
 
     def _written(self, fixture: Fixture, prompt: str, form: Mapping[str, Any]) -> Reply:
         """The values of the last finding, at most ten words."""
-        rows = re.findall(r"rows: (\[\{.*)", prompt)
+        rows = re.findall(r"rows: (\[.*)", prompt)
         values = re.findall(r': ("[^"]*"|[-\d.]+)', rows[-1]) if rows else re.findall(r"answer: (.*)", prompt)[-1:]
         summary = " ".join(", ".join(value.strip('"') for value in values).split()[:10])
-        said = {"answerable": True, "reason": "", "need_more": False, "summary": summary or "see the rows"}
+        said = {"answerable": True, "reason": "", "need_more": False, "summary": summary or "none"}
         return said | {"details": "", "source": [], "inference": "", "extra": ""}
 
     def _columns(self, fixture: Fixture, prompt: str, form: Mapping[str, Any]) -> Reply:
@@ -191,6 +192,18 @@ class Replay:
         words = set(re.findall(r"\w+", fixture.text.lower()))
         named = [c for c in offered if {p.strip('"').lower() for p in c.split(".")} <= words]
         return {"columns": (named or list(offered))[:12]}
+
+
+def _with_answers(fixture: Fixture) -> Fixture:
+    """The plan with a last query for each node that holds the answer and is read by another: an answer is what no node reads."""
+    nodes = fixture.plan.nodes
+    read = {name for node in nodes if node.kind is NodeKind.UQL for name in node.inputs}
+    more = [
+        Node(f"{name}_rows", NodeKind.UQL, f"SELECT * FROM {name} TO {name}_rows", (name,), may_be_empty=True)
+        for name in fixture.answers
+        if name in read
+    ]
+    return replace(fixture, plan=Plan((*nodes, *more)))
 
 
 def _bare(body: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,17 @@ class Farm:
             return f"{self.address}/v1#replay"
         return Anthropic("replay", api_key="none", url=self.address)
 
-    def ask(self, fixture: plans.Fixture, mode: str, protocol: str, fault: Any = None, model: Any = None) -> Any:
-        self.service.replay = Replay(PLANS, fault=fault)
+    def ask(
+        self,
+        fixture: plans.Fixture,
+        mode: str,
+        protocol: str,
+        fault: Any = None,
+        *,
+        model: Any = None,
+        others: Sequence[plans.Fixture] = PLANS,
+    ) -> Any:
+        self.service.replay = Replay(others, fault=fault)
         con = uql.connect(model=model or f"oracle:{self.oracle}", ledger=":memory:", budget="all")
         try:
             for name, table in self.tables.items():
@@ -73,19 +83,20 @@ def test_the_plans_are_chains_with_long_lists_between_steps_plots_json_and_image
 
 @pytest.mark.parametrize("n", range(len(PLANS)), ids=lambda n: PLANS[n].id)
 def test_each_question_is_right_in_one_of_the_modes(farm: Farm, n: int) -> None:
-    check(farm, n, MODES[n % 3])
+    check(farm, n, MODES[n % 3], PROTOCOLS[n % 2])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("n", range(len(PLANS)), ids=lambda n: PLANS[n].id)
-def test_every_mode_is_right(farm: Farm, n: int, mode: str) -> None:
-    check(farm, n, mode)
+def test_every_question_is_right_in_every_mode_by_every_protocol(farm: Farm, n: int, mode: str, protocol: str) -> None:
+    check(farm, n, mode, protocol)
 
 
-def check(farm: Farm, n: int, mode: str) -> None:
+def check(farm: Farm, n: int, mode: str, protocol: str) -> None:
     fixture = PLANS[n]
-    answer = farm.ask(fixture, mode, PROTOCOLS[n % 2])
+    answer = farm.ask(fixture, mode, protocol)
     assert farm.is_right(fixture, answer), (answer.cannot, answer.text, answer.steps)
     if mode == "meta":
         return
@@ -113,6 +124,27 @@ def test_the_same_model_reads_the_rows_over_the_wire(farm: Farm, n: int) -> None
     fixture = PLANS[n]
     answer = farm.ask(fixture, "dag", "chat", model=f"{farm.address}/v1#replay")
     assert farm.is_right(fixture, answer), (answer.cannot, farm.service.last_refusal)
+
+
+def test_a_last_part_that_finds_nothing_is_the_answer_and_not_what_an_earlier_part_found(farm: Farm) -> None:
+    plan = plans.Fixture(
+        "nothing",
+        "Which of the orchards in the North were planted before 1800?",
+        plans.Plan(
+            (
+                plans.Node(
+                    "north", NodeKind.UQL, "SELECT id, name, planted FROM orchards WHERE region = 'North' TO north"
+                ),
+                plans.Node("answer", NodeKind.UQL, "SELECT name FROM north WHERE planted < 1800 TO answer", ("north",)),
+            )
+        ),
+        ("answer",),
+        "SELECT name FROM orchards WHERE planted < 1800",
+    )
+    for mode in MODES:
+        answer = farm.ask(plan, mode, "chat", others=[plan])
+        assert answer.answered and "none" in answer.text, (mode, answer.text, answer.cannot)
+        assert farm.is_right(plan, answer)
 
 
 def test_context_and_output_limit_are_those_of_a_real_model(farm: Farm) -> None:
