@@ -14,6 +14,7 @@ from uql.base.settings import Settings
 from uql.command.models import app
 from uql.llm.gate import Gate
 from uql.llm.providers import hosted, open_provider
+from uql.llm.providers.base import Price
 from uql.llm.questions import Predicate
 
 NAMED = [("openrouter:a/b", "OPENROUTER_API_KEY"), ("gemini:g", "GEMINI_API_KEY"), ("azure:d", "AZURE_OPENAI_API_KEY")]
@@ -43,7 +44,7 @@ def test_prices_are_those_of_the_vendors_list_or_of_the_user(monkeypatch: pytest
     made = open_provider("gemini:gemini-2.5-flash", Settings())
     assert made.price is not None and 0 < made.price.input < made.price.output
     assert open_provider("gemini:not-listed", Settings()).price is None
-    assert open_provider("ollama:llama3", Settings()).price == hosted.Price(0.0, 0.0)
+    assert open_provider("ollama:llama3", Settings()).price == Price(0.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from uql.compiler.cost import FENCED_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
-from uql.llm.prices import own_price, price_of
+from uql.llm.prices import price_of
 from uql.llm.providers.base import Price
 
 if TYPE_CHECKING:
@@ -14,21 +14,13 @@ if TYPE_CHECKING:
     from uql.kernels.cascade import Cascade
     from uql.llm.providers.base import Provider
 
-VENDORS = ("openai", "anthropic")
 LOCAL_SECONDS = Range(0.0, 0.5, 10.0)  # of a call to a model on this machine that was not timed yet
 REMOTE_SECONDS = Range(0.2, 1.0, 5.0)
 
 
 def price_known(model: Provider | None, settings: Settings) -> Price | None:
     """USD per million tokens, None where it is unknown. No model is opened or called."""
-    if model is not None:
-        return model.price
-    if is_in_process(settings):
-        return Price(0.0, 0.0)
-    vendor, _, name = (settings.model or "").partition(":")
-    if vendor in VENDORS and name:
-        return price_of(vendor, name, settings)
-    return own_price(settings.model or "", settings)
+    return model.price if model is not None else price_of(settings.model or "", settings)
 
 
 def cascade_of(settings: Settings, given: Mapping[str, Provider]) -> Cascade | None:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from uql.base.errors import ModelError
 from uql.base.settings import Settings
-from uql.llm.prices import own_price
+from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers import direct
 from uql.llm.providers import server_abilities as remembered
@@ -48,7 +48,7 @@ def open_provider(rest: str, settings: Settings) -> Compatible:
         at.model,
         api_key=at.api_key,
         timeout_s=settings.timeout_s,
-        price=own_price(f"{at.url}#{at.model}", settings),
+        price=price_of(f"{at.url}#{at.model}", settings),
     )
     made.limits = at.limits
     return made
@@ -133,8 +133,7 @@ class Compatible(ChatProvider):
             content = [{"type": "text", "text": words.user}, *shown]
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
         said = await self._said(messages, body, usage)
-        usage.input_tokens += said.input_tokens
-        usage.output_tokens += said.output_tokens
+        usage.add(said.input_tokens, said.output_tokens, said.cached_tokens, said.written_tokens)
         if said.finish == "length" and (said.reasoned or not said.text.strip()):
             self._learn_reasoning()
         return said

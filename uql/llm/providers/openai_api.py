@@ -47,7 +47,7 @@ def open_provider(rest: str, settings: Settings) -> OpenAI:
             f"openai:{model} has no option {option!r}", code="UQL402", help="options: ?api=chat, ?api=responses"
         )
     key = vendor_key("OPENAI_API_KEY", "OpenAI", offline=settings.offline)
-    price = price_of("openai", model, settings)
+    price = price_of(f"openai:{model}", settings)
     return OpenAI(model, api_key=key, timeout_s=settings.timeout_s, price=price, api=option.removeprefix("api="))
 
 
@@ -71,7 +71,7 @@ class OpenAI(Compatible):
         super().__init__(url, model, api_key=api_key, timeout_s=timeout_s, vendor=True)
         self.name = f"openai:{model}"
         self.is_local = False
-        self.price = price or price_of("openai", model)
+        self.price = price or price_of(self.name)
         self.limits = Limits(concurrency=256, adaptive=True)
         self._limit = "max_completion_tokens"
         learnt = remembered.facts(self.name) if url == VENDOR_URL else {}
@@ -175,9 +175,14 @@ class OpenAI(Compatible):
         body = {"model": self.model, "input": content, "questions": asked}
         reply = await posted(self._client, "/decisions", body, sdk=openai, name=self.name, model=self.model)
         try:
-            read, written = counts(reply, "input_tokens", "output_tokens")
-            usage.input_tokens += read
-            usage.output_tokens += written
+            read, written, cached, kept = counts(
+                reply,
+                "input_tokens",
+                "output_tokens",
+                "input_tokens_details.cached_tokens",
+                "input_tokens_details.cache_write_tokens",
+            )
+            usage.add(read, written, cached, kept)
             said = {answer["name"]: answer for answer in reply["answers"]}
         except (KeyError, TypeError, ValueError) as error:
             raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
