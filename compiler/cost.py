@@ -31,12 +31,12 @@ from uql.operators import COMPARE, SUMMARY, WRITE
 CHARS_PER_TOKEN = 4.0
 MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
-FENCED_TOKENS = 100  # the same to a model elsewhere, which is told what is data and in which form to answer
-SHARED_TOKENS = 60  # more in a request for several rows
+FENCED_TOKENS = 45  # the same to a model elsewhere, which is told what is data and in which form to answer
+SHARED_TOKENS = 12  # more in a request for several rows
 ROW_TOKENS, ROW_ANSWER_TOKENS = (
-    12,
+    7,
     4,
-)  # of the delimiters of each of these rows, and of its place in the list of answers
+)  # of the tag of each of these rows, and of its place in the list of answers
 SHARED_SECONDS = 0.25  # of a request's seconds that each further row in it takes: it is read and written, not sent
 TAXONOMY_ROWS = 24
 SUMMARY_CHARS = 8_000  # of rows in one request for a summary

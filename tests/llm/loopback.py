@@ -69,7 +69,7 @@ def serve(routes: dict[str, Handler], latency_s: float = 0.0) -> Iterator[Server
 
 def row_text(user: str) -> str:
     """The row between the delimiters of a user's message."""
-    found = re.search(r"<data-(\w{8})>\n(.*?)\n</data-\1>", user, re.DOTALL)
+    found = re.search(r"<(\w{4}|data-\w{8})>\n(.*?)\n</\1>", user, re.DOTALL)
     return found.group(2) if found else user
 
 

@@ -54,7 +54,9 @@ class Settings:
     soft: bool = False  # count by the model's probabilities, where judged rows show that they are calibrated
     describe: bool = False  # a model chooses what texts read: refused, the reading rule and USING (…) say it
     concurrency: int | None = None  # requests in flight; None: the provider's own
-    rows_per_request: Rows = 1  # rows that share a request; 'auto': where it saves a fifth
+    rows_per_request: Rows = (
+        "auto"  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
+    )
     hedge: bool = False  # a request far slower than most is sent again; the first reply counts, both are paid
     ledger: str | None = (
         None  # path of the ledger, ":memory:" lives as long as the connection; None: in the user's data folder

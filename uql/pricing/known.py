@@ -118,7 +118,7 @@ class Knowledge:
     def rows_left_aside(self) -> str | None:
         """Why rows share no request though the settings say so and the model could."""
         why = needs_probabilities(self.settings)
-        if self.rows_at_once == 1 or why is None:
+        if self.rows_at_once == 1 or why is None or self.settings.rows_per_request == "auto":
             return None
         return (
             f"rows_per_request = {self.settings.rows_per_request} is left aside: {why} needs the probability of each answer, "

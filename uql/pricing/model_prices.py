@@ -67,8 +67,10 @@ def is_in_process(settings: Settings) -> bool:
 def rows_of(model: Provider | None, settings: Settings) -> int:
     """Rows that a request to this model may hold: as the settings say, or as many as the model is known for under 'auto'.
 
-    Always 1 of a model that takes no two rows at once, as those of this process.
+    Always 1 of a model that takes no two rows at once, as those of this process; under 'auto' of every model on this machine, which
+    nobody is paid for by the token.
     """
+    from uql.llm.providers import VENDORS_BY_NAME
     from uql.llm.providers.base import ROWS_AT_ONCE, RowsProvider
 
     wanted = settings.rows_per_request
@@ -78,13 +80,17 @@ def rows_of(model: Provider | None, settings: Settings) -> int:
     if wanted != "auto":
         return int(wanted)
     if model is not None:
-        return model.capabilities.rows
-    vendor, _, name = (settings.model or "").partition(":")
-    if vendor == "openai":
+        return 1 if model.is_local else model.capabilities.rows
+    kind, _, name = (settings.model or "").partition(":")
+    if kind == "systemone":
+        from uql.llm.providers.systemone import ROWS
+
+        return ROWS
+    if kind == "openai":
         from uql.llm.providers.openai_api import DECIDES
 
         return 1 if name.startswith(DECIDES) else ROWS_AT_ONCE
-    return ROWS_AT_ONCE if vendor == "anthropic" else 1
+    return ROWS_AT_ONCE if kind in (*VENDORS_BY_NAME, "anthropic") else 1
 
 
 def unit_of(price: Price | None) -> Unit:

@@ -12,7 +12,8 @@ from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.providers.base import Provider
 
-HOSTED = ("ollama", "openrouter", "gemini", "mistral", "deepseek", "groq", "xai", "azure")
+VENDORS_BY_NAME = ("openrouter", "gemini", "mistral", "deepseek", "groq", "xai", "azure")  # of OpenAI's protocol
+HOSTED = ("ollama", *VENDORS_BY_NAME)
 BUILT_IN = {
     "local": "uql.llm.providers.local",
     "oracle": "uql.llm.providers.oracle",

@@ -55,7 +55,12 @@ def open_provider(rest: str, settings: Settings) -> Compatible:
 
 
 class Compatible(ChatProvider):
-    """One model of one server."""
+    """One model of one server.
+
+    Args:
+        vendor: its key is one that only the vendor's host gets.
+        rows: that share a request where the engine chooses. 1 where nobody knows the model: a small one mixes rows up.
+    """
 
     def __init__(
         self,
@@ -66,6 +71,7 @@ class Compatible(ChatProvider):
         timeout_s: float = 120.0,
         price: Price | None = None,
         vendor: bool = False,
+        rows: int = 1,
     ) -> None:
         self.url, self.model = url, model
         self.name = f"{url}#{model}"
@@ -77,12 +83,13 @@ class Compatible(ChatProvider):
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
         self._reasons = False
+        self._rows = rows
         self._stated: int | None = None  # context, as the list of models states it
 
     @property
     def capabilities(self) -> Capabilities:
         held = _probed.get((self.url, self.model), Capabilities(context=self._stated))
-        return replace(held, descriptions=False) if self.is_local else held
+        return replace(held, descriptions=not self.is_local, rows=self._rows)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/chat-1/t0"

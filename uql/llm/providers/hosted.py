@@ -12,8 +12,9 @@ from functools import partial
 from uql.base.errors import BackendError, ConfigError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
+from uql.llm.providers import VENDORS_BY_NAME
 from uql.llm.providers.address import address
-from uql.llm.providers.base import CallError, Limits
+from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Limits
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_client import VENDOR_URL, client, vendor_key
 from uql.llm.providers.wire import call
@@ -59,7 +60,9 @@ def open_provider(spec: str, settings: Settings) -> Compatible:
         raise ConfigError(f"{kind}: needs the name of a model, as {kind}:MODEL", code="UQL402")
     url = address_of(kind)
     key = vendor_key(host.key_env, host.title, offline=settings.offline) if host.key_env else None
-    made = Compatible(url, model, api_key=key, timeout_s=settings.timeout_s, price=price_of(spec, settings))
+    rows = ROWS_AT_ONCE if kind in VENDORS_BY_NAME else 1
+    price = price_of(spec, settings)
+    made = Compatible(url, model, api_key=key, timeout_s=settings.timeout_s, price=price, rows=rows)
     if url == host.url:  # elsewhere another model may have the same name
         made.name = spec
     return made
