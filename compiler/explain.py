@@ -217,7 +217,8 @@ def alternative_line(found: Alternative) -> str:
     quote = found.quote
     usd = f"{number(quote.usd, 4)} USD, " if quote.usd is not None else ""
     tokens = f"{quote.input_tokens.expected:,.0f} tokens in, {quote.output_tokens.expected:,.0f} out"
-    return f"{found.what}: {usd}{number(quote.calls)} calls, {tokens}; {found.why}"
+    seconds = f", {number(quote.seconds)} s" if quote.seconds is not None else ""
+    return f"{found.what}: {usd}{number(quote.calls)} calls, {tokens}{seconds}; {found.why}"
 
 
 def number(r: Range, places: int = 0) -> str:

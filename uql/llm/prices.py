@@ -7,6 +7,7 @@ import tomllib
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -67,6 +68,8 @@ def price_of(name: str, settings: Settings | None = None) -> Price | None:
         kind, _, model = name.partition(":")
         if kind.partition("?")[0] in FREE:
             return Price(0.0, 0.0)
+        if kind == "oracle":
+            return _stated(model)
         if kind == "systemone" and model.startswith(("http://", "https://")):
             return price_of(model, settings)
         vendor = VENDORS.get(kind)
@@ -74,6 +77,15 @@ def price_of(name: str, settings: Settings | None = None) -> Price | None:
     if vendor is None or not model:
         return None
     return _packaged(vendor, model) or _shipped(vendor, model)
+
+
+def _stated(path: str) -> Price | None:
+    """What the file of an oracle says that its answers cost; None where it cannot be read: opening it says why."""
+    try:
+        found = tomllib.loads(Path(path).expanduser().read_text(encoding="utf-8")).get("price", {})
+        return Price(float(found.get("input", 0.0)), float(found.get("output", 0.0)))
+    except (OSError, ValueError, AttributeError, TypeError):
+        return None
 
 
 def _own_price(name: str, settings: Settings | None) -> Price | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from uql.compiler.cost import FENCED_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
+from uql.compiler.cost import FENCED_TOKENS, FORM_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
 from uql.llm.prices import price_of
 from uql.llm.providers.base import Price
 
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from uql.llm.providers.base import Provider
 
 LOCAL_SECONDS = Range(0.0, 0.5, 10.0)  # of a call to a model on this machine that was not timed yet
+IN_FLIGHT = {
+    "local": 1,
+    "openai": 256,
+    "ollama": 64,
+    "": 8,
+}  # requests to a model that is not open yet; 64 of the others
 REMOTE_SECONDS = Range(0.2, 1.0, 5.0)
 
 
@@ -52,6 +58,11 @@ def prompt_of(model: Provider | None, settings: Settings) -> int:
     """Tokens of a request to this model, without the row and the questions."""
     local = model.is_local if model is not None else (settings.model or "").partition(":")[0] in ("local", "oracle")
     return PROMPT_TOKENS if local or not (model or settings.model) else FENCED_TOKENS
+
+
+def form_of(model: Provider | None, settings: Settings) -> int:
+    """Tokens of a reply around each answer: a model elsewhere answers in JSON."""
+    return FORM_TOKENS if prompt_of(model, settings) == FENCED_TOKENS else 0
 
 
 def weighs_pairs(model: Provider | None, settings: Settings) -> bool:
@@ -111,6 +122,6 @@ def pace_of(model: Provider | None, settings: Settings, measured: Range | None) 
     local = model.is_local if model is not None else named.partition(":")[0] in ("local", "oracle")
     each = measured or (LOCAL_SECONDS if local else REMOTE_SECONDS)
     if model is None:
-        return Pace(settings.concurrency or (1 if named.startswith("local") else 8), each)
+        return Pace(settings.concurrency or IN_FLIGHT.get(named.partition(":")[0].partition("?")[0], 64), each)
     limits = model.limits
     return Pace(settings.concurrency or limits.concurrency, each, limits.requests_per_minute, limits.tokens_per_minute)

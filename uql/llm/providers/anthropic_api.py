@@ -5,18 +5,19 @@ The API has no temperature and no log-probabilities: answers have no probability
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
-from uql.llm.providers.base import ROWS_AT_ONCE, Capabilities, Limits, Price, Request, Usage
+from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Capabilities, Limits, Price, Request, Usage
 from uql.llm.providers.chat import picture, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider
 from uql.llm.providers.chat_reply import Said, counts, formed
 from uql.llm.providers.openai_client import ambient_headers, http_client, vendor_key
-from uql.llm.providers.wire import keep_out, posted
+from uql.llm.providers.wire import keep_out, posted, unstructured
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.rows import media
@@ -86,7 +87,14 @@ class Anthropic(ChatProvider):
         usage.requests += 1
         messages = [{"role": "user", "content": content}]
         sent |= {"model": self.model, "max_tokens": body["max_tokens"], "messages": messages}
-        reply = await posted(self._client, "/v1/messages", sent, sdk=anthropic, name=self.name, model=self.model)
+        try:
+            reply = await posted(self._client, "/v1/messages", sent, sdk=anthropic, name=self.name, model=self.model)
+        except CallError as error:
+            if "output_config" not in sent or not unstructured(error):
+                raise
+            self.capabilities = replace(self.capabilities, schema=False)  # from now on it is asked for JSON in words
+            body = {name: value for name, value in body.items() if name != "response_format"}
+            return await self._message(words, row, body, usage)
         said = formed(message, reply)
         usage.add(said.input_tokens, said.output_tokens, said.cached_tokens, said.written_tokens)
         return said

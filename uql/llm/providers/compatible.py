@@ -25,7 +25,7 @@ from uql.llm.providers.chat import output_at_most, parts, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider, json_form
 from uql.llm.providers.chat_reply import Said, completion, formed
 from uql.llm.providers.openai_client import client
-from uql.llm.providers.wire import call, posted
+from uql.llm.providers.wire import call, posted, unstructured
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.replies import OneOf, parsed
@@ -83,7 +83,7 @@ class Compatible(ChatProvider):
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
         self._reasons = False
-        self._rows = rows
+        self._rows, self._vendor = rows, vendor
         self._stated: int | None = None  # context, as the list of models states it
 
     @property
@@ -180,6 +180,8 @@ class Compatible(ChatProvider):
                 error.sent = error.sent or usage.requests > 1
                 said = (error.parameter or error.message).replace("reasoning.effort", "reasoning_effort")
                 named = next((name for name in OPTIONAL if error.kind == "bad_request" and name in said), None)
+                if named is None and self._vendor and unstructured(error):
+                    named = "response_format"
                 if named is None or named not in sent:
                     raise
                 self._refuse({"logprobs", "top_logprobs"} if named in ("logprobs", "top_logprobs") else {named})

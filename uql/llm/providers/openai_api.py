@@ -75,7 +75,7 @@ class OpenAI(Compatible):
         self.limits = Limits(concurrency=256, adaptive=True)
         self._limit = "max_completion_tokens"
         learnt = remembered.facts(self.name) if url == VENDOR_URL else {}
-        self._refused = {name for name in learnt.get("refused", ()) if name in OPTIONAL}
+        self._refused = {name for name in learnt.get("refused", ()) if name in (*OPTIONAL, "response_format")}
         self._reasons = learnt.get("reasons") is True
         self._responses = api == "responses" or (not api and learnt.get("api") == "responses")
         self._settled = bool(api)  # which endpoint it is
@@ -84,7 +84,7 @@ class OpenAI(Compatible):
     def capabilities(self) -> Capabilities:
         return Capabilities(
             probabilities="logprobs" not in self._refused,
-            schema=True,
+            schema="response_format" not in self._refused,
             images=True,
             audio="audio" in self.model,
             context=CONTEXT,
