@@ -60,7 +60,7 @@ def test_by_default_rows_share_requests_to_a_model_elsewhere_and_never_to_one_he
         ("gemini:gemini-2.5-flash", 8),
         ("openrouter:a/b", 8),
         ("systemone:jev-1", 100),
-        ("openai:gpt-6-luna", 1),
+        ("openai:gpt-6-luna", 8),
         ("https://gateway.example/v1#m", 1),
         ("ollama:m", 1),
         ("local", 1),

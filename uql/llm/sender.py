@@ -265,8 +265,8 @@ class Sender:
             parts = [part for part in (left_out[: most // 2], left_out[most // 2 :]) if part]
         for part in parts:
             found = await self.answer_rows(asking, [slots[i] for i in part], wanted, attempt)
-            for i, said in zip(part, found, strict=True):
-                answers[i] = said
+            for i, own in zip(part, found, strict=True):
+                answers[i] = own
         for i in range(most, len(slots)):
             answers[i] = await self.answer_row(asking, slots[i], wanted, tried)
         return [found for found in answers if found is not None]

@@ -92,16 +92,12 @@ def rows_of(model: Provider | None, settings: Settings) -> int:
         return int(wanted)
     if model is not None:
         return 1 if model.is_local else model.capabilities.rows
-    kind, _, name = (settings.model or "").partition(":")
+    kind = (settings.model or "").partition(":")[0]
     if kind == "systemone":
         from uql.llm.providers.systemone import ROWS
 
         return ROWS
-    if kind == "openai":
-        from uql.llm.providers.openai_api import DECIDES
-
-        return 1 if name.startswith(DECIDES) else ROWS_AT_ONCE
-    return ROWS_AT_ONCE if kind in (*VENDORS_BY_NAME, "anthropic") else 1
+    return ROWS_AT_ONCE if kind in (*VENDORS_BY_NAME, "openai", "anthropic") else 1
 
 
 def unit_of(price: Price | None) -> Unit:
