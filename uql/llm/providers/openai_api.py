@@ -20,7 +20,7 @@ from uql.llm.providers.base import ROWS_AT_ONCE, Answer, CallError, Capabilities
 from uql.llm.providers.chat import data_urls, tokens_at_most
 from uql.llm.providers.chat_reply import Said, counts, formed, response
 from uql.llm.providers.compatible import OPTIONAL, Compatible
-from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
+from uql.llm.providers.http_client import VENDOR_URL, vendor_key
 from uql.llm.providers.wire import posted
 from uql.llm.questions import NONE, Question, Row
 from uql.operators.replies import Level, OneOf, YesNo
@@ -164,8 +164,6 @@ class OpenAI(Compatible):
             remembered.keep_facts(self.name, {"refused": sorted(self._refused), "reasons": self._reasons, "api": api})
 
     async def _decide(self, questions: list[Question], row: Row, seed: int, usage: Usage) -> list[Answer]:
-        import openai
-
         shown = self._cut(row, Capabilities(), 0, usage)
         parts: list[Any] = [{"type": "input_text", "text": fenced(lines(shown) or "(no text)", seed)}]
         parts += [{"type": "input_image", "image_url": url} for url in data_urls(shown)]
@@ -173,7 +171,7 @@ class OpenAI(Compatible):
         asked: Any = [_asked(n, q, row) for n, q in enumerate(questions)]
         usage.requests += 1
         body = {"model": self.model, "input": content, "questions": asked}
-        reply = await posted(self._client, "/decisions", body, sdk=openai, name=self.name, model=self.model)
+        reply = await posted(self._client, "/decisions", body, name=self.name, model=self.model)
         try:
             read, written = counts(reply, "input_tokens", "output_tokens")
             usage.input_tokens += read
