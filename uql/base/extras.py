@@ -10,6 +10,25 @@ from urllib.parse import unquote, urlsplit
 from uql.base.errors import ConfigError
 
 DISTRIBUTION = "uql-engine"
+EXTRAS = {  # what each extra is for, and the modules that it installs
+    "local": ("models and word vectors of this machine", ("xllamacpp", "wordllama", "huggingface_hub")),
+    "ui": ("the web page", ("starlette", "uvicorn")),
+    "shell": ("uql shell", ("prompt_toolkit", "pygments")),
+    "ask": ("Python in plans of questions in words", ("pydantic_monty",)),
+    "plot": ("plots in plans", ("altair", "vl_convert", "jsonschema")),
+    "images": ("pictures", ("PIL",)),
+    "documents": ("PDF, DOCX, HTML", ("pypdf", "docx", "lxml")),
+    "voyage": ("the embedder voyage:MODEL", ("voyageai",)),
+    "keys": ("the system's keyring", ("keyring",)),
+    "uqe": ("the methods 'uqe' and 'stratified'", ("faiss", "sklearn")),
+    "routers": ("routers of adapters", ("sklearn",)),
+    "otel": ("OpenTelemetry spans", ("opentelemetry",)),
+}
+
+
+def missing(extra: str) -> list[str]:
+    """The modules of an extra that are not installed."""
+    return [name for name in EXTRAS[extra][1] if find_spec(name) is None]
 
 
 def need(what: str, extra: str, *modules: str) -> None:
@@ -20,9 +39,9 @@ def need(what: str, extra: str, *modules: str) -> None:
         extra: of the distribution, that installs them.
         modules: as they are imported.
     """
-    missing = [name for name in modules if find_spec(name) is None]
-    if missing:
-        packages = f"the package{'s' * (len(missing) > 1)} {' and '.join(missing)}"
+    absent = [name for name in modules if find_spec(name) is None]
+    if absent:
+        packages = f"the package{'s' * (len(absent) > 1)} {' and '.join(absent)}"
         raise ConfigError(f"{what} need {packages}", code="UQL610", help=install(extra))
 
 

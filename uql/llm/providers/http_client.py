@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from uql.base import keys
 from uql.base.errors import AuthError
 from uql.base.version import __version__
 from uql.llm.providers.base import Limits
@@ -131,7 +132,7 @@ def learnt(limits: Limits, requests: float | None, tokens: float | None) -> Limi
 
 
 def vendor_key(variable: str, vendor: str, *, offline: bool = False) -> str:
-    """A vendor's key: from the environment, else from the keyring under ("uql", variable) where the keyring package is there.
+    """A vendor's key: from the environment, else from the keyring under ("uql", variable), else from the user's file of keys.
 
     Offline none is needed. Raises: AuthError naming the variable.
 
@@ -142,15 +143,8 @@ def vendor_key(variable: str, vendor: str, *, offline: bool = False) -> str:
     """
     if offline:
         return NO_KEY
-    key = os.environ.get(variable)
+    key = keys.find(variable)
     if not key:
-        try:
-            import keyring
-        except ImportError:
-            key = None
-        else:
-            key = keyring.get_password("uql", variable)
-    if not key:
-        raise AuthError(f"there is no key for {vendor}", help=f"set {variable} in the environment")
+        raise AuthError(f"there is no key for {vendor}", help=f"uql keys set {variable}, or set it in the environment")
     keep_out(key)
     return key
