@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import ConfigError, DataError, UQLError
+from uql.base.extras import install
 from uql.benchmarks.peers.reading import Prompts
 from uql.benchmarks.peers.replies import PAIRS, form_of, labelled
 from uql.features.embedder import unit_rows
@@ -264,9 +265,7 @@ def serve_app(made: Callable[[], Starlette], port: int, ready: Callable[[str], N
 
         served = made()
     except ImportError:
-        raise ConfigError(
-            "the endpoint needs starlette and uvicorn", code="UQL610", help="pip install 'uql-engine[ui]'"
-        ) from None
+        raise ConfigError("the endpoint needs starlette and uvicorn", code="UQL610", help=install("ui")) from None
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
