@@ -1,7 +1,8 @@
 """FROM t, unnest(t.list) AS u(item): a row of t for each item of its list; also of range and generate_series over columns.
 
 The table becomes a sub-query that has the item beside its columns; the name u stands for that one column. In the same way
-FROM t, unnest(frames(t.clip, every = '1 s')) AS f gives a row for each frame of a video, and pages(t.document) for each page of a PDF;
+FROM t, unnest(frames(t.clip, every = '1 s')) AS f gives a row for each frame of a video, pages(t.document) for each page of a PDF, and
+transcript(t.call) for each utterance in a recording;
 there the name f stands for several columns.
 """
 
@@ -40,15 +41,15 @@ from uql.compiler.syntax import (
 )
 from uql.compiler.walk import walk
 
-PARTS = {  # the columns of what stands in a file
-    "frames": (Field("t", "DOUBLE"), Field("image", "VARCHAR", Modality.IMAGE)),
+PARTS = {  # the columns of what stands in a file; `error` says why its parts cannot be listed
+    "frames": (Field("t", "DOUBLE"), Field("image", "VARCHAR", Modality.IMAGE), Field("error", "VARCHAR")),
     "pages": (
         Field("page", "INTEGER"),
         Field("text", "VARCHAR", Modality.TEXT),
-        Field(
-            "image", "VARCHAR", Modality.IMAGE, by_name=True
-        ),  # a page is read as its text, and seen where a text says so
+        Field("image", "VARCHAR", Modality.IMAGE, by_name=True),  # a page is read as its text where nothing says more
+        Field("error", "VARCHAR"),
     ),
+    "transcript": (Field("t", "DOUBLE"), Field("text", "VARCHAR", Modality.TEXT), Field("error", "VARCHAR")),
 }
 SERIES = frozenset({"range", "generate_series"})  # outside FROM they give a list
 
@@ -116,7 +117,7 @@ def sub_query(join: Join, function: TableFunction, items: Expr, left: Part) -> t
 
 
 def parts_call(call: Call) -> Call | None:
-    """The call of DuckDB's function that lists the parts of a file, for frames(…) and pages(…) in FROM; None for others.
+    """The call of DuckDB's function that lists the parts of a file, for frames(…), pages(…) and transcript(…) in FROM; None for others.
 
     Raises: BindError (UQL212) where the arguments are others.
     """
@@ -134,7 +135,7 @@ def parts_call(call: Call) -> Call | None:
             case _:
                 files.append(arg)
     if len(files) != 1:
-        form = "frames(clip, every = '1 s')" if wanted else "pages(document)"
+        form = "frames(clip, every = '1 s')" if wanted else f"{inner.name}(file)"
         message = f"{inner.name}(…) takes one file" + (" and the time between two frames" if wanted else "")
         raise BindError(message, code="UQL212", span=inner.span, help=f"write FROM t, unnest({form}) AS p")
     return Call(f"__uql_{inner.name}", (files[0], *wanted.values()), span=inner.span)

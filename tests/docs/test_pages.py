@@ -43,6 +43,8 @@ def con() -> Iterator[uql.Connection]:
     duck.execute("CREATE TABLE shots (id INTEGER, film VARCHAR, picture BLOB)")
     duck.execute("CREATE TABLE clips (clip VARCHAR)")
     duck.execute("COMMENT ON COLUMN clips.clip IS 'video'")
+    duck.execute("CREATE TABLE calls (call VARCHAR)")
+    duck.execute("COMMENT ON COLUMN calls.call IS 'audio'")
     duck.execute("CREATE TABLE reports (doc VARCHAR)")
     duck.execute("COMMENT ON COLUMN reports.doc IS 'document'")
     with uql.attach(duck, model=HashModel(), ledger=":memory:") as made:

@@ -96,3 +96,12 @@ def test_encrypted_broken_and_foreign_files_are_rows_with_errors(folder):
         "there is no file",
     ]:
         assert why in messages
+
+
+def test_the_reason_stands_in_the_column_error(folder):
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    con = connect(folder, ["broken.pdf", "farm.pdf"])
+    rows = con.uql(
+        "SELECT doc, error LIKE 'broken.pdf cannot be read%' AS why FROM reports, pages(doc) AS p ORDER BY ALL"
+    )
+    assert rows.fetchall() == [("broken.pdf", True), ("farm.pdf", None), ("farm.pdf", None)]

