@@ -291,3 +291,21 @@ def test_two_sessions_of_one_database_have_their_own_files(folder):
 )
 def test_times_between_frames(text, seconds):
     assert parts_reader.seconds_of(text) == seconds
+
+
+def test_a_second_query_reads_only_the_frames_that_it_asks(folder, monkeypatch):
+    real, asked = parts._process, []
+
+    def watched(part, deadline):
+        asked.extend(request for request in part if b'"frame"' in request)
+        return real(part, deadline)
+
+    monkeypatch.setattr(parts, "_process", watched)
+    clip(folder / "long.mp4", seconds=120, rate=2, red=(20, 60))
+    con = connect(folder, budget=32, seed=1)
+    table(con, ["long.mp4"])
+    con.uql(f"SELECT COUNT(*) AS n FROM clips, frames(clip) AS f WHERE {RED}").fetchall()
+    assert len({bytes(request) for request in asked}) == 120  # once for the features of all
+    asked.clear()
+    con.uql('SELECT COUNT(*) AS n FROM clips, frames(clip) AS f WHERE "it is bright there"').fetchall()
+    assert 0 < len(asked) <= 32

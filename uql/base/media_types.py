@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from uql.base.schema import Modality
 
 UNKNOWN = "application/octet-stream"
+PART = "(frame|page):([0-9.]+)@(.+)"  # what names a frame by its second, or a page by its number, and the file
 MOST_HEAD = 4_096  # bytes that say what a file is
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _MAGIC: tuple[tuple[bytes, str], ...] = (

@@ -15,7 +15,7 @@ from pathlib import Path
 from uql.base.media_types import Unreadable, media_type, modality
 from uql.base.schema import Modality
 from uql.sources.documents import texts
-from uql.sources.parts import PART, Parts
+from uql.sources.parts import NAME, Parts
 from uql.sources.web import fetch
 
 MOST_BYTES = {Modality.IMAGE: 20_000_000, Modality.AUDIO: 50_000_000, Modality.DOCUMENT: 100_000_000}
@@ -52,7 +52,7 @@ class Media:
             values: (n,) paths, addresses, or the bytes themselves.
         """
         wanted = dict.fromkeys(v for v in values if v is not None and (v, kind) not in self._kept)
-        part = [v for v in wanted if self.parts is not None and isinstance(v, str) and PART.fullmatch(v)]
+        part = [v for v in wanted if self.parts is not None and isinstance(v, str) and NAME.fullmatch(v)]
         found: dict[str | bytes, Loaded] = {}
         if part and self.parts is not None:
             found.update(zip(part, self.parts.images(part), strict=True))
@@ -70,6 +70,12 @@ class Media:
         for value, loaded in found.items():
             self._keep((value, kind), loaded)
         return result
+
+    def digests(self, values: Sequence[object]) -> list[bytes | None]:
+        """(n,) 16 bytes that change with what a value means, without reading it: of frames and pages; None for others."""
+        if self.parts is None:
+            return [None] * len(values)
+        return self.parts.digests(values)
 
     def _left(self) -> float:
         """Seconds that the run has left."""

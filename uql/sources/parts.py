@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from uql.base.extras import need
-from uql.base.media_types import Unreadable
+from uql.base.media_types import PART, Unreadable
 from uql.base.sql_text import quote
 from uql.compiler.bind.lateral import PARTS
 from uql.sources import parts_reader
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-PART = re.compile(r"(frame|page):([0-9.]+|\?)@(.+)", re.DOTALL)  # a part by its second or number, and its file
+NAME = re.compile(
+    PART.replace("[0-9.]+", r"[0-9.]+|\?"), re.DOTALL
+)  # of a part, or of a file whose parts cannot be listed
 BLOB = "blob:"  # begins the name of a file that the session wrote
 WHOLE = "?"  # the place of the one row that stands for a file whose parts cannot be listed
 NEEDS = {
@@ -227,7 +229,7 @@ class Parts:
         wanted: list[tuple[str, float, str]] = []
         asked: list[dict[str, Any]] = []
         for name in dict.fromkeys(names):
-            match = PART.fullmatch(name)
+            match = NAME.fullmatch(name)
             assert match is not None
             kind, place, file = match.groups()
             need(*NEEDS[f"{kind}s"])
@@ -244,6 +246,24 @@ class Parts:
         for (_, _, name), reply in zip(sorted(wanted), self._read(asked), strict=True):
             found[name] = reply if isinstance(reply, Unreadable) else bytes(reply["data"])
         return [found[name] for name in names]
+
+    def digests(self, values: Sequence[object]) -> list[bytes | None]:
+        """(n,) 16 bytes of each frame or page that change when its file does; None for other values, and where there is no file."""
+        states: dict[str, str] = {}
+        found: list[bytes | None] = []
+        for value in values:
+            match = NAME.fullmatch(value) if isinstance(value, str) else None
+            if match is None or match[2] == WHOLE:
+                found.append(None)
+                continue
+            file = match[3]
+            if file not in states:
+                path = self._path(file)
+                state = path.stat() if isinstance(path, Path) else None
+                states[file] = f"{path} {state.st_size} {state.st_mtime_ns}" if state is not None else ""
+            text = f"{states[file]} {match[1]} {match[2]}"
+            found.append(blake2b(text.encode(), digest_size=16).digest() if states[file] else None)
+        return found
 
     def _read(self, asked: list[dict[str, Any]]) -> list[Reply | Unreadable]:
         """(n,) the replies of the reader; what could not be read names its file."""
