@@ -112,13 +112,10 @@ def vocabulary(texts: Sequence[str]) -> tuple[list[str], Any]:
     counts, terms = counts[:, order], terms[order]
     n = len(texts)
     held_by = np.bincount(counts.indices, minlength=len(terms))
-    kept = (held_by >= (3 if n >= 200 else 1)) & (held_by <= (0.5 * n if n >= 20 else n))
-    if kept.sum() > TERMS:
+    kept = np.flatnonzero((held_by >= (3 if n >= 200 else 1)) & (held_by <= (0.5 * n if n >= 20 else n)))
+    if len(kept) > TERMS:
         total = np.asarray(counts.sum(axis=0)).ravel()
-        kept = np.flatnonzero(kept)[(-total[kept]).argsort()[:TERMS]]
-        kept.sort()
-    else:
-        kept = np.flatnonzero(kept)
+        kept = np.sort(kept[(-total[kept]).argsort()[:TERMS]])
     return terms[kept].tolist(), counts[:, kept]
 
 
