@@ -83,8 +83,8 @@ def relation(duck: Duck, rows: int) -> Relation:
 def test_rows_that_are_looked_up_leave_nothing() -> None:
     with duckdb.connect() as con:
         rows = relation(Duck(con), 50)
-        some = np.array([7, 3, 49], dtype=np.int64)
-        assert left_by(lambda: rows.fetch(some, ['"t.text"'])) < 1.5  # 3.5 by a hash join
+        most = np.arange(49, dtype=np.int64)
+        assert left_by(lambda: rows.fetch(most, ['"t.text"'])) < 2  # 0.8; 3.5 by a hash join
 
 
 @pytest.mark.parametrize("rows", [50, 3 * SMALL])
