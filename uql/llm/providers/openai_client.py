@@ -68,6 +68,8 @@ def http_client(timeout_s: float, *, strip: set[str], authorization: str | None,
     """
     import httpx2
 
+    from uql.llm.providers.connections import Connections
+
     async def clean(request: Any) -> None:
         for name in strip - {"content-type", "content-length", "host", "accept"}:
             if name in request.headers:
@@ -84,11 +86,13 @@ def http_client(timeout_s: float, *, strip: set[str], authorization: str | None,
     hooks: dict[str, list[Any]] = {"response": [listen]} if heard is not None else {}
     if strip or authorization:
         hooks["request"] = [clean]
+    certificates = httpx2.create_ssl_context()
     return httpx2.AsyncClient(
         timeout=httpx2.Timeout(
             timeout_s, connect=min(10.0, timeout_s / 2)
         ),  # ends before the request's time: nothing is paid
-        limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=256),
+        verify=certificates,
+        mounts={"all://": Connections(certificates)},  # a proxy that the environment names goes before it
         follow_redirects=False,
         event_hooks=hooks,
     )
