@@ -13,8 +13,8 @@ from scripted import row
 from uql.base.settings import Settings
 from uql.llm.gate import Gate
 from uql.llm.providers.connections import Connections
+from uql.llm.providers.http_client import Client
 from uql.llm.providers.openai_api import OpenAI
-from uql.llm.providers.openai_client import http_client
 from uql.llm.questions import Predicate
 
 REPLY = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
@@ -101,7 +101,7 @@ def test_a_proxy_of_the_environment_goes_before(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.delenv(name, raising=False)
 
     def way(url: str) -> Any:
-        return http_client(5.0, strip=set(), authorization=None)._transport_for_url(httpx2.URL(url))
+        return Client("https://api.example/v1", api_key=None, timeout_s=5.0)._http._transport_for_url(httpx2.URL(url))
 
     assert isinstance(way("https://api.example/v1"), Connections)
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
@@ -110,9 +110,9 @@ def test_a_proxy_of_the_environment_goes_before(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_server_that_is_not_there_is_a_connection_fault(run) -> None:
     async def go() -> None:
-        http = http_client(5.0, strip=set(), authorization=None)
+        there = Client("http://127.0.0.1:9", api_key=None, timeout_s=5.0)
         with pytest.raises(httpx2.ConnectError):
-            await http.get("http://127.0.0.1:9/")
-        await http.aclose()
+            await there.get("/")
+        await there.close()
 
     run(go())

@@ -258,7 +258,7 @@ def said_for_each(body: dict[str, Any], user: str) -> str:
     return json.dumps({"rows": [{"row": int(n), "q1": len(text) % 2 == 0} for _, n, text in texts]})
 
 
-def test_through_the_openai_sdk_the_list_of_answers_is_asked_for_by_a_strict_schema(run) -> None:
+def test_the_list_of_answers_is_asked_for_by_a_strict_schema(run) -> None:
     def handler(body: dict[str, Any], headers: dict[str, str]) -> Any:
         user = body["messages"][1]["content"]
         if not re.search(r"<\w{4}1>\n", str(user)):
@@ -280,7 +280,7 @@ def test_through_the_openai_sdk_the_list_of_answers_is_asked_for_by_a_strict_sch
         assert sum(bool(re.search(r"<\w{4}1>", str(body.get("messages")))) for body in server.bodies) == 3
 
 
-def test_through_the_anthropic_sdk_as_well(run) -> None:
+def test_of_anthropic_as_well(run) -> None:
     def handler(body: dict[str, Any], headers: dict[str, str]) -> Any:
         reply = messages(body, headers)
         user = body["messages"][0]["content"][0]["text"]

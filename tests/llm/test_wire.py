@@ -1,4 +1,4 @@
-"""Each protocol on loopback, driven through the real SDK: what is sent, what is read, what errors mean."""
+"""Each protocol on loopback, over HTTP: what is sent, what is read, what errors mean."""
 
 from __future__ import annotations
 

@@ -75,6 +75,7 @@ class Session:
         self.model = model
         self.models = dict(models or {})
         self.catalog: Catalog = Catalog(connection, own=owned)
+        self.catalog.parts.files = lambda: self.media(self.settings.with_values(max_seconds=None))
         self.catalog.hide_internal()
         self.listeners: list[Callable[[Any], None]] = []
         self.gates: list[Gate] = []  # of the queries that run now
@@ -82,6 +83,7 @@ class Session:
         self.vectors = Vectors(self.announce, self.embedded)
         self.announced: set[tuple[str, tuple[str, ...]]] = set()  # models and columns that were announced
         self.ledgers = ledgers or Ledgers()
+        self.catalog.parts.ledger = lambda: self.ledgers.open(self.settings.ledger)
         self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
         self.said = Said()  # the statement that is being read
         self.closed = False
@@ -91,6 +93,7 @@ class Session:
         """Closes the cursor of queries; the connection stays open. A second call does nothing."""
         if not self.closed:
             self.ledgers.close()
+            self.catalog.parts.close()
         self.closed = True
         with suppress(duckdb.Error):  # it is busy in another thread, for which a second Ctrl-C does not wait
             self.catalog.cursor.close()
@@ -321,7 +324,9 @@ class Session:
         path = self.database()
         beside = Path(path).parent if path else Path.cwd()
         folder = Path(settings.folder).expanduser() if settings.folder else beside
-        return Media(folder, urls=settings.urls, seconds=settings.max_seconds)
+        parts = self.catalog.parts
+        parts.media = Media(folder, urls=settings.urls, seconds=settings.max_seconds, parts=parts)
+        return parts.media
 
     def emit(self, event: Any) -> None:
         for listener in tuple(self.listeners):

@@ -16,13 +16,14 @@ from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Capabilities, Limits
 from uql.llm.providers.chat import picture, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider
 from uql.llm.providers.chat_reply import Said, counts, formed
-from uql.llm.providers.openai_client import ambient_headers, http_client, vendor_key
-from uql.llm.providers.wire import keep_out, posted, unstructured
+from uql.llm.providers.http_client import Client, ambient_headers, vendor_key
+from uql.llm.providers.wire import posted, unstructured
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.rows import media
 
 VENDOR_URL = "https://api.anthropic.com"
+VERSION = "2026-10-21"  # of the API
 CONTEXT, OUTPUT = 200_000, 8_192  # tokens that every model which the vendor serves has at least
 
 
@@ -50,19 +51,12 @@ class Anthropic(ChatProvider):
     def __init__(
         self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL, price: Price | None = None
     ) -> None:
-        try:
-            import anthropic
-        except ImportError as error:
-            raise ConfigError(
-                "this model needs the anthropic package", code="UQL402", help="pip install 'uql-engine[anthropic]'"
-            ) from error
         self.model, self.name = model, f"anthropic:{model}"
         self.price: Price | None = price or price_of(self.name)
         self.limits = Limits(concurrency=64, adaptive=True)
-        strip = set() if url == VENDOR_URL else ambient_headers("ANTHROPIC_CUSTOM_HEADERS")
-        keep_out(api_key)
-        http = http_client(timeout_s, strip=strip, authorization=None, heard=self._heard)
-        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=url, max_retries=0, http_client=http)
+        headers = ambient_headers("ANTHROPIC_CUSTOM_HEADERS") if url == VENDOR_URL else {}
+        headers |= {"anthropic-version": VERSION}
+        self._client = Client(url, api_key=api_key, timeout_s=timeout_s, headers=headers, heard=self._heard)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/messages-1"
@@ -74,8 +68,6 @@ class Anthropic(ChatProvider):
         return self.capabilities
 
     async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> Said:
-        import anthropic
-
         content: list[Any] = [_image(cell) for cell in media(row)]
         content.append({"type": "text", "text": words.user})
         sent: dict[str, Any] = {
@@ -88,7 +80,7 @@ class Anthropic(ChatProvider):
         messages = [{"role": "user", "content": content}]
         sent |= {"model": self.model, "max_tokens": body["max_tokens"], "messages": messages}
         try:
-            reply = await posted(self._client, "/v1/messages", sent, sdk=anthropic, name=self.name, model=self.model)
+            reply = await posted(self._client, "/v1/messages", sent, name=self.name, model=self.model)
         except CallError as error:
             if "output_config" not in sent or not unstructured(error):
                 raise

@@ -13,7 +13,7 @@ from uql.llm.providers import strict
 from uql.llm.providers.base import Answer, Capabilities, Limits, Reply, Request, RowsReply, RowsRequest, Usage
 from uql.llm.providers.chat import cut, output_at_most, rows_output_at_most, with_probabilities
 from uql.llm.providers.chat_reply import Said
-from uql.llm.providers.openai_client import learnt
+from uql.llm.providers.http_client import learnt
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.replies import Text

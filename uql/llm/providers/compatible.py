@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,7 +25,7 @@ from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Pric
 from uql.llm.providers.chat import output_at_most, parts, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider, json_form
 from uql.llm.providers.chat_reply import Said, completion, formed
-from uql.llm.providers.openai_client import client
+from uql.llm.providers.http_client import client
 from uql.llm.providers.wire import call, posted, unstructured
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
@@ -167,15 +168,13 @@ class Compatible(ChatProvider):
             wanted: parameters of a chat completion.
             whole: makes the endpoint's body from those that are not refused.
         """
-        import openai
-
         if self._reasons:
             wanted = {"reasoning_effort": "low", **wanted}
         while True:
             sent = {name: value for name, value in wanted.items() if name not in self._refused}
             usage.requests += 1
             try:
-                return await posted(self._client, path, whole(dict(sent)), sdk=openai, name=self.name, model=self.model)
+                return await posted(self._client, path, whole(dict(sent)), name=self.name, model=self.model)
             except CallError as error:
                 error.sent = error.sent or usage.requests > 1
                 said = (error.parameter or error.message).replace("reasoning.effort", "reasoning_effort")
@@ -272,15 +271,14 @@ class Compatible(ChatProvider):
 
     async def _context(self) -> int | None:
         """The context that the server's list of models states, where it states one."""
-        import openai
-
         try:
-            listed = await call(lambda: self._client.models.list(), sdk=openai, name=self.name, model=self.model)
+            listed = await call(partial(self._client.get, "/models"), name=self.name, model=self.model)
         except (CallError, ModelError):  # an optional route: where it is missing, the context is not known
             return None
-        served = [model.model_dump() for model in listed.data]
+        stated = listed.get("data")
+        served = [m for m in stated if isinstance(m, dict)] if isinstance(stated, list) else []
         for held in [m for m in served if m.get("id") == self.model] or (served if len(served) == 1 else []):
-            meta = held.get("meta") or {}
+            meta = held["meta"] if isinstance(held.get("meta"), dict) else {}
             for value in (held.get("max_model_len"), held.get("context_length"), meta.get("n_ctx")):
                 if isinstance(value, int) and value > 0:
                     return value

@@ -16,7 +16,7 @@ from uql.llm.providers import VENDORS_BY_NAME
 from uql.llm.providers.address import address
 from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Limits
 from uql.llm.providers.compatible import Compatible
-from uql.llm.providers.openai_client import VENDOR_URL, client, vendor_key
+from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
 from uql.llm.providers.wire import call
 
 
@@ -76,9 +76,6 @@ async def models_of(place: str, settings: Settings) -> list[str]:
         settings: holds the user's endpoints, with the variables of their keys.
     Raises: ConfigError, AuthError as on opening a model there; BackendError where the server cannot be reached or lists nothing.
     """
-    import httpx2
-    import openai
-
     if place.startswith(("http://", "https://")):
         at = address(f"{place}#any", settings, Limits())
         url, key = at.url, at.api_key
@@ -92,13 +89,12 @@ async def models_of(place: str, settings: Settings) -> list[str]:
         raise ConfigError(f"there is no server {place!r}", code="UQL402", help=f"{known}, or http(s)://host/v1")
     asking = client(url, api_key=key, timeout_s=settings.timeout_s, vendor=place == "openai")
     try:
-        reply = await call(partial(asking.get, "/models", cast_to=httpx2.Response), sdk=openai, name=place, model="any")
-        held = reply.json()
-    except (CallError, ValueError) as error:
+        held = await call(partial(asking.get, "/models"), name=place, model="any")
+    except CallError as error:
         raise BackendError(f"{place} lists no models: {error}", help=f"is a server running at {url}?") from error
     finally:
         await asking.close()
-    listed = (held.get("data") or held.get("models")) if isinstance(held, dict) else None
+    listed = held.get("data") or held.get("models")
     named = [m.get("id") or m.get("name") for m in listed or () if isinstance(m, dict)]
     return sorted(str(name) for name in named if name)
 

@@ -32,7 +32,7 @@ from uql.llm.providers.base import (
 from uql.llm.providers.chat import data_urls, tokens_at_most
 from uql.llm.providers.chat_reply import Said, counts, formed, response
 from uql.llm.providers.compatible import OPTIONAL, Compatible
-from uql.llm.providers.openai_client import VENDOR_URL, vendor_key
+from uql.llm.providers.http_client import VENDOR_URL, vendor_key
 from uql.llm.providers.wire import posted
 from uql.llm.questions import NONE, Question, Row
 from uql.operators.replies import Level, OneOf, YesNo
@@ -218,12 +218,10 @@ class OpenAI(Compatible):
             asked: the questions.
             usage: grows. The endpoint's answers are not billed: their tokens are not counted.
         """
-        import openai
-
         content: Any = [{"role": "developer", "content": data}, {"role": "user", "content": parts}]
         usage.requests += 1
         body = {"model": self.model, "input": content, "questions": asked}
-        reply = await posted(self._client, "/decisions", body, sdk=openai, name=self.name, model=self.model)
+        reply = await posted(self._client, "/decisions", body, name=self.name, model=self.model)
         try:
             read, cached, kept = counts(
                 reply,

@@ -29,7 +29,7 @@ from uql.llm.providers.base import (
 )
 from uql.llm.providers.chat import tokens_at_most
 from uql.llm.providers.chat_reply import counts
-from uql.llm.providers.openai_client import client, learnt, vendor_key
+from uql.llm.providers.http_client import client, learnt, vendor_key
 from uql.llm.providers.wire import posted
 from uql.llm.questions import Question, Row
 from uql.operators.replies import Level, OneOf, Value, YesNo
@@ -110,10 +110,8 @@ class SystemOne:
         return RowsReply(answers, *tokens(held))
 
     async def _decided(self, state: Any, asked: dict[str, Any]) -> dict[str, Any]:
-        import openai
-
         body = {"model": self.model, "state": state, "questions": asked}
-        return await posted(self._client, "/systemone", body, sdk=openai, name=self.name, model=self.model)
+        return await posted(self._client, "/systemone", body, name=self.name, model=self.model)
 
 
 def instruction(question: Question, row: Row) -> str:
