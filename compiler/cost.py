@@ -178,6 +178,12 @@ class Quote:
         usd = self.input_tokens.times(usd_per_input_token) + self.output_tokens.times(usd_per_output_token)
         return replace(self, usd=usd)
 
+    def beside(self, calls: Range) -> Quote:
+        """The same with more calls of the mean size, which count in no budget."""
+        share = calls.times(1 / self.calls.expected) if self.calls.expected else NOTHING
+        more = {n: getattr(self, n) + share.times(getattr(self, n).expected) for n in ("input_tokens", "output_tokens")}
+        return replace(self, calls=self.calls + calls, **more)
+
     def sampled(self, share: Range) -> Quote:
         """The same where a share of the rows is asked."""
         parts = {name: getattr(self, name) * share for name in ("calls", "input_tokens", "output_tokens", "shared")}

@@ -112,3 +112,14 @@ def test_a_free_model_by_name_keeps_the_default_budget(folder: Path) -> None:
         con.sql("SELECT id, text FROM 'd.parquet'").create("notes")
         result = con.uql(COUNT)
         assert 120 < result.cost.calls <= 128 and "Alternatives" not in result.explain()
+
+
+def test_the_judged_rows_of_an_audit_are_in_the_quote(con: uql.Connection) -> None:
+    con.sql("SELECT text, id % 3 = 0 AS answer FROM notes WHERE id % 30 < 2").create("judged")
+    plain = con.uql(f"{COUNT} WITH (budget = 128, fresh = true)").quote()
+    result = con.uql(f"{COUNT} WITH (budget = 128, audit = 'judged', fresh = true)")
+    quote = result.quote()
+    assert quote.calls.expected == plain.calls.expected + 60
+    assert quote.usd is not None and plain.usd is not None
+    assert quote.usd.expected == pytest.approx(plain.usd.expected * (1 + 60 / plain.calls.expected))
+    assert quote.calls.low <= result.cost.calls <= quote.calls.high

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import Quote, Range, calls_of
+from uql.compiler.cost import NOTHING, Quote, Range, calls_of
 from uql.compiler.explain import Explained, explained
 from uql.compiler.physical import Block, Goal, PhysicalPlan
 from uql.kernels.cascade import CANDIDATES, labelled_rows
@@ -49,10 +49,20 @@ def _priced(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quo
     share = share_asked(plan, found, knowledge)
     if share is not None:  # it grows beyond the default budget, and ends within one that is given
         found, budget = found.sampled(share), knowledge.settings.budget and budget
-    found = found.within(budget)
+    found = found.within(budget).beside(_audit_calls(plan, knowledge))
     cost = knowledge.price
     found = found.timed(knowledge.pace)
     return found.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else found
+
+
+def _audit_calls(plan: PhysicalPlan, knowledge: Knowledge) -> Range:
+    """The calls for the judged rows of `audit`, which the model answers beside the budget."""
+    if knowledge.settings.audit is None or not isinstance(plan, Block) or plan.filter.formula is None:
+        return NOTHING
+    if not plan.aggregate.present:
+        return NOTHING
+    rows = knowledge.rows_of(knowledge.settings.audit)
+    return Range(rows, rows, rows * len(plan.filter.stages))
 
 
 def explanation(

@@ -120,6 +120,13 @@ class Knowledge:
         """Is the model's price known, and above 0?"""
         return self.price is not None and bool(self.price.input or self.price.output)
 
+    def rows_of(self, table: str) -> int:
+        """The rows of a table; 0 where there is none, which the run says."""
+        try:
+            return int(Duck(self.cursor).scalar(f"SELECT COUNT(*) FROM {quoted(table)}"))
+        except duckdb.Error:
+            return 0
+
     @property
     def rows_left_aside(self) -> str | None:
         """Why rows share no request though the settings say so and the model could."""

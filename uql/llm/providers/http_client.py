@@ -44,6 +44,8 @@ class Client:
         """
         import httpx2
 
+        from uql.llm.providers.connections import Connections
+
         keep_out(api_key)
 
         async def listen(response: Any) -> None:
@@ -59,11 +61,13 @@ class Client:
             "accept": "application/json",
             "user-agent": f"uql/{__version__}",
         }
+        certificates = httpx2.create_ssl_context()
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(
                 timeout_s, connect=min(10.0, timeout_s / 2)
             ),  # ends before the request's time: nothing is paid
-            limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=256),
+            verify=certificates,
+            mounts={"all://": Connections(certificates)},  # a proxy that the environment names goes before it
             follow_redirects=False,
             event_hooks={"response": [listen]} if heard is not None else {},
         )
