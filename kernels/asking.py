@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.errors import ModelReplyError
+from uql.base.media_types import PART
 from uql.base.schema import Modality
+from uql.base.sql_text import literal
 from uql.compiler.physical import Stage
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels import cascade_ask, sem_classify
@@ -147,14 +149,22 @@ def _report(columns: Sequence[VirtualColumn], rids: Rids, relation: Relation, ct
 
 
 def _is_null(columns: Sequence[VirtualColumn], relation: Relation) -> str | None:
-    """SQL that is true of the rows that have nothing to ask about; None where DuckDB cannot tell: files, pairs, holes alone."""
+    """SQL that is true of the rows of which there may be nothing to ask; None where DuckDB cannot tell: files, pairs, holes alone.
+
+    Of a frame or a page there is something to ask unless it turns out to be unreadable when it is shown.
+    """
     reads = tuple(dict.fromkeys(c for column in columns for c in column.reads))
-    held = [relation.fields.get(c) for c in reads]
-    if any(f is None or f.type != "VARCHAR" or f.modality not in (Modality.TEXT, Modality.STRUCTURED) for f in held):
-        return None
     if len({c.table for column in columns for c in (*column.reads, *column.holes)}) != 1 or not reads:
         return None
-    return " AND ".join(f"{quote(c.label)} IS NULL" for c in reads)
+    files: list[str] = []
+    for c in reads:
+        f = relation.fields.get(c)
+        if f is None or f.type != "VARCHAR" or f.modality not in (Modality.TEXT, Modality.STRUCTURED, Modality.IMAGE):
+            return None
+        if f.modality is Modality.IMAGE:
+            files.append(f"coalesce(NOT regexp_full_match({quote(c.label)}, {literal(PART)}, 's'), false)")
+    empty = " AND ".join(f"{quote(c.label)} IS NULL" for c in reads)
+    return " OR ".join([f"({empty})", *files])
 
 
 def _keep(

@@ -13,6 +13,7 @@ class Loader(Protocol):
     """What reads the files that values name: the bytes of a picture or a sound, the text of a document."""
 
     def load(self, values: Sequence[str | bytes | None], kind: Modality) -> list[bytes | str | Unreadable | None]: ...
+    def digests(self, values: Sequence[object]) -> list[bytes | None]: ...
 
 
 def loaded(values: list[Any], field: Field | None, loader: Loader | None) -> tuple[list[Any], dict[int, str]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from uql.base.schema import Field, Modality
 from uql.compiler.syntax import Column
-from uql.features.images import together
+from uql.features.images import Named, together
 from uql.kernels.duck import quote
 from uql.kernels.media import loaded
 from uql.kernels.relation import Relation
@@ -64,7 +65,8 @@ class RowFeatures:
         if texts:
             found = self.store.table(relation.texts(texts), _named(relation, texts))
         for column in pictures:
-            seen = self.store.images(_pictures(column, relation), f"{relation.source}: {column.label}")
+            key = f"{relation.source}: {column.label}"
+            seen = self.store.images(_pictures(column, relation), key, partial(_read, column, relation))
             found = seen if found is None else together(found, seen)
         return found
 
@@ -78,10 +80,22 @@ def _may_be_picture(field: Field | None) -> bool:
     return field is not None and (field.type == "BLOB" or field.modality is Modality.IMAGE)
 
 
-def _pictures(column: Column, relation: Relation) -> Iterator[list[bytes | None]]:
-    """The files of a column of pictures, some rows at a time; None where there is none, or it cannot be read."""
+def _pictures(column: Column, relation: Relation) -> Iterator[list[bytes | Named | None]]:
+    """The files of a column of pictures, some rows at a time; None where there is none, or it cannot be read.
+
+    Those that the loader knows by a digest stay names: their vectors may be kept, and then they are not read.
+    """
+    media = relation.duck.media
     for start in range(0, relation.n, PICTURES_AT_ONCE):
         rows = np.arange(start, min(start + PICTURES_AT_ONCE, relation.n), dtype=np.int64)
         values = relation.fetch(rows, [quote(column.label)]).column(0).to_pylist()
-        values, _ = loaded(values, relation.fields.get(column), relation.duck.media)
-        yield [v if isinstance(v, bytes) else None for v in values]
+        digests = [None] * len(values) if media is None else media.digests(values)
+        named = [None if d is None else Named(v, d) for v, d in zip(values, digests, strict=True)]
+        read = iter(_read(column, relation, [v for v, name in zip(values, named, strict=True) if name is None]))
+        yield [next(read) if name is None else name for name in named]
+
+
+def _read(column: Column, relation: Relation, values: Sequence[Any]) -> list[bytes | None]:
+    """(n,) the files of values of a column."""
+    found, _ = loaded(list(values), relation.fields.get(column), relation.duck.media)
+    return [v if isinstance(v, bytes) else None for v in found]

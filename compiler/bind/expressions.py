@@ -74,7 +74,7 @@ from uql.compiler.virtual import Virtual
 from uql.compiler.walk import rewrite, walk
 from uql.operators.statement_text import is_statement
 
-MODALITIES = ("IMAGE", "AUDIO", "DOCUMENT")
+MODALITIES = ("IMAGE", "AUDIO", "VIDEO", "DOCUMENT")
 FEW_WORDS = 3  # of a label; a longer text on the right of = was perhaps meant for the model
 _OF_NUMBERS = re.compile(r"\s*[-+.]?\d")  # a number, a date, a time
 BITS = ("&", "|", "<<", ">>")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from uql.base.errors import BindError
+from uql.base.schema import Modality
 from uql.compiler.bind.scope import Scope, suggestion
 from uql.compiler.bound import Reading
 from uql.compiler.spelling import distance
@@ -127,11 +128,12 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
             reads[_public(found[0], quoted, scope)] = None
             filled.pop(found[0], None)
     if reads or filled:
+        _no_video(tuple(reads), quoted, scope)
         return tuple(reads), tuple(filled)
     fields = [(r.column(f), f) for r in scope.relations for f in r.fields if not f.private]
-    chosen = [column for column, f in fields if f.is_unstructured]
+    chosen = [column for column, f in fields if f.is_unstructured and not f.by_name]
     chosen = chosen or [
-        column for column, f in fields if f.type in ("VARCHAR", '"NULL"')
+        column for column, f in fields if f.type in ("VARCHAR", '"NULL"') and not f.by_name
     ]  # NULL: of a frame, without a value
     if not chosen:
         empty = "the query has no FROM" if not fields else "no column in FROM holds text, images or sound"
@@ -141,7 +143,22 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
             else 'name what the model sees: "… {column} …" or "…" USING (column)'
         )
         raise BindError(f'"{quoted.text}" has nothing to read: {empty}', code="UQL207", span=quoted.span, help=way)
+    _no_video(tuple(chosen), quoted, scope)
     return tuple(chosen), ()
+
+
+def _no_video(reads: tuple[Column, ...], quoted: Quoted, scope: Scope) -> None:
+    """Raises BindError (UQL207) where a text reads a video, of which models see frames."""
+    for column in reads:
+        field = scope.field_of(column)
+        if field is not None and field.modality is Modality.VIDEO:
+            raise BindError(
+                f'"{quoted.text}" reads {column.label}, a video, which is seen frame by frame',
+                code="UQL207",
+                span=quoted.span,
+                help=f"write FROM {column.table}, unnest(frames({column.label}, every = '1 s')) AS f WHERE \"…\"; a row is a moment f.t"
+                " of a clip, and SELECT DISTINCT gives the clips where it is so at some moment",
+            )
 
 
 def _public(column: Column, quoted: Quoted, scope: Scope) -> Column:

@@ -25,20 +25,22 @@ class CatalogLike(Protocol):
     def function_table(self, name: str, sql: str) -> Table: ...
     def describe(self, sql: str) -> list[tuple[str, str]]: ...
     def value(self, sql: str) -> object: ...
+    def offer_parts(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A table or sub-query in FROM, under its alias; one that is made of another's lists has its one column there."""
+    """A table or sub-query in FROM, under its alias; one that is made of another's lists has its columns there."""
 
     alias: str
     fields: tuple[Field, ...]
     of: str = ""  # the alias of that other one
-    inside: str = ""  # and the name of the column there
+    inside: tuple[str, ...] = ()  # and the names of the columns there
 
     def column(self, field: Field, span: Span = NO_SPAN) -> Column:
         """What a field of it is in the bound query."""
-        return Column(self.of or self.alias, self.inside or field.name, span=span)
+        name = self.inside[self.fields.index(field)] if self.of else field.name
+        return Column(self.of or self.alias, name, span=span)
 
     def find(self, name: str) -> Field | None:
         """The field of this name: exact spelling first, then case-insensitively."""
@@ -87,8 +89,8 @@ class Scope:
         """The field behind a bound column, also of a query around this one."""
         for relation in self.relations:
             if relation.of:
-                if (relation.of, relation.inside) == (column.table, column.name):
-                    return relation.fields[0]
+                if relation.of == column.table and column.name in relation.inside:
+                    return relation.fields[relation.inside.index(column.name)]
             elif relation.alias == column.table and (found := relation.find(column.name)) is not None:
                 return found
         return self.outer.field_of(column) if self.outer is not None else None

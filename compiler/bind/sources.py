@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from uql.base.errors import BindError, UnknownColumnError, UQLError
 from uql.base.schema import Field, Modality, Table
 from uql.compiler.bind.expressions import MODALITIES, Clause, Expressions
-from uql.compiler.bind.lateral import Held, alone, list_of, name_of, put, sub_query
+from uql.compiler.bind.lateral import (
+    PARTS,
+    Held,
+    alone,
+    columns_of,
+    list_of,
+    name_of,
+    opened,
+    parts_call,
+    parts_fields,
+    put,
+    sub_query,
+)
 from uql.compiler.bind.scope import Merged, Part, Relation, Scope, suggestion
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.uses import CONDITION
@@ -25,6 +37,7 @@ from uql.compiler.syntax import (
     Name,
     Quoted,
     Select,
+    SelectItem,
     Source,
     Span,
     TableFunction,
@@ -65,7 +78,10 @@ class Sources:
                 return self._table(source)
             case TableFunction():
                 items = list_of(source, outer) if outer is not None else None
-                return self._function(source) if items is None else self.bind(alone(source, items), outer)
+                if items is not None:
+                    return self.bind(alone(source, items), outer)
+                parts = parts_call(source.call)
+                return self._function(source) if parts is None else self._parts(source, parts, None)
             case Derived():
                 query, fields = self.derived(source)
                 fields = renamed(fields, source.columns, source.alias or "the sub-query", source.span)
@@ -167,6 +183,8 @@ class Sources:
                     args.append(binder.bind(arg, Clause("FROM")))
         except UnknownColumnError as error:  # of a table beside it
             error.help = f"{call.name}(…) in FROM takes constants"
+            if call.name in PARTS:
+                error.help += f" and columns of a table before it: FROM t, unnest({call.name}(t.file)) AS p"
             if call.name == "unnest":
                 error.help += " and columns of a table before it: FROM t, unnest(t.list) AS u(item)"
             raise
@@ -217,14 +235,54 @@ class Sources:
 
     def _unnested(self, join: Join, function: TableFunction, items: Expr, left: Part) -> Part:
         """A row of a table for each item of its list, beside what stands before it."""
+        parts = parts_call(function.call)
+        if parts is not None:
+            self.statement.catalog.offer_parts()
         derived, inside = sub_query(join, function, items, left)
         query, fields = self.derived(derived)
         of = derived.alias or ""
+        if parts is not None:
+            files = set(columns_of(items, Scope(left.relations, left.merged)))
+            beside = [
+                replace(r, fields=tuple(replace(f, by_name=True) if r.column(f) in files else f for f in r.fields))
+                for r in left.relations
+            ]
+            inner = Part(BoundDerived(query, of, fields), [Relation(of, fields)])
+            opening = self._parts(function, parts, inner)
+            assert isinstance(opening.source, BoundDerived)
+            return Part(put(left.source, opening.source), [*beside, *opening.relations], left.merged)
         item = replace(fields[-1], name=name_of(function))
         alias = self._alias(function.alias or function.call.name, function.span, free=function.alias is None)
-        relation = Relation(alias, renamed((item,), function.columns, alias, function.span), of, inside)
+        relation = Relation(alias, renamed((item,), function.columns, alias, function.span), of, (inside,))
         source = put(left.source, BoundDerived(query, of, fields))
         return Part(source, [*left.relations, relation], left.merged)
+
+    def _parts(self, function: TableFunction, parts: Call, inner: Part | None) -> Part:
+        """The frames of a video or the pages of a document, beside the columns of the table that holds it.
+
+        Args:
+            function: in FROM, with the alias of the parts.
+            parts: what lists them.
+            inner: the table with a part in its last column; None: of a constant, which stands alone.
+        """
+        alias = self._alias(function.alias or parts.name.removeprefix("__uql_"), function.span, function.alias is None)
+        if inner is None:
+            self._constant_call(replace(parts, name=parts.name.removeprefix("__uql_")))
+            self.statement.catalog.offer_parts()
+            item = SelectItem(Call("unnest", (parts,), span=parts.span), "part", span=parts.span)
+            query, fields = self.derived(Derived(Select((item,), None, span=parts.span), alias, span=parts.span))
+            inner = Part(BoundDerived(query, alias, fields), [Relation(alias, fields)])
+        derived, inside = opened(inner, parts)
+        query, fields = self.derived(derived)
+        own = parts_fields(parts)
+        fields = (
+            *fields[: -len(own)],
+            *(replace(known, name=f.name, type=f.type) for known, f in zip(own, fields[-len(own) :], strict=True)),
+        )
+        source = BoundDerived(query, derived.alias or "", fields)
+        return Part(
+            source, [Relation(alias, renamed(own, function.columns, alias, function.span), source.alias, inside)]
+        )
 
     def _using(self, join: Join, left: Part, right: Part) -> tuple[Expr, list[Merged]]:
         """USING (a, b) as an ON condition, and the columns that are one from then on."""
@@ -288,7 +346,7 @@ def _shared(left: Part, right: Part, join: Join) -> tuple[str, ...]:
 
 
 def forced_modalities(query: Select) -> dict[str, Modality]:
-    """The columns that the block casts to IMAGE, AUDIO or DOCUMENT, by name in lower case."""
+    """The columns that the block casts to IMAGE, AUDIO, VIDEO or DOCUMENT, by name in lower case."""
     found: dict[str, Modality] = {}
     for item in query.items:
         for node in walk(item):

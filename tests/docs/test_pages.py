@@ -41,6 +41,12 @@ def con() -> Iterator[uql.Connection]:
         "CREATE TABLE films AS SELECT 'film ' || i AS title, 1990 + i::INTEGER AS year, 'the plot of film number ' || i AS plot FROM range(3) r(i)"
     )
     duck.execute("CREATE TABLE shots (id INTEGER, film VARCHAR, picture BLOB)")
+    duck.execute("CREATE TABLE clips (clip VARCHAR)")
+    duck.execute("COMMENT ON COLUMN clips.clip IS 'video'")
+    duck.execute("CREATE TABLE calls (call VARCHAR)")
+    duck.execute("COMMENT ON COLUMN calls.call IS 'audio'")
+    duck.execute("CREATE TABLE reports (doc VARCHAR)")
+    duck.execute("COMMENT ON COLUMN reports.doc IS 'document'")
     with uql.attach(duck, model=HashModel(), ledger=":memory:") as made:
         yield made
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from uql.base.schema import Modality
 
 UNKNOWN = "application/octet-stream"
+PART = "(frame|page):([0-9.]+)@(.+)"  # what names a frame by its second, or a page by its number, and the file
+MOST_HEAD = 4_096  # bytes that say what a file is
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -19,7 +21,14 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xf3", "audio/mpeg"),
     (b"\xff\xf2", "audio/mpeg"),
 )
-_KINDS = {"image": Modality.IMAGE, "audio": Modality.AUDIO, "application": Modality.DOCUMENT, "text": Modality.DOCUMENT}
+_MP4_BRANDS = (b"iso", b"mp4", b"avc1", b"M4V", b"MSNV", b"dash", b"3gp", b"f4v", b"mmp4")
+_KINDS = {
+    "image": Modality.IMAGE,
+    "audio": Modality.AUDIO,
+    "video": Modality.VIDEO,
+    "application": Modality.DOCUMENT,
+    "text": Modality.DOCUMENT,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +45,18 @@ def media_type(data: bytes) -> str:
     'image/png'
     >>> media_type(b"RIFF....WEBP"), media_type(b"  <!DOCTYPE html><p>x")
     ('image/webp', 'text/html')
+    >>> media_type(b"\\0\\0\\0 ftypisom...."), media_type(b"\\x1aE\\xdf\\xa3....webm")
+    ('video/mp4', 'video/webm')
     """
     if data[:4] == b"RIFF":
         return {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(data[8:12], UNKNOWN)
+    if data[4:8] == b"ftyp":
+        quick = data[8:10] == b"qt"
+        return "video/quicktime" if quick else "video/mp4" if data[8:].startswith(_MP4_BRANDS) else UNKNOWN
+    if data[4:8] in (b"moov", b"mdat", b"wide") and data[:2] == b"\0\0":  # QuickTime before it said its name
+        return "video/quicktime"
+    if data[:4] == b"\x1aE\xdf\xa3":
+        return "video/webm" if b"webm" in data[:64] else "video/x-matroska"
     if data[:4] == b"PK\x03\x04" and b"word/" in data[:4096] + data[-65_536:]:
         return DOCX
     if data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html")):

@@ -11,6 +11,7 @@ class Modality(StrEnum):
     TEXT = "text"
     IMAGE = "image"
     AUDIO = "audio"
+    VIDEO = "video"
     DOCUMENT = "document"
 
 
@@ -24,6 +25,7 @@ class Field:
     description: str = ""
     mean_chars: float = 0.0  # mean length of the value as text, over a sample
     private: bool = False  # a comment "private": never shown to a model
+    by_name: bool = False  # shown only to a text that names it: other columns hold its content
     asked: tuple[str, ...] = field(default=(), compare=False)  # of a sub-query's: the texts that its values come from
 
     @property

@@ -9,6 +9,7 @@ COMMANDS = {  # name → the module that holds its typer app, and one line of he
     "models": ("uql.command.models", "fetch, list and test models"),
     "bench": ("uql.command.bench", "run suites of benchmarks, print their tables, compare two runs"),
     "oracle": ("uql.command.oracle", "serve a table of labels as a model of OpenAI's protocol"),
+    "plans": ("uql.command.plans", "serve plans written by hand as a model that plans"),
     "tables": ("uql.command.tables", "the tables of a database; of semantic ones their query, key and cost"),
     "runs": ("uql.command.runs", "list the runs of the ledger, show one"),
     "resume": ("uql.command.resume", "continue a run that was killed, interrupted, or stopped at a limit"),

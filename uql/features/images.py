@@ -7,7 +7,7 @@ condition's text is near none of them. It needs Pillow and numpy alone.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -126,15 +126,43 @@ def image_embedder(embedder: Embedder | None) -> ImageEmbedder | None:
         return None
 
 
-def image_hashes(images: Sequence[bytes | None]) -> NDArray[np.void]:
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An image that is read only where its vector is not kept: its name, and 16 bytes that change with what the name means."""
+
+    name: str
+    digest: bytes
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """An embedder that reads the images of names first."""
+
+    inner: ImageEmbedder
+    load: Callable[[Sequence[str]], Sequence[bytes | None]]
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    def embed(self, images: Sequence[bytes | Named | None]) -> Matrix:
+        names = [image.name for image in images if isinstance(image, Named)]
+        read = iter(self.load(names) if names else ())
+        return self.inner.embed([next(read) if isinstance(image, Named) else image for image in images])
+
+
+def image_hashes(images: Sequence[bytes | Named | None]) -> NDArray[np.void]:
     """(n,) 16 bytes an image: equal files have equal hashes."""
-    joined = b"".join(blake2b(image or b"", digest_size=16).digest() for image in images)
+    joined = b"".join(
+        image.digest if isinstance(image, Named) else blake2b(image or b"", digest_size=16).digest() for image in images
+    )
     return np.frombuffer(joined, dtype=np.dtype((np.void, 16)))
 
 
 def image_features(
-    images: Iterable[Sequence[bytes | None]],
+    images: Iterable[Sequence[bytes | Named | None]],
     *,
+    load: Callable[[Sequence[str]], Sequence[bytes | None]] | None = None,
     key: str = "",
     cache_dir: Path | None = None,
     embedder: Embedder | None = None,
@@ -144,7 +172,8 @@ def image_features(
     """The features of N images, which come some at a time, so that they need not be in memory at once.
 
     Args:
-        images: chunks of files in memory; None, and bytes that are no picture, are fine.
+        images: chunks of files in memory, or names; None, and bytes that are no picture, are fine.
+        load: reads the files of names; None: there are no names.
         key: names the table and columns: images of one key share a cache.
         cache_dir: where vectors are kept; None keeps nothing.
         embedder: of the run's texts; where it is multimodal it embeds the images too, and texts can be compared with
@@ -160,13 +189,14 @@ def image_features(
     if cache_dir is not None:
         folder = cache_dir / blake2b(f"{key} (images)".encode(), digest_size=8).hexdigest() / folder_name(used.name)
     cache = VectorCache(folder, used.name)
+    reading = used if load is None else _Reading(used, load)
     vectors: list[Half] = []
     all_of = blake2b(f"{key} {used.name}".encode(), digest_size=16)
     for part in images:
         hashes = image_hashes(part)
         all_of.update(hashes.tobytes())
         first, index = distinct(hashes)
-        once = cache.vectors([part[i] for i in first], hashes[first], used, progress)
+        once = cache.vectors([part[i] for i in first], hashes[first], reading, progress)
         vectors.append(np.asarray(once)[index])
     if not vectors:
         return TableFeatures(np.zeros((0, 0), np.float32), ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from uql.features.cache import Progress
 from uql.features.embedder import Embedder, Matrix
-from uql.features.images import image_features
+from uql.features.images import Named, image_features
 from uql.features.similarity import with_similarity
 from uql.features.static import static_embedder
 from uql.features.table import TableFeatures, kept, table_features
@@ -51,11 +51,28 @@ class FeatureStore:
         """Were features under this key made before, in this run or beside the database? Rows that are new since are few, or made then."""
         return key in self._made or kept(self.cache_dir, key)
 
-    def images(self, images: Iterable[Sequence[bytes | None]], key: str) -> TableFeatures:
-        """The features of a column of images, which come in chunks; `key` names the table and the column."""
+    def images(
+        self,
+        images: Iterable[Sequence[bytes | Named | None]],
+        key: str,
+        load: Callable[[Sequence[str]], Sequence[bytes | None]] | None = None,
+    ) -> TableFeatures:
+        """The features of a column of images.
+
+        Args:
+            images: come in chunks.
+            key: names the table and the column.
+            load: reads the images of names; None: there are no names.
+        """
         made = self._seen.setdefault(key, {})
         found = image_features(
-            images, key=key, cache_dir=self.cache_dir, embedder=self.embedder, progress=self.progress, made=made
+            images,
+            load=load,
+            key=key,
+            cache_dir=self.cache_dir,
+            embedder=self.embedder,
+            progress=self.progress,
+            made=made,
         )
         if len(made) > 1:  # of each column the images seen last are kept
             del made[next(iter(made))]

@@ -126,6 +126,9 @@ class _Tables:
             return made
         return self.catalog.table(parts, frames=frames, file=file)
 
+    def offer_parts(self) -> None:
+        self.catalog.offer_parts()
+
     def function_table(self, name: str, sql: str) -> Table:
         return self.catalog.function_table(name, sql)
 

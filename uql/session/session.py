@@ -18,7 +18,7 @@ from uql.base.settings import Settings
 from uql.base.sql_text import quote
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
-from uql.pricing.quotes import Foresight, limit_of
+from uql.pricing.quotes import Foresight
 from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, ForetoldEvent
 from uql.session.resume import Said
 from uql.session.statements import refused, store
@@ -75,6 +75,7 @@ class Session:
         self.model = model
         self.models = dict(models or {})
         self.catalog: Catalog = Catalog(connection, own=owned)
+        self.catalog.parts.files = lambda: self.media(self.settings.with_values(max_seconds=None))
         self.catalog.hide_internal()
         self.listeners: list[Callable[[Any], None]] = []
         self.gates: list[Gate] = []  # of the queries that run now
@@ -82,6 +83,7 @@ class Session:
         self.vectors = Vectors(self.announce, self.embedded)
         self.announced: set[tuple[str, tuple[str, ...]]] = set()  # models and columns that were announced
         self.ledgers = ledgers or Ledgers()
+        self.catalog.parts.ledger = lambda: self.ledgers.open(self.settings.ledger)
         self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
         self.said = Said()  # the statement that is being read
         self.closed = False
@@ -91,6 +93,7 @@ class Session:
         """Closes the cursor of queries; the connection stays open. A second call does nothing."""
         if not self.closed:
             self.ledgers.close()
+            self.catalog.parts.close()
         self.closed = True
         with suppress(duckdb.Error):  # it is busy in another thread, for which a second Ctrl-C does not wait
             self.catalog.cursor.close()
@@ -208,7 +211,7 @@ class Session:
             return None
         model = self.model.name if self.model is not None else settings.model or ""
         duck = Duck(self.catalog.cursor)
-        return drawing_of(plan, bound.normal, model, settings, limit_of(plan, settings), duck)
+        return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), duck)
 
     def answering_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> str:
         """The run that answers a statement for no call, in words; "" where there is none.
@@ -225,7 +228,7 @@ class Session:
         if drawing is None or not self.ledgers.exists(settings.ledger):
             return ""
         with self.ledgers.open(settings.ledger) as ledger:
-            taken = find(drawing, limit_of(plan, settings), ledger, Duck(self.catalog.cursor))
+            taken = find(drawing, self.foresight.limit(plan, settings), ledger, Duck(self.catalog.cursor))
         return replayed(taken.root, taken.since, 0) if taken is not None and taken.done else ""
 
     @contextmanager
@@ -321,7 +324,9 @@ class Session:
         path = self.database()
         beside = Path(path).parent if path else Path.cwd()
         folder = Path(settings.folder).expanduser() if settings.folder else beside
-        return Media(folder, urls=settings.urls, seconds=settings.max_seconds)
+        parts = self.catalog.parts
+        parts.media = Media(folder, urls=settings.urls, seconds=settings.max_seconds, parts=parts)
+        return parts.media
 
     def emit(self, event: Any) -> None:
         for listener in tuple(self.listeners):

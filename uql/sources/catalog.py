@@ -15,13 +15,14 @@ from typing import Any
 import duckdb
 
 from uql.base.errors import DataError, UnknownTableError, UQLError
-from uql.base.media_types import media_type
+from uql.base.media_types import MOST_HEAD, media_type
 from uql.base.media_types import modality as _modality
 from uql.base.schema import Field, Modality, Table
 from uql.base.sql_text import dotted, literal, quote
 from uql.compiler.statement_targets import tables
 from uql.sources.files import file_sql, reader
 from uql.sources.frames import Frames, is_frame
+from uql.sources.parts import Parts
 
 ESTIMATED = "estimated by UQL: "  # begins a line in the comment of a table that holds estimates, or a part of the rows
 SAMPLE_ROWS = 1_000
@@ -30,7 +31,6 @@ LONG_TEXT = 30  # characters: a VARCHAR column of a greater mean length is text
 _PRIVATE = re.compile(r"\bprivate\b", re.IGNORECASE)
 _INTERNAL = "starts_with(table_name, '__uql_') OR table_name = 'uql_semantic_tables'"  # tables of UQL's own bookkeeping
 _FIRST_WORD = re.compile(r"\W*(\w+)")
-HEAD_BYTES = 4_096  # of a BLOB that say what it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class Catalog:
         self._followed = ""  # the search path of the user's connection that the cursor has
         self.python_variables(False)
         self._frames = Frames(self.cursor)
+        self.parts = Parts()
         self._fields: dict[tuple[object, ...], tuple[Field, ...]] = {}
         self._lock = threading.RLock()
 
@@ -86,6 +87,7 @@ class Catalog:
                     self.cursor.complete()
                 self.python_variables(False)
             self._follow()
+            self.parts.begin()
 
     def hide_internal(self) -> None:
         """Leaves UQL's own tables out of SHOW TABLES, duckdb_tables() and information_schema in this session."""
@@ -223,6 +225,11 @@ class Catalog:
         with self._lock:
             return self._relation(name, sql, "function")
 
+    def offer_parts(self) -> None:
+        """Makes frames(…) and pages(…) known to DuckDB, under the names that the binder gives them."""
+        with self._lock:
+            self.parts.register(self.cursor)
+
     def names(self) -> list[str]:
         """The tables and views that a bare name reaches, sorted, those of other schemas with their schema."""
         rows = self._rows(
@@ -337,7 +344,7 @@ class Catalog:
             quoted = quote(column)
             if type == "BLOB":
                 measures.append(
-                    f"(list(array_slice({quoted}, 1, {HEAD_BYTES})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]"
+                    f"(list(array_slice({quoted}, 1, {MOST_HEAD})) FILTER (WHERE {quoted} IS NOT NULL))[1:8]"
                 )
             else:
                 measures.append(f"avg(length({quoted}::VARCHAR))")

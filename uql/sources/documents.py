@@ -8,22 +8,17 @@ The readers are pypdf, python-docx and lxml (the extra `documents`).
 from __future__ import annotations
 
 import io
-import json
 import math
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from queue import Empty, Queue
-from threading import Thread
-from typing import Any, BinaryIO
+from collections.abc import Sequence
+from typing import Any
 
 from uql.base.extras import need
 from uql.base.media_types import DOCX, Unreadable, media_type
+from uql.sources.confined import Reply, exchange, replies, serve
 
 MOST_CHARS = 2_000_000  # of one document's text
-MEMORY_BYTES = 2_000_000_000
 SECONDS = 30.0  # of one document
 AT_ONCE = 64  # documents in one process
 COMMAND = ("-I", "-m", "uql.sources.documents")  # of Python
@@ -35,84 +30,17 @@ def texts(documents: Sequence[bytes], seconds: float = math.inf) -> list[str | U
 
     A document that takes longer than `SECONDS`, or than is left of `seconds`, is given up; the others are read.
     """
-    deadline = time.monotonic() + seconds
-    found: list[str | Unreadable] = []
-    while len(found) < len(documents):
-        if time.monotonic() >= deadline:
-            found += [Unreadable("the document is not read: no time is left")] * (len(documents) - len(found))
-            break
-        part = documents[len(found) : len(found) + AT_ONCE]
-        need("such documents", "documents", *sorted({READERS.get(media_type(d), "lxml") for d in part}))
-        read, ended = _process(part, deadline)
-        found += read
-        if len(read) < len(part):  # the process ended within a document: that one is lost, the others go on
-            found.append(Unreadable(f"the document cannot be read: its reader {ended}"))
-    return found
+    need("such documents", "documents", *sorted({READERS.get(media_type(d), "lxml") for d in documents}))
+    found = replies(documents, _process, "document", deadline=time.monotonic() + seconds, at_once=AT_ONCE)
+    return [reply if isinstance(reply, Unreadable) else str(reply["text"]) for reply in found]
 
 
-def _process(part: Sequence[bytes], deadline: float) -> tuple[list[str | Unreadable], str]:
+def _process(part: Sequence[bytes], deadline: float) -> tuple[list[Reply], str]:
     """What one process read before it ended, and how it ended."""
-    read: list[str | Unreadable] = []
-    lines: Queue[bytes] = Queue()
-    command = [sys.executable, *COMMAND]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={}
-    ) as process:
-        threads = [Thread(target=_send, args=(process, part)), Thread(target=_receive, args=(process, lines))]
-        for thread in threads:
-            thread.start()
-        ended = ""
-        while len(read) < len(part):
-            limit = min(SECONDS, max(0.0, deadline - time.monotonic()))
-            try:
-                line = lines.get(timeout=limit)
-            except Empty:
-                ended = f"took longer than {limit:.3g} s"
-                break
-            if not line.endswith(b"\n"):  # the end of its output
-                break
-            reply = json.loads(line)
-            read.append(reply["text"] if "text" in reply else Unreadable(reply["error"]))
-        if len(read) < len(part):
-            process.kill()
-        for thread in threads:
-            thread.join()
-    return read, ended or f"ended with {process.returncode}"
-
-
-def _send(process: subprocess.Popen[bytes], part: Sequence[bytes]) -> None:
-    assert process.stdin is not None
-    with suppress(OSError):  # the process has ended
-        for data in part:
-            process.stdin.write(len(data).to_bytes(8, "big") + data)
-    with suppress(OSError):
-        process.stdin.close()
-
-
-def _receive(process: subprocess.Popen[bytes], lines: Queue[bytes]) -> None:
-    """The lines of its output, then what is left behind the last of them."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        lines.put(line)
-    lines.put(b"")
+    return exchange(COMMAND, part, SECONDS, deadline)
 
 
 # ------------------------------------------------------------------------------------------------------ in the process
-def _limit() -> None:
-    if sys.platform == "win32":
-        return
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(SECONDS * AT_ONCE), int(SECONDS * AT_ONCE)))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-
-
-def _documents(source: BinaryIO) -> Iterator[bytes]:
-    while head := source.read(8):
-        yield source.read(int.from_bytes(head, "big"))
-
-
 def read(data: bytes) -> str:
     """The text of one document. Raises ValueError on a kind that is not known; what its reader raises."""
     match media_type(data):
@@ -148,13 +76,10 @@ def _html(data: bytes) -> str:
 
 def main() -> None:
     """Reads documents until the input ends."""
-    _limit()
-    for data in _documents(sys.stdin.buffer):
-        sys.stdout.write(json.dumps(_reply(data)) + "\n")
-        sys.stdout.flush()
+    serve(_reply, SECONDS * AT_ONCE)
 
 
-def _reply(data: bytes) -> dict[str, str]:
+def _reply(data: bytes) -> Reply:
     try:
         text = read(data).replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
     except MemoryError:

@@ -15,9 +15,11 @@ from pathlib import Path
 from uql.base.media_types import Unreadable, media_type, modality
 from uql.base.schema import Modality
 from uql.sources.documents import texts
+from uql.sources.parts import NAME, Parts
 from uql.sources.web import fetch
 
 MOST_BYTES = {Modality.IMAGE: 20_000_000, Modality.AUDIO: 50_000_000, Modality.DOCUMENT: 100_000_000}
+MOST_FETCHED = 1_000_000_000  # bytes of a video
 KEPT_BYTES = 256_000_000  # of what was read, kept for the next question about it
 AT_ONCE = 8  # addresses
 SHOWN = 80  # characters of a value in a message
@@ -32,11 +34,14 @@ class Media:
         folder: paths in data are read below it; one that leads out of it is refused.
         urls: may https addresses be fetched?
         seconds: that the run has; None: without limit.
+        parts: reads frames and pages that values name; None: none do.
     """
 
-    def __init__(self, folder: Path, *, urls: bool = False, seconds: float | None = None) -> None:
-        self.folder, self.urls = folder.resolve(), urls
-        self._deadline = math.inf if seconds is None else time.monotonic() + seconds
+    def __init__(
+        self, folder: Path, *, urls: bool = False, seconds: float | None = None, parts: Parts | None = None
+    ) -> None:
+        self.folder, self.urls, self.parts = folder.resolve(), urls, parts
+        self.deadline = math.inf if seconds is None else time.monotonic() + seconds  # by the monotonic clock
         self._kept: OrderedDict[tuple[str | bytes, Modality], Loaded] = OrderedDict()
         self._size = 0
 
@@ -47,13 +52,17 @@ class Media:
             values: (n,) paths, addresses, or the bytes themselves.
         """
         wanted = dict.fromkeys(v for v in values if v is not None and (v, kind) not in self._kept)
-        missing = list(wanted)
+        part = [v for v in wanted if self.parts is not None and isinstance(v, str) and NAME.fullmatch(v)]
+        found: dict[str | bytes, Loaded] = {}
+        if part and self.parts is not None:
+            found.update(zip(part, self.parts.images(part), strict=True))
+        missing = [v for v in wanted if v not in found]
         if len(missing) > 1:
             with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="uql-media") as pool:
                 read = list(pool.map(lambda v: self._bytes(v, kind), missing))
         else:
             read = [self._bytes(v, kind) for v in missing]
-        found: dict[str | bytes, Loaded] = dict(zip(missing, read, strict=True))
+        found.update(zip(missing, read, strict=True))
         if kind is Modality.DOCUMENT:
             held = {v: d for v, d in found.items() if isinstance(d, bytes)}
             found |= dict(zip(held, texts(list(held.values()), self._left()), strict=True))
@@ -62,9 +71,15 @@ class Media:
             self._keep((value, kind), loaded)
         return result
 
+    def digests(self, values: Sequence[object]) -> list[bytes | None]:
+        """(n,) 16 bytes that change with what a value means, without reading it: of frames and pages; None for others."""
+        if self.parts is None:
+            return [None] * len(values)
+        return self.parts.digests(values)
+
     def _left(self) -> float:
         """Seconds that the run has left."""
-        return self._deadline - time.monotonic()
+        return self.deadline - time.monotonic()
 
     def _keep(self, key: tuple[str | bytes, Modality], loaded: Loaded) -> None:
         self._kept[key] = loaded
@@ -77,19 +92,25 @@ class Media:
         if isinstance(value, bytes):
             return value
         name, most = value.strip(), MOST_BYTES[kind]
-        if "://" in name:
-            if not self.urls:
-                return Unreadable(
-                    f"{_short(name)} is an address, and addresses are not fetched: SET uql.urls = true allows it"
-                )
-            data = fetch(name, most, self._left())
-        else:
-            data = self._file(name, most)
+        data = self.fetched(name, most) if "://" in name else self._file(name, most)
         if isinstance(data, bytes) and kind is not Modality.DOCUMENT and modality(media_type(data)) is not kind:
             return Unreadable(f"{_short(name)} is not an {kind} of a known format")
         return data
 
-    def _file(self, name: str, most: int) -> bytes | Unreadable:
+    def fetched(self, name: str, most: int = MOST_FETCHED) -> bytes | Unreadable:
+        """What stands at an address, where addresses are allowed.
+
+        Args:
+            most: bytes.
+        """
+        if not self.urls:
+            return Unreadable(
+                f"{_short(name)} is an address, and addresses are not fetched: SET uql.urls = true allows it"
+            )
+        return fetch(name, most, self._left())
+
+    def path(self, name: str) -> Path | Unreadable:
+        """Where the file lies that a value names."""
         try:
             path = (self.folder / name).resolve()
             if not path.is_relative_to(self.folder):
@@ -98,10 +119,19 @@ class Media:
                 return Unreadable(
                     f"there is no file {_short(name)} in {self.folder}; SET uql.folder names another folder"
                 )
+            return path
+        except (OSError, ValueError) as error:
+            return Unreadable(f"{_short(name)} cannot be read: {error}")
+
+    def _file(self, name: str, most: int) -> bytes | Unreadable:
+        path = self.path(name)
+        if isinstance(path, Unreadable):
+            return path
+        try:
             if path.stat().st_size > most:
                 return Unreadable(f"{_short(name)} has more than {most:,} bytes")
             return path.read_bytes()
-        except (OSError, ValueError) as error:
+        except OSError as error:
             return Unreadable(f"{_short(name)} cannot be read: {error}")
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from uql.base.errors import ModelError
 from uql.base.settings import Settings
-from uql.llm.prices import own_price
+from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers import direct
 from uql.llm.providers import server_abilities as remembered
@@ -26,7 +26,7 @@ from uql.llm.providers.chat import output_at_most, parts, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider, json_form
 from uql.llm.providers.chat_reply import Said, completion, formed
 from uql.llm.providers.http_client import client
-from uql.llm.providers.wire import call, posted
+from uql.llm.providers.wire import call, posted, unstructured
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.replies import OneOf, parsed
@@ -49,14 +49,19 @@ def open_provider(rest: str, settings: Settings) -> Compatible:
         at.model,
         api_key=at.api_key,
         timeout_s=settings.timeout_s,
-        price=own_price(f"{at.url}#{at.model}", settings),
+        price=price_of(f"{at.url}#{at.model}", settings),
     )
     made.limits = at.limits
     return made
 
 
 class Compatible(ChatProvider):
-    """One model of one server."""
+    """One model of one server.
+
+    Args:
+        vendor: its key is one that only the vendor's host gets.
+        rows: that share a request where the engine chooses. 1 where nobody knows the model: a small one mixes rows up.
+    """
 
     def __init__(
         self,
@@ -67,6 +72,7 @@ class Compatible(ChatProvider):
         timeout_s: float = 120.0,
         price: Price | None = None,
         vendor: bool = False,
+        rows: int = 1,
     ) -> None:
         self.url, self.model = url, model
         self.name = f"{url}#{model}"
@@ -78,12 +84,13 @@ class Compatible(ChatProvider):
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
         self._reasons = False
+        self._rows, self._vendor = rows, vendor
         self._stated: int | None = None  # context, as the list of models states it
 
     @property
     def capabilities(self) -> Capabilities:
         held = _probed.get((self.url, self.model), Capabilities(context=self._stated))
-        return replace(held, descriptions=False) if self.is_local else held
+        return replace(held, descriptions=not self.is_local, rows=self._rows)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/chat-1/t0"
@@ -134,8 +141,7 @@ class Compatible(ChatProvider):
             content = [{"type": "text", "text": words.user}, *shown]
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
         said = await self._said(messages, body, usage)
-        usage.input_tokens += said.input_tokens
-        usage.output_tokens += said.output_tokens
+        usage.add(said.input_tokens, said.output_tokens, said.cached_tokens, said.written_tokens)
         if said.finish == "length" and (said.reasoned or not said.text.strip()):
             self._learn_reasoning()
         return said
@@ -173,6 +179,8 @@ class Compatible(ChatProvider):
                 error.sent = error.sent or usage.requests > 1
                 said = (error.parameter or error.message).replace("reasoning.effort", "reasoning_effort")
                 named = next((name for name in OPTIONAL if error.kind == "bad_request" and name in said), None)
+                if named is None and self._vendor and unstructured(error):
+                    named = "response_format"
                 if named is None or named not in sent:
                     raise
                 self._refuse({"logprobs", "top_logprobs"} if named in ("logprobs", "top_logprobs") else {named})

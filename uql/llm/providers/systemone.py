@@ -12,7 +12,7 @@ from typing import Any
 
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
-from uql.llm.prices import own_price, price_of
+from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers.address import Address, address
 from uql.llm.providers.base import (
@@ -39,7 +39,6 @@ from uql.operators.texts import neutral
 VERSION = "systemone-1"
 VENDOR_URL = "https://api.typesafe.ai/v1"
 VENDOR_KEY = "JEV_API_KEY"
-VENDOR_PRICE = Price(0.042, 0.0)  # USD per million tokens, as published in September 2026: the answers cost nothing
 LIMITS = Limits(concurrency=64, adaptive=True)
 ROWS = 100  # of one request, at most
 OPTIONS = 255  # of a choice, at most
@@ -54,13 +53,13 @@ def open_provider(rest: str, settings: Settings) -> SystemOne:
     """
     if rest.startswith(("http://", "https://")):
         at = address(rest, settings, LIMITS)
-        price = own_price(f"systemone:{rest}", settings) or (Price(0.0, 0.0) if at.is_local else None)
-        return SystemOne(at, price, settings.timeout_s)
+        return SystemOne(at, price_of(f"systemone:{rest}", settings), settings.timeout_s)
     if not rest:
         raise ConfigError("a decision model is systemone:MODEL or systemone:http(s)://host#MODEL", code="UQL402")
     key = vendor_key(VENDOR_KEY, "TypeSafe", offline=settings.offline)
-    price = price_of("typesafe", rest, settings, name=f"systemone:{rest}") or VENDOR_PRICE
-    return SystemOne(Address(VENDOR_URL, rest, key, LIMITS), price, settings.timeout_s)
+    return SystemOne(
+        Address(VENDOR_URL, rest, key, LIMITS), price_of(f"systemone:{rest}", settings), settings.timeout_s
+    )
 
 
 class SystemOne:

