@@ -302,7 +302,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
         situation="`result.why(1_000_000)`",
     ),
     "UQL517": ErrorCode(
-        "The labelled rows cannot be used to calibrate: no label column, values that are not yes or no, too few "
+        "The labelled rows cannot be used to calibrate or evaluate: no label column, values that are not yes or no, too few "
         "rows, or a model without probabilities.",
         "Give at least as many rows of yes and no as the message asks for, with labels true/false, 1/0 or yes/no.",
         situation="`uql calibrate` with 5 labelled rows.",

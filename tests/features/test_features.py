@@ -237,3 +237,26 @@ def test_the_root_logger_stays_as_it_was() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"[] {logging.WARNING}" and done.stderr == ""
+
+
+def test_the_words_and_vectors_of_lsa_are_those_of_scikit_learn() -> None:
+    """They were scikit-learn's, and features that a cache holds stay what they were."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.utils.extmath import randomized_svd
+
+    from uql.features.lsa import right_singular_vectors, vocabulary
+
+    rng = np.random.default_rng(0)
+    words = ["plum", "Pear", "été", "x", "red-green", "don't", "2nd", "the", "THE", "of", "straße", ""]
+    texts = [" ".join(rng.choice(words, rng.integers(0, 9))) for _ in range(260)]
+    for n in (1, 12, 25, 260):
+        terms, counts = vocabulary(texts[:n] if n > 1 else ["one plum"])
+        counter = CountVectorizer(
+            ngram_range=(1, 2), min_df=3 if n >= 200 else 1, max_df=0.5 if n >= 20 else 1.0, dtype=np.float32
+        )
+        wanted = counter.fit_transform(texts[:n] if n > 1 else ["one plum"])
+        assert terms == counter.get_feature_names_out().tolist() and (counts != wanted).nnz == 0
+    for matrix in (counts, counts.T.tocsr()):
+        theirs = randomized_svd(matrix, n_components=5, n_iter=3, random_state=7)[2]
+        np.testing.assert_allclose(right_singular_vectors(matrix, 5, 7), theirs, atol=1e-5)
+    assert vocabulary(["", "a b"])[0] == []

@@ -186,3 +186,9 @@ def test_the_extras_are_those_of_the_project() -> None:
     assert set(extras.EXTRAS) == set(listed) - {"all", "dev"}
     for extra, (_, modules) in extras.EXTRAS.items():
         assert set(modules) == {module(requirement) for requirement in listed[extra]}, extra
+
+
+def test_every_host_with_a_key_has_a_short_name() -> None:
+    from uql.llm.providers.hosted import HOSTS
+
+    assert {name: host.key_env for name, host in HOSTS.items() if host.key_env}.items() <= keys.VENDORS.items()

@@ -169,7 +169,7 @@ def test_rows_that_leave_the_machine_are_said_once_by_the_progress_else_by_the_l
         query = 'SELECT COUNT(*) AS n FROM t WHERE "it is {}"'
         for said in ("so", "long"):
             con.uql(query.format(said)).fetchall()
-        said = "far:model is sent text of at most 128 rows"
+        said = "far:model is sent text of every row that is asked"
         assert [record.getMessage() for record in caplog.records] == [said]
         stream = io.StringIO()
         with Progress(enabled=False, stream=stream) as progress:
@@ -184,6 +184,6 @@ def test_rows_that_get_their_vectors_are_counted_until_all_have_one():
 
     counts = Counts()
     counts.add(EmbeddedEvent(8192, 400_000))
-    assert "vectors of 8,192 of 400,000 rows" in counts.line()
+    assert "embedding 400,000 rows: 8,192 done" in counts.line()
     counts.add(EmbeddedEvent(400_000, 400_000))
     assert "vectors" not in counts.line()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import duckdb
 import numpy as np
 
+from uql.api.labelled_rows import WORDS, labelled_rows
 from uql.base.errors import DataError
-from uql.base.sql_text import first_line
 from uql.llm import calibration
 from uql.llm.calibration import Calibration
 from uql.session.events import finished
@@ -30,37 +29,13 @@ def calibrate(con: Connection, condition: str, rows: str, *, label: str = "label
     Returns: what was fitted, with its accuracy and loss on rows left out, and those of the probabilities as they are.
     Raises: DataError (UQL517) with too few labelled rows, or where the model gives no probabilities.
     """
-    shown, labels = _labelled(con, rows, label)
+    shown, said = labelled_rows(con.session, rows, label)
+    labels = [_flag(one, label) for one in said]
     return finished(_calibrate(con, condition, shown, labels, keep))
 
 
-def _labelled(con: Connection, rows: str, label: str) -> tuple[list[Row], list[bool]]:
-    from uql.llm.questions import Cell, Row
-
-    source = f"({rows})" if rows.lstrip()[:6].upper() == "SELECT" else rows
-    try:
-        found = con.sql(f"SELECT * FROM {source}").to_arrow_table()
-    except duckdb.Error as error:
-        raise DataError(f"the labelled rows cannot be read: {first_line(error)}", code="UQL517") from error
-    if label not in found.column_names or found.num_columns < 2:
-        raise DataError(
-            f"the labelled rows have no column {label!r} beside those to show",
-            code="UQL517",
-            help=f"columns: {', '.join(found.column_names)}",
-        )
-    told = found.to_pylist()
-    shown, labels = [], []
-    for one in told:
-        said = one.pop(label)
-        if said is not None:
-            shown.append(Row(tuple(Cell(name, None if v is None else str(v)) for name, v in one.items())))
-            labels.append(_flag(said, label))
-    return shown, labels
-
-
 def _flag(value: object, label: str) -> bool:
-    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    said = words.get(str(value).strip().lower())
+    said = WORDS.get(str(value).strip().lower())
     if said is None:
         raise DataError(
             f"the label {value!r} in {label!r} is neither yes nor no", code="UQL517", help="true, false, 1, 0, yes, no"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,6 +16,7 @@ from uql.session.session import Session
 from uql.sources.frames import visible
 
 if TYPE_CHECKING:
+    from uql.api.evaluate import Evaluation
     from uql.api.fluent import Fluent
     from uql.api.result import Result
     from uql.llm.open_ledgers import Ledgers
@@ -235,6 +236,19 @@ class Connection:
         with self.session.ledgers.open(self.session.settings.ledger) as ledger:
             before = find(token or self.last_run, ledger)
         return Result(resume(self.session, before, settings, visible(sys._getframe(1))))
+
+    def evaluate(self, rows: str, texts: str | Sequence[str], **options: Any) -> Evaluation:
+        """How right a text is by labelled rows, per model and wording, with intervals, cost and seconds; `print` shows a table.
+
+        Args:
+            rows: a table, a file in single quotes, or a SELECT in DuckDB's SQL.
+            texts: one wording or several, as they stand in queries.
+            options: label, columns, models, sample, improve: as of `uql.api.evaluate.evaluate`.
+        Raises: DataError (UQL517) where the rows cannot be used; errors of a model that concern every call.
+        """
+        from uql.api.evaluate import evaluate
+
+        return evaluate(self.session, rows, texts, **options)
 
     @memory_errors()
     def ask(self, question: str, **options: Any) -> Answer:

@@ -19,6 +19,10 @@ VENDORS = {  # a vendor's short name → the variable of its key
     "anthropic": "ANTHROPIC_API_KEY",
     "openrouter": "OPENROUTER_API_KEY",
     "gemini": "GEMINI_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "xai": "XAI_API_KEY",
     "azure": "AZURE_OPENAI_API_KEY",
     "voyage": "VOYAGE_API_KEY",
 }

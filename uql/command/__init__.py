@@ -18,6 +18,7 @@ COMMANDS = {  # name → the module that holds its typer app, and one line of he
     "keys": ("uql.command.keys", "keys of models, in a file that only you can read"),
     "doctor": ("uql.command.doctor", "what is installed, which models answer, what a call takes and costs"),
     "completion": ("uql.command.completion", "completion of commands and options for bash, zsh and fish"),
+    "eval": ("uql.command.eval", "how right a text is by labelled rows, per model and wording"),
     "calibrate": ("uql.command.calibrate", "fit a model's probabilities of a condition to labelled rows"),
     "config": ("uql.command.config", "show every setting and where its value comes from"),
     "adapters": ("uql.command.adapters", "ways to answer a part of a question: list, install, remove"),

@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -17,12 +18,7 @@ from uql.command.output import print_json
 
 app = new_app()
 LIST_TIMEOUT_S = 5.0  # for a server's list of models
-SERVERS = {
-    "ollama": "",
-    "openai": "openai",
-    "openrouter": "openrouter",
-    "gemini": "gemini",
-}  # asked with their key alone
+SERVERS = ("ollama", "openai", "openrouter", "gemini", "mistral", "deepseek", "groq", "xai")  # that list their models
 DETAIL = 100  # characters of a list of names
 
 
@@ -130,9 +126,10 @@ def _servers(settings: Settings) -> Iterator[Check]:
     from uql.base import keys
 
     quick = settings.with_values(timeout_s=min(settings.timeout_s, LIST_TIMEOUT_S))
-    for name, vendor in SERVERS.items():
-        if not vendor or keys.find(keys.VENDORS[vendor]):
-            yield _reached("server", name, lambda name=name: _listed(name, quick), wanted=bool(vendor))  # type: ignore[misc]
+    for name in SERVERS:
+        key = keys.VENDORS.get(name)
+        if key is None or keys.find(key):
+            yield _reached("server", name, partial(_listed, name, quick), wanted=key is not None)
 
 
 def _listed(server: str, settings: Settings) -> str:

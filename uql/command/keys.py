@@ -15,7 +15,10 @@ app = new_app(
     "Keys of models: the environment comes first, then the keyring, then a file of mode 600 that this writes."
 )
 Name = Annotated[
-    str, typer.Argument(help="openai, anthropic, openrouter, gemini, azure, voyage, or the name of a variable.")
+    str,
+    typer.Argument(
+        help="openai, anthropic, openrouter, gemini, mistral, deepseek, groq, xai, azure, voyage, or the name of a variable."
+    ),
 ]
 
 

@@ -112,11 +112,12 @@ def vocabulary(texts: Sequence[str]) -> tuple[list[str], Any]:
     counts, terms = counts[:, order], terms[order]
     n = len(texts)
     held_by = np.bincount(counts.indices, minlength=len(terms))
-    kept = np.flatnonzero((held_by >= (3 if n >= 200 else 1)) & (held_by <= (0.5 * n if n >= 20 else n)))
-    if len(kept) > TERMS:
+    kept = (held_by >= (3 if n >= 200 else 1)) & (held_by <= (0.5 * n if n >= 20 else n))
+    chosen = np.flatnonzero(kept)
+    if len(chosen) > TERMS:
         total = np.asarray(counts.sum(axis=0)).ravel()
-        kept = np.sort(kept[(-total[kept]).argsort()[:TERMS]])
-    return terms[kept].tolist(), counts[:, kept]
+        chosen = np.sort(chosen[(-total[chosen]).argsort()[:TERMS]])
+    return terms[chosen].tolist(), counts[:, chosen]
 
 
 def _counted(texts: Sequence[str], columns: dict[str, int]) -> Any:

@@ -90,7 +90,7 @@ class Counts:
         else:
             parts.append(f"{self.calls:,} of {self.cap:,} calls" if self.cap is not None else f"{self.calls:,} calls")
         if self.embedded is not None:
-            parts.append("vectors of {:,} of {:,} rows".format(*self.embedded))
+            parts.append("embedding {1:,} rows: {0:,} done".format(*self.embedded))
         rate = self.calls / self.seconds if self.seconds > 0 else 0.0
         if rate:
             parts.append(_pace(rate))

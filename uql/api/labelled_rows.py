@@ -1,0 +1,57 @@
+"""Rows that somebody has labelled, as a model is shown them: for `calibrate` and `evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from uql.base.errors import DataError
+from uql.base.sql_text import first_line
+from uql.llm.questions import Cell, Row
+
+if TYPE_CHECKING:
+    from uql.session.session import Session
+
+WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}  # labels of a condition
+
+
+def labelled_rows(
+    session: Session, rows: str, label: str, columns: Sequence[str] = ()
+) -> tuple[list[Row], list[object]]:
+    """The rows that have a label, as a model is shown them, and their labels.
+
+    Args:
+        session: runs the SQL.
+        rows: a table, a file, or a SELECT in DuckDB's SQL.
+        label: the column of the labels.
+        columns: those that are shown; none: all but the label.
+    Raises: DataError (UQL517) where they cannot be read, or a column is missing.
+    """
+    source = f"({rows})" if rows.lstrip()[:6].upper() == "SELECT" else rows
+    try:
+        with session.plain_sql() as duck:
+            found = duck.sql(f"SELECT * FROM {source}").to_arrow_table()
+    except duckdb.Error as error:
+        raise DataError(f"the labelled rows cannot be read: {first_line(error)}", code="UQL517") from error
+    if label not in found.column_names or found.num_columns < 2:
+        raise DataError(
+            f"the labelled rows have no column {label!r} beside those to show",
+            code="UQL517",
+            help=f"columns: {', '.join(found.column_names)}",
+        )
+    names = tuple(columns) or tuple(name for name in found.column_names if name != label)
+    for name in names:
+        if name not in found.column_names:
+            raise DataError(
+                f"the labelled rows have no column {name!r}",
+                code="UQL517",
+                help=f"columns: {', '.join(found.column_names)}",
+            )
+    shown, labels = [], []
+    for one in found.to_pylist():
+        if one[label] is not None:
+            shown.append(Row(tuple(Cell(name, None if one[name] is None else str(one[name])) for name in names)))
+            labels.append(one[label])
+    return shown, labels

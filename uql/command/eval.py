@@ -1,0 +1,57 @@
+"""`uql eval`: how right a text is, per model and wording, by labelled rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from uql.base.sql_text import literal
+from uql.command import options
+from uql.command.outcome import UsageError, command, new_app
+from uql.command.output import print_json
+
+app = new_app()
+
+
+@command(app)
+def eval_(
+    rows: Annotated[str, typer.Argument(help="A file, a table, or a SELECT: the columns to show, and the label.")],
+    texts: Annotated[list[str], typer.Argument(help="The text, as it stands in queries; several: its wordings.")],
+    label: Annotated[str, typer.Option(help="The column with the right answers: yes and no, or labels.")] = "label",
+    columns: Annotated[
+        list[str] | None, typer.Option("--column", help="A column that the model is shown, several times; else all.")
+    ] = None,
+    models: Annotated[
+        list[str] | None, typer.Option("-m", "--model", help="A model, several times; else that of the settings.")
+    ] = None,
+    database: Annotated[str | None, typer.Option("--database", help="The database that holds the table.")] = None,
+    sample: Annotated[str, typer.Option(help="Labelled rows that are drawn, or 'all'.")] = "200",
+    improve: Annotated[int, typer.Option(help="Wordings that the model proposes, checked on rows kept apart.")] = 0,
+    max_cost: options.MaxCost = None,
+    ledger: options.Ledger = None,
+    settings: options.Set = None,
+    as_json: options.Json = False,
+) -> None:
+    """Precision, recall, cost and seconds of a text by labelled rows, per model and wording, with intervals.
+
+    uql eval labelled.csv "the review is positive" "the reviewer liked the film" -m local -m openai:NAME
+    """
+    from uql.command.query import connect
+
+    if sample != "all" and not (sample.isdigit() and int(sample)):
+        raise UsageError(f"--sample {sample!r} is not a number of rows", help="as --sample 200, or --sample all")
+    given = options.settings_of(settings, max_cost=max_cost, ledger=ledger)
+    source = literal(rows) if Path(rows).is_file() else rows
+    with connect(database, given, read_only=database is not None) as con:
+        found = con.evaluate(
+            source,
+            texts,
+            label=label,
+            columns=tuple(columns or ()),
+            models=tuple(models or ()),
+            sample=None if sample == "all" else int(sample),
+            improve=improve,
+        )
+    print_json(found.dicts()) if as_json else print(found)
