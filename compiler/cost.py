@@ -31,12 +31,13 @@ from uql.operators import COMPARE, SUMMARY, WRITE
 CHARS_PER_TOKEN = 4.0
 MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
 PROMPT_TOKENS = 40  # of a request, without the row and the questions
-FENCED_TOKENS = 100  # the same to a model elsewhere, which is told what is data and in which form to answer
-SHARED_TOKENS = 60  # more in a request for several rows
+FORM_TOKENS = 5  # of an answer in JSON, beside its value
+FENCED_TOKENS = 45  # the same to a model elsewhere, which is told what is data and in which form to answer
+SHARED_TOKENS = 12  # more in a request for several rows
 ROW_TOKENS, ROW_ANSWER_TOKENS = (
-    12,
+    7,
     4,
-)  # of the delimiters of each of these rows, and of its place in the list of answers
+)  # of the tag of each of these rows, and of its place in the list of answers
 SHARED_SECONDS = 0.25  # of a request's seconds that each further row in it takes: it is read and written, not sent
 TAXONOMY_ROWS = 24
 SUMMARY_CHARS = 8_000  # of rows in one request for a summary
@@ -283,6 +284,7 @@ class Known:
     output: Mapping[str, float] = field(default_factory=dict)  # tokens of an answer by text, from earlier queries
     alone: frozenset[Column] = frozenset()  # columns whose rows share no request: media, long texts
     prompt: float = PROMPT_TOKENS  # tokens of a request to this model, without the row and the questions
+    form: float = 0.0  # tokens of a reply around each answer
     guided: bool = False  # a search has features of the rows to learn from
     examples: bool = False  # it asks for example rows first
     concrete: Mapping[int, float] = field(
@@ -517,7 +519,7 @@ def answer_tokens(stage: Stage, known: Known) -> float:
     """Output tokens of one row of a stage: as earlier answers to a text had them, else by its operator."""
 
     def one(column: VirtualColumn) -> float:
-        return known.output.get(column.text, column.operator.answer_tokens)
+        return known.output.get(column.text, column.operator.answer_tokens + known.form)
 
     return sum(one(c) for c in (*stage.columns, *stage.riders)) + (ROW_ANSWER_TOKENS if stage.rows > 1 else 0)
 

@@ -160,9 +160,9 @@ def quote_lines(quote: Quote, budget: int | None, limit: str = "") -> list[str]:
     if budget is not None and quote.every.high > budget:
         said += f"; with budget = 'all': {number(quote.every)} calls"
     return [
+        f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
         f"Calls: {number(quote.calls)}" + (f" in {number(quote.requests)} requests" if quote.shared.high else ""),
         f"Tokens: {number(quote.input_tokens)} in, {number(quote.output_tokens)} out",
-        f"USD: {number(quote.usd, 4) if quote.usd is not None else 'unknown, the model has no price'}",
         *([f"Seconds: {number(quote.seconds, 1)}"] if quote.seconds is not None else []),
         f"Budget: {limit or said}",
     ]
@@ -215,9 +215,10 @@ def _asking(step: Step) -> Iterator[Step]:
 def alternative_line(found: Alternative) -> str:
     """One way to run the query, with its price and why it was taken or not."""
     quote = found.quote
-    usd = f", {number(quote.usd, 4)} USD" if quote.usd is not None else ""
+    usd = f"{number(quote.usd, 4)} USD, " if quote.usd is not None else ""
     tokens = f"{quote.input_tokens.expected:,.0f} tokens in, {quote.output_tokens.expected:,.0f} out"
-    return f"{found.what}: {number(quote.calls)} calls, {tokens}{usd}; {found.why}"
+    seconds = f", {number(quote.seconds)} s" if quote.seconds is not None else ""
+    return f"{found.what}: {usd}{number(quote.calls)} calls, {tokens}{seconds}; {found.why}"
 
 
 def number(r: Range, places: int = 0) -> str:

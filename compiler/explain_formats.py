@@ -86,14 +86,17 @@ def _compared(quote: Quote, measured: Measured) -> list[tuple[str, Range, float]
 
 def _measured_lines(quote: Quote, measured: Measured) -> list[str]:
     lines = ["Measured beside predicted (q-error: how many times too high or too low):"]
+    if measured.usd is None or quote.usd is None:
+        lines.append("  USD: unknown" if measured.usd is None else f"  USD: {measured.usd:,.4f}")
+    else:
+        lines.append(f"  USD: {measured.usd:,.4f}; predicted {quote.usd.expected:,.4f}")
     for name, predicted, real in _compared(quote, measured):
         cached = f", {measured.cached:,} of them from the ledger" if name == "calls" and measured.cached else ""
         error = f"q-error {q_error(predicted.expected, real):.2f}"
         if name != "calls" and measured.cached:
             error = "no q-error: what the ledger answers has no tokens"
         lines.append(f"  {name}: {real:,.0f}{cached}; predicted {predicted.expected:,.0f}; {error}")
-    usd = "unknown" if measured.usd is None else f"{measured.usd:,.4f}"
-    lines.append(f"  USD: {usd}; seconds: {measured.seconds:.1f}; rows: {measured.rows:,}")
+    lines.append(f"  seconds: {measured.seconds:.1f}; rows: {measured.rows:,}")
     return lines + [f"Note: {note}" for note in measured.notes]
 
 

@@ -175,7 +175,7 @@ ERROR_CODES: dict[str, ErrorCode] = {
     ),
     "UQL403": ErrorCode(
         "The API key is missing, or the provider refused it. The run ends, whatever `on_error` says.",
-        "Set the key in the environment, for example OPENAI_API_KEY; `uql config show` prints whether a key is set.",
+        "Run `uql keys set openai`, or set OPENAI_API_KEY in the environment; `uql keys list` prints which keys are set.",
         situation="The provider replies with the HTTP status 401.",
     ),
     "UQL404": ErrorCode(

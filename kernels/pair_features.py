@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.float32]
 MOST_PAIRS = 200_000  # beyond, not all pairs are candidates, and a search looks at the nearest ones
 SLICE = 65_536  # pairs whose vectors are in memory at once
+PRODUCTS_AT_ONCE = 8_000_000  # inner products in memory at once
 PRODUCTS = 24  # axes whose products tell which way the two rows are alike
 WEIGHT = 1.0  # of the cosine beside the products
 
@@ -70,6 +71,29 @@ def unit_vectors(
         for own, side in zip(reads, sides, strict=True)
     )
     return _embedded(reads, left, right, source, ctx.features.store)
+
+
+def most_similar(left: Vectors, right: Vectors, k: int, *, skip_own: bool = False) -> NDArray[np.int64]:
+    """(n, k) the numbers of the k rows of `right` whose inner products with each row of `left` are highest, in no order.
+
+    Args:
+        left: (n, e).
+        right: (m, e).
+        k: from 1 to m; below m under `skip_own`.
+        skip_own: both are the same rows, and none is its own neighbour.
+
+    >>> most_similar(np.eye(2, dtype=np.float32), np.float32([[0, 1], [1, 0], [-1, 0]]), 1).tolist()
+    [[1], [0]]
+    """
+    out = np.empty((len(left), k), np.int64)
+    step = max(1, PRODUCTS_AT_ONCE // max(1, len(right)))
+    for start in range(0, len(left), step):
+        products = left[start : start + step] @ right.T
+        if skip_own:
+            own = np.arange(len(products))
+            products[own, start + own] = -np.inf
+        out[start : start + step] = products.argpartition(len(right) - k, axis=1)[:, len(right) - k :]
+    return out
 
 
 def _reads(

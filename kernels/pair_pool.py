@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,12 @@ from uql.compiler.syntax import Column, Expr, Number
 from uql.compiler.walk import columns
 from uql.kernels.base import Context
 from uql.kernels.duck import Duck, quote
-from uql.kernels.pair_features import MOST_PAIRS, cosines, unit_vectors
+from uql.kernels.pair_features import MOST_PAIRS, cosines, most_similar, unit_vectors
 from uql.kernels.relation import Pool, Relation
 
 RANDOM = 50_000  # random pairs of a pool, and at least twice the budget
 MOST_WHOLE = 10_000_000  # pairs that are all candidates, at some 80 bytes each
-FLAT = 1_000_000_000  # pairs; beyond, the nearest rows are looked for in the nearest clusters alone
+FLAT = 1_000_000_000  # pairs; beyond, and where faiss is installed, the nearest rows are looked for in the nearest clusters alone
 PROBED = 12  # clusters in which the rows nearest to a row are looked for
 CUTS = (1 / 64, 1 / 16, 1 / 4)  # of the near pairs, the nearest first: where their strata end
 
@@ -235,18 +236,26 @@ def _kept(pairs: NDArray[np.int64], m: int, sides: tuple[str, str], between: str
 
 def _near(units: tuple[NDArray[np.float32], NDArray[np.float32]], m: int) -> NDArray[np.int64]:
     """The pairs of each left row with the right rows nearest to it, as numbers: about MOST_PAIRS in all, one a row at least."""
-    import faiss
-
     left, right = units
     k = min(m, max(1, MOST_PAIRS // len(left)))
-    index: Any = faiss.IndexFlatIP(right.shape[1])
-    if len(left) * m > FLAT:
-        cells = int(np.sqrt(m)) * 2
-        index = faiss.IndexIVFFlat(index, right.shape[1], cells, faiss.METRIC_INNER_PRODUCT)
-        index.cp.niter, index.nprobe = 8, PROBED
-        index.train(right[:: max(1, m // (40 * cells))])
-    index.add(right)
-    _, found = index.search(left, k)
+    if len(left) * m > FLAT and find_spec("faiss") is not None:
+        found = _near_in_cells(left, right, k)
+    else:
+        found = most_similar(left, right, k)
     rows = np.repeat(np.arange(len(left), dtype=np.int64), k)
     nearest: NDArray[np.int64] = found.ravel()
     return (rows * m + nearest)[nearest >= 0]
+
+
+def _near_in_cells(left: NDArray[np.float32], right: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """(n, k) the right rows nearest to each left one, looked for in the PROBED clusters nearest to it; -1 where these hold fewer."""
+    import faiss
+
+    cells = int(np.sqrt(len(right))) * 2
+    flat = faiss.IndexFlatIP(right.shape[1])
+    index: Any = faiss.IndexIVFFlat(flat, right.shape[1], cells, faiss.METRIC_INNER_PRODUCT)
+    index.cp.niter, index.nprobe = 8, PROBED
+    index.train(right[:: max(1, len(right) // (40 * cells))])
+    index.add(right)
+    found: NDArray[np.int64] = index.search(left, k)[1]
+    return found

@@ -22,7 +22,7 @@ from uql.compiler.cost import NEIGHBOURS
 from uql.compiler.virtual import VirtualColumn
 from uql.kernels.answers import Rids, RowError
 from uql.kernels.base import Context
-from uql.kernels.pair_features import MOST_PAIRS, of_pairs
+from uql.kernels.pair_features import MOST_PAIRS, most_similar, of_pairs
 from uql.kernels.relation import Relation
 from uql.kernels.sem_order import pair_of
 from uql.llm.questions import Row
@@ -340,10 +340,13 @@ def nearest_pairs(rows: list[Row], vectors: Vectors | None) -> list[Pair]:
         return [(min(pair), max(pair)) for step in steps for pair in zip(order, order[step:], strict=False)]
     first, second = np.triu_indices(n, 1)
     if n - 1 > NEIGHBOURS:
-        from sklearn.neighbors import NearestNeighbors
-
-        search = NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute").fit(vectors)
-        ends = np.stack([np.repeat(np.arange(n), NEIGHBOURS), search.kneighbors(return_distance=False).ravel()], axis=1)
+        lengths = -0.5 * (vectors**2).sum(
+            axis=1, keepdims=True
+        )  # the nearest by distance: a text without known words has none
+        near = most_similar(
+            np.hstack([vectors, np.ones_like(lengths)]), np.hstack([vectors, lengths]), NEIGHBOURS, skip_own=True
+        )
+        ends = np.stack([np.repeat(np.arange(n), NEIGHBOURS), near.ravel()], axis=1)
         first, second = np.unique(np.sort(ends, axis=1), axis=0).T
     cosine = np.round((vectors[first] * vectors[second]).sum(axis=1), 5)  # the same on each machine
     ranked = np.lexsort((second, first, -cosine))

@@ -25,6 +25,7 @@ IMPORTED_AS = {  # distributions whose module has another name
 }
 THE_USERS_OWN = {"IPython", "pandas", "polars"}  # a notebook and frames that are handed in; asked for, never required
 ENVIRONMENTS = {"lotus", "dspy", "llama_index", "palimpzest", "tdb"}  # imported by workers in environments of their own
+BARE_SDKS = {"openai", "anthropic"}  # what the gate's speed is compared with; of the extra dev
 
 
 def module(requirement: str) -> str:
@@ -60,9 +61,17 @@ def imported() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.parametrize("extra", sorted(set(PROJECT["optional-dependencies"]) - {"all", "dev"}))
+def test_every_extra_is_explained_in_the_architecture_page_and_part_of_all(extra: str) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert re.search(rf"^\| `{extra}` \| \S", page, re.MULTILINE), f"say in docs/architecture.md what {extra} is for"
+    whole = PROJECT["optional-dependencies"]["all"][0].partition("[")[2].rstrip("]").split(",")
+    assert extra in whole or extra == "keys", extra
+
+
 def test_every_import_is_declared() -> None:
     local = {path.stem for path in (ROOT / "benchmarks").rglob("*.py")}
-    declared = CORE | EXTRAS | THE_USERS_OWN | ENVIRONMENTS | local
+    declared = CORE | EXTRAS | BARE_SDKS | THE_USERS_OWN | ENVIRONMENTS | local
     assert {name: files for name, files in imported().items() if name not in declared} == {}
 
 

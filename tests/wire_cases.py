@@ -284,14 +284,14 @@ ROUTES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 
 class Transport:
-    """In the place of an SDK's client or of llama.cpp: keeps what is sent, and replies."""
+    """In the place of the HTTP client or of llama.cpp: keeps what is sent, and replies."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, dict[str, Any]]] = []
 
-    async def post(self, path: str, *, body: dict[str, Any], cast_to: Any) -> Any:
+    async def post(self, path: str, *, body: dict[str, Any]) -> Any:
         self.sent.append((path, body))
-        return SimpleNamespace(content=json.dumps(ROUTES[path](body)))
+        return SimpleNamespace(status_code=200, content=json.dumps(ROUTES[path](body)))
 
     async def close(self) -> None:
         pass

@@ -1,8 +1,9 @@
 """Plans written by hand, one a question, as files of UQL: what they are, and how they run.
 
 A file holds one plan after another: a line `-- question: ID: words`, then statements, each ending in `TO name;`, which are its
-nodes; a line `-- plot: {…}` is a node that draws the rows of the statement above it; a line `-- answer: a, b` names the nodes that
-hold the answer, where it is not the one named `answer`.
+nodes. A line `-- plot: {…}` is a node that draws the rows of the statement above it; `-- python: NAME <- a, b: SOURCE` is a node of
+Python; `-- answer: a, b` names the nodes that hold the answer, where it is not the one named `answer`; `-- truth: SELECT …` is the
+answer as SQL over labels, where the file says it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "plans"
 _START = re.compile(r"^-- question: (\S+): (.*)$")
-_PIECE = re.compile(r"^-- (plot|answer): (.*)$")
+_PIECE = re.compile(r"^-- (plot|answer|python|truth): (.*)$")
+_PYTHON = re.compile(r"(\w+) <- ([\w, ]+): (.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,14 @@ class Fixture:
         id, question: as the suite has them.
         plan: its nodes.
         answers: the nodes that hold the answer.
+        truth: the rows of the first of them, as SQL over labels; "" where the file says none.
     """
 
     id: str
     question: str
     plan: Plan
     answers: tuple[str, ...]
+    truth: str = ""
 
     @property
     def plots(self) -> bool:
@@ -65,8 +69,23 @@ class PlanRun:
 
 
 def read(suite: str) -> list[Fixture]:
-    """The plans of a suite. Raises UQLError where one cannot be read, with its question."""
-    text = (FOLDER / f"{suite}.uql").read_text(encoding="utf-8")
+    """The plans of a suite. Raises as `read_file`."""
+    return read_file(FOLDER / f"{suite}.uql")
+
+
+def read_folder(folder: Path) -> list[Fixture]:
+    """The plans of all files of a folder. Raises DataError where it has none; else as `read_file`."""
+    found = [fixture for file in sorted(folder.glob("*.uql")) for fixture in read_file(file)]
+    if not found:
+        raise DataError(
+            f"{folder} holds no plans", help="files NAME.uql of the form that benchmarks/nl/plans.py describes"
+        )
+    return found
+
+
+def read_file(path: Path) -> list[Fixture]:
+    """The plans of a file. Raises UQLError where one cannot be read, with its question."""
+    text = path.read_text(encoding="utf-8")
     found: list[Fixture] = []
     held: list[str] = []
     title: tuple[str, str] | None = None
@@ -84,22 +103,34 @@ def read(suite: str) -> list[Fixture]:
 def _fixture(name: str, question: str, lines: list[str]) -> Fixture:
     nodes: list[Node] = []
     answers: tuple[str, ...] = ("answer",)
+    truth = ""
     statement: list[str] = []
     for line in lines:
         piece = _PIECE.match(line)
-        if piece is not None and piece[1] == "answer":
-            answers = tuple(word.strip() for word in piece[2].split(","))
-        elif piece is not None:
-            if not nodes:
-                raise DataError(f"the plan of {name} draws before it has rows")
-            number = sum(node.kind is NodeKind.PLOT for node in nodes)
-            nodes.append(Node(f"plot{number or ''}", NodeKind.PLOT, piece[2], (_last_statement(nodes),)))
-        else:
+        if piece is None:
             statement.append(line)
             if line.rstrip().endswith(";"):
                 nodes.append(_node(name, "\n".join(statement).strip().removesuffix(";"), nodes))
                 statement = []
-    return Fixture(name, question, Plan(tuple(nodes)), answers)
+        elif piece[1] == "answer":
+            answers = tuple(word.strip() for word in piece[2].split(","))
+        elif piece[1] == "truth":
+            truth = piece[2]
+        elif piece[1] == "python":
+            nodes.append(_python(name, piece[2]))
+        else:
+            if not nodes:
+                raise DataError(f"the plan of {name} draws before it has rows")
+            number = sum(node.kind is NodeKind.PLOT for node in nodes)
+            nodes.append(Node(f"plot{number or ''}", NodeKind.PLOT, piece[2], (_last_statement(nodes),)))
+    return Fixture(name, question, Plan(tuple(nodes)), answers, truth)
+
+
+def _python(name: str, text: str) -> Node:
+    made = _PYTHON.fullmatch(text)
+    if made is None:
+        raise DataError(f"the Python of the plan of {name} is not NAME <- INPUTS: SOURCE", help=text)
+    return Node(made[1], NodeKind.PYTHON, made[3], tuple(word.strip() for word in made[2].split(",")))
 
 
 def _node(name: str, text: str, before: list[Node]) -> Node:

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import ConfigError, DataError, UQLError
+from uql.base.extras import install
 from uql.benchmarks.peers.reading import Prompts
 from uql.benchmarks.peers.replies import PAIRS, form_of, labelled
 from uql.features.embedder import unit_rows
@@ -246,18 +247,25 @@ def streamed(whole: dict[str, Any], usage: bool) -> Iterator[str]:
 
 
 def serve(service: Service, port: int, ready: Callable[[str], None]) -> None:
-    """Serves on the loopback address until interrupted; `ready` is told its address once requests can come.
+    """Serves the oracle. Arguments and errors as of `serve_app`."""
+    serve_app(lambda: app(service), port, ready)
 
+
+def serve_app(made: Callable[[], Starlette], port: int, ready: Callable[[str], None]) -> None:
+    """Serves on the loopback address until interrupted.
+
+    Args:
+        made: makes the application.
+        port: of the loopback address.
+        ready: is told the address once requests can come.
     Raises: ConfigError where another program has the port, or starlette and uvicorn are not installed (UQL610).
     """
     try:
         import uvicorn
 
-        served = app(service)
+        served = made()
     except ImportError:
-        raise ConfigError(
-            "the endpoint needs starlette and uvicorn", code="UQL610", help="pip install 'uql-engine[ui]'"
-        ) from None
+        raise ConfigError("the endpoint needs starlette and uvicorn", code="UQL610", help=install("ui")) from None
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

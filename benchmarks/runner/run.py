@@ -9,11 +9,13 @@ from pathlib import Path
 
 import duckdb
 
+from uql.base.config import load
 from uql.base.errors import AuthError, BackendError, ConfigError, QuotaError, UnknownModelError, UQLError
 from uql.benchmarks.runner import lines
 from uql.benchmarks.runner.purse import PURSE, SpentError
 from uql.benchmarks.runner.records import Measured, Record, finite, hash_of, read, versions, write
 from uql.benchmarks.runner.suite import MODELS, Choice, Suite, Task, is_offline, is_simulated
+from uql.llm.prices import price_of
 
 STOPS = (ConfigError, SpentError, AuthError, BackendError, QuotaError, UnknownModelError)
 Say = Callable[[str], None]
@@ -137,6 +139,20 @@ def plan(suite: Suite, tasks: Sequence[Task], seeds: int | None, done: Sequence[
     return Plan(len(left), runs, sum(limited), len(calls) - len(limited), sum(task.run is None for task in tasks))
 
 
+def unpriced(tasks: Sequence[Task]) -> list[str]:
+    """The models whose price is not known: `--max-cost` refuses them."""
+    models = dict.fromkeys(task.model for task in tasks if task.run is not None)
+    return [m for m in models if ":" in m and not is_offline(m) and price_of(m, load()[0]) is None]
+
+
+def _no_price(model: str) -> ConfigError:
+    return ConfigError(
+        f"the price of {model} is unknown, so --max-cost cannot be kept",
+        code="UQL402",
+        help=f'give it in your configuration, [prices."{model}"], or leave --max-cost out',
+    )
+
+
 def execute(
     suite: Suite,
     tasks: Sequence[Task],
@@ -171,6 +187,9 @@ def execute(
         ):
             write(path, told)
     left = list(pending(suite, tasks, seeds, done))
+    if max_cost is not None:
+        for model in unpriced([task for task, _ in left]):
+            raise _no_price(model)
     PURSE.left = None if max_cost is None else max_cost - sum(record.usd or 0.0 for record in done)
     if not left or PURSE.empty:
         return Ended(0, 0, 0.0, bool(left))
@@ -182,11 +201,7 @@ def execute(
             problems += bool(record.problem)
             usd += record.usd or 0.0
             if max_cost is not None and record.usd is None:
-                raise ConfigError(
-                    f"the price of {record.model} is unknown, so --max-cost cannot be kept",
-                    code="UQL402",
-                    help="leave it out",
-                )
+                raise _no_price(record.model)
             if time.monotonic() - last_said > 5 or runs == len(left):
                 last_said = time.monotonic()
                 last = f"{record.table}, {record.system}, {record.query}, {record.model}"

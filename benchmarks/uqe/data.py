@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.errors import ConfigError
+from uql.base.extras import install
 from uql.benchmarks.datasets import clevr
 from uql.benchmarks.runner.suite import MODELS, Choice, is_simulated
 from uql.features.embedder import Embedder
@@ -219,7 +220,7 @@ def lacking_vectors() -> ConfigError:
     return ConfigError(
         "the UQE suite compares rows by vectors, and the packages that make them are not installed",
         code="UQL610",
-        help="pip install 'uql-engine[local,images]'",
+        help=install("local,images"),
     )
 
 

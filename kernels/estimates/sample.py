@@ -32,6 +32,7 @@ from uql.sampling.distinct_rows import Units, UnitSample
 if TYPE_CHECKING:
     from uql.sampling.groupby import GroupBySampler
 
+CLUSTERED = ("uqe", "stratified")  # their strata and scores come from packages that no default path needs
 DEFAULT_METHOD = "asd"
 PILOT = 256  # rows classified first, on which a taxonomy is completed
 LEAST_CLASSES = 24  # calls; below, a sample of groups learns nothing
@@ -64,8 +65,12 @@ class Sampled:
 
 
 def method_of(ctx: Context) -> str:
-    """The sampler's name: the user's, or the engine's choice. Raises ConfigError (UQL105) for one that does not exist."""
+    """The sampler's name: the user's, or the engine's choice.
+
+    Raises: ConfigError (UQL105) for one that does not exist, (UQL610) for one whose packages are missing.
+    """
     from uql.base.errors import ConfigError
+    from uql.base.extras import need
     from uql.sampling.methods import AGGREGATE, RETRIEVAL
 
     name = ctx.settings.method or DEFAULT_METHOD
@@ -74,6 +79,8 @@ def method_of(ctx: Context) -> str:
             f"there is no method {name!r}",
             help=f"for aggregates: {', '.join(sorted(AGGREGATE))}; for rows: {', '.join(sorted(RETRIEVAL))}",
         )
+    if name in CLUSTERED:
+        need(f"the methods {' and '.join(map(repr, CLUSTERED))}", "uqe", "faiss", "sklearn")
     return name if name in AGGREGATE else DEFAULT_METHOD
 
 

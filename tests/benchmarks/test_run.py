@@ -307,3 +307,17 @@ def test_pictures_show_each_system_and_the_differences_to_ours(tmp_path):
     assert {p["query"] for p in pictures.shared([*points, *narrow])} == {"q1", "q2", "q3", "q4"}
     assert {p["system"] for p in pictures.shared([*points, *narrow])} == {"uql"}
     assert len(cells(records)) == 2
+
+
+def test_max_cost_is_refused_before_the_first_run_where_a_price_is_unknown(tmp_path):
+    ran: list[int] = []
+
+    def run(seed: int) -> Measured:
+        ran.append(seed)
+        return Measured(seed, 1.0, "F1", usd=None)
+
+    unknown = task(model="openai:nobody-knows-it", run=run)
+    with pytest.raises(ConfigError, match="the price of openai:nobody-knows-it is unknown"):
+        executed(suite(unknown), tmp_path / "r.jsonl", max_cost=1.0)
+    assert not ran, "nothing is run, so nothing is paid for"
+    assert runner.unpriced([unknown, task(model="openai:gpt-5-mini"), task(model="local"), task()]) == [unknown.model]

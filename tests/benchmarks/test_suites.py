@@ -104,6 +104,15 @@ def test_the_command_line_compares_and_says_why_it_cannot(tmp_path, capsys):
     assert "suites:" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("model", "said"), [("openai:nobody-knows-it", "would be refused"), ("openai:gpt-5-mini", "$2.00 of")]
+)
+def test_a_dry_run_says_whether_max_cost_would_be_refused(model: str, said: str, tmp_path, capsys):
+    path = tmp_path / "r.jsonl"
+    assert main(["bench", "run", "uqe", "--dry-run", "--models", model, "--max-cost", "2", "-o", str(path)]) == 0
+    assert said in capsys.readouterr().out
+
+
 def test_a_dry_run_says_what_it_would_do_and_writes_nothing(tmp_path, capsys):
     path = tmp_path / "s.jsonl"
     assert main(["bench", "run", "speed", "--dry-run", "--rows", "1000", "-o", str(path), "--work", str(tmp_path)]) == 0

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import uql
+from uql.base.settings import Settings
 from uql.benchmarks.optimizer.hashed import Hashed
 from uql.compiler.cost import Pace, Range
+from uql.pricing.model_prices import rows_of
 
 QUERY = 'SELECT id, "the name" USING (text) AS n FROM t WHERE "it is rare" USING (text)'
+COUNT = 'SELECT COUNT(*) AS n FROM t WHERE "it is rare" USING (text)'
 GROUPS = 'SELECT g, COUNT(*) AS n FROM t GROUP BY "the topic" USING (text) AS g ORDER BY g'
 
 
@@ -25,7 +30,7 @@ def connected(text: str = "a few words", rows: int = 200, **settings) -> uql.Con
 @pytest.mark.parametrize("query", [QUERY, GROUPS])
 def test_the_answer_is_the_same_with_fewer_requests_and_tokens(query: str, tmp_path) -> None:
     ledger = str(tmp_path / "ledger.sqlite")
-    with connected() as alone, connected(rows_per_request=8, ledger=ledger) as shared:
+    with connected(rows_per_request=1) as alone, connected(rows_per_request=8, ledger=ledger) as shared:
         one, eight = alone.uql(query), shared.uql(query)
         assert one.fetchall() == eight.fetchall()
         assert eight.cost.calls == one.cost.calls
@@ -35,11 +40,34 @@ def test_the_answer_is_the_same_with_fewer_requests_and_tokens(query: str, tmp_p
         assert events == [(eight.cost.calls, eight.cost.requests)]
 
 
-def test_by_default_each_row_has_its_request() -> None:
+def test_by_default_rows_share_requests_to_a_model_elsewhere_and_never_to_one_here() -> None:
     with connected() as con:
-        result = con.uql(QUERY)
+        result = con.uql(COUNT)
+        result.fetchall()
+        assert result.cost.requests < 0.25 * result.cost.calls
+    with uql.connect(model=Hashed({"rare": 0.1}), budget="all", ledger=":memory:") as con:
+        con.sql("SELECT i AS id, 'Note ' || i AS text FROM range(50) r(i)").create("t")
+        result = con.uql(COUNT)
         result.fetchall()
         assert result.cost.requests == result.cost.calls
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [
+        ("openai:gpt-5-mini", 8),
+        ("anthropic:claude-haiku-4-5", 8),
+        ("gemini:gemini-2.5-flash", 8),
+        ("openrouter:a/b", 8),
+        ("systemone:jev-1", 100),
+        ("openai:gpt-6-luna", 8),
+        ("https://gateway.example/v1#m", 1),
+        ("ollama:m", 1),
+        ("local", 1),
+    ],
+)
+def test_how_many_rows_share_a_request_is_known_before_the_model_is_opened(model: str, rows: int) -> None:
+    assert rows_of(None, Settings(model=model)) == rows
 
 
 def test_explain_says_how_many_rows_share_a_request_and_what_one_a_row_would_cost() -> None:
@@ -55,8 +83,8 @@ def test_explain_says_how_many_rows_share_a_request_and_what_one_a_row_would_cos
 
 def test_where_the_engine_chooses_short_rows_share_requests_and_long_ones_do_not() -> None:
     with connected(rows_per_request="auto") as short, connected("many words " * 60, rows_per_request="auto") as long:
-        assert "8 rows a request" in short.uql(GROUPS).explain().partition("Alternatives:")[0]
-        shown = long.uql(GROUPS).explain()
+        assert "8 rows a request" in short.uql(COUNT).explain().partition("Alternatives:")[0]
+        shown = long.uql(COUNT).explain()
         assert "rows a request" not in shown.partition("Alternatives:")[0]
         assert "less than the 20% for which rows share requests" in shown
 
@@ -80,7 +108,7 @@ def test_why_finds_the_answer_of_a_row_that_shared_its_request() -> None:
         result = con.uql(QUERY)
         result.fetchall()
         evidence = result.why(0).evidence[0]
-        assert evidence.ledger_id and evidence.value is True and "row=1" in evidence.prompt
+        assert evidence.ledger_id and evidence.value is True and re.search(r"<\w{4}1>", evidence.prompt)
 
 
 def test_seconds_count_requests_and_what_each_further_row_takes() -> None:

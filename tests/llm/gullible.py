@@ -15,7 +15,7 @@ from uql.llm.providers.chat_reply import Said
 from uql.llm.providers.compatible import Compatible
 
 ORDER = "HIJACK"  # every poison holds it
-_FENCED = re.compile(r"<data-(\w{8})( row=\d+)?>\n(.*?)\n</data-\1>", re.DOTALL)
+_FENCED = re.compile(r"<(data-\w{8}|\w{4})(\d*)>\n(.*?)(?=\n(?:</\1>|<\1\d+>\n))", re.DOTALL)
 _QUOTED = re.compile(r"\"[^\"\n]*\"|'(?:[^'\n]|'')*'")
 KINDS = ("plum", "pear", "quince")
 

@@ -69,7 +69,7 @@ def serve(routes: dict[str, Handler], latency_s: float = 0.0) -> Iterator[Server
 
 def row_text(user: str) -> str:
     """The row between the delimiters of a user's message."""
-    found = re.search(r"<data-(\w{8})>\n(.*?)\n</data-\1>", user, re.DOTALL)
+    found = re.search(r"<(\w{4}|data-\w{8})>\n(.*?)\n</\1>", user, re.DOTALL)
     return found.group(2) if found else user
 
 
@@ -231,13 +231,16 @@ def decisions(body: dict[str, Any], headers: dict[str, str]) -> Any:
     """OpenAI's Decisions endpoint; a row that says "refuse" has its first question refused."""
     if set(body) - {"model", "input", "questions"} or not 1 <= len(body["questions"]) <= 400:
         return 400, {"error": {"message": "bad request", "type": "invalid_request_error"}}
-    if body["model"] != "gpt-6-luna":
+    if body["model"] not in ("gpt-6-luna", "gpt-decides"):
         return 400, {"error": {"message": "model not supported", "type": "invalid_request_error"}}
-    parts = body["input"][-1]["content"]
-    text = row_text(parts[0]["text"])
+    whole = body["input"][-1]["content"][0]["text"]
+    rows = re.findall(r"<(\w{4})(\d+)>\n(.*?)(?=\n(?:</\1>|<\1\d+>\n))", whole, re.DOTALL)
+    of = {f"<{mark}{number}>": text for mark, number, text in rows}
     answers: list[dict[str, Any]] = []
     for n, question in enumerate(body["questions"]):
         name = question["name"]
+        about = re.match(r"Of row (<\w+>): ", question["instructions"])
+        text = of[about.group(1)] if about else row_text(whole)
         if n == 0 and "refuse" in text:
             answers.append({"type": "refusal", "name": name})
         elif question["type"] == "predicate":

@@ -1,4 +1,4 @@
-"""Embeddings through the vendors' SDKs on loopback; spans of calls."""
+"""Embeddings of the vendors on loopback; spans of calls."""
 
 from __future__ import annotations
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from loopback import chat, serve
+from loopback import Server, chat, serve
 from scripted import row
 from typer.testing import CliRunner
 
@@ -14,6 +15,7 @@ from uql.base.settings import Settings
 from uql.command.models import app
 from uql.llm.gate import Gate
 from uql.llm.providers import hosted, open_provider
+from uql.llm.providers.base import Price
 from uql.llm.questions import Predicate
 
 NAMED = [("openrouter:a/b", "OPENROUTER_API_KEY"), ("gemini:g", "GEMINI_API_KEY"), ("azure:d", "AZURE_OPENAI_API_KEY")]
@@ -43,7 +45,7 @@ def test_prices_are_those_of_the_vendors_list_or_of_the_user(monkeypatch: pytest
     made = open_provider("gemini:gemini-2.5-flash", Settings())
     assert made.price is not None and 0 < made.price.input < made.price.output
     assert open_provider("gemini:not-listed", Settings()).price is None
-    assert open_provider("ollama:llama3", Settings()).price == hosted.Price(0.0, 0.0)
+    assert open_provider("ollama:llama3", Settings()).price == Price(0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +75,32 @@ def test_an_address_that_is_missing_or_none_is_refused(monkeypatch: pytest.Monke
 
 def listed(body: dict[str, Any], headers: dict[str, str]) -> Any:
     return {"object": "list", "data": [{"id": "b", "object": "model"}, {"id": "a", "object": "model"}]}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in hosted.HOSTS if kind != "ollama"])
+def test_every_named_host_is_asked_with_its_own_key_for_answers_and_models(
+    kind: str, run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = hosted.HOSTS[kind]
+    monkeypatch.setenv(host.key_env, f"the-key-of-{kind}")
+
+    async def go(told: Server) -> None:
+        made: Any = open_provider(f"{kind}:m", Settings())
+        assert made.capabilities.rows == 8 and "the-key" not in made.name
+        made.is_local = False  # of loopback: the vendor's host is not
+        async with Gate.open(Settings(ledger=":memory:"), model=made, calls=None) as g:
+            said = await g.ask(Predicate("it is so"), [row("xx"), row("x")])
+            assert said.values == [True, False] and not said.failures
+        await made.aclose()
+        assert await hosted.models_of(kind, Settings()) == ["a", "b"]
+        assert {h["authorization"] for h in told.headers} == {f"Bearer the-key-of-{kind}"}
+
+    with serve({"/v1/chat/completions": chat, "/v1/models": listed}) as told:
+        if host.url:
+            monkeypatch.setitem(hosted.HOSTS, kind, replace(host, url=f"{told.url}/v1"))
+        else:
+            monkeypatch.setenv(host.url_env, f"{told.url}/v1")
+        run(go(told))
 
 
 def test_a_model_of_a_named_host_answers_and_its_models_are_listed(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,7 +163,7 @@ def test_a_long_text_is_asked_in_pieces_and_one_of_a_megabyte_is_listed_as_too_l
 
 
 @marked
-def test_the_server_of_llama_cpp_answers_through_the_openai_sdk(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_of_llama_cpp_answers_over_http(run, monkeypatch: pytest.MonkeyPatch) -> None:
     from uql.llm.providers.llama import engine
 
     async def go() -> None:

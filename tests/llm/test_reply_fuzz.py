@@ -104,13 +104,11 @@ def test_a_usage_of_the_wrong_type_keeps_the_answer(read: Any, reply: dict[str, 
 
 @pytest.mark.parametrize("content", [b"[" * 2_000_000, b'{"a":' * 400_000, b"\xff", b"", b"9" * 10_000])
 def test_a_reply_that_nests_too_deep_is_one_failure_of_its_row(content: bytes) -> None:
-    import openai
-
     async def post(*_: Any, **__: Any) -> Any:
-        return SimpleNamespace(content=content)
+        return SimpleNamespace(status_code=200, content=content)
 
     with pytest.raises(CallError):
-        asyncio.run(posted(SimpleNamespace(post=post), "/x", {}, sdk=openai, name="openai", model="m"))
+        asyncio.run(posted(SimpleNamespace(post=post), "/x", {}, name="openai", model="m"))
 
 
 DEEP = "[" * 600 + "]" * 600  # is read, and is deeper than what is kept
@@ -166,11 +164,11 @@ class Spoiling(Transport):
         super().__init__()
         self._draw = draw
 
-    async def post(self, path: str, *, body: dict[str, Any], cast_to: Any) -> Any:
+    async def post(self, path: str, *, body: dict[str, Any]) -> Any:
         self.last: Any = self._draw.choice(NOISE) if self._draw.random() < 0.1 else None
         if self.last is None:
             self.last = json.dumps(spoiled(ROUTES[path](body), self._draw)).encode()
-        return SimpleNamespace(content=self.last)
+        return SimpleNamespace(status_code=200, content=self.last)
 
     def chat(self, body: dict[str, Any]) -> dict[str, Any]:
         self.last = spoiled(llama(body), self._draw)

@@ -1,4 +1,4 @@
-"""Each protocol on loopback, driven through the real SDK: what is sent, what is read, what errors mean."""
+"""Each protocol on loopback, over HTTP: what is sent, what is read, what errors mean."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from uql.llm.gate import Gate
 from uql.llm.providers import compatible
 from uql.llm.providers import server_abilities as remembered
 from uql.llm.providers.anthropic_api import Anthropic
-from uql.llm.providers.base import Provider
+from uql.llm.providers.base import Price, Provider
 from uql.llm.providers.compatible import Compatible
 from uql.llm.providers.openai_api import OpenAI
 from uql.llm.questions import Cell, Choice, Compare, Extract, Predicate, Question, Row, Score, Write
+from uql.llm.run_record import Cost
 
 ALL: tuple[Question, ...] = (
     Predicate("it is so"), Choice("kind", ("a", "b")), Score("much", 6), Extract("n", "BIGINT"),
@@ -216,6 +217,32 @@ def test_a_fault_of_one_row_fails_that_row_alone(run, reply, kind: str, tries: i
             assert answers.values == [True, None, True] and g.cost.calls == 3 + tries and g.cost.failed == 1
 
     with serve({"/v1/chat/completions": faulty}) as told:
+        run(go(told))
+
+
+def test_rows_share_a_request_for_decisions_and_keep_their_probabilities(run) -> None:
+    rows = [row(f"row {'x' * n}") for n in range(12)]
+    questions = [Predicate("it is so"), Choice("kind", ("a", "b"))]
+
+    async def go(told: Server) -> None:
+        async def found(together: int, name: str, api: str) -> tuple[list[Any], Cost]:
+            model = OpenAI(name, api_key="k", url=f"{told.url}/v1", api=api, price=Price(0.1, 0.5))
+            async with Gate.open(Settings(ledger=":memory:"), model=model, calls=None) as g:
+                said = await g.ask(questions, rows, together=together)
+                assert not any(answers.failures for answers in said)
+                held = [(answers.values, answers.probabilities.tolist()) for answers in said]
+            await model.aclose()
+            return held, g.cost
+
+        alone, each = await found(1, "gpt-6-luna", "")
+        packed, shared = await found(8, "gpt-6-luna", "")
+        stated, _ = await found(8, "gpt-decides", "decisions")
+        assert alone == packed == stated
+        assert (each.requests, shared.requests, shared.calls) == (12, 2, 12)
+        assert (shared.input_tokens, shared.output_tokens) == (80, 0), "decisions are not billed by what is answered"
+        assert shared.usd == pytest.approx(80 * 0.1 / 1e6)
+
+    with serve({"/v1/decisions": decisions}) as told:
         run(go(told))
 
 

@@ -143,9 +143,9 @@ def test_the_user_names_servers_their_keys_prices_and_plug_ins() -> None:
     settings, origins = load()
     assert settings.endpoints[0].origin == "https://gw.example:443" and settings.endpoints[0].key_env == "GW_KEY"
     assert settings.plugins == ("mine",) and origins["plugins"].endswith("uql.toml")
-    price = price_of("openai", "gpt-x", settings)
+    price = price_of("openai:gpt-x", settings)
     assert price is not None and (price.input, price.output) == (2.0, 8.0)
-    assert price_of("openai", "gpt-unknown", settings) is None
+    assert price_of("openai:gpt-unknown", settings) is None
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ def test_a_log_gets_a_line_now_and_then_with_the_estimate_so_far() -> None:
     run(Progress(stream=stream, clock=Clock(1.0)))
     lines = stream.getvalue().splitlines()
     assert 3 <= len(lines) <= 5
-    assert lines[0] == "10 of 64 calls, 1.0 rows/s, $0.0100 of $1.00, 54 s left"
-    assert lines[-1].startswith("37 of 64 calls")
+    assert lines[0] == "$0.0100 of $1.00, 10 of 64 calls, 1.0 rows/s, 54 s left"
+    assert lines[-1].startswith("$0.0370 of $1.00, 37 of 64 calls")
     assert lines[-1].endswith("n = 120 ± 14")
 
 
@@ -89,7 +89,7 @@ def test_the_next_statement_begins_anew() -> None:
     run(progress)
     run(progress)
     assert progress.counts.calls == 40
-    assert progress.counts.line().startswith("40 of 64 calls")
+    assert progress.counts.line().startswith("$0.0400 of $1.00, 40 of 64 calls")
 
 
 def test_no_more_than_five_estimates_are_shown() -> None:

@@ -204,7 +204,7 @@ def test_the_footer_says_what_must_be_known() -> None:
         "partial: a limit was reached before the end",
         "warning: a row was cut",
         "3 rows without an answer: timeout 2, empty 1",
-        "64 calls, 3 from the ledger, 1 failed, 3,120 + 64 tokens, price unknown, 12.3 s",
+        "price unknown, 64 calls, 3 from the ledger, 1 failed, 3,120 + 64 tokens, 12.3 s",
     ]
     assert "120 ± 30" in text(result)
     result.run = "3f2a"
@@ -216,4 +216,4 @@ def test_the_footer_says_what_must_be_known() -> None:
 
 def test_a_query_that_asked_nobody_has_no_footer() -> None:
     assert footer(Outcome(pa.table({"n": [1]}), ["BIGINT"], {}, [], Cost())) == []
-    assert cost_line(Cost(calls=1, usd=0.00123, seconds=1)) == "1 call, $0.0012, 1.0 s"
+    assert cost_line(Cost(calls=1, usd=0.00123, seconds=1)) == "$0.0012, 1 call, 1.0 s"

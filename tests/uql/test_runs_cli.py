@@ -64,7 +64,7 @@ def test_a_run_that_reached_its_cost_tells_its_token_and_goes_on_from_another_fo
     own_world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = priced(own_world, "price = { input = 10.0, output = 10.0 }")
-    assert main(query(COUNT, "--max-cost", "0.001", model=model)) == 4
+    assert main(query(COUNT, "--max-cost", "0.001", "--budget", "all", model=model)) == 4
     out, err = capsys.readouterr()
     token = re.search(r"uql resume (\w+) --ledger (\S+)", err)
     assert token and "partial" in err

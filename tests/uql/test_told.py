@@ -178,4 +178,4 @@ def test_a_missing_extra_is_said_before_anything_is_fetched(
     monkeypatch.setattr(model_files, "pull", lambda *_, **__: pytest.fail("it was fetched"))
     assert main(words) == 2
     err = capsys.readouterr().err
-    assert message in err and f"pip install 'uql-engine[{ {'models': 'local'}.get(words[0], words[0]) }]'" in err
+    assert message in err and extras.install({"models": "local"}.get(words[0], words[0])) in err

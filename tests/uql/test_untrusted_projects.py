@@ -33,6 +33,8 @@ SAMPLES: dict[str, tuple[Any, Any]] = {
     "proxy": (None, "(SELECT length(content) FROM read_text('/etc/hostname'))"),
     "precision": (0.9, None),
     "max_cost": (0.5, 50.0),
+    "exact_below": (0.005, 50.0),
+    "exact_seconds": (5.0, 500.0),
     "max_seconds": (5, 500),
     "max_tokens": (5, 500),
     "seed": (7, None),

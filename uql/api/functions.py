@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import duckdb
 
 from uql.base.errors import BudgetError, ConfigError
+from uql.base.extras import install
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -233,7 +234,5 @@ def _embedder(settings: Settings) -> Any:
         return open_embedder(str(settings.embedder), timeout_s=settings.timeout_s)
     found = static_embedder()
     if found is None:
-        raise ConfigError(
-            "uql_embed needs an embedder", help="pip install 'uql-engine[local]', or embedder = 'openai:MODEL'"
-        )
+        raise ConfigError("uql_embed needs an embedder", help=f"{install('local')}, or embedder = 'openai:MODEL'")
     return found

@@ -9,6 +9,7 @@ concurrency = 32
 [prices."https://gateway.example/v1#m"]   # or "openai:m": USD per million tokens
 input = 0.5
 output = 2.0
+cached = 0.05                             # optional: input that the vendor has in its prompt cache
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class NamedPrice:
     model: str
     input: float
     output: float
+    cached: float | None = None  # input read from the vendor's prompt cache; None: as other input
 
 
 def origin(url: str) -> str:
@@ -86,11 +88,11 @@ def prices(value: Any) -> tuple[NamedPrice, ...]:
         return value
     found = []
     for model, entry in _tables("prices", value):
-        _known(f'prices."{model}"', entry, {"input", "output"})
-        if set(entry) != {"input", "output"}:
+        _known(f'prices."{model}"', entry, {"input", "output", "cached"})
+        if not {"input", "output"} <= set(entry):
             raise ConfigError(f'prices."{model}" needs input and output', help="USD per million tokens")
-        ends = (_number(f'prices."{model}"', name, entry[name]) for name in ("input", "output"))
-        found.append(NamedPrice(model, *ends))
+        stated = {name: _number(f'prices."{model}"', name, value) for name, value in entry.items()}
+        found.append(NamedPrice(model, **stated))
     return tuple(found)
 
 

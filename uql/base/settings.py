@@ -40,7 +40,13 @@ class Settings:
         None  # SQL of a number of each row, higher where it likelier passes: it guides searches and samples
     )
     precision: float | None = None  # share of the returned rows that must match; allows unverified rows
-    max_cost: float | None = None  # USD, of one statement; refused where the price is unknown
+    max_cost: float | None = (
+        None  # USD, of one statement; alone it decides how many rows are asked; refused where the price is unknown
+    )
+    exact_below: float = (
+        0.01  # USD: without a budget, every row is asked where that costs no more, by the list price; 0: never
+    )
+    exact_seconds: float = 20.0  # and takes no longer
     max_seconds: float | None = None  # of one statement
     max_tokens: int | None = None  # input and output together, of one statement
     seed: int = 0  # of everything random
@@ -54,7 +60,9 @@ class Settings:
     soft: bool = False  # count by the model's probabilities, where judged rows show that they are calibrated
     describe: bool = False  # a model chooses what texts read: refused, the reading rule and USING (…) say it
     concurrency: int | None = None  # requests in flight; None: the provider's own
-    rows_per_request: Rows = 1  # rows that share a request; 'auto': where it saves a fifth
+    rows_per_request: Rows = (
+        "auto"  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
+    )
     hedge: bool = False  # a request far slower than most is sent again; the first reply counts, both are paid
     ledger: str | None = (
         None  # path of the ledger, ":memory:" lives as long as the connection; None: in the user's data folder
@@ -151,7 +159,10 @@ IN_PROJECTS = {
         ),
         _HARMLESS,
     ),
-    **dict.fromkeys(("max_cost", "max_seconds", "max_tokens", "confirm_over"), InProjects(lowers=True, asks=_LIMITS)),
+    **dict.fromkeys(
+        ("max_cost", "max_seconds", "max_tokens", "confirm_over", "exact_below", "exact_seconds"),
+        InProjects(lowers=True, asks=_LIMITS),
+    ),
     "model": InProjects(("local",), asks=_READERS),
     "models": InProjects(asks=_READERS),
     "embedder": InProjects(("static",), asks=_READERS),
@@ -172,7 +183,7 @@ def meanings() -> dict[str, str]:
     """What each setting means: the comment beside it above.
 
     >>> meanings()["max_cost"]
-    'USD, of one statement; refused where the price is unknown'
+    'USD, of one statement; alone it decides how many rows are asked; refused where the price is unknown'
     """
     import ast
     from pathlib import Path
@@ -199,7 +210,7 @@ _REQUIRED = {
     "accuracy", "models",
     "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline", "endpoints",
     "prices", "plugins", "soft",
-    "urls", "rows_per_request",
+    "urls", "rows_per_request", "exact_below", "exact_seconds",
 }  # fmt: skip
 
 
@@ -247,6 +258,11 @@ def _checked(name: str, value: Any) -> Any:
         number = _number(value)
         if number is None or not 0 < number < 1:
             raise bad("a share between 0 and 1, as 0.95")
+        return number
+    if name in ("exact_below", "exact_seconds"):
+        number = _number(value)
+        if number is None or number < 0:
+            raise bad("a number from 0 on; 0: rows are asked within the budget alone")
         return number
     if name in _POSITIVE:
         number = _number(value)

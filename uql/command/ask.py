@@ -178,12 +178,12 @@ def _written(answer: Answer, output: str | None, as_json: bool, show_uql: bool, 
         narrate(str(answer.json["extra"]), "note")
     for warning in answer.warnings:
         narrate(warning, "warning")
-    from uql.show.render import plural
+    from uql.show.render import dollars, plural
 
-    usd = "" if not answer.cost.usd else f", ${answer.cost.usd:.4f}"
+    usd = "" if not answer.cost.usd else f"{dollars(answer.cost.usd)}, "
     cached = f", {answer.cost.cached:,} from the ledger" if answer.cost.cached else ""
     narrate(
-        f"{plural(len(answer.steps), 'step')}, {plural(answer.cost.calls, 'call')}{cached}, {answer.seconds:.1f} s{usd}"
+        f"{usd}{plural(len(answer.steps), 'step')}, {plural(answer.cost.calls, 'call')}{cached}, {answer.seconds:.1f} s"
     )
     return _failed(answer) if not answer.answered else Code.BUDGET if answer.partial else Code.OK
 

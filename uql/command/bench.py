@@ -89,6 +89,16 @@ def run_(
             print(f"{task.table}  {task.system}  {task.query}  {task.model}  {count}")
         every = f" and those of {planned.unlimited:,} runs that ask every row" if planned.unlimited else ""
         print(f"{planned.runs:,} runs to do, {planned.done:,} done, at most {planned.calls:,} calls{every}; {path}")
+        if max_cost is not None:
+            left = max_cost - sum(record.usd or 0.0 for record in done)
+            refused = runner.unpriced([task for task, _ in runner.pending(found, tasks, seeds, done)])
+            for model in refused:
+                print(f"would be refused: the price of {model} is unknown, so --max-cost cannot be kept")
+            if not refused:
+                print(
+                    f"${max(0.0, left):.2f} of --max-cost {max_cost:g} is left"
+                    + ("" if left > 0 else ": nothing would be run")
+                )
         return Code.OK
     choice.work.mkdir(parents=True, exist_ok=True)
     tasks = runner.tasks_of(found, choice, offline=offline)

@@ -1,15 +1,19 @@
-"""`uql init`: a uql.toml with every setting, its default and what it means, all commented out."""
+"""`uql init`: choose a model, try it, and write a uql.toml with every setting, its default and what it means."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+import sys
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from uql.command.outcome import UsageError, command, new_app
+from uql.base.errors import UQLError
+from uql.base.settings import Settings
+from uql.command import options
+from uql.command.outcome import Code, UsageError, command, narrate, new_app
 
 app = new_app()
 _EXAMPLES = {
@@ -19,32 +23,188 @@ _EXAMPLES = {
     "concurrency": "8", "ledger": '"ledger.sqlite"', "progress": "true",
 }  # fmt: skip
 _TABLES = ("endpoints", "prices")
+WRITTEN = ("model", "budget", "max_cost")
+LISTED = 20  # names of a server's models that are shown
+KINDS = (  # of models: the name, what it is, an example of a model's name
+    ("local", "on this machine, in this process: uql models pull fetches it (1.1 GB)", ""),
+    ("ollama", "on this machine, by Ollama", ""),
+    ("openai", "with a key", "gpt-5-mini"),
+    ("anthropic", "with a key", "claude-haiku-4-5"),
+    ("openrouter", "with a key", ""),
+    ("gemini", "with a key", "gemini-2.5-flash"),
+    ("http", "any other server of OpenAI's protocol: vLLM, llama.cpp, a gateway", ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is written beside the comments.
+
+    Attributes:
+        model: as the setting of that name; "": none.
+        budget: calls of a statement; "": the default.
+        max_cost: USD of a statement; "": no limit.
+        price: USD per million tokens, input and output, of a model whose price is not known.
+    """
+
+    model: str = ""
+    budget: str = ""
+    max_cost: str = ""
+    price: tuple[float, float] | None = None
 
 
 @command(app)
 def init(
+    model: Annotated[
+        str | None, typer.Option("-m", "--model", help="The model to write: local, openai:NAME, …")
+    ] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="IN,OUT", help="Its USD per million tokens, where they are not known.")
+    ] = None,
+    budget: options.Budget = None,
+    max_cost: options.MaxCost = None,
     user: Annotated[bool, typer.Option("--user", help="The user's own file instead of ./uql.toml.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     show: Annotated[bool, typer.Option("--print", help="Print it, write nothing.")] = False,
-) -> None:
-    """Write a commented uql.toml into this folder: remove the # before what you want to change."""
-    from uql.base.config import FILE, user_file
+    no_call: Annotated[bool, typer.Option("--no-call", help="Do not try the model before it is written.")] = False,
+) -> int | None:
+    """Choose a model, try it with a call, and write a commented uql.toml into this folder.
 
-    text = commented(project=not user)
+    On a terminal it asks; with options, or without a terminal, it does not. A model that does not answer is not written (exit code 3).
+    """
+    from uql.base.config import FILE, trust, user_file
+    from uql.llm.trial import try_call
+
+    path = user_file() if user else Path(FILE)
+    if path.exists() and not force and not show:
+        raise UsageError(f"{path} is there already", help="--force replaces it, --print shows what would be written")
+    chosen = Choice(model or "", budget or "", max_cost or "", _price(price))
+    asks = model is None and not show and sys.stdin.isatty() and sys.stderr.isatty()
+    if asks:
+        chosen = _asked(chosen)
+    settings = _checked(chosen)
+    if chosen.model and not no_call and not show:
+        try:
+            trial = try_call(chosen.model, settings)
+        except UQLError as error:
+            if not asks or not typer.confirm(f"{error}\nWrite the file all the same?", err=True):
+                raise
+        else:
+            narrate(f"{chosen.model} {trial.words()}")
+            if trial.problem and not asks:
+                return Code.BACKEND
+    text = commented(project=not user, chosen=chosen)
     if show:
         print(text, end="")
-        return
-    path = user_file() if user else Path(FILE)
-    if path.exists() and not force:
-        raise UsageError(f"{path} is there already", help="--force replaces it, --print shows what would be written")
+        return None
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+    if chosen.model and not user:
+        trust([path])  # the user has just written it
     print(path)
+    return None
 
 
-def commented(*, project: bool) -> str:
-    """The text of the file: every setting behind a #, with its meaning."""
-    from uql.base.settings import IN_PROJECTS, Settings, meanings
+def _price(given: str | None) -> tuple[float, float] | None:
+    if not given:
+        return None
+    try:
+        read, written = (float(part) for part in given.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--price {given!r} is not IN,OUT", help="USD per million tokens, as --price 0.15,0.60"
+        ) from None
+    return read, written
+
+
+def _checked(chosen: Choice) -> Settings:
+    """The settings in force with the choice. Raises ConfigError where a value cannot be."""
+    from uql.base import config
+
+    given: dict[str, Any] = {"model": chosen.model, "budget": chosen.budget, "max_cost": chosen.max_cost}
+    values = {name: value for name, value in given.items() if value}
+    if chosen.price is not None:
+        values["prices"] = {chosen.model: dict(zip(("input", "output"), chosen.price, strict=True))}
+    return config.load(**values)[0]
+
+
+# ------------------------------------------------------------------------------------------------------------ questions
+def _asked(given: Choice) -> Choice:
+    """What the user answers on a terminal."""
+    narrate("Which model reads your rows?")
+    for number, (name, what, _) in enumerate(KINDS, 1):
+        narrate(f"  {number}. {name:<11} {what}")
+    narrate("  or a model's whole name, as openai:NAME or http://host/v1#NAME; empty: none for now")
+    said = typer.prompt("model", default="", show_default=False, err=True).strip()
+    if said.isdigit() and 1 <= int(said) <= len(KINDS):
+        kind, _, example = KINDS[int(said) - 1]
+        said = "local" if kind == "local" else _model_of(kind, example)
+    if not said:
+        return given
+    _ask_key(said.partition(":")[0])
+    return replace(given, model=said, price=given.price or _ask_price(said))
+
+
+def _model_of(kind: str, example: str) -> str:
+    """The name of a model of a vendor or server; those that it lists are shown."""
+    import asyncio
+
+    from uql.llm.providers.hosted import models_of
+
+    if kind == "http":
+        url = typer.prompt("address, as http://host:8000/v1", err=True).strip().rstrip("/")
+        place, prefix = url, f"{url}#"
+    else:
+        place, prefix = kind, f"{kind}:"
+        _ask_key(kind)
+    try:
+        if kind != "anthropic":
+            names = asyncio.run(models_of(place, _checked(Choice())))
+            narrate("models there: " + (", ".join(names[:LISTED]) or "none"))
+    except UQLError as error:
+        narrate(str(error), "note")
+    return prefix + str(typer.prompt("model", default=example or None, err=True)).strip()
+
+
+def _ask_key(kind: str) -> None:
+    from uql.base import keys
+
+    variable = keys.VENDORS.get(kind)
+    if variable is not None and keys.find(variable) is None:
+        key = typer.prompt(
+            f"key for {kind}, kept in {keys.keys_file()} (empty: later)",
+            default="",
+            hide_input=True,
+            show_default=False,
+            err=True,
+        )
+        if key.strip():
+            keys.store(variable, key.strip())
+
+
+def _ask_price(model: str) -> tuple[float, float] | None:
+    """The price of a model: said where it is known, asked for where it is not."""
+    from uql.llm.providers import open_provider
+
+    try:
+        known = open_provider(model, _checked(Choice()).with_values(offline=True)).price
+    except UQLError:
+        return None
+    if known is not None:
+        narrate(f"price: ${known.input:g} + ${known.output:g} per million tokens")
+        return None
+    said = typer.prompt(
+        "its price is not known: USD per million tokens as IN,OUT (empty: unknown)",
+        default="",
+        show_default=False,
+        err=True,
+    )
+    return _price(said.strip())
+
+
+def commented(*, project: bool, chosen: Choice | None = None) -> str:
+    """The text of the file: every setting with its meaning, behind a # but for what was chosen."""
+    from uql.base.settings import IN_PROJECTS, meanings
 
     where = (
         "for this folder; it may come from a stranger, so some need: uql config trust" if project else "for all folders"
@@ -53,6 +213,11 @@ def commented(*, project: bool) -> str:
     said = meanings()
     for field in fields(Settings):
         rule = IN_PROJECTS[field.name]
+        written = getattr(chosen, field.name, "") if field.name in WRITTEN else ""
+        if written:
+            value = written if field.name != "model" and written != "all" else json.dumps(written)
+            lines += [f"# {said[field.name]}", f"{field.name} = {value}", ""]
+            continue
         if project and not rule.takes_any:
             continue
         lines.append(f"# {said[field.name]}")
@@ -63,4 +228,12 @@ def commented(*, project: bool) -> str:
             continue
         default = list(field.default) if isinstance(field.default, tuple) else field.default
         lines += [f"# {field.name} = {_EXAMPLES.get(field.name) or json.dumps(default)}", ""]
+    if chosen is not None and chosen.price is not None:
+        read, written = chosen.price
+        lines += [
+            f"[prices.{json.dumps(chosen.model)}]  # USD per million tokens",
+            f"input = {read}",
+            f"output = {written}",
+            "",
+        ]
     return "\n".join(lines)

@@ -52,7 +52,9 @@ def pull(
 def list_(
     server: Annotated[
         str | None,
-        typer.Argument(help="A server to ask: ollama, openrouter, gemini, azure, openai, http(s)://host/v1."),
+        typer.Argument(
+            help="A server to ask: ollama, openrouter, gemini, mistral, deepseek, groq, xai, azure, openai, http(s)://host/v1."
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:

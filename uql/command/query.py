@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _DATA_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 _SHOWN_ERRORS = 10
+READABLE = (
+    "open this database in read-only mode"  # DuckDB's words where another process holds the file, and only reads it
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +281,8 @@ def connect(database: str | None, settings: Mapping[str, Any], *, read_only: boo
     Args:
         database: the path of a file; None: in memory.
         settings: that were given, by name.
-        read_only: statements that change something are refused, and the file is opened so too.
+        read_only: statements that change something are refused, and the file is opened so too; as it is where another process,
+            such as `uql ui`, has it open for reading.
     Raises: UsageError.
     """
     import duckdb
@@ -300,15 +304,20 @@ def connect(database: str | None, settings: Mapping[str, Any], *, read_only: boo
             narrate(f"{database} was not there: a new database", "note")
     with ExitStack() as opened:
         try:
-            if read_only and database not in (None, ":memory:"):
-                duck = opened.enter_context(duckdb.connect(database, read_only=True))
+            con = None
+            if not read_only or database in (None, ":memory:"):
+                try:
+                    con = uql.connect(database, **settings)
+                except DataError as error:
+                    if READABLE not in error.message:
+                        raise UsageError(error.message, help=error.help) from None
+                    narrate(f"another process has {database} open: this one only reads it", "note")
+                    read_only = True
+            if con is None:
+                duck = opened.enter_context(duckdb.connect(str(database), read_only=True))
                 con = uql.attach(duck, **settings)
-            else:
-                con = uql.connect(database, **settings)
         except duckdb.Error as error:
             raise UsageError(f"the database {database} cannot be opened: {first_line(error)}") from None
-        except DataError as error:
-            raise UsageError(error.message, help=error.help) from None
         if read_only:
             con.only_read()
         yield opened.enter_context(con)

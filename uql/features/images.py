@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from uql.base.extras import install
 from uql.features.cache import Half, Progress, VectorCache, distinct
 from uql.features.embedder import Embedder, ImageEmbedder, Matrix, unit_rows
 from uql.features.table import Block, TableFeatures, folder_name, stacked
@@ -25,7 +26,7 @@ CELL = 12  # pixels a side of a cell of gradients
 ORIENTATIONS = 8
 HUES, SATURATIONS, VALUES = 12, 3, 3  # bins of the whole picture's colours
 QUARTER = (8, 2, 2)  # bins of each quarter's
-WITHOUT_PILLOW = "Pillow is not installed: pictures are not looked at (pip install 'uql-engine[images]')"
+WITHOUT_PILLOW = f"Pillow is not installed: pictures are not looked at ({install('images')})"
 
 
 class ImageDescriptors:

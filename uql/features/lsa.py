@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from array import array
+from collections import defaultdict
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,8 @@ from uql.features.embedder import LONGEST, Matrix, unit_rows
 FIT_ROWS = 50_000
 TERMS = 50_000
 DIMENSIONS = 128
+WORD = re.compile(r"\b\w\w+\b")
+OVERSAMPLES, POWER_ITERATIONS = 10, 3  # of the random projection
 
 
 class Lsa:
@@ -29,7 +35,7 @@ class Lsa:
         digest = blake2b("\n".join(self._terms).encode("utf-8", "surrogatepass"), digest_size=6)
         digest.update(np.ascontiguousarray(components).tobytes())
         self.name = f"lsa-{len(components)}-{digest.hexdigest()}"
-        self._counter: Any = None
+        self._columns: dict[str, int] = {}  # of each term, made when texts are first embedded
 
     @classmethod
     def fit(cls, texts: Sequence[str | None], seed: int = 0) -> Lsa:
@@ -44,25 +50,20 @@ class Lsa:
 
     @classmethod
     def _fit(cls, texts: Sequence[str | None], seed: int) -> tuple[Lsa, Any]:
-        from sklearn.utils.extmath import randomized_svd
-
         rng = np.random.default_rng(seed)
         whole = len(texts) <= FIT_ROWS
         rows = np.arange(len(texts)) if whole else np.sort(rng.choice(len(texts), FIT_ROWS, replace=False))
-        counter = _counter(None, len(rows))
-        sample = [(texts[i] or "")[:LONGEST] for i in rows]
-        try:
-            counts = counter.fit_transform(sample)
-        except ValueError:  # no term is left: empty texts, or all alike
+        terms, counts = vocabulary([(texts[i] or "")[:LONGEST] for i in rows])
+        if not terms:  # empty texts, or all alike
             return cls([], np.zeros(0, np.float32), np.zeros((0, 0), np.float32)), None
         idf = (np.log((1 + len(rows)) / (1 + np.asarray((counts > 0).sum(axis=0)).ravel())) + 1).astype(np.float32)
         weighted = _weighted(counts, idf)
         d = min(DIMENSIONS, min(weighted.shape) - 1)
         if d >= 1:
-            _, _, components = randomized_svd(weighted, n_components=d, n_iter=3, random_state=seed)
+            components = right_singular_vectors(weighted, d, seed)
         else:
             components = np.asarray(weighted[:1].todense(), np.float32)
-        lsa = cls(counter.get_feature_names_out().tolist(), idf, np.ascontiguousarray(components, np.float32))
+        lsa = cls(terms, idf, np.ascontiguousarray(components, np.float32))
         return lsa, weighted if whole else None
 
     @property
@@ -79,11 +80,11 @@ class Lsa:
         """(n, d) float32, rows of length 1; zeros for a text without a known word."""
         if not self._terms:
             return np.zeros((len(texts), 0), np.float32)
-        if self._counter is None:
-            self._counter = _counter(self._terms, 0)
+        if not self._columns:
+            self._columns = {term: column for column, term in enumerate(self._terms)}
         out = np.empty((len(texts), self.dimensions), np.float32)
         for i in range(0, len(texts), 8192):
-            counts = self._counter.transform([(t or "")[:LONGEST] for t in texts[i : i + 8192]])
+            counts = _counted([(t or "")[:LONGEST] for t in texts[i : i + 8192]], self._columns)
             out[i : i + 8192] = self._project(_weighted(counts, self._idf))
         return out
 
@@ -91,23 +92,92 @@ class Lsa:
         return unit_rows(np.ascontiguousarray(weighted @ self._components.T, np.float32))
 
 
-def _counter(terms: list[str] | None, rows: int) -> Any:
-    from sklearn.feature_extraction.text import CountVectorizer
+def vocabulary(texts: Sequence[str]) -> tuple[list[str], Any]:
+    """The words and word pairs of the texts that are neither rare nor in most of them, sorted, and their counts.
 
-    fitted = {"vocabulary": terms} if terms is not None else {}
-    return CountVectorizer(
-        ngram_range=(1, 2), min_df=3 if rows >= 200 else 1, max_df=0.5 if rows >= 20 else 1.0, max_features=TERMS,
-        dtype=np.float32, **fitted,
-    )  # fmt: skip
+    Words have two characters at least and are in lower case. From 200 texts on a term stands in three of them, from 20 on in
+    no more than half; of more than TERMS the most frequent ones.
+
+    Returns: the terms (T,) and a sparse matrix (n, T) of float32; no terms where none is left.
+
+    >>> terms, counts = vocabulary(["The plum", "A red, red pear"])
+    >>> terms, counts.toarray().tolist()[1]
+    (['pear', 'plum', 'red', 'red pear', 'red red', 'the', 'the plum'], [1.0, 0.0, 2.0, 1.0, 1.0, 0.0, 0.0])
+    """
+    seen: defaultdict[str, int] = defaultdict()
+    seen.default_factory = seen.__len__  # a new term gets the next column
+    counts = _counted(texts, seen)
+    terms = np.array(list(seen), dtype=object)
+    order = np.argsort(terms) if len(terms) else np.zeros(0, np.int64)
+    counts, terms = counts[:, order], terms[order]
+    n = len(texts)
+    held_by = np.bincount(counts.indices, minlength=len(terms))
+    kept = np.flatnonzero((held_by >= (3 if n >= 200 else 1)) & (held_by <= (0.5 * n if n >= 20 else n)))
+    if len(kept) > TERMS:
+        total = np.asarray(counts.sum(axis=0)).ravel()
+        kept = np.sort(kept[(-total[kept]).argsort()[:TERMS]])
+    return terms[kept].tolist(), counts[:, kept]
+
+
+def _counted(texts: Sequence[str], columns: dict[str, int]) -> Any:
+    """The sparse matrix (n, T) of how often each term stands in each text; terms without a column are left out."""
+    from scipy.sparse import csr_matrix
+
+    indices, data, starts = array("i"), array("f"), array("q", [0])
+    for text in texts:
+        words = WORD.findall(text.lower())
+        counter: dict[int, int] = {}
+        for term in chain(words, map(" ".join, pairwise(words))):
+            try:
+                column = columns[term]
+            except KeyError:
+                continue
+            counter[column] = counter.get(column, 0) + 1
+        indices.extend(counter)
+        data.extend(counter.values())
+        starts.append(len(indices))
+    parts = (np.asarray(data, np.float32), np.asarray(indices, np.int32), np.asarray(starts, np.int64))
+    counts = csr_matrix(parts, shape=(len(texts), len(columns)), dtype=np.float32)
+    counts.sort_indices()
+    return counts
 
 
 def _weighted(counts: Any, idf: Matrix) -> Any:
     """Sublinear TF-IDF with rows of length 1."""
-    from sklearn.preprocessing import normalize
-
     counts = counts.astype(np.float32)
     counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
-    return normalize(counts, copy=False)
+    squares = np.asarray(counts.multiply(counts).sum(axis=1), np.float64).ravel()
+    lengths = np.sqrt(squares)
+    counts.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(counts.indptr)).astype(np.float32)
+    return counts
+
+
+def right_singular_vectors(matrix: Any, d: int, seed: int) -> Matrix:
+    """(d, T) the first right singular vectors of a sparse matrix (n, T) by random projection with three power iterations.
+
+    Args:
+        matrix: sparse, float32.
+        d: vectors, less than its smaller side.
+        seed: of the projection.
+    Source: Halko, Martinsson & Tropp (2011), algorithms 4.4 and 5.1; LU in the place of QR between the iterations.
+    """
+    from scipy import linalg
+
+    wide = matrix.shape[0] < matrix.shape[1]
+    tall = matrix.T if wide else matrix
+    base = np.random.RandomState(seed).normal(size=(tall.shape[1], d + OVERSAMPLES)).astype(np.float32)
+    for _ in range(POWER_ITERATIONS):
+        base, _ = linalg.lu(tall @ base, permute_l=True, check_finite=False)
+        base, _ = linalg.lu(tall.T @ base, permute_l=True, check_finite=False)
+    base, _ = linalg.qr(tall @ base, mode="economic", check_finite=False)
+    thin, _, of_columns = linalg.svd(base.T @ tall, full_matrices=False)
+    of_rows = (base @ thin).T
+    found, rows = (of_rows, of_columns) if wide else (of_columns, of_rows)
+    largest = rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)]
+    out: Matrix = (found * np.sign(largest)[:, None])[
+        :d
+    ]  # a vector's sign makes the largest entry of its left one positive
+    return out
 
 
 def save_lsa(folder: Path, lsa: Lsa) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from uql.base.extras import install
 from uql.features.cache import Half, Progress, VectorCache, content_hashes, distinct, forget_pages
 from uql.features.embedder import Embedder, Matrix, unit_rows
 from uql.features.lsa import Lsa, load_lsa, save_lsa
@@ -24,7 +25,7 @@ COMPONENTS = 96  # principal components kept of each block
 SLICE = 8_192  # rows held as float32 at a time
 LARGE = 128_000_000  # bytes of a matrix that is rather kept in a file
 REFIT_SHARE = 0.25  # of texts unknown to a kept LSA: above, it is fitted anew
-WITHOUT_STATIC = "wordllama is not installed: features are LSA alone (pip install 'uql-engine[local]')"
+WITHOUT_STATIC = f"wordllama is not installed: features are LSA alone ({install('local')})"
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,8 @@ async def answered(provider: Provider, asked: Sequence[Request]) -> Reply:
         sum(r.output_tokens for r in replies),
         sum(r.requests for r in replies),
         tuple(warnings),
+        sum(r.cached_tokens for r in replies),
+        sum(r.written_tokens for r in replies),
     )
 
 

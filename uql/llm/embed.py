@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.errors import AuthError, BackendError, ConfigError, DataError, ModelError, UnknownModelError
+from uql.base.extras import install
 from uql.llm import limiter
 from uql.llm.failures import FINAL
 from uql.llm.providers.base import CallError
-from uql.llm.providers.openai_client import VENDOR_URL, client, vendor_key
-from uql.llm.providers.wire import call, retry_after
+from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
+from uql.llm.providers.wire import posted, retry_after
 
 Matrix = NDArray[np.float32]
 TEXTS_AT_ONCE = 128
@@ -190,14 +191,7 @@ class OpenAIEmbedder(RemoteEmbedder):
 
     def __init__(self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL) -> None:
         super().__init__()
-        try:
-            import openai
-        except ImportError as error:
-            raise ConfigError(
-                "this embedder needs the openai package", code="UQL402", help="pip install 'uql-engine[openai]'"
-            ) from error
         self.model, self.name = model, f"openai:{model}"
-        self._sdk = openai
         self._url, self._key, self._timeout_s = url, api_key, timeout_s
 
     def _request(self, texts: list[str]) -> tuple[list[list[float]], int]:
@@ -207,14 +201,19 @@ class OpenAIEmbedder(RemoteEmbedder):
     async def _asked(self, texts: list[str]) -> tuple[list[list[float]], int]:
         """One deadline holds for connection, headers and body."""
         opened = client(self._url, api_key=self._key, timeout_s=self._timeout_s, vendor=self._url == VENDOR_URL)
+        body = {"model": self.model, "input": texts, "encoding_format": "float"}
         try:
-            async with asyncio.timeout(self._timeout_s), opened as sdk:
-                send = partial(sdk.embeddings.create, model=self.model, input=texts, encoding_format="float")
-                reply = await call(send, sdk=self._sdk, name=self.name, model=self.model)
+            async with asyncio.timeout(self._timeout_s):
+                reply = await posted(opened, "/embeddings", body, name=self.name, model=self.model)
         except TimeoutError as error:
             raise CallError("timeout", f"no reply within {self._timeout_s:g} s") from error
-        ordered = sorted(reply.data, key=lambda item: item.index)
-        return [list(item.embedding) for item in ordered], reply.usage.total_tokens
+        finally:
+            await opened.close()
+        try:
+            ordered = sorted(reply["data"], key=lambda item: int(item["index"]))
+            return [list(map(float, item["embedding"])) for item in ordered], int(reply["usage"]["total_tokens"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CallError("wrong_type", f"the reply has not the form of its protocol: {error!r}") from error
 
 
 class Voyage(RemoteEmbedder):
@@ -227,7 +226,7 @@ class Voyage(RemoteEmbedder):
             from voyageai.client import Client
         except ImportError as error:
             raise ConfigError(
-                "this embedder needs the voyageai package", code="UQL402", help="pip install 'uql-engine[voyage]'"
+                "this embedder needs the voyageai package", code="UQL402", help=install("voyage")
             ) from error
         self.model, self.name = model, f"voyage:{model}"
         self._errors: Any = voyageai.error

@@ -652,10 +652,7 @@ class Gate(Sender):
                     return
                 part = asking.only(wanted)
                 try:
-                    if len(slots) > 1:
-                        found = await self.answer_rows(part, slots, wanted)
-                    else:
-                        found = [await self.answer_row(part, slots[0], wanted)]
+                    found = await self.answer_rows(part, slots, wanted)
                 except (UQLError, asyncio.CancelledError) as error:
                     stop.append(error)
                     return

@@ -6,6 +6,8 @@ import io
 from functools import lru_cache
 from importlib.util import find_spec
 
+from uql.base.extras import install
+
 MOST_PIXELS = 1568  # of the longer side: beyond, vendors shrink a picture themselves, and charge for what they are sent
 MOST_BYTES = 3_700_000  # five million as base64
 MOST_DECODED = 80_000_000  # pixels: a larger picture is not unpacked
@@ -21,7 +23,7 @@ def fitted(data: bytes, media_type: str) -> tuple[bytes, str]:
     if find_spec("PIL") is None:
         if media_type in SENT and len(data) <= MOST_BYTES:
             return data, media_type
-        raise ValueError("the picture has to be made smaller by Pillow: pip install 'uql-engine[images]'")
+        raise ValueError(f"the picture has to be made smaller by Pillow: {install('images')}")
     from PIL import Image, UnidentifiedImageError
 
     try:

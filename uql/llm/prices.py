@@ -1,39 +1,136 @@
-"""Prices: those of the user's configuration, else of vendors' models from the genai-prices package where it is installed, else unknown."""
+"""What a model costs, by its name: the user's own prices, else the genai-prices package, else the table shipped here (prices.toml)."""
 
 from __future__ import annotations
 
+import re
+import tomllib
+from datetime import datetime
 from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+from uql.base.endpoints import origin
+from uql.base.errors import ConfigError
 from uql.base.settings import Settings
+from uql.llm.providers.address import LOOPBACK
 from uql.llm.providers.base import Price
 
+VENDORS = {  # kinds of models, with the vendor's name in genai-prices and in prices.toml
+    "openai": "openai",
+    "anthropic": "anthropic",
+    "gemini": "google",
+    "azure": "azure",
+    "openrouter": "openrouter",
+    "mistral": "mistral",
+    "deepseek": "deepseek",
+    "groq": "groq",
+    "xai": "x-ai",
+    "voyage": "voyageai",
+    "systemone": "typesafe",
+}
+ORIGINS = {
+    "https://api.openai.com:443": "openai",
+    "https://api.anthropic.com:443": "anthropic",
+    "https://generativelanguage.googleapis.com:443": "google",
+    "https://openrouter.ai:443": "openrouter",
+    "https://api.mistral.ai:443": "mistral",
+    "https://api.deepseek.com:443": "deepseek",
+    "https://api.groq.com:443": "groq",
+    "https://api.x.ai:443": "x-ai",
+    "https://api.typesafe.ai:443": "typesafe",
+}
+FREE = ("local", "ollama")  # kinds of models that nobody is paid for
+SOLD_AS = {"azure": "openai"}  # vendors whose models cost what another's table says
+_VERSION = re.compile(r"-(latest|\d{4}-\d\d-\d\d|\d{8})$")  # of a model, at the end of its name
 
-def price_of(vendor: str, model: str, settings: Settings | None = None, *, name: str = "") -> Price | None:
-    """USD per million tokens of a model, None where it is unknown.
+
+def price_of(name: str, settings: Settings | None = None) -> Price | None:
+    """USD per million tokens of a model, None where it is unknown. Nothing is opened or asked.
 
     Args:
-        vendor: as genai-prices calls it: "openai", "anthropic", "google" …
-        model: as the vendor calls it.
+        name: as the setting `model` has it.
         settings: with the user's own prices, which come first.
-        name: of the model in these; "": VENDOR:MODEL.
     """
-    return own_price(name or f"{vendor}:{model}", settings) or _listed(vendor, model)
+    own = _own_price(name.partition("?")[0], settings)
+    if own is not None:
+        return own
+    if name.startswith(("http://", "https://")):
+        url, _, model = name.partition("#")
+        if urlsplit(url).hostname in LOOPBACK:
+            return Price(0.0, 0.0)
+        try:
+            vendor = ORIGINS.get(origin(url))
+        except ConfigError:
+            return None
+    else:
+        kind, _, model = name.partition(":")
+        if kind.partition("?")[0] in FREE:
+            return Price(0.0, 0.0)
+        if kind == "oracle":
+            return _stated(model)
+        if kind == "systemone" and model.startswith(("http://", "https://")):
+            return price_of(model, settings)
+        vendor = VENDORS.get(kind)
+    model = model.partition("?")[0]
+    if vendor is None or not model:
+        return None
+    return _packaged(vendor, model) or _shipped(vendor, model)
 
 
-def own_price(name: str, settings: Settings | None) -> Price | None:
+def _stated(path: str) -> Price | None:
+    """What the file of an oracle says that its answers cost; None where it cannot be read: opening it says why."""
+    try:
+        found = tomllib.loads(Path(path).expanduser().read_text(encoding="utf-8")).get("price", {})
+        return Price(float(found.get("input", 0.0)), float(found.get("output", 0.0)))
+    except (OSError, ValueError, AttributeError, TypeError):
+        return None
+
+
+def _own_price(name: str, settings: Settings | None) -> Price | None:
     """What the user's configuration says that a model costs, None where it says nothing."""
     found = None if settings is None else settings.price(name)
-    return None if found is None else Price(found.input, found.output)
+    return None if found is None else Price(found.input, found.output, found.cached)
 
 
 @cache
-def _listed(vendor: str, model: str) -> Price | None:
+def _packaged(vendor: str, model: str, at: datetime | None = None) -> Price | None:
+    """The price that the genai-prices package has. `at`: some change with the date or the hour; None: now."""
     try:
         from genai_prices import Usage, calc_price
     except ImportError:
         return None
     try:
-        found = calc_price(Usage(input_tokens=1000, output_tokens=1000), model, provider_id=vendor)
+        found = calc_price(
+            Usage(input_tokens=1000, output_tokens=1000), model, provider_id=vendor, genai_request_timestamp=at
+        )
     except LookupError:
         return None
-    return Price(float(found.input_price) * 1000, float(found.output_price) * 1000)
+    listed = found.model_price
+    if listed.input_mtok is None:
+        return None
+    cached, written = (_first_tier(price) for price in (listed.cache_read_mtok, listed.cache_write_mtok))
+    return Price(float(found.input_price) * 1000, float(found.output_price) * 1000, cached, written)
+
+
+def _first_tier(price: Any) -> float | None:
+    """Of a price that grows with the request: that of a short one."""
+    return None if price is None else float(getattr(price, "base", price))
+
+
+def _shipped(vendor: str, model: str) -> Price | None:
+    """The price in prices.toml of a model, or of its name without a date or `-latest`."""
+    if vendor == "openrouter":
+        maker, _, model = model.partition("/")
+        vendor = {"mistralai": "mistral"}.get(maker, maker)
+    listed = shipped().get(SOLD_AS.get(vendor, vendor), {})
+    found = listed.get(model) or listed.get(_VERSION.sub("", model)) or listed.get("*")
+    return None if found is None else Price(**found)
+
+
+@cache
+def shipped() -> dict[str, dict[str, dict[str, float]]]:
+    """The tables of prices.toml: vendor → model → USD per million tokens."""
+    held = tomllib.loads((files("uql.llm") / "prices.toml").read_text(encoding="utf-8"))
+    return {vendor: listed for vendor, listed in held.items() if isinstance(listed, dict)}

@@ -43,6 +43,7 @@ class Cost:
     output_tokens: int = 0
     usd: float | None = 0.0  # None: a price is unknown
     seconds: float = 0.0  # spent waiting for answers
+    cached_tokens: int = 0  # of the input, those that a vendor had in its prompt cache
 
     def __add__(self, other: Cost) -> Cost:
         """What two runs cost together; `usd` is unknown where that of one is."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import blake2b
 from typing import Any, Literal
 
 from uql.base.errors import BackendError
@@ -17,7 +18,7 @@ from uql.llm.events import Event, Events
 from uql.llm.failures import FINAL, TRANSIENT
 from uql.llm.hedging import first_of
 from uql.llm.ledger import Ledger
-from uql.llm.ledger_keys import Slot
+from uql.llm.ledger_keys import Slot, row_key
 from uql.llm.ledger_rows import Entry, Failed
 from uql.llm.limiter import Limiter
 from uql.llm.providers.base import (
@@ -34,6 +35,7 @@ from uql.llm.providers.base import (
 from uql.llm.questions import Question, Row
 from uql.llm.run_record import Cost, Run
 
+UNBILLED = tuple(kind for kind in TRANSIENT if kind != "timeout")  # of a request that was not answered
 UNTOLD = ("timeout", "truncated")  # faults of which the vendor may want to be paid without saying so
 KEPT_OPEN = {*TRANSIENT, "budget", "interrupted"}  # rows that failed so are asked again by the next run
 UNREACHABLE = 8  # rows in a row that could not connect: the backend is gone
@@ -200,24 +202,33 @@ class Sender:
                 help="is the server running, and its address right?",
             )
 
-    async def answer_rows(self, asking: Asking, slots: list[Slot], wanted: list[int]) -> list[list[Answer]]:
+    async def answer_rows(
+        self, asking: Asking, slots: list[Slot], wanted: list[int], tried: int = 0
+    ) -> list[list[Answer]]:
         """Send several rows in one request; a row whose answer is missing or unreadable is asked again alone, once.
 
-        Where the budget has fewer calls left than there are rows, the first ones are sent.
+        A request that fails as a whole, or whose reply holds no answer, is never repeated as it was: its halves are asked, down to
+        single rows. Only where nothing was answered or billed (a refused connection, 429, 5xx) is it sent again.
+
+        Where the budget has fewer calls left than there are rows, the first ones are sent. The order inside a request depends on
+        the run's seed and the contents of the rows, not on the table's order.
 
         Args:
             asking: the questions.
             slots: (n,) the rows, all new.
             wanted: where the keys of the questions stand in a slot.
+            tried: calls made for each of these rows in larger requests.
         Returns: the answers by row and question.
         """
+        if len(slots) == 1:
+            return [await self.answer_row(asking, slots[0], wanted, tried)]
         questions, limiter = asking.questions, asking.limiter
         answers: list[list[Answer] | None] = [None] * len(slots)
-        most, attempt, faults = len(slots), 0, 0
+        most, attempt, faults = len(slots), tried, 0
+        fault: CallError | None = None
         while most:
-            request = RowsRequest(
-                questions, tuple(slot.row for slot in slots[:most]), self.run.seed, self.settings.timeout_s
-            )
+            order = self._shuffled(slots[:most])
+            request = RowsRequest(questions, tuple(slots[i].row for i in order), self.run.seed, self.settings.timeout_s)
             attempt += 1
             outcome = await self._sent(asking, request, attempt)
             if isinstance(outcome, Problem):
@@ -225,34 +236,45 @@ class Sender:
                 if outcome.kind == "budget" and left is not None and 0 < left < most:
                     most, attempt = left, attempt - 1
                     continue
-                answers = [[Answer(problem=outcome)] * len(questions) for _ in slots]
-                break
+                return [[Answer(problem=outcome)] * len(questions) for _ in slots]
             reply, events, fault = outcome
             if fault is not None:
                 await self._record([], events)
                 faults += 1
-                if fault.kind in TRANSIENT and faults < limiter.tries(fault.kind):
+                if fault.kind in UNBILLED and faults < limiter.tries(fault.kind):
                     await limiter.pause(faults, fault.retry_after_s, self.budget.seconds_left)
                     continue
-                break  # each row alone: one of them may be at fault
+                break
             assert isinstance(reply, RowsReply)
             self._unreachable = 0
             entries = []
-            for i, (slot, said, event) in enumerate(zip(slots, reply.answers, events, strict=False)):
+            for i, said, event in zip(order, reply.answers, events, strict=True):
                 if any(answer.problem is not None for answer in said):
                     continue
                 paid = (event.input_tokens, event.output_tokens, event.usd)
                 for j, answer in zip(wanted, said, strict=True):
                     kept = replace(answer, paid=paid)
-                    entries.append(Entry(slot.keys[j], kept, asking.provider.name, asking.source, self.run.id, attempt))
+                    key, model = slots[i].keys[j], asking.provider.name
+                    entries.append(Entry(key, kept, model, asking.source, self.run.id, attempt))
                 answers[i] = list(said)
             await self._record(entries, events)
             break
-        for i, slot in enumerate(slots):
-            if answers[i] is None:
-                tried = attempt if i < most else 0
-                answers[i] = await self.answer_row(asking, slot, wanted, tried)
+        left_out = [i for i in range(most) if answers[i] is None]
+        parts = [[i] for i in left_out]
+        if len(left_out) == most and (fault is None or fault.kind not in UNBILLED):  # one of them may be at fault
+            parts = [part for part in (left_out[: most // 2], left_out[most // 2 :]) if part]
+        for part in parts:
+            found = await self.answer_rows(asking, [slots[i] for i in part], wanted, attempt)
+            for i, own in zip(part, found, strict=True):
+                answers[i] = own
+        for i in range(most, len(slots)):
+            answers[i] = await self.answer_row(asking, slots[i], wanted, tried)
         return [found for found in answers if found is not None]
+
+    def _shuffled(self, slots: list[Slot]) -> list[int]:
+        """The positions of rows in an order that their contents and the run's seed decide."""
+        salt = str(self.run.seed).encode()
+        return sorted(range(len(slots)), key=lambda i: blake2b(row_key(slots[i].row), key=salt, digest_size=8).digest())
 
     async def _sent(self, asking: Asking, request: Request | RowsRequest, attempt: int) -> Outcome:
         """One request, or two where hedging is asked for and the first takes far longer than most: each is paid and counted."""
@@ -285,7 +307,9 @@ class Sender:
             while taken is not None:  # what a provider learns while a request waits may make it larger
                 most = (most_in, most_out)
                 ticket = await self.budget.reserve(
-                    Reservation(most_in + most_out, price.usd(most_in, most_out) if price else 0.0, calls)
+                    Reservation(
+                        most_in + most_out, price.usd(most_in, most_out, written=most_in) if price else 0.0, calls
+                    )
                 )
                 if ticket is not None and self.budget.weighs:
                     most_in, most_out = _bounds(provider, parts)
@@ -300,6 +324,7 @@ class Sender:
             reply: Reply | RowsReply | None = None
             fault: CallError | None = None
             paid_in, paid_out = most_in, 0  # what is charged where the payment is unknown
+            cached = kept = 0  # of the input, read from and written to the vendor's prompt cache
             began = time.monotonic()
             left = self.budget.seconds_left
             timeout = request.timeout_s * (1 if several else len(parts)) if provider.limits.timed else None
@@ -317,6 +342,7 @@ class Sender:
                     what = "rows" if several else "questions"
                     fault = CallError("wrong_type", f"{wanted} {what} were asked, {len(reply.answers)} answered")
                 paid_in, paid_out = reply.input_tokens, reply.output_tokens
+                cached, kept = reply.cached_tokens, reply.written_tokens
             except TimeoutError:
                 fault = CallError("timeout", f"no reply within {timeout or 0:g} s")
             except CallError as error:
@@ -328,7 +354,7 @@ class Sender:
                 if lost:
                     fault = CallError("interrupted", "it was given up before the reply came")
                 seconds = time.monotonic() - began
-                usd = price.usd(paid_in, paid_out) if price else None
+                usd = price.usd(paid_in, paid_out, cached, kept) if price else None
                 sent = fault is None or fault.sent
                 if sent:
                     self.budget.settle(ticket, tokens=paid_in + paid_out, usd=usd or 0.0)
@@ -371,6 +397,7 @@ class Sender:
         requests = reply.requests if reply else 1
         cost.requests += requests
         cost.input_tokens += paid_in
+        cost.cached_tokens += reply.cached_tokens if reply else 0
         cost.output_tokens += paid_out
         cost.usd = None if cost.usd is None or usd is None else cost.usd + usd
         for text in reply.warnings if reply else ():

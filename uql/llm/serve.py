@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import ConfigError, UQLError
+from uql.base.extras import install
 from uql.llm.gate import Gate
 from uql.llm.questions import Cell, Row, Write
 
@@ -64,9 +65,7 @@ async def endpoint(gate: Gate, *, model: Any = None, embed: Embed | None = None)
     try:
         import uvicorn
     except ImportError:
-        raise ConfigError(
-            "the endpoint needs starlette and uvicorn", code="UQL610", help="pip install starlette uvicorn"
-        ) from None
+        raise ConfigError("the endpoint needs starlette and uvicorn", code="UQL610", help=install("ui")) from None
 
     class Quiet(uvicorn.Server):
         @contextmanager

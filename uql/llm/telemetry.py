@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from uql.base.errors import ConfigError
+from uql.base.extras import install
 from uql.llm.events import Event
 
 
@@ -18,9 +19,7 @@ def spans(tracer_name: str = "uql") -> Callable[[Any], None]:
     try:
         from opentelemetry import trace
     except ImportError as error:
-        raise ConfigError(
-            "spans need the package opentelemetry-api", code="UQL402", help="pip install 'uql-engine[otel]'"
-        ) from error
+        raise ConfigError("spans need the package opentelemetry-api", code="UQL402", help=install("otel")) from error
     tracer = trace.get_tracer(tracer_name)
 
     def listen(event: Any) -> None:

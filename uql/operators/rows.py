@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from uql.operators.record import Cell, Question, Row
 from uql.operators.texts import neutral, quoted, short
 
 VERSION = "rows-2"
+_LETTERS = "bcdfghjklmnpqrstvwxz"  # no vowels: a tag is no word
 _HOLE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
 SYSTEM = "You answer questions about a text."  # one for several kinds: the row after it is evaluated once for all
 
@@ -109,6 +110,21 @@ def fenced(text: str, seed: int) -> str:
         seed += 1
         mark = fence(seed)
     return f"<data-{mark}>\n{text}\n</data-{mark}>"
+
+
+@lru_cache(maxsize=1024)
+def tag(seed: int) -> str:
+    """The same in few tokens, for prompts that are paid for by the row: four letters."""
+    digest = hashlib.blake2b(str(seed).encode(), digest_size=4, person=b"uql-tag").digest()
+    return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest)
+
+
+def tag_for(texts: Iterable[str], seed: int) -> str:
+    """A tag that none of the texts holds."""
+    held = "\n".join(texts).casefold()
+    while tag(seed) in held:
+        seed += 1
+    return tag(seed)
 
 
 def media(row: Row) -> list[Cell]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from uql.compiler.choice import Alternative
@@ -14,6 +15,7 @@ from uql.pricing.error_target import share_asked
 from uql.pricing.model_prices import price_known
 
 if TYPE_CHECKING:
+    from uql.base.settings import Settings
     from uql.compiler.bound import BoundStatement
     from uql.pricing.known import Knowledge
 
@@ -53,13 +55,16 @@ def _priced(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Quo
     return found.priced(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else found
 
 
-def explanation(statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowledge, budget: int | None) -> Explained:
+def explanation(
+    statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, sample: int | None = None
+) -> Explained:
     """All that EXPLAIN says.
 
     Args:
         plan: as it was planned, before the choice among its alternatives.
         knowledge: what is known before the run.
         budget: calls; None: without limit.
+        sample: the calls of the default budget, where money decides between it and every row; None: it does not.
     """
     best, priced, alternatives = _predicted(plan, knowledge, budget)
     found = explained(statement, best, knowledge, priced, budget)
@@ -69,7 +74,48 @@ def explanation(statement: BoundStatement, plan: PhysicalPlan, knowledge: Knowle
         error = knowledge.settings.error
         target = f"what error = {error:g} takes, at most half more than its pilot foretells"
         found = replace(found, limit=target)
+    if sample is not None and knowledge.costs:
+        found = replace(found, limit=_why_so_many(knowledge.settings, budget, sample))
+        alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)
     return replace(found, alternatives=alternatives)
+
+
+def _why_so_many(settings: Settings, budget: int | None, sample: int) -> str:
+    """What money made of the budget, in words; "": nothing."""
+    if budget == sample:
+        return ""
+    if budget is not None:
+        return f"{budget:,} calls, what max_cost = {settings.max_cost:g} pays for"
+    if settings.max_cost is None:
+        return f"all, every row is asked: it costs no more than exact_below = {settings.exact_below:g} USD"
+    return f"all, every row is asked: max_cost = {settings.max_cost:g} pays for them"
+
+
+def _by_money(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, sample: int) -> tuple[Alternative, ...]:
+    """Every row beside a sample, each with its price and what it gives; empty where the sample holds every row.
+
+    Args:
+        plan: that was chosen.
+        budget: calls; None: every row.
+        sample: calls of the default budget.
+    """
+    settings, n = knowledge.settings, budget if budget is not None else sample
+    whole, part = _priced(plan, knowledge, None), _priced(plan, knowledge, n)
+    if whole.calls.high <= n or not isinstance(plan, Block):
+        return ()
+    rows = max(whole.calls.expected, n)
+    half = NormalDist().inv_cdf((1 + settings.confidence) / 2) * (0.25 / n * (1 - n / rows)) ** 0.5
+    width = f"an estimate, the interval of a COUNT at most ± {half:.1%} of the rows at {settings.confidence:.0%}"
+    gives = width if plan.aggregate.present else "as far as they reach"
+    limit = f"within max_cost = {settings.max_cost:g}" if settings.max_cost is not None else "cheap and quick enough"
+    dear = f"above exact_seconds = {settings.exact_seconds:g}"
+    if whole.usd is not None and whole.usd.high > settings.exact_below:
+        dear = f"above exact_below = {settings.exact_below:g} USD"
+    if settings.max_cost is not None:
+        dear = f"more than max_cost = {settings.max_cost:g} pays for"
+    every = Alternative("every row", whole, budget is None, f"exact; {f'chosen: {limit}' if budget is None else dear}")
+    some = Alternative(f"{n:,} rows", part, budget is not None, f"{gives}{'' if budget is None else '; chosen'}")
+    return (every, some) if budget is None else (some, every)
 
 
 def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:

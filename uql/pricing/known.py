@@ -91,6 +91,7 @@ class Knowledge:
     budget: int | None = None
     rows_at_once: int = 1  # that a request to the model may hold
     prompt: float = PROMPT_TOKENS  # of a request to the model, without the row and the questions
+    form: float = 0.0  # tokens of a reply around each answer
     weighs_pairs: bool = True  # can the model weigh two texts against each other?
     models: Mapping[str, Provider] = field(default_factory=dict)  # of a cascade, by name
     pilots: dict[int, Pilot] = field(default_factory=dict)  # by the identity of the block
@@ -115,10 +116,15 @@ class Knowledge:
         return terms_of(self.settings, unit, unit != Unit(), self.budget, self.rows_at_once)
 
     @property
+    def costs(self) -> bool:
+        """Is the model's price known, and above 0?"""
+        return self.price is not None and bool(self.price.input or self.price.output)
+
+    @property
     def rows_left_aside(self) -> str | None:
         """Why rows share no request though the settings say so and the model could."""
         why = needs_probabilities(self.settings)
-        if self.rows_at_once == 1 or why is None:
+        if self.rows_at_once == 1 or why is None or self.settings.rows_per_request == "auto":
             return None
         return (
             f"rows_per_request = {self.settings.rows_per_request} is left aside: {why} needs the probability of each answer, "
@@ -226,6 +232,7 @@ class Knowledge:
             budget=self.budget,
             alone=alone(fields),
             prompt=self.prompt,
+            form=self.form,
             learns="order_while_running" not in self.settings.disabled_rules,
             site=site if len(seen) == len(pair_sites) else None,
             pair_sites=tuple(seen),

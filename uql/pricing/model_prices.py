@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from uql.compiler.cost import FENCED_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
-from uql.llm.prices import own_price, price_of
+from uql.compiler.cost import FENCED_TOKENS, FORM_TOKENS, PROMPT_TOKENS, Pace, Range, Unit
+from uql.llm.prices import price_of
 from uql.llm.providers.base import Price
 
 if TYPE_CHECKING:
@@ -14,21 +14,19 @@ if TYPE_CHECKING:
     from uql.kernels.cascade import Cascade
     from uql.llm.providers.base import Provider
 
-VENDORS = ("openai", "anthropic")
 LOCAL_SECONDS = Range(0.0, 0.5, 10.0)  # of a call to a model on this machine that was not timed yet
+IN_FLIGHT = {
+    "local": 1,
+    "openai": 256,
+    "ollama": 64,
+    "": 8,
+}  # requests to a model that is not open yet; 64 of the others
 REMOTE_SECONDS = Range(0.2, 1.0, 5.0)
 
 
 def price_known(model: Provider | None, settings: Settings) -> Price | None:
     """USD per million tokens, None where it is unknown. No model is opened or called."""
-    if model is not None:
-        return model.price
-    if is_in_process(settings):
-        return Price(0.0, 0.0)
-    vendor, _, name = (settings.model or "").partition(":")
-    if vendor in VENDORS and name:
-        return price_of(vendor, name, settings)
-    return own_price(settings.model or "", settings)
+    return model.price if model is not None else price_of(settings.model or "", settings)
 
 
 def cascade_of(settings: Settings, given: Mapping[str, Provider]) -> Cascade | None:
@@ -62,6 +60,11 @@ def prompt_of(model: Provider | None, settings: Settings) -> int:
     return PROMPT_TOKENS if local or not (model or settings.model) else FENCED_TOKENS
 
 
+def form_of(model: Provider | None, settings: Settings) -> int:
+    """Tokens of a reply around each answer: a model elsewhere answers in JSON."""
+    return FORM_TOKENS if prompt_of(model, settings) == FENCED_TOKENS else 0
+
+
 def weighs_pairs(model: Provider | None, settings: Settings) -> bool:
     """Can the model weigh two texts against each other? Those of this process cannot."""
     return not is_in_process(settings) if model is None else model.capabilities.weighs_pairs
@@ -75,8 +78,10 @@ def is_in_process(settings: Settings) -> bool:
 def rows_of(model: Provider | None, settings: Settings) -> int:
     """Rows that a request to this model may hold: as the settings say, or as many as the model is known for under 'auto'.
 
-    Always 1 of a model that takes no two rows at once, as those of this process.
+    Always 1 of a model that takes no two rows at once, as those of this process; under 'auto' of every model on this machine, which
+    nobody is paid for by the token.
     """
+    from uql.llm.providers import VENDORS_BY_NAME
     from uql.llm.providers.base import ROWS_AT_ONCE, RowsProvider
 
     wanted = settings.rows_per_request
@@ -86,13 +91,13 @@ def rows_of(model: Provider | None, settings: Settings) -> int:
     if wanted != "auto":
         return int(wanted)
     if model is not None:
-        return model.capabilities.rows
-    vendor, _, name = (settings.model or "").partition(":")
-    if vendor == "openai":
-        from uql.llm.providers.openai_api import DECIDES
+        return 1 if model.is_local else model.capabilities.rows
+    kind = (settings.model or "").partition(":")[0]
+    if kind == "systemone":
+        from uql.llm.providers.systemone import ROWS
 
-        return 1 if name.startswith(DECIDES) else ROWS_AT_ONCE
-    return ROWS_AT_ONCE if vendor == "anthropic" else 1
+        return ROWS
+    return ROWS_AT_ONCE if kind in (*VENDORS_BY_NAME, "openai", "anthropic") else 1
 
 
 def unit_of(price: Price | None) -> Unit:
@@ -113,6 +118,6 @@ def pace_of(model: Provider | None, settings: Settings, measured: Range | None) 
     local = model.is_local if model is not None else named.partition(":")[0] in ("local", "oracle")
     each = measured or (LOCAL_SECONDS if local else REMOTE_SECONDS)
     if model is None:
-        return Pace(settings.concurrency or (1 if named.startswith("local") else 8), each)
+        return Pace(settings.concurrency or IN_FLIGHT.get(named.partition(":")[0].partition("?")[0], 64), each)
     limits = model.limits
     return Pace(settings.concurrency or limits.concurrency, each, limits.requests_per_minute, limits.tokens_per_minute)

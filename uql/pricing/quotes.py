@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from uql.pricing.known import Knowledge
     from uql.pricing.learned import Statistics
 
+MONEY_SPENT = 0.8  # of `max_cost`, as calls: their price is an estimate, and each request reserves its upper bound
+
 
 class Foresight:
     """Of one connection. No model is asked here.
@@ -38,6 +40,7 @@ class Foresight:
     ) -> None:
         self._cursor, self._model, self._models, self._ledgers = cursor, model, models, ledgers
         self._opened: dict[str | None, Provider] = {}  # those that runs have opened by name; not asked here
+        self._limit: tuple[PhysicalPlan, Settings, int | None] | None = None  # of the last statement
         self._memories: dict[str, Statistics] = {}  # by model and database
 
     def explained(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Explained:
@@ -50,17 +53,67 @@ class Foresight:
         """
         from uql.pricing.explanation import explanation
 
-        calls = limit_of(plan, settings)
+        calls = self.limit(plan, settings)
         with self._recalling(self.knowledge(settings, calls)) as known:
-            return explanation(bound, plan, known, calls)
+            return explanation(
+                bound, plan, known, calls, default_limit(plan, settings) if self._by_money(settings) else None
+            )
 
     def quoted(self, plan: PhysicalPlan, settings: Settings) -> Quote:
         """The price."""
         from uql.pricing.explanation import price
 
-        calls = limit_of(plan, settings)
+        calls = self.limit(plan, settings)
         with self._recalling(self.knowledge(settings, calls)) as known:
             return price(plan, known, calls)
+
+    def limit(self, plan: PhysicalPlan, settings: Settings) -> int | None:
+        """The calls that a query may make; None: without limit.
+
+        Those of the budget. Where none is set and the model has a price, money decides: every row is asked where that costs at most
+        `exact_below` USD and takes at most `exact_seconds`, and `max_cost` allows as many calls as it pays for. What is learned from
+        runs plays no part, so that the same statement has the same limit again. A provider of the caller's own in this process keeps
+        the default budget, as models without a price do.
+
+        Args:
+            plan: of the query.
+            settings: of the statement.
+        """
+        default = default_limit(plan, settings)
+        if not self._by_money(settings):
+            return default
+        if self._limit is None or self._limit[0] is not plan or self._limit[1] != settings:
+            self._limit = (plan, settings, self._limit_by_money(plan, settings, default))
+        return self._limit[2]
+
+    def _by_money(self, settings: Settings) -> bool:
+        """May money decide how many rows are asked?"""
+        given = [self._model, *(self._models.get(name) for name in settings.models)]
+        own = any(model is not None and model.is_local for model in given)
+        return settings.budget is None and not settings.exact and settings.error is None and not own
+
+    def _limit_by_money(self, plan: PhysicalPlan, settings: Settings, default: int | None) -> int | None:
+        from uql.compiler.physical import SqlQuery
+        from uql.pricing.explanation import price
+        from uql.pricing.learned import Statistics
+
+        known = self.knowledge(settings, None, Statistics())
+        if isinstance(plan, SqlQuery) or not known.costs:
+            return default
+        whole = price(plan, known, None)
+        if whole.usd is None or whole.seconds is None or not whole.calls.high:
+            return default
+        most = settings.max_cost
+        if whole.usd.high <= min(settings.exact_below, most or settings.exact_below):
+            longest = min(settings.exact_seconds, settings.max_seconds or settings.exact_seconds)
+            if whole.seconds.expected <= longest:
+                return None
+        if most is None:
+            return default
+        if whole.usd.high <= MONEY_SPENT * most:
+            return None
+        each = whole.usd.expected / whole.calls.expected
+        return max(1, int(MONEY_SPENT * most / each))
 
     @contextmanager
     def _recalling(self, known: Knowledge) -> Iterator[Knowledge]:
@@ -101,7 +154,7 @@ class Foresight:
             model: the provider that is asked, where it is open; else what is known of it by its name.
         """
         from uql.pricing.known import Knowledge
-        from uql.pricing.model_prices import pace_of, price_known, prompt_of, rows_of, weighs_pairs
+        from uql.pricing.model_prices import form_of, pace_of, price_known, prompt_of, rows_of, weighs_pairs
 
         memory = memory or self.remembered(settings)
         if model is not None:
@@ -121,6 +174,7 @@ class Foresight:
             budget=calls,
             rows_at_once=rows_of(model, named),
             prompt=prompt_of(model, named),
+            form=form_of(model, named),
             weighs_pairs=weighs_pairs(model, named),
             models=self._models,
         )
@@ -135,8 +189,8 @@ class Foresight:
         return self._memories[scope]
 
 
-def limit_of(plan: PhysicalPlan, settings: Settings) -> int | None:
-    """The calls that a query may make; None: without limit."""
+def default_limit(plan: PhysicalPlan, settings: Settings) -> int | None:
+    """The calls that the settings allow a query, whatever they cost; None: without limit."""
     from uql.compiler.physical import Block
 
     return settings.calls(aggregates=isinstance(plan, Block) and plan.aggregate.present and not plan.inner.derived)

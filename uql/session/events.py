@@ -89,20 +89,25 @@ def finished(task: Coroutine[Any, Any, T]) -> T:
     """
     import asyncio
 
-    if asyncio._get_running_loop() is None:
-        return asyncio.run(task)
     begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+    results: list[
+        T
+    ] = []  # not the task's result: the handler of Ctrl-C is printed with its task when it is taken away, rows and all
 
-    async def main() -> T:
+    async def main() -> None:
         current = asyncio.current_task()
         assert current is not None
         begun.set_result((asyncio.get_running_loop(), current))
-        return await task
+        results.append(await task)
 
+    if asyncio._get_running_loop() is None:
+        asyncio.run(main())
+        return results[0]
     with ThreadPoolExecutor(1, thread_name_prefix="uql-run") as thread:
         done = thread.submit(lambda: asyncio.run(main()))
         try:
-            return done.result()
+            done.result()
+            return results[0]
         except KeyboardInterrupt:
             loop, running = begun.result()
             loop.call_soon_threadsafe(running.cancel)

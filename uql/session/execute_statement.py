@@ -8,7 +8,6 @@ import duckdb
 
 from uql.base.errors import BindError, UQLError
 from uql.engine.outcome import Outcome
-from uql.pricing.quotes import limit_of
 from uql.session.events import PlanEvent, finished
 from uql.session.prepared import PreparedStatement
 from uql.session.read_only import check_sql_reads, reading
@@ -114,7 +113,7 @@ async def execute(
             return output, ctx, None
         return output, ctx, await trace(output, ctx, gate, session.ledgers, bound.query.items)
 
-    calls = limit_of(plan, settings)
+    calls = session.foresight.limit(plan, settings)
     drawing = session.drawing(bound, plan, settings) if shared is None else None
     (output, ctx, found), gate = await in_context(
         session, bound.text, settings, calls, work, bound.semantic, shared, said, drawing

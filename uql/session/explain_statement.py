@@ -10,7 +10,6 @@ from uql.compiler.planner import plan
 from uql.engine.execute import Pilot, pilot
 from uql.engine.outcome import Outcome, text_outcome, text_table
 from uql.pricing.explanation import explanation
-from uql.pricing.quotes import limit_of
 from uql.session.events import finished
 from uql.session.execute_statement import prepare
 from uql.session.prepared import PreparedStatement
@@ -80,7 +79,7 @@ def _sampled(
     session: Session, bound: BoundStatement, plan: PhysicalPlan, settings: Settings, piece: Explain
 ) -> Outcome:
     """The plan priced with the answers for n random rows, which are paid for and kept."""
-    calls = limit_of(plan, settings)
+    calls = session.foresight.limit(plan, settings)
     knowledge = session.foresight.knowledge(settings, calls)
     sampled: Sampled | None = None
     outcome = text_outcome([], None)

@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 
 ENDED = ("done", "unfinished")  # runs that the same calls would not take further
 MOST_ROOTS = 8  # of one statement, on other data each, that are looked at
-LIMITS = {"budget", "exact", "max_cost", "max_seconds"}  # how far a run goes, not what it draws
+LIMITS = {
+    "budget",
+    "exact",
+    "max_cost",
+    "max_seconds",
+    "exact_below",
+    "exact_seconds",
+}  # how far a run goes, not what it draws
 BESIDE = {
     "ledger",
     "offline",

@@ -59,14 +59,15 @@ async def in_context(
         ledger = None if shared is not None else closing.enter_context(session.ledgers.open(settings.ledger))
         duck = Duck(session.catalog.cursor, session.media(settings), lambda: session.catalog.aggregates)
         memory = Statistics.of(said.before.rates) if said.before else session.foresight.remembered(settings)
-        id, replay = uuid.uuid4().hex[:12], None
+        id, replay, known = uuid.uuid4().hex[:12], None, memory.about(text)
         if drawing is not None and ledger is not None and said.before is None:
-            replay = replays.take(drawing, id, calls, memory.about(text), ledger, duck, fresh=settings.fresh)
+            replay = replays.take(drawing, id, calls, known, ledger, duck, fresh=settings.fresh)
             if replay.root != id:
                 memory = Statistics.of(replay.rates)
+                known = memory.about(text)
         database = session.database() if semantic else None
         read_only = is_read_only(session.catalog.cursor)
-        run = said.run(text, settings, memory.about(text), database, read_only, id, replay)
+        run = said.run(text, settings, known, database, read_only, id, replay)
         budget = said.budget(settings, calls)
         if replay is not None:
             budget = Budget(

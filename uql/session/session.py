@@ -18,7 +18,7 @@ from uql.base.settings import Settings
 from uql.base.sql_text import quote
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
-from uql.pricing.quotes import Foresight, limit_of
+from uql.pricing.quotes import Foresight
 from uql.session.events import AnnounceEvent, DoneEvent, EmbeddedEvent, EstimateEvent, ForetoldEvent
 from uql.session.resume import Said
 from uql.session.statements import refused, store
@@ -211,7 +211,7 @@ class Session:
             return None
         model = self.model.name if self.model is not None else settings.model or ""
         duck = Duck(self.catalog.cursor)
-        return drawing_of(plan, bound.normal, model, settings, limit_of(plan, settings), duck)
+        return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), duck)
 
     def answering_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> str:
         """The run that answers a statement for no call, in words; "" where there is none.
@@ -228,7 +228,7 @@ class Session:
         if drawing is None or not self.ledgers.exists(settings.ledger):
             return ""
         with self.ledgers.open(settings.ledger) as ledger:
-            taken = find(drawing, limit_of(plan, settings), ledger, Duck(self.catalog.cursor))
+            taken = find(drawing, self.foresight.limit(plan, settings), ledger, Duck(self.catalog.cursor))
         return replayed(taken.root, taken.since, 0) if taken is not None and taken.done else ""
 
     @contextmanager

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from uql.base.printable import printable
 from uql.show.notebook_cells import block_here
-from uql.show.render import format_estimate
+from uql.show.render import dollars, format_estimate
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -36,6 +36,8 @@ class Counts:
     >>> counts = Counts(calls=64, cap=256, cached=3, seconds=20.0)
     >>> counts.line()
     '64 of 256 calls, 3.2 rows/s, 3 from the ledger, 60 s left'
+    >>> Counts(calls=64, cap=256, usd=0.0123, priced=True, usd_cap=0.5).line()
+    '$0.0123 of $0.50, 64 of 256 calls'
     """
 
     calls: int = 0
@@ -78,11 +80,15 @@ class Counts:
                 course.append((self.calls, estimate))
 
     def line(self) -> str:
-        """Calls of the cap, rows a second, what the ledger spared, what failed, money, time left."""
+        """Money, calls of the cap, rows a second, what the ledger spared, what failed, time left."""
+        parts = []
+        if self.priced:
+            spent = dollars(self.usd)
+            parts.append(f"{spent} of ${self.usd_cap:.2f}" if self.usd_cap is not None else spent)
         if self.ended and self.cached and not self.calls:
-            parts = ["0 new calls"]
+            parts.append("0 new calls")
         else:
-            parts = [f"{self.calls:,} of {self.cap:,} calls" if self.cap is not None else f"{self.calls:,} calls"]
+            parts.append(f"{self.calls:,} of {self.cap:,} calls" if self.cap is not None else f"{self.calls:,} calls")
         if self.embedded is not None:
             parts.append("vectors of {:,} of {:,} rows".format(*self.embedded))
         rate = self.calls / self.seconds if self.seconds > 0 else 0.0
@@ -92,9 +98,6 @@ class Counts:
             parts.append(f"{self.cached:,} from the ledger")
         if self.failed:
             parts.append(f"{self.failed:,} failed")
-        if self.priced:
-            spent = f"${self.usd:.4f}"
-            parts.append(f"{spent} of ${self.usd_cap:.2f}" if self.usd_cap is not None else spent)
         if rate and self.cap is not None and self.calls >= 8 and not self.ended:
             parts.append(_left(max(0, self.cap - self.calls) / rate))
         return ", ".join(parts)

@@ -338,32 +338,41 @@ def plural(number: int, noun: str) -> str:
 
 
 def cost_line(cost: Cost) -> str:
-    """`64 calls, 3 from the ledger, 3,120 + 64 tokens, $0.0021, 12.3 s`; empty when nothing was asked."""
+    """`$0.0021, 64 calls, 3 from the ledger, 3,120 + 64 tokens, 12.3 s`; empty when nothing was asked."""
     if not (cost.calls or cost.cached or cost.failed):
         return ""
-    parts = [plural(cost.calls, "call") if cost.calls or not cost.cached else "0 new calls"]
+    parts = ["price unknown"] if cost.usd is None else [dollars(cost.usd)] if cost.usd else []
+    parts.append(plural(cost.calls, "call") if cost.calls or not cost.cached else "0 new calls")
     if cost.cached:
         parts.append(f"{cost.cached:,} from the ledger")
     if cost.failed:
         parts.append(f"{cost.failed:,} failed")
     if cost.input_tokens or cost.output_tokens:
-        parts.append(f"{cost.input_tokens:,} + {cost.output_tokens:,} tokens")
-    if cost.usd is None:
-        parts.append("price unknown")
-    elif cost.usd:
-        parts.append(f"${cost.usd:.4f}" if cost.usd < 1 else f"${cost.usd:,.2f}")
+        prompt = f" ({cost.cached_tokens:,} of them cached)" if cost.cached_tokens else ""
+        parts.append(f"{cost.input_tokens:,}{prompt} + {cost.output_tokens:,} tokens")
     parts.append(f"{cost.seconds:.1f} s")
     return ", ".join(parts)
 
 
+def dollars(usd: float) -> str:
+    """An amount, with as many places as it takes to see it.
+
+    >>> dollars(0.0021), dollars(0.000012), dollars(1234.5)
+    ('$0.0021', '$0.000012', '$1,234.50')
+    """
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}" if usd >= 0.0001 else f"${usd:.6f}"
+
+
 def price_line(quote: Quote) -> str:
-    """What a statement will cost: `about 64 calls (64–128), $0.0021 (0.0010–0.0042), 12 s`."""
-    parts = [f"about {_ranged(quote.calls, '{:,.0f}')} calls"]
+    """What a statement will cost: `about $0.0021 (0.0010–0.0042), 64 (64–128) calls, 12 s`."""
+    parts = []
     if quote.usd is None:
         parts.append("price unknown")
     elif quote.usd.high:
         places = 4 if quote.usd.high < 1 else 2
-        parts.append("$" + _ranged(quote.usd, f"{{:,.{places}f}}"))
+        parts.append("about $" + _ranged(quote.usd, f"{{:,.{places}f}}"))
+    about = "" if parts and quote.usd is not None else "about "
+    parts.append(f"{about}{_ranged(quote.calls, '{:,.0f}')} calls")
     if quote.seconds is not None and quote.seconds.high >= 1:
         parts.append(f"{_ranged(quote.seconds, '{:,.0f}')} s")
     return ", ".join(parts)

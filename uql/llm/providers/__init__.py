@@ -12,6 +12,8 @@ from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.providers.base import Provider
 
+VENDORS_BY_NAME = ("openrouter", "gemini", "mistral", "deepseek", "groq", "xai", "azure")  # of OpenAI's protocol
+HOSTED = ("ollama", *VENDORS_BY_NAME)
 BUILT_IN = {
     "local": "uql.llm.providers.local",
     "oracle": "uql.llm.providers.oracle",
@@ -19,15 +21,15 @@ BUILT_IN = {
     "anthropic": "uql.llm.providers.anthropic_api",
     "systemone": "uql.llm.providers.systemone",
     "scripted": "uql.llm.providers.scripted",
-    **dict.fromkeys(("ollama", "openrouter", "gemini", "azure"), "uql.llm.providers.hosted"),
+    **dict.fromkeys(HOSTED, "uql.llm.providers.hosted"),
     "http": "uql.llm.providers.compatible",
     "https": "uql.llm.providers.compatible",
 }
-WHOLE = ("http", "https", "ollama", "openrouter", "gemini", "azure")  # opened by their whole name
+WHOLE = ("http", "https", *HOSTED)  # opened by their whole name
 CHOICES = (
     "local, local:NAME, local:/path/file.gguf, http(s)://host/v1#MODEL, openai:MODEL, anthropic:MODEL, ollama:MODEL, "
-    "openrouter:MODEL, gemini:MODEL, azure:DEPLOYMENT, systemone:http(s)://host#MODEL, "
-    "oracle:FILE.toml"
+    "openrouter:MODEL, gemini:MODEL, mistral:MODEL, deepseek:MODEL, groq:MODEL, xai:MODEL, azure:DEPLOYMENT, "
+    "systemone:http(s)://host#MODEL, oracle:FILE.toml"
 )
 GROUP = "uql.providers"  # entry points of third parties; used only where the user's configuration names them
 

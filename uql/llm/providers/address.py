@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from uql.base import keys
 from uql.base.endpoints import origin
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
@@ -58,9 +58,13 @@ def address(text: str, settings: Settings, limits: Limits) -> Address:
     own = next((e for e in settings.endpoints if e.origin == place), None)
     if own is None:
         return Address(url, model, None, limits)
-    key = os.environ.get(own.key_env) if own.key_env and not settings.offline else None
+    key = keys.find(own.key_env) if own.key_env and not settings.offline else None
     if own.key_env and not key and not settings.offline:
-        raise ConfigError(f"{place} has its key in the variable {own.key_env}, which is not set", code="UQL402")
+        raise ConfigError(
+            f"{place} has its key in the variable {own.key_env}, which is not set",
+            code="UQL402",
+            help=f"uql keys set {own.key_env}, or set it in the environment",
+        )
     stated = replace(
         limits,
         concurrency=own.concurrency or limits.concurrency,

@@ -5,23 +5,25 @@ The API has no temperature and no log-probabilities: answers have no probability
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
-from uql.llm.providers.base import ROWS_AT_ONCE, Capabilities, Limits, Price, Request, Usage
+from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Capabilities, Limits, Price, Request, Usage
 from uql.llm.providers.chat import picture, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider
 from uql.llm.providers.chat_reply import Said, counts, formed
-from uql.llm.providers.openai_client import ambient_headers, http_client, vendor_key
-from uql.llm.providers.wire import keep_out, posted
+from uql.llm.providers.http_client import Client, ambient_headers, vendor_key
+from uql.llm.providers.wire import posted, unstructured
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.rows import media
 
 VENDOR_URL = "https://api.anthropic.com"
+VERSION = "2026-10-21"  # of the API
 CONTEXT, OUTPUT = 200_000, 8_192  # tokens that every model which the vendor serves has at least
 
 
@@ -30,7 +32,7 @@ def open_provider(rest: str, settings: Settings) -> Anthropic:
     if not rest:
         raise ConfigError("anthropic: needs the name of a model, as anthropic:MODEL", code="UQL402")
     key = vendor_key("ANTHROPIC_API_KEY", "Anthropic", offline=settings.offline)
-    return Anthropic(rest, api_key=key, timeout_s=settings.timeout_s, price=price_of("anthropic", rest, settings))
+    return Anthropic(rest, api_key=key, timeout_s=settings.timeout_s, price=price_of(f"anthropic:{rest}", settings))
 
 
 class Anthropic(ChatProvider):
@@ -49,19 +51,12 @@ class Anthropic(ChatProvider):
     def __init__(
         self, model: str, *, api_key: str, timeout_s: float = 120.0, url: str = VENDOR_URL, price: Price | None = None
     ) -> None:
-        try:
-            import anthropic
-        except ImportError as error:
-            raise ConfigError(
-                "this model needs the anthropic package", code="UQL402", help="pip install 'uql-engine[anthropic]'"
-            ) from error
         self.model, self.name = model, f"anthropic:{model}"
-        self.price: Price | None = price or price_of("anthropic", model)
+        self.price: Price | None = price or price_of(self.name)
         self.limits = Limits(concurrency=64, adaptive=True)
-        strip = set() if url == VENDOR_URL else ambient_headers("ANTHROPIC_CUSTOM_HEADERS")
-        keep_out(api_key)
-        http = http_client(timeout_s, strip=strip, authorization=None, heard=self._heard)
-        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=url, max_retries=0, http_client=http)
+        headers = ambient_headers("ANTHROPIC_CUSTOM_HEADERS") if url == VENDOR_URL else {}
+        headers |= {"anthropic-version": VERSION}
+        self._client = Client(url, api_key=api_key, timeout_s=timeout_s, headers=headers, heard=self._heard)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/messages-1"
@@ -73,8 +68,6 @@ class Anthropic(ChatProvider):
         return self.capabilities
 
     async def _message(self, words: Prompt, row: Row, body: dict[str, Any], usage: Usage) -> Said:
-        import anthropic
-
         content: list[Any] = [_image(cell) for cell in media(row)]
         content.append({"type": "text", "text": words.user})
         sent: dict[str, Any] = {
@@ -86,23 +79,29 @@ class Anthropic(ChatProvider):
         usage.requests += 1
         messages = [{"role": "user", "content": content}]
         sent |= {"model": self.model, "max_tokens": body["max_tokens"], "messages": messages}
-        reply = await posted(self._client, "/v1/messages", sent, sdk=anthropic, name=self.name, model=self.model)
+        try:
+            reply = await posted(self._client, "/v1/messages", sent, name=self.name, model=self.model)
+        except CallError as error:
+            if "output_config" not in sent or not unstructured(error):
+                raise
+            self.capabilities = replace(self.capabilities, schema=False)  # from now on it is asked for JSON in words
+            body = {name: value for name, value in body.items() if name != "response_format"}
+            return await self._message(words, row, body, usage)
         said = formed(message, reply)
-        usage.input_tokens += said.input_tokens
-        usage.output_tokens += said.output_tokens
+        usage.add(said.input_tokens, said.output_tokens, said.cached_tokens, said.written_tokens)
         return said
 
 
 def message(reply: dict[str, Any]) -> Said:
     """A reply of Messages, read."""
-    *read, written = counts(
+    plain, kept, cached, written = counts(
         reply, "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"
     )
     text = "".join(block["text"] for block in reply["content"] if block["type"] == "text")
     stop = reply.get("stop_reason")
     finish = {"max_tokens": "length", "model_context_window_exceeded": "too_long"}.get(str(stop), "stop")
     declined = (text or stop) if stop == "refusal" else None
-    return Said(text, finish, [], declined, sum(read), written)
+    return Said(text, finish, [], declined, plain + kept + cached, written, 0, cached, kept)
 
 
 def _image(cell: Any) -> dict[str, Any]:

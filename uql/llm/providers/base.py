@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, runtime_checkable
 
 from uql.llm.questions import Question, Row
 from uql.operators.replies import Answer as Answer
@@ -47,6 +47,8 @@ class Reply:
     output_tokens: int = 0
     requests: int = 1  # HTTP requests made for it
     warnings: tuple[str, ...] = ()
+    cached_tokens: int = 0  # of the input, those that the vendor read from its prompt cache
+    written_tokens: int = 0  # of the input, those that it put into its prompt cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ class RowsReply:
     output_tokens: int = 0
     requests: int = 1
     warnings: tuple[str, ...] = ()
+    cached_tokens: int = 0
+    written_tokens: int = 0
 
 
 class CallError(Exception):
@@ -90,13 +94,30 @@ class CallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens."""
+    """USD per million tokens.
+
+    Attributes:
+        cached: of input that the vendor had in its prompt cache; None: the same as other input.
+        written: of input that the vendor puts into its prompt cache; None: the same as other input.
+    """
 
     input: float
     output: float
+    cached: float | None = None
+    written: float | None = None
 
-    def usd(self, input_tokens: float, output_tokens: float) -> float:
-        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+    def usd(self, input_tokens: float, output_tokens: float, cached: float = 0, written: float = 0) -> float:
+        """What these tokens cost.
+
+        Args:
+            input_tokens: all of them.
+            output_tokens: all of them.
+            cached: of the input, those read from the vendor's prompt cache.
+            written: of the input, those written to it.
+        """
+        saved = cached * (self.input - self.cached) if self.cached is not None else 0.0
+        added = written * (self.written - self.input) if self.written is not None else 0.0
+        return (input_tokens * self.input + output_tokens * self.output - saved + added) / 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +213,23 @@ class Usage:
     output_tokens: int = 0
     requests: int = 0
     warnings: list[str] = field(default_factory=list)
+    cached_tokens: int = 0  # of the input
+    written_tokens: int = 0  # of the input
+
+    def totals(self) -> dict[str, Any]:
+        """The fields of a Reply or RowsReply beside its answers."""
+        return {**asdict(self), "warnings": tuple(self.warnings)}
+
+    def add(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0, written_tokens: int = 0) -> None:
+        """Add the tokens of one reply.
+
+        Args:
+            input_tokens: all of them.
+            output_tokens: all of them.
+            cached_tokens: of the input, those read from the vendor's prompt cache.
+            written_tokens: of the input, those written to it.
+        """
+        self.input_tokens += input_tokens
+        self.output_tokens += output_tokens
+        self.cached_tokens += cached_tokens
+        self.written_tokens += written_tokens

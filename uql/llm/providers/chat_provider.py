@@ -13,7 +13,7 @@ from uql.llm.providers import strict
 from uql.llm.providers.base import Answer, Capabilities, Limits, Reply, Request, RowsReply, RowsRequest, Usage
 from uql.llm.providers.chat import cut, output_at_most, rows_output_at_most, with_probabilities
 from uql.llm.providers.chat_reply import Said
-from uql.llm.providers.openai_client import learnt
+from uql.llm.providers.http_client import learnt
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.replies import Text
@@ -67,7 +67,7 @@ class ChatProvider:
             if isinstance(reply, Text):
                 answers[n] = await self._write(request.questions[n], reply, request, can, usage)
         ordered = tuple(answers[n] for n in range(len(replies)))
-        return Reply(ordered, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+        return Reply(ordered, **usage.totals())
 
     async def answer_rows(self, request: RowsRequest) -> RowsReply:
         """Several rows in one request, with a list of answers as JSON; these have no probability."""
@@ -80,7 +80,7 @@ class ChatProvider:
         words = several.prompt(request.questions, request.rows, request.seed)
         said = await self._message(words, Row(), body, usage)
         answers = several.answers(said.text, said.problem(), request.questions, request.rows)
-        return RowsReply(answers, usage.input_tokens, usage.output_tokens, usage.requests, tuple(usage.warnings))
+        return RowsReply(answers, **usage.totals())
 
     async def _together(self, request: Request, can: Capabilities, usage: Usage) -> tuple[Answer, ...]:
         """The answers to questions that are asked in one message: none of them asks for a text."""

@@ -23,6 +23,8 @@ class Said:
             server's own word.
         tokens: with their likely alternatives, where the server gave any.
         reasoned: tokens of hidden reasoning among the output tokens.
+        cached_tokens: of the input, those read from the vendor's prompt cache.
+        written_tokens: of the input, those written to it.
     """
 
     text: str
@@ -32,6 +34,8 @@ class Said:
     input_tokens: int = 0
     output_tokens: int = 0
     reasoned: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
 
     def problem(self) -> Problem | None:
         """Why the reply is of no use; None where it may be read."""
@@ -75,8 +79,13 @@ def _count(used: Any, path: Sequence[str]) -> int:
 
 def completion(reply: dict[str, Any]) -> Said:
     """A chat completion. Raises CallError (empty) where it has no choices."""
-    read, written, reasoned = counts(
-        reply, "prompt_tokens", "completion_tokens", "completion_tokens_details.reasoning_tokens"
+    read, written, reasoned, cached, kept = counts(
+        reply,
+        "prompt_tokens",
+        "completion_tokens",
+        "completion_tokens_details.reasoning_tokens",
+        "prompt_tokens_details.cached_tokens",
+        "prompt_tokens_details.cache_write_tokens",
     )
     if not reply.get("choices"):
         raise CallError("empty", "the reply has no choices", input_tokens=read, output_tokens=written)
@@ -91,12 +100,21 @@ def completion(reply: dict[str, Any]) -> Said:
         read,
         written,
         reasoned,
+        cached,
+        kept,
     )
 
 
 def response(reply: dict[str, Any]) -> Said:
     """A response. Raises CallError where the vendor reports a failure of its own."""
-    read, written, reasoned = counts(reply, "input_tokens", "output_tokens", "output_tokens_details.reasoning_tokens")
+    read, written, reasoned, cached, kept = counts(
+        reply,
+        "input_tokens",
+        "output_tokens",
+        "output_tokens_details.reasoning_tokens",
+        "input_tokens_details.cached_tokens",
+        "input_tokens_details.cache_write_tokens",
+    )
     failure = reply.get("error")
     if reply.get("status") == "failed" or failure:
         code = str((failure or {}).get("code") or "")
@@ -109,7 +127,9 @@ def response(reply: dict[str, Any]) -> Said:
     refusal = next((str(part["refusal"]) for part in parts if part["type"] == "refusal"), None)
     texts = [part for part in parts if part["type"] == "output_text"]
     steps = [step for part in texts for step in part.get("logprobs") or ()]
-    return Said("".join(part["text"] for part in texts), finish, _tokens(steps), refusal, read, written, reasoned)
+    return Said(
+        "".join(part["text"] for part in texts), finish, _tokens(steps), refusal, read, written, reasoned, cached, kept
+    )
 
 
 def _text(content: Any) -> str:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from uql.base.errors import ModelError
 from uql.base.settings import Settings
-from uql.llm.prices import own_price
+from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers import direct
 from uql.llm.providers import server_abilities as remembered
@@ -24,8 +25,8 @@ from uql.llm.providers.base import Answer, CallError, Capabilities, Limits, Pric
 from uql.llm.providers.chat import output_at_most, parts, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider, json_form
 from uql.llm.providers.chat_reply import Said, completion, formed
-from uql.llm.providers.openai_client import client
-from uql.llm.providers.wire import call, posted
+from uql.llm.providers.http_client import client
+from uql.llm.providers.wire import call, posted, unstructured
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.replies import OneOf, parsed
@@ -48,14 +49,19 @@ def open_provider(rest: str, settings: Settings) -> Compatible:
         at.model,
         api_key=at.api_key,
         timeout_s=settings.timeout_s,
-        price=own_price(f"{at.url}#{at.model}", settings),
+        price=price_of(f"{at.url}#{at.model}", settings),
     )
     made.limits = at.limits
     return made
 
 
 class Compatible(ChatProvider):
-    """One model of one server."""
+    """One model of one server.
+
+    Args:
+        vendor: its key is one that only the vendor's host gets.
+        rows: that share a request where the engine chooses. 1 where nobody knows the model: a small one mixes rows up.
+    """
 
     def __init__(
         self,
@@ -66,6 +72,7 @@ class Compatible(ChatProvider):
         timeout_s: float = 120.0,
         price: Price | None = None,
         vendor: bool = False,
+        rows: int = 1,
     ) -> None:
         self.url, self.model = url, model
         self.name = f"{url}#{model}"
@@ -77,12 +84,13 @@ class Compatible(ChatProvider):
         self._limit = "max_tokens"  # what the server calls the cap of the reply
         self._refused: set[str] = set()
         self._reasons = False
+        self._rows, self._vendor = rows, vendor
         self._stated: int | None = None  # context, as the list of models states it
 
     @property
     def capabilities(self) -> Capabilities:
         held = _probed.get((self.url, self.model), Capabilities(context=self._stated))
-        return replace(held, descriptions=False) if self.is_local else held
+        return replace(held, descriptions=not self.is_local, rows=self._rows)
 
     def version(self, question: Question) -> str:
         return f"{fused.version(question)}/chat-1/t0"
@@ -133,8 +141,7 @@ class Compatible(ChatProvider):
             content = [{"type": "text", "text": words.user}, *shown]
         messages: Any = [{"role": "system", "content": words.system}, {"role": "user", "content": content}]
         said = await self._said(messages, body, usage)
-        usage.input_tokens += said.input_tokens
-        usage.output_tokens += said.output_tokens
+        usage.add(said.input_tokens, said.output_tokens, said.cached_tokens, said.written_tokens)
         if said.finish == "length" and (said.reasoned or not said.text.strip()):
             self._learn_reasoning()
         return said
@@ -161,19 +168,19 @@ class Compatible(ChatProvider):
             wanted: parameters of a chat completion.
             whole: makes the endpoint's body from those that are not refused.
         """
-        import openai
-
         if self._reasons:
             wanted = {"reasoning_effort": "low", **wanted}
         while True:
             sent = {name: value for name, value in wanted.items() if name not in self._refused}
             usage.requests += 1
             try:
-                return await posted(self._client, path, whole(dict(sent)), sdk=openai, name=self.name, model=self.model)
+                return await posted(self._client, path, whole(dict(sent)), name=self.name, model=self.model)
             except CallError as error:
                 error.sent = error.sent or usage.requests > 1
                 said = (error.parameter or error.message).replace("reasoning.effort", "reasoning_effort")
                 named = next((name for name in OPTIONAL if error.kind == "bad_request" and name in said), None)
+                if named is None and self._vendor and unstructured(error):
+                    named = "response_format"
                 if named is None or named not in sent:
                     raise
                 self._refuse({"logprobs", "top_logprobs"} if named in ("logprobs", "top_logprobs") else {named})
@@ -264,15 +271,14 @@ class Compatible(ChatProvider):
 
     async def _context(self) -> int | None:
         """The context that the server's list of models states, where it states one."""
-        import openai
-
         try:
-            listed = await call(lambda: self._client.models.list(), sdk=openai, name=self.name, model=self.model)
+            listed = await call(partial(self._client.get, "/models"), name=self.name, model=self.model)
         except (CallError, ModelError):  # an optional route: where it is missing, the context is not known
             return None
-        served = [model.model_dump() for model in listed.data]
+        stated = listed.get("data")
+        served = [m for m in stated if isinstance(m, dict)] if isinstance(stated, list) else []
         for held in [m for m in served if m.get("id") == self.model] or (served if len(served) == 1 else []):
-            meta = held.get("meta") or {}
+            meta = held["meta"] if isinstance(held.get("meta"), dict) else {}
             for value in (held.get("max_model_len"), held.get("context_length"), meta.get("n_ctx")):
                 if isinstance(value, int) and value > 0:
                     return value

@@ -1,4 +1,4 @@
-"""ollama:MODEL, openrouter:MODEL, gemini:MODEL, azure:DEPLOYMENT: hosts of OpenAI's protocol, by name.
+"""ollama:MODEL, openrouter:MODEL, gemini:MODEL, azure:DEPLOYMENT, mistral:MODEL …: hosts of OpenAI's protocol, by name.
 
 Each is the server of a known address, with the key of a variable of its own, which is sent to that address alone.
 """
@@ -12,10 +12,11 @@ from functools import partial
 from uql.base.errors import BackendError, ConfigError
 from uql.base.settings import Settings
 from uql.llm.prices import price_of
+from uql.llm.providers import VENDORS_BY_NAME
 from uql.llm.providers.address import address
-from uql.llm.providers.base import CallError, Limits, Price
+from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Limits
 from uql.llm.providers.compatible import Compatible
-from uql.llm.providers.openai_client import VENDOR_URL, client, vendor_key
+from uql.llm.providers.http_client import VENDOR_URL, client, vendor_key
 from uql.llm.providers.wire import call
 
 
@@ -26,21 +27,23 @@ class Host:
     Attributes:
         url: of its OpenAI-compatible API; "": that of the variable `url_env`.
         key_env: the variable of its key; "": it wants none.
-        listed: its name in genai-prices; "": its models cost nothing.
     """
 
     title: str
     url: str
     key_env: str = ""
-    listed: str = ""
     url_env: str = ""
 
 
 HOSTS = {
     "ollama": Host("Ollama", "http://127.0.0.1:11434/v1", url_env="OLLAMA_HOST"),
-    "openrouter": Host("OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", "openrouter"),
-    "gemini": Host("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", "google"),
-    "azure": Host("Azure OpenAI", "", "AZURE_OPENAI_API_KEY", "azure", url_env="AZURE_OPENAI_ENDPOINT"),
+    "openrouter": Host("OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "gemini": Host("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "mistral": Host("Mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    "deepseek": Host("DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "groq": Host("Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    "xai": Host("xAI", "https://api.x.ai/v1", "XAI_API_KEY"),
+    "azure": Host("Azure OpenAI", "", "AZURE_OPENAI_API_KEY", url_env="AZURE_OPENAI_ENDPOINT"),
 }
 
 
@@ -57,8 +60,9 @@ def open_provider(spec: str, settings: Settings) -> Compatible:
         raise ConfigError(f"{kind}: needs the name of a model, as {kind}:MODEL", code="UQL402")
     url = address_of(kind)
     key = vendor_key(host.key_env, host.title, offline=settings.offline) if host.key_env else None
-    price = price_of(host.listed, model, settings, name=spec) if host.listed else Price(0.0, 0.0)
-    made = Compatible(url, model, api_key=key, timeout_s=settings.timeout_s, price=price)
+    rows = ROWS_AT_ONCE if kind in VENDORS_BY_NAME else 1
+    price = price_of(spec, settings)
+    made = Compatible(url, model, api_key=key, timeout_s=settings.timeout_s, price=price, rows=rows)
     if url == host.url:  # elsewhere another model may have the same name
         made.name = spec
     return made
@@ -72,9 +76,6 @@ async def models_of(place: str, settings: Settings) -> list[str]:
         settings: holds the user's endpoints, with the variables of their keys.
     Raises: ConfigError, AuthError as on opening a model there; BackendError where the server cannot be reached or lists nothing.
     """
-    import httpx2
-    import openai
-
     if place.startswith(("http://", "https://")):
         at = address(f"{place}#any", settings, Limits())
         url, key = at.url, at.api_key
@@ -88,13 +89,12 @@ async def models_of(place: str, settings: Settings) -> list[str]:
         raise ConfigError(f"there is no server {place!r}", code="UQL402", help=f"{known}, or http(s)://host/v1")
     asking = client(url, api_key=key, timeout_s=settings.timeout_s, vendor=place == "openai")
     try:
-        reply = await call(partial(asking.get, "/models", cast_to=httpx2.Response), sdk=openai, name=place, model="any")
-        held = reply.json()
-    except (CallError, ValueError) as error:
+        held = await call(partial(asking.get, "/models"), name=place, model="any")
+    except CallError as error:
         raise BackendError(f"{place} lists no models: {error}", help=f"is a server running at {url}?") from error
     finally:
         await asking.close()
-    listed = (held.get("data") or held.get("models")) if isinstance(held, dict) else None
+    listed = held.get("data") or held.get("models")
     named = [m.get("id") or m.get("name") for m in listed or () if isinstance(m, dict)]
     return sorted(str(name) for name in named if name)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from uql.base.errors import BackendError, ConfigError
+from uql.base.extras import install
 
 T = TypeVar("T")
 
@@ -46,9 +47,7 @@ class Engine:
         try:
             import xllamacpp
         except ImportError as error:
-            raise ConfigError(
-                "local models need xllamacpp", code="UQL402", help="pip install 'uql-engine[local]'"
-            ) from error
+            raise ConfigError("local models need xllamacpp", code="UQL402", help=install("local")) from error
         params = xllamacpp.CommonParams()
         params.model.path = str(self.path)
         params.n_ctx = self.n_ctx

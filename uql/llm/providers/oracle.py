@@ -77,6 +77,11 @@ class Oracle:
         text = self.path.read_bytes()
         self.name = f"oracle:{self.path.name}@{hashlib.blake2b(text, digest_size=6).hexdigest()}"
 
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the data."""
+        return self._rows.columns
+
     def values(self, column: str) -> list[Any]:
         """(N,) a column of the data. Raises DataError (UQL502) where there is none of that name."""
         return self._rows.values(column)

@@ -12,7 +12,7 @@ from typing import Any
 
 from uql.base.errors import ConfigError
 from uql.base.settings import Settings
-from uql.llm.prices import own_price, price_of
+from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers.address import Address, address
 from uql.llm.providers.base import (
@@ -29,7 +29,7 @@ from uql.llm.providers.base import (
 )
 from uql.llm.providers.chat import tokens_at_most
 from uql.llm.providers.chat_reply import counts
-from uql.llm.providers.openai_client import client, learnt, vendor_key
+from uql.llm.providers.http_client import client, learnt, vendor_key
 from uql.llm.providers.wire import posted
 from uql.llm.questions import Question, Row
 from uql.operators.replies import Level, OneOf, Value, YesNo
@@ -39,7 +39,6 @@ from uql.operators.texts import neutral
 VERSION = "systemone-1"
 VENDOR_URL = "https://api.typesafe.ai/v1"
 VENDOR_KEY = "JEV_API_KEY"
-VENDOR_PRICE = Price(0.042, 0.0)  # USD per million tokens, as published in September 2026: the answers cost nothing
 LIMITS = Limits(concurrency=64, adaptive=True)
 ROWS = 100  # of one request, at most
 OPTIONS = 255  # of a choice, at most
@@ -54,13 +53,13 @@ def open_provider(rest: str, settings: Settings) -> SystemOne:
     """
     if rest.startswith(("http://", "https://")):
         at = address(rest, settings, LIMITS)
-        price = own_price(f"systemone:{rest}", settings) or (Price(0.0, 0.0) if at.is_local else None)
-        return SystemOne(at, price, settings.timeout_s)
+        return SystemOne(at, price_of(f"systemone:{rest}", settings), settings.timeout_s)
     if not rest:
         raise ConfigError("a decision model is systemone:MODEL or systemone:http(s)://host#MODEL", code="UQL402")
     key = vendor_key(VENDOR_KEY, "TypeSafe", offline=settings.offline)
-    price = price_of("typesafe", rest, settings, name=f"systemone:{rest}") or VENDOR_PRICE
-    return SystemOne(Address(VENDOR_URL, rest, key, LIMITS), price, settings.timeout_s)
+    return SystemOne(
+        Address(VENDOR_URL, rest, key, LIMITS), price_of(f"systemone:{rest}", settings), settings.timeout_s
+    )
 
 
 class SystemOne:
@@ -111,10 +110,8 @@ class SystemOne:
         return RowsReply(answers, *tokens(held))
 
     async def _decided(self, state: Any, asked: dict[str, Any]) -> dict[str, Any]:
-        import openai
-
         body = {"model": self.model, "state": state, "questions": asked}
-        return await posted(self._client, "/systemone", body, sdk=openai, name=self.name, model=self.model)
+        return await posted(self._client, "/systemone", body, name=self.name, model=self.model)
 
 
 def instruction(question: Question, row: Row) -> str:

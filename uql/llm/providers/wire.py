@@ -1,4 +1,4 @@
-"""What the errors of an SDK mean, by the table of failures (`uql.llm.failures`)."""
+"""One request and its JSON reply; what its failures mean, by the table of failures (`uql.llm.failures`)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from uql.base.errors import AuthError, BackendError, QuotaError, UnknownModelError
 from uql.llm.providers.base import CallError
 
-T = TypeVar("T")
 _keys: set[str] = set()  # that this process sends: no message repeats them
 _FILTERED = ("content filtering policy", "content management policy")
 _TOO_LONG = ("context size", "maximum context", "prompt is too long", "context window")
@@ -31,38 +30,24 @@ def without_keys(text: str) -> str:
     return text
 
 
-async def posted(client: Any, path: str, body: dict[str, Any], *, sdk: Any, name: str, model: str) -> dict[str, Any]:
-    """The JSON object that an SDK's client gets for a request to one of its endpoints.
-
-    The client's own `post` is used: what the typed methods do beside it (checking the body against types, building objects of
-    the reply) takes longer than all the rest of a call. Raises what `call` raises.
+async def posted(client: Any, path: str, body: dict[str, Any], *, name: str, model: str) -> dict[str, Any]:
+    """The JSON object that an endpoint replies to a request. Raises what `call` raises.
 
     Args:
-        client: of the SDK.
+        client: of the server (`uql.llm.providers.http_client`).
         path: of the endpoint.
         body: sent as JSON.
-        sdk: its module, openai or anthropic.
         name: of the provider, for messages.
         model: for messages.
     """
-    import httpx2
-
-    reply = await call(partial(client.post, path, body=body, cast_to=httpx2.Response), sdk=sdk, name=name, model=model)
-    try:
-        held = json.loads(reply.content)
-    except (ValueError, RecursionError) as error:
-        raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
-    if not isinstance(held, dict):
-        raise CallError("wrong_type", "the reply is not a JSON object")
-    return held
+    return await call(partial(client.post, path, body=body), name=name, model=model)
 
 
-async def call(send: Callable[[], Awaitable[T]], *, sdk: Any, name: str, model: str) -> T:
-    """Send a request through an SDK (the module openai or anthropic: their errors have the same names), its errors turned into ours.
+async def call(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> dict[str, Any]:
+    """Send a request and read the JSON object of the reply; what goes wrong is raised as the table of failures says.
 
     Args:
-        send: makes the request.
-        sdk: its module.
+        send: makes the request; gives an httpx2 response.
         name: of the provider, for messages.
         model: for messages.
     Raises: AuthError, QuotaError, UnknownModelError, BackendError (they concern every row); CallError (this one).
@@ -70,35 +55,46 @@ async def call(send: Callable[[], Awaitable[T]], *, sdk: Any, name: str, model: 
     import httpx2
 
     try:
-        return await send()
-    except sdk.APITimeoutError as error:
-        if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
-            raise CallError("connection", "no connection in time", sent=False) from error
-        raise CallError("timeout", without_keys(str(error))) from error
-    except sdk.APIConnectionError as error:
-        sent = not isinstance(error.__cause__, httpx2.ConnectError)
-        raise CallError("connection", without_keys(f"{error} {error.__cause__ or ''}".strip()), sent=sent) from error
-    except sdk.APIStatusError as error:
-        raise status_error(error, name=name, model=model) from error
-    except sdk.APIResponseValidationError as error:
-        raise CallError("truncated", without_keys(f"the reply cannot be read: {error}")) from error
-    except json.JSONDecodeError as error:
+        response = await send()
+    except (httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+        raise CallError("connection", "no connection in time", sent=False) from error
+    except httpx2.TimeoutException as error:
+        raise CallError("timeout", without_keys(f"no reply in time {error}".rstrip())) from error
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        sent = not isinstance(error, httpx2.ConnectError)
+        said = f"Connection error. {error or type(error).__name__}"
+        raise CallError("connection", without_keys(said), sent=sent) from error
+    if response.status_code // 100 != 2:
+        raise status_error(response, name=name, model=model)
+    try:
+        held = json.loads(response.content)
+    except (ValueError, RecursionError) as error:
         raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
-    except httpx2.HTTPError as error:
-        raise CallError("connection", str(error) or type(error).__name__) from error
+    if not isinstance(held, dict):
+        raise CallError("wrong_type", "the reply is not a JSON object")
+    return held
 
 
-def status_error(error: Any, *, name: str, model: str) -> Exception:
+def unstructured(error: CallError) -> bool:
+    """Does a model say that it takes no JSON schema? It is asked for JSON in words then."""
+    said = f"{error.parameter} {error.message}".lower()
+    names = ("response_format", "text.format", "output_config", "output_format", "structured output", "json_schema")
+    refuses = ("not support", "unsupported", "not permitted", "not available")
+    return error.kind == "bad_request" and any(n in said for n in names) and any(r in said for r in refuses)
+
+
+def status_error(response: Any, *, name: str, model: str) -> Exception:
     """What an HTTP status means, by the table of failures.
 
     Args:
-        error: the SDK's, with `status_code` and `response`.
+        response: httpx2's, of a status other than 2xx.
         name: of the provider, for the message.
         model: for the message.
     """
-    status = int(error.status_code)
-    code = str(getattr(error, "code", None) or getattr(error, "type", None) or "")
-    message = _message(error)
+    status = int(response.status_code)
+    stated = _stated(response.content)
+    code = str(stated.get("code") or stated.get("type") or "")
+    message = without_keys(str(stated.get("message") or response.text or f"error {status}"))[:300]
     if status == 401 or (status == 403 and "quota" not in code):
         return AuthError(
             f"{name} refused the key ({status}): {message}", help="set the key in the environment; see uql config show"
@@ -112,10 +108,10 @@ def status_error(error: Any, *, name: str, model: str) -> Exception:
             f"{name} redirects ({status}) and is not followed", help="give the address it redirects to, if you trust it"
         )
     if status == 429:
-        return CallError("rate_limit", message, retry_after_s=retry_after(error.response.headers))
+        return CallError("rate_limit", message, retry_after_s=retry_after(response.headers))
     if status in (408, 409) or status >= 500:
         kind = "timeout" if status == 408 else "server"
-        return CallError(kind, f"{status}: {message}", retry_after_s=retry_after(error.response.headers))
+        return CallError(kind, f"{status}: {message}", retry_after_s=retry_after(response.headers))
     if (
         status == 413
         or "context_length" in code
@@ -125,17 +121,17 @@ def status_error(error: Any, *, name: str, model: str) -> Exception:
         return CallError("too_long", message)
     if "content_filter" in code or "content_policy" in code or any(said in message.lower() for said in _FILTERED):
         return CallError("content_filter", message)
-    return CallError("bad_request", f"{status}: {message}", parameter=str(getattr(error, "param", None) or ""))
+    return CallError("bad_request", f"{status}: {message}", parameter=str(stated.get("param") or ""))
 
 
-def _message(error: Any) -> str:
-    body = error.body
-    said = str(error)
-    if isinstance(body, dict):
-        inner = body.get("error", body)
-        if isinstance(inner, dict) and inner.get("message"):
-            said = str(inner["message"])
-    return without_keys(said)[:300]
+def _stated(content: bytes) -> dict[str, Any]:
+    """The object in which a server says what went wrong; {} where it sent none."""
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def retry_after(headers: Any) -> float | None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from uql.base.errors import QuestionError
+from uql.base.extras import need
 from uql.base.schema import Modality
 from uql.llm.serve import Endpoint, endpoint
 from uql.nl.ask.context import AskContext
@@ -115,7 +116,10 @@ class ProcessAdapter:
             ) from error
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(worker.pid, signal.SIGKILL)
+                if os.name == "nt":  # no process groups there
+                    worker.kill()
+                else:
+                    os.killpg(worker.pid, signal.SIGKILL)
             await worker.wait()
             said = (await complained).decode("utf-8", "replace")[-STDERR:].strip()
         try:
@@ -153,6 +157,7 @@ def vectors(texts: list[str]) -> list[list[float]]:
     embedder = static_embedder()
     if embedder is not None:
         return [[float(x) for x in row] for row in embedder.embed(texts)]
+    need("vectors without wordllama", "routers", "sklearn")
     from sklearn.feature_extraction.text import HashingVectorizer
 
     counts = HashingVectorizer(n_features=256, alternate_sign=True, norm="l2").transform(texts).toarray()

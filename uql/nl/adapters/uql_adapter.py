@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NAME = "uql"
 TRIES = 2
+NO_ROWS = "its statement gives no rows"
 ROWS = 20  # of the result that stand in words beside it
 _MENDED = (GuardError, UQLSyntaxError, BindError, DataError, QuestionError)  # another statement may mend these
 _ASKED = "Answer it with one query. Give its result readable column names. A text or image is read with ask('…').\nThe query:"
@@ -132,7 +133,7 @@ def _answer(
     """
     rows = table.to_pylist()
     if not rows:
-        return SubAnswer([], "", sources, NAME, uql=uql, problem="its statement gives no rows", steps=steps)
+        return SubAnswer([], "none", sources, NAME, uql=uql, problem=NO_ROWS, steps=steps, table=table)
     told = [{k: "(private)" if k in private else v for k, v in row.items()} for row in rows[:ROWS]]
     return SubAnswer(
         _value(rows),

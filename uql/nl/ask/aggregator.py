@@ -19,6 +19,7 @@ from uql.nl.ask.outputs import Output, caveats, says_nothing, without_bounds
 from uql.nl.prompts import aggregator as words
 
 Style = Literal["short", "full"]
+NO_ROWS = "none: no rows match"
 SPEAKS = 20  # values or rows of a result that is written as it is
 MOST_WORDS = 4_000  # characters of it
 CHARS_A_TOKEN = 3  # of findings in a prompt: measured low
@@ -94,8 +95,11 @@ async def aggregate(
         if plots:
             return _as_it_is(f"{len(plots)} plot{'s' if len(plots) > 1 else ''}", sources, findings)
         if findings and all(f.output.table is not None or f.output.value == [] for f in findings):
-            return _as_it_is("none: no rows match", sources, findings)
+            return _as_it_is(NO_ROWS, sources, findings)
         return Words("", _json("", sources), "nothing was found")
+    found = [
+        f for f in findings if _has_no_rows(f.output) or not _is_nothing(f.output)
+    ]  # that nothing matches is one too
     if pick and write is not False and style == "short":
         found = await _picked(ctx, question, found, frozenset(hidden))
         write = False
@@ -212,17 +216,25 @@ def _described(output: Output) -> str:
 def in_words(finding: Finding) -> str:
     """What a node found: its value or rows, or how many there are."""
     output = finding.output
+    if _has_no_rows(output):
+        return NO_ROWS
     spoken = _spoken(output)
     if spoken is None and output.table is not None:
         return _described(output)
     return spoken or (output.sub.text if output.sub is not None else "a value too large to be written out")
 
 
+def _has_no_rows(output: Output) -> bool:
+    return output.table is not None and output.table.num_rows == 0
+
+
 def _is_nothing(output: Output) -> bool:
-    if output.sub is not None:
-        return output.sub.problem is not None
+    if output.sub is not None and output.sub.problem is not None:
+        return True
     if output.table is not None:
-        return bool(output.table.num_rows == 0)
+        return _has_no_rows(output)
+    if output.sub is not None:
+        return False
     return says_nothing(output.value)
 
 

@@ -168,12 +168,13 @@ class Executor:
                 task.cancel()
             await asyncio.gather(*tasks.values(), return_exceptions=True)
 
-    async def run_one(self, node: Node, *, accept_empty: bool = True) -> Output | None:
+    async def run_one(self, node: Node, *, accept_empty: bool = True, insisted: bool = False) -> Output | None:
         """Runs a node whose inputs are there, debugging it once; None, and a reason in `failed`, where that did not help.
 
         Args:
             accept_empty: no rows at the end of a plan, also after mending, are an answer: nothing matches. In the middle they are taken
                 where the model, shown them, stands by its statement.
+            insisted: it has done so before: the statement has given no rows, and was written again as it was.
         """
         told = Step(node.name, node.kind.value, node.body, node.description, began_s=self._since())
         self.steps.append(told)
@@ -181,7 +182,7 @@ class Executor:
         began = time.monotonic()
         self.ctx.emit(NodeEvent(node.name, "start", node.description or node.kind.value))
         try:
-            output = await self._tried(node, step, told, accept_empty)
+            output = await self._tried(node, step, told, accept_empty, insisted)
         finally:
             told.seconds, told.cost, told.prompts = time.monotonic() - began, step.cost, step.prompts
         told.state, told.rows = ("failed", None) if output is None else ("done", output.rows)
@@ -193,10 +194,11 @@ class Executor:
         self.ctx.emit(NodeEvent(node.name, "done", f"{output.rows} rows" if output.rows is not None else ""))
         return output
 
-    async def _tried(self, node: Node, step: AskContext, told: Step, accept_empty: bool) -> Output | None:
+    async def _tried(
+        self, node: Node, step: AskContext, told: Step, accept_empty: bool, insisted: bool
+    ) -> Output | None:
         """The valid output of a node at its first or second try."""
         empty: Output | None = None
-        insisted = False  # shown that it gives no rows, the model writes it again as it is
         for attempt in (1, 2):
             if self.runs >= self.limits.nodes:
                 told.problem = self.limit = f"{self.limits.nodes} runs of nodes"

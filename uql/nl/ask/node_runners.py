@@ -46,6 +46,8 @@ async def run_node(node: Node, outputs: Mapping[str, Output], ctx: AskContext) -
             from uql.nl.plan.nodes.plot import make_plots
 
             tables_ = {name: ctx.table(name) for name in node.inputs}
+            if tables_ and not any(table.num_rows for table in tables_.values()):
+                return Output(next(iter(tables_.values())))  # nothing matches, and nothing is drawn
             body = typed(node.body, {name: fields_of(table, {}) for name, table in tables_.items()})
             plots = await asyncio.to_thread(make_plots, body, tables_)
             return Output(plots=plots)

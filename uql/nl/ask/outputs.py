@@ -111,7 +111,7 @@ def problem_of(node: Node, output: Output, sources: Collection[str]) -> str | No
         return _problem_of_answer(output.sub, {name.lower() for name in sources})
     table = output.table
     if node.kind is NodeKind.PLOT:
-        return None if output.plots else "it drew nothing"
+        return None if output.plots or output.rows == 0 else "it drew nothing"
     if table is None and output.value == []:  # rows that Python left out, all of them
         return None if node.may_be_empty else EMPTY
     if table is None:
@@ -133,6 +133,8 @@ def problem_of(node: Node, output: Output, sources: Collection[str]) -> str | No
 def _problem_of_answer(answer: SubAnswer, sources: Collection[str]) -> str | None:
     if answer.problem is not None:
         return answer.problem
+    if answer.table is not None and not answer.table.num_rows:
+        return None  # a statement that finds nothing
     if answer.value is None and not answer.text.strip():
         return "there is no answer"
     if says_nothing(answer.value if answer.value is not None else answer.text):

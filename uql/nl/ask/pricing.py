@@ -42,11 +42,11 @@ class PlanPrice:
     unknown: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        money = (
-            "at an unknown price" if self.usd is None else f"for about ${self.usd:.4f} (at most ${self.usd_most:.4f})"
-        )
+        money = "price unknown, " if self.usd is None else ""
+        if self.usd_most:
+            money = f"about ${self.usd:.4f} (at most ${self.usd_most:.4f}), "
         guess = f"; guessed for {', '.join(self.unknown)}" if self.unknown else ""
-        return f"about {self.calls:,} calls (at most {self.calls_most:,}) {money}{guess}"
+        return f"{money}about {self.calls:,} calls (at most {self.calls_most:,}){guess}"
 
 
 def price_of(

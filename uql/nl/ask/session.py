@@ -575,11 +575,17 @@ class _Asking:
             return
         findings = [f for f in findings if f.node in made.rests_on or f.output.plots]
         shown = [f for f in findings if not f.output.plots] or list(findings)
-        made.value = value_of(shown)
+        read = self._read_by_others([f.node for f in shown])
+        made.value = value_of([f for f in shown if f.node not in read])
         made.citations, made.unsupported = citations(f"{made.text}\n{made.json.get('details', '')}", findings)
         if made.unsupported:
             note = f"figures that stand in no result: {', '.join(made.unsupported)}"
             made.json = {**made.json, "extra": "; ".join(filter(None, [str(made.json.get("extra", "")), note]))}
+
+    def _read_by_others(self, names: Collection[str]) -> set[str]:
+        """Those of some nodes that others of them read: steps to the answer, and not the answer."""
+        plan = self.executor.plan
+        return {i for n in (plan.nodes if plan is not None else ()) if n.name in names for i in n.inputs} & set(names)
 
     def _caveats(self, names: Sequence[str]) -> list[str]:
         """What is to be said of the results of these nodes and of all that they were made from."""
@@ -626,6 +632,7 @@ class _Asking:
         made.plan = PlanView(run.plan or self.options.plan, states, made.plan.operators)
         answer = next((n for n in run.plan.nodes if n.kind is NodeKind.ANSWER), None) if run.plan is not None else None
         behind = set(answer.inputs) if answer is not None else set()
+        behind -= self._read_by_others(behind & set(outputs))
         plots = (
             [n for n in run.plan.nodes if n.name in behind and n.kind is NodeKind.PLOT] if run.plan is not None else []
         )

@@ -18,6 +18,7 @@ from uql.base.errors import QuestionError, UQLError
 from uql.nl.ask.context import AskContext
 from uql.nl.ask.executor import Executor
 from uql.nl.ask.node_runners import plan_text, result_text
+from uql.nl.ask.outputs import EMPTY
 from uql.nl.ask.plan_checks import brief, checked_node, said
 from uql.nl.ask.planner import Planner
 from uql.nl.plan import read_plan as forms
@@ -112,6 +113,7 @@ class Interleaved:
     async def _do(self, step: LogicalStep) -> Failure | None:
         """Maps a step to a node and runs it; None where that worked."""
         why, verdict = "", None
+        empty: set[str] = set()  # statements that gave no rows
         for n in range(1 + TRIES):
             inner = self.ctx.step(f"map {step.output}")
             try:
@@ -122,11 +124,14 @@ class Interleaved:
                 why, verdict = said(error), None
                 continue
             for node in nodes:
-                output = await self.executor.run_one(node, accept_empty=n == TRIES and step is self.logical[-1])
+                insisted = node.body in empty
+                last = n == TRIES and step is self.logical[-1]
+                output = await self.executor.run_one(node, accept_empty=last or insisted, insisted=insisted)
                 told = next(t for t in reversed(self.executor.steps) if t.node == node.name)
                 told.prompts[:0], inner.prompts = inner.prompts, []
                 if output is None:
                     why = self.executor.take_failure(node.name)
+                    empty |= {node.body} if why == EMPTY else set()
                     break
                 self.nodes = [n for n in self.nodes if n.name != node.name] + [node]
             else:

@@ -210,6 +210,9 @@ class Answerer:
         ranked: tuple[Ranked, ...] = () if given is None else (Ranked(given, node.sources, 1.0),)
         ranked = self.operators[node.name] = ranked or await generate(step, text, sources)
         reasons: list[str] = []
+        nothing: Output | None = (
+            None  # of a statement that runs and finds no rows: the answer where no adapter has another
+        )
         for one in ranked:
             read = {name: sources[name] for name in (*one.sources, *earlier) if name in sources}
             for name in self._order(text, one.operator, node.adapters):
@@ -229,8 +232,12 @@ class Answerer:
                 if problem is None:
                     told.adapter = name
                     return output
+                if nothing is None and answer.table is not None and not answer.table.num_rows:
+                    nothing, told.adapter = replace(output, sub=replace(answer, asked=text, problem=None)), name
                 reasons.append(f"{one.operator.value} by {name}: {brief(problem, 200)}")
                 told.tried.append((f"{one.operator.value} by {name}", problem))
+        if nothing is not None:
+            return nothing
         raise QuestionError(
             f"no adapter answered {brief(text, 120)!r}: {'; '.join(reasons[-3:]) or 'no adapter is capable'}",
             code="UQL635",

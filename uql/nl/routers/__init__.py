@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from uql.base.errors import ConfigError, DataError
+from uql.base.extras import install
 
 if TYPE_CHECKING:
     from uql.features.embedder import Embedder
@@ -24,9 +25,7 @@ def embedder_of(name: str | None, *, timeout_s: float = 120.0) -> Embedder:
 
     found = static_embedder()
     if found is None:
-        raise ConfigError(
-            "a router needs an embedder", code="UQL610", help="pip install 'uql-engine[local]', or set embedder"
-        )
+        raise ConfigError("a router needs an embedder", code="UQL610", help=f"{install('local')}, or set embedder")
     return found
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uql.base.errors import ConfigError, DataError
+from uql.base.extras import need
 from uql.features.embedder import Embedder
 from uql.nl.plan.dag import Operator
 from uql.nl.routers.traces import MODALITIES, Judged, Trace, judged, modality_of
@@ -101,6 +102,7 @@ class MLRouter:
             hidden: widths of the hidden layers.
         Raises: DataError (UQL514) where the traces hold no sub-query that two adapters were tried on.
         """
+        need("routers", "routers", "sklearn")
         from sklearn.neural_network import MLPClassifier
 
         found = _comparable(judged(traces))
@@ -133,6 +135,7 @@ class MLRouter:
 
         Raises: DataError (UQL514) where an adapter has no trace.
         """
+        need("routers", "routers", "sklearn")
         from sklearn.linear_model import LogisticRegression
 
         known = judged(traces, adapters)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import ConfigError, GuardError
+from uql.base.extras import install
 from uql.nl.plan.result_schema import NUMBERS, fields_of
 from uql.show.plots import MAX_PIXELS, Plot
 
@@ -181,7 +182,7 @@ def _valid(spec: dict[str, Any]) -> None:
         import altair
         import jsonschema
     except ImportError:
-        raise ConfigError("plots need altair", code="UQL610", help="pip install 'uql-engine[plot]'") from None
+        raise ConfigError("plots need altair", code="UQL610", help=install("plot")) from None
     name = next((kind for key, kind in _OF_VIEWS.items() if key in spec), "Chart")
     if "spec" in spec:
         name = "RepeatChart" if "repeat" in spec else "FacetChart"

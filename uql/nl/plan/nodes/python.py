@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import ConfigError, GuardError
+from uql.base.extras import install
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,9 +128,7 @@ def run_python(
     try:
         import pydantic_monty as monty
     except ImportError:
-        raise ConfigError(
-            "Python in a plan needs pydantic-monty", code="UQL610", help="pip install 'uql-engine[ask]'"
-        ) from None
+        raise ConfigError("Python in a plan needs pydantic-monty", code="UQL610", help=install("ask")) from None
     limits = monty.ResourceLimits(
         max_feed_duration_secs=timeout_s,
         max_memory=memory_bytes,

@@ -1,0 +1,114 @@
+"""Money decides where no budget is set: every row where that is cheap and quick, as many as `max_cost` pays for, else the default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from hash_model import HashModel
+
+import uql
+from uql.llm.providers.base import Price
+
+COUNT = 'SELECT COUNT(*) AS n FROM notes WHERE "it is so"'
+SEARCH = 'SELECT id FROM notes WHERE "it is so" ORDER BY id'
+ORACLE = """data = "d.parquet"
+labels = "d.parquet"
+key = "id"
+price = { input = PRICE, output = 0.4 }
+
+[answers]
+"it is so" = "so"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """900 notes, of which 300 are so, and an oracle that asks 0.1 USD a million tokens: 0.005 USD for all of them."""
+    monkeypatch.chdir(tmp_path)
+    duckdb.sql(
+        "COPY (SELECT i AS id, 'note number ' || i || ' of some words that make it a text' AS text, i % 3 = 0 AS so"
+        " FROM range(900) t(i)) TO 'd.parquet'"
+    )
+    write(tmp_path, 0.1)
+    return tmp_path
+
+
+def write(folder: Path, price: float) -> None:
+    (folder / "o.toml").write_text(ORACLE.replace("PRICE", str(price)))
+
+
+@pytest.fixture
+def con(folder: Path) -> Iterator[uql.Connection]:
+    with uql.connect(model="oracle:o.toml", ledger=":memory:", progress=False) as con:
+        con.sql("SELECT id, text FROM 'd.parquet'").create("notes")
+        yield con
+
+
+def test_what_costs_less_than_a_cent_is_exact(con: uql.Connection) -> None:
+    result = con.uql(COUNT)
+    assert "exact_below = 0.01 USD" in result.explain()
+    predicted = result.quote()
+    assert predicted.usd is not None and predicted.usd.high < 0.01 and predicted.calls.expected == 900
+    estimate = result.estimates["n"]
+    assert estimate.exact and estimate.value == 300 and result.cost.calls == 900
+    assert result.cost.usd is not None and result.cost.usd < 0.01
+    found = con.uql(SEARCH).fetchall()
+    assert [i for (i,) in found] == list(range(0, 900, 3)), "a search too"
+
+
+@pytest.mark.parametrize("option", ["exact_below = 0", "exact_below = 0.001", "exact_seconds = 0", "budget = 128"])
+def test_what_is_too_dear_or_too_slow_is_a_sample(con: uql.Connection, option: str) -> None:
+    result = con.uql(f"{COUNT} WITH ({option})")
+    assert not result.estimates["n"].exact and 120 < result.cost.calls <= 128
+
+
+def test_max_cost_alone_decides_how_many_rows_are_asked(con: uql.Connection) -> None:
+    result = con.uql(f"{COUNT} WITH (max_cost = 0.002)")
+    assert "what max_cost = 0.002 pays for" in result.explain()
+    estimate = result.estimates["n"]
+    assert 200 < result.cost.calls < 500 and not estimate.exact and not result.partial
+    assert result.cost.usd is not None and 0.0005 < result.cost.usd <= 0.002
+    assert con.uql(f"{COUNT} WITH (max_cost = 0.5)").estimates["n"].exact
+    assert con.uql(f"{COUNT} WITH (max_cost = 0.5, budget = 64, fresh = true)").cost.calls <= 64, "a budget is a budget"
+
+
+def test_the_same_statement_again_has_the_same_limit_and_makes_no_calls(folder: Path) -> None:
+    """A sample of 128 leaves less than a cent to pay for the others: they are not asked for that."""
+    write(folder, 0.22)
+    with uql.connect(model="oracle:o.toml", ledger=str(folder / "ledger.sqlite"), progress=False) as con:
+        con.sql("SELECT id, text FROM 'd.parquet'").create("notes")
+        first = con.uql(COUNT)
+        assert 120 < first.cost.calls <= 128
+        again = con.uql(COUNT)
+        assert again.estimates["n"] == first.estimates["n"] and again.cost.calls == 0
+
+
+def test_explain_prints_every_row_and_a_sample_with_their_prices(con: uql.Connection) -> None:
+    shown = con.uql(f"{COUNT} WITH (exact_below = 0.001)").explain().partition("Alternatives:")[2].strip().splitlines()
+    assert shown[0].startswith("128 rows: 0.0007 USD, 128") and "± 8.0% of the rows at 95%; chosen" in shown[0]
+    assert shown[1].strip().startswith("every row: 0.005") and "exact; above exact_below = 0.001 USD" in shown[1]
+    assert all(" s; " in line for line in shown), "seconds too"
+    chosen = con.uql(COUNT).explain().partition("Alternatives:")[2].strip().splitlines()
+    assert chosen[0].startswith("every row") and "exact; chosen" in chosen[0]
+    assert "Alternatives" not in con.uql(f"{COUNT} WITH (budget = 128)").explain()
+
+
+@pytest.mark.parametrize("price", [Price(0.0, 0.0), Price(0.1, 0.4), None])
+def test_a_model_of_the_caller_or_without_a_price_keeps_the_default_budget(price: Price | None) -> None:
+    model = HashModel()
+    model.price = price
+    with uql.connect(model=model, ledger=":memory:", progress=False) as con:
+        con.sql("SELECT i AS id, 'note number ' || i AS text FROM range(900) t(i)").create("notes")
+        assert 120 < con.uql(COUNT).cost.calls <= 128
+
+
+def test_a_free_model_by_name_keeps_the_default_budget(folder: Path) -> None:
+    write(folder, 0.0)
+    (folder / "o.toml").write_text((folder / "o.toml").read_text().replace("0.4", "0.0"))
+    with uql.connect(model="oracle:o.toml", ledger=":memory:", progress=False) as con:
+        con.sql("SELECT id, text FROM 'd.parquet'").create("notes")
+        result = con.uql(COUNT)
+        assert 120 < result.cost.calls <= 128 and "Alternatives" not in result.explain()

@@ -1,0 +1,167 @@
+"""`uql doctor`: what is installed, which models answer, what a call takes and costs."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+
+from uql.base.settings import Settings
+from uql.command import options
+from uql.command.outcome import Code, command, new_app
+from uql.command.output import print_json
+
+app = new_app()
+LIST_TIMEOUT_S = 5.0  # for a server's list of models
+SERVERS = {
+    "ollama": "",
+    "openai": "openai",
+    "openrouter": "openrouter",
+    "gemini": "gemini",
+}  # asked with their key alone
+DETAIL = 100  # characters of a list of names
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report.
+
+    Attributes:
+        state: "ok"; "missing" for what may be missing; "fails" for what was asked for and does not work.
+        help: what to do; "" where there is nothing to do.
+    """
+
+    about: str
+    name: str
+    state: str
+    detail: str
+    help: str = ""
+
+
+@command(app)
+def doctor(
+    models: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--model", help="A model to try, several times; else that of the settings."),
+    ] = None,
+    no_call: Annotated[bool, typer.Option("--no-call", help="Make no calls, reach no server.")] = False,
+    as_json: options.Json = False,
+) -> int:
+    """Say what is installed, which keys are set, which models answer, and what a call takes and costs.
+
+    The model of the settings, and those of --model, get two short questions; servers are asked for their lists of models only.
+    Exit code 3 where a model does not answer.
+    """
+    from uql.base import config
+
+    settings, origins = config.load()
+    tried = list(models or ([settings.model] if settings.model else settings.models))
+    checks = [*_installed(), *_places(settings, origins), *_keys(), *_local()]
+    if not no_call:
+        checks += [*_servers(settings), *(_trial(model, settings) for model in tried)]
+    if not tried:
+        checks.append(Check("model", "–", "missing", "no model is set", "uql init, or --model NAME with each command"))
+    if as_json:
+        print_json([asdict(check) for check in checks])
+    else:
+        _table(checks)
+    return Code.BACKEND if any(check.state == "fails" for check in checks) else Code.OK
+
+
+def _table(checks: list[Check]) -> None:
+    widths = [max(len(getattr(check, part)) for check in checks) for part in ("about", "name", "state")]
+    for check in checks:
+        head = f"{check.about:<{widths[0]}}  {check.name:<{widths[1]}}  {check.state:<{widths[2]}}"
+        sys.stdout.write(f"{head}  {check.detail}{f' ({check.help})' if check.help else ''}".rstrip() + "\n")
+
+
+def _installed() -> Iterator[Check]:
+    from importlib.metadata import version
+
+    from uql.base.extras import EXTRAS, install, missing
+    from uql.base.version import __version__
+
+    yield Check(
+        "version", "uql", "ok", f"{__version__}, Python {platform.python_version()}, DuckDB {version('duckdb')}"
+    )
+    for extra, (what, _) in EXTRAS.items():
+        absent = missing(extra)
+        detail = f"{what}: {', '.join(absent)}" if absent else what
+        yield Check("extra", extra, "missing" if absent else "ok", detail, install(extra) if absent else "")
+
+
+def _places(settings: Settings, origins: dict[str, str]) -> Iterator[Check]:
+    from uql.base.config import user_file
+    from uql.llm.ledger import default_path
+
+    user = user_file()
+    yield Check("settings", "yours", "ok" if user.exists() else "missing", str(user))
+    changed = [f"{name} ({origin})" for name, origin in origins.items() if origin not in ("default", str(user))]
+    if changed:
+        yield Check("settings", "nearer", "ok", ", ".join(changed))
+    yield Check("ledger", "answers", "ok", str(settings.ledger or default_path()))
+
+
+def _keys() -> Iterator[Check]:
+    from uql.base import keys
+
+    found = keys.places()
+    for name, place in found.items():
+        yield Check("key", name, "ok", place)
+    if not found:
+        yield Check("key", "–", "missing", "no key of a vendor is set", "uql keys set openai")
+
+
+def _local() -> Iterator[Check]:
+    from uql.llm.model_files import list_models
+
+    for model in list_models():
+        detail = str(model.path) if model.there else f"{model.bytes / 1e9:.1f} GB"
+        help = "" if model.there else f"uql models pull {model.name}"
+        yield Check("file", model.name, "ok" if model.there else "missing", detail, help)
+
+
+def _servers(settings: Settings) -> Iterator[Check]:
+    """Ollama, and the vendors whose key is set: do they list models?"""
+    from uql.base import keys
+
+    quick = settings.with_values(timeout_s=min(settings.timeout_s, LIST_TIMEOUT_S))
+    for name, vendor in SERVERS.items():
+        if not vendor or keys.find(keys.VENDORS[vendor]):
+            yield _reached("server", name, lambda name=name: _listed(name, quick), wanted=bool(vendor))  # type: ignore[misc]
+
+
+def _listed(server: str, settings: Settings) -> str:
+    import asyncio
+
+    from uql.llm.providers.hosted import models_of
+
+    names = asyncio.run(models_of(server, settings))
+    return f"{len(names)} models: {', '.join(names)}"[:DETAIL]
+
+
+def _trial(model: str, settings: Settings) -> Check:
+    from uql.llm.trial import try_call
+
+    return _reached("model", model, lambda: try_call(model, settings).words(), wanted=True)
+
+
+def _reached(about: str, name: str, work: Callable[[], str], *, wanted: bool) -> Check:
+    """What the work says, or why it could not be done.
+
+    Args:
+        about, name: of the check.
+        work: raises a UQLError where the model is not reached.
+        wanted: where it was not reached, something fails; else it is only not there.
+    """
+    from uql.base.errors import UQLError
+
+    try:
+        said = work()
+    except UQLError as error:
+        return Check(about, name, "fails" if wanted else "missing", error.message, error.help or "")
+    return Check(about, name, "fails" if said.startswith("gives no answer") else "ok", said)
