@@ -131,7 +131,6 @@ class Parts:
     def _rows(self, name: str, data: pa.ChunkedArray, path: pa.ChunkedArray, every: list[str]) -> pa.Array:
         import pyarrow as pa
 
-        need(*NEEDS[name])
         files = [
             self._stored(d) if p is None and d is not None else p
             for d, p in zip(data.to_pylist(), path.to_pylist(), strict=True)
@@ -161,6 +160,8 @@ class Parts:
             else:
                 found[i] = path
         missing = [key for key in keys if key not in self._listed]
+        if missing:
+            need(*NEEDS[name])
         asked = [{"want": want, "path": str(key[1]), "every": key[2]} for key in missing]
         read = self._heard(asked) if name == "transcript" else self._read(asked)
         self._listed.update(zip(missing, read, strict=True))
@@ -232,7 +233,6 @@ class Parts:
             match = NAME.fullmatch(name)
             assert match is not None
             kind, place, file = match.groups()
-            need(*NEEDS[f"{kind}s"])
             path = self._path(file)
             if isinstance(path, Unreadable):
                 found[name] = path
@@ -240,6 +240,7 @@ class Parts:
                 reason = Unreadable(f"{file} was not readable when its {kind}s were listed")
                 found[name] = self._failed.get(name, reason)
             else:
+                need(*NEEDS[f"{kind}s"])
                 wanted.append((str(path), float(place), name))
         for path_, at, name in sorted(wanted):
             asked.append({"want": name.partition(":")[0], "path": path_, "at": at})

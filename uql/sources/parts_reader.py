@@ -18,6 +18,7 @@ import io
 import json
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from fractions import Fraction
@@ -43,6 +44,7 @@ CONTAINERS = {"video/mp4": "mov", "video/quicktime": "mov", "video/webm": "matro
 SOUNDS = {"audio/wav": "wav", "audio/mpeg": "mp3"} | CONTAINERS
 WHISPER = "whisper-tiny.en 1"  # the model, and the version of how it is asked: by it transcripts are kept
 RATE = 16_000  # samples a second, as Whisper takes them
+PAUSE_MS = 500  # of silence that ends an utterance
 CHUNK_SECONDS = 600  # of sound that are in memory at once
 EVERY = re.compile(
     r"(\d+(?:\.\d+)?) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?)?|(\d+):(\d\d):(\d\d(?:\.\d+)?)"
@@ -179,13 +181,32 @@ class Recording:
             raise ValueError("it holds no sound")
 
     def speech(self) -> list[tuple[float, str]]:
-        """(n,) the second at which an utterance begins, and its words. Silence has none."""
+        """(n,) the second at which an utterance begins, and its words: up to a stop, or a pause. Silence has none."""
+        from faster_whisper.vad import VadOptions, get_speech_timestamps
+
+        options = VadOptions(min_silence_duration_ms=PAUSE_MS, speech_pad_ms=100)
         found: list[tuple[float, str]] = []
         for n, samples in enumerate(self._chunks()):
+            begins = [part["start"] / RATE for part in get_speech_timestamps(samples, options)]
             segments, _ = whisper().transcribe(
-                samples, language="en", vad_filter=True, condition_on_previous_text=False
+                samples,
+                language="en",
+                vad_filter=True,
+                vad_parameters=options,
+                condition_on_previous_text=False,
+                word_timestamps=True,
             )
-            found += [(round(n * CHUNK_SECONDS + s.start, 2), s.text.strip()) for s in segments if s.text.strip()]
+            held, begin, last = "", 0.0, -1
+            for word in (w for segment in segments for w in segment.words or ()):
+                place = bisect_right(begins, (word.start + word.end) / 2)  # of the stretch of speech that it stands in
+                if held and (place != last or held.endswith((".", "?", "!"))):
+                    found.append((begin, held.strip()))
+                    held = ""
+                if not held:
+                    begin = round(n * CHUNK_SECONDS + float(word.start), 2)
+                held, last = held + word.word, place
+            if held.strip():
+                found.append((begin, held.strip()))
         return found
 
     def _chunks(self) -> Iterator[Any]:

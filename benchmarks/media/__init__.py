@@ -1,0 +1,1 @@
+"""Questions over clips, recordings and documents with known contents."""
