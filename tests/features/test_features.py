@@ -242,9 +242,10 @@ def test_the_root_logger_stays_as_it_was() -> None:
 def test_the_words_and_vectors_of_lsa_are_those_of_scikit_learn() -> None:
     """They were scikit-learn's, and features that a cache holds stay what they were."""
     from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.preprocessing import normalize
     from sklearn.utils.extmath import randomized_svd
 
-    from uql.features.lsa import right_singular_vectors, vocabulary
+    from uql.features.lsa import _weighted, right_singular_vectors, vocabulary
 
     rng = np.random.default_rng(0)
     words = ["plum", "Pear", "été", "x", "red-green", "don't", "2nd", "the", "THE", "of", "straße", ""]
@@ -256,6 +257,12 @@ def test_the_words_and_vectors_of_lsa_are_those_of_scikit_learn() -> None:
         )
         wanted = counter.fit_transform(texts[:n] if n > 1 else ["one plum"])
         assert terms == counter.get_feature_names_out().tolist() and (counts != wanted).nnz == 0
+    idf = np.linspace(1, 2, counts.shape[1]).astype(np.float32)
+    squares = counts.copy()
+    squares.data = (1 + np.log(squares.data)) * idf[squares.indices]
+    assert np.array_equal(
+        _weighted(counts, idf).data, normalize(squares).data
+    )  # to the bit: draws of old ledgers stand
     for matrix in (counts, counts.T.tocsr()):
         theirs = randomized_svd(matrix, n_components=5, n_iter=3, random_state=7)[2]
         np.testing.assert_allclose(right_singular_vectors(matrix, 5, 7), theirs, atol=1e-5)

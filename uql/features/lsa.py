@@ -147,9 +147,9 @@ def _weighted(counts: Any, idf: Matrix) -> Any:
     """Sublinear TF-IDF with rows of length 1."""
     counts = counts.astype(np.float32)
     counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
-    squares = np.asarray(counts.multiply(counts).sum(axis=1), np.float64).ravel()
-    lengths = np.sqrt(squares)
-    counts.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(counts.indptr)).astype(np.float32)
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    squares = np.bincount(rows, counts.data * counts.data, minlength=counts.shape[0])  # of float32, added up in float64
+    counts.data = (counts.data / np.sqrt(squares)[rows]).astype(np.float32)
     return counts
 
 
