@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MODEL = "replay"
 IMAGE_TOKENS = 85  # of a small image, as OpenAI counts
 _KEYED = re.compile(r"^(q\d+): (.*)$", re.MULTILINE)
-_FENCED = re.compile(r"<data-(\w+)>\n(.*)\n</data-\1>", re.DOTALL)
+_FENCED = re.compile(r"<([\w-]+)>\n(.*)\n</\1>", re.DOTALL)
 _HOLE = re.compile(r"\\\{([^{}]*)\\\}")
 _TYPES = {"boolean": "BOOLEAN", "integer": "BIGINT", "number": "DOUBLE"}
 
