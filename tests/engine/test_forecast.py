@@ -11,7 +11,6 @@ from uql.base.errors import UQLError
 from uql.benchmarks.optimizer.random_texts import Case
 from uql.compiler.cost import blocks
 from uql.engine import execute as engine
-from uql.pricing.quotes import limit_of
 
 
 def kernels(block):
@@ -48,7 +47,8 @@ def explained_and_run(seed, monkeypatch):
         ran.clear()  # what was run before
         bound = con.session.bind(uql_query(found.text), found.text, {}, {})
         plan = con.session.plan(bound, con.session.settings)
-        known = con.session.foresight.knowledge(con.session.settings, limit_of(plan, con.session.settings))
+        foresight, settings = con.session.foresight, con.session.settings
+        known = foresight.knowledge(settings, foresight.limit(plan, settings))
         shown = [(kernels(b), known(b).pilot) for b in blocks(known.chosen(plan)[0]).values()]
         text = con.uql(found.text).explain()
         con.uql(found.text).fetchall()
