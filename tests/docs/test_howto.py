@@ -34,6 +34,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
             "FROM range(40) t(i)"
         )
         made.execute("CREATE TABLE answered AS SELECT body, id % 2 = 0 AS answer FROM reviews WHERE id < 9")
+        made.execute("CREATE TABLE labelled AS SELECT body, id % 2 = 0 AS label FROM reviews")
         made.execute("COPY (SELECT body AS text FROM reviews) TO 'reviews.csv'")
     for name in ("photos", "mail/2026", "logs"):
         Path(name).mkdir(parents=True)
