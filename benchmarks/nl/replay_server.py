@@ -11,7 +11,7 @@ import base64
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -156,32 +156,38 @@ def app(service: Service) -> Starlette:
         fault["code"] = "context_length_exceeded" if too_long else error.code
         return JSONResponse({"type": "error", "error": fault}, status_code=400)
 
-    async def chat(request: HttpRequest) -> Response:
+    async def replied(
+        request: HttpRequest,
+        read: Callable[[Mapping[str, Any]], Asked],
+        form: Callable[[Asked, str, bool, str], dict[str, Any]],
+    ) -> Response:
+        """The reply to a request that `read` reads, in the `form` of its protocol."""
         held = await request.json()
         try:
-            asked = of_chat(held)
+            asked = read(held)
             said, cut = await service.reply(asked)
         except DataError as error:
             return refused(error)
+        return JSONResponse(form(asked, said, cut, held.get("model", "")))
+
+    def completion(asked: Asked, said: str, cut: bool, model: str) -> dict[str, Any]:
         message = {"role": "assistant", "content": said, "refusal": None}
         choice = {"index": 0, "finish_reason": "length" if cut else "stop", "message": message, "logprobs": None}
         used = {"prompt_tokens": asked.tokens, "completion_tokens": tokens(said)}
-        made = {"id": MODEL, "object": "chat.completion", "created": int(time.time()), "model": held.get("model", "")}
-        return JSONResponse({**made, "choices": [choice], "usage": {**used, "total_tokens": sum(used.values())}})
+        made = {"id": MODEL, "object": "chat.completion", "created": int(time.time()), "model": model}
+        return {**made, "choices": [choice], "usage": {**used, "total_tokens": sum(used.values())}}
+
+    def message(asked: Asked, said: str, cut: bool, model: str) -> dict[str, Any]:
+        used = {"input_tokens": asked.tokens, "output_tokens": tokens(said)}
+        made = {"id": MODEL, "type": "message", "role": "assistant", "model": model, "usage": used}
+        stop = "max_tokens" if cut else "end_turn"
+        return {**made, "content": [{"type": "text", "text": said}], "stop_reason": stop, "stop_sequence": None}
+
+    async def chat(request: HttpRequest) -> Response:
+        return await replied(request, of_chat, completion)
 
     async def messages(request: HttpRequest) -> Response:
-        held = await request.json()
-        try:
-            asked = of_messages(held)
-            said, cut = await service.reply(asked)
-        except DataError as error:
-            return refused(error)
-        used = {"input_tokens": asked.tokens, "output_tokens": tokens(said)}
-        made = {"id": MODEL, "type": "message", "role": "assistant", "model": held.get("model", ""), "usage": used}
-        stop = "max_tokens" if cut else "end_turn"
-        return JSONResponse(
-            {**made, "content": [{"type": "text", "text": said}], "stop_reason": stop, "stop_sequence": None}
-        )
+        return await replied(request, of_messages, message)
 
     async def models(request: HttpRequest) -> Response:
         one = {"id": MODEL, "object": "model", "created": 0, "owned_by": "uql", "context_length": service.context}

@@ -173,7 +173,7 @@ def test_a_command_that_writes_a_file_on_a_full_disk_ends_in_words_and_keeps_the
     monkeypatch.setenv("UQL_LEDGER", ":memory:")
     monkeypatch.chdir(tmp_path)
     if command[0] == "config":
-        (tmp_path / "uql.toml").write_text("ledger = '/tmp/other.sqlite'\n")
+        (tmp_path / "uql.toml").write_text(f"ledger = '{tmp_path / 'elsewhere' / 'other.sqlite'}'\n")
     for name in ("out.csv", "out.parquet"):
         (tmp_path / name).write_text("before")
     with full_after(size):

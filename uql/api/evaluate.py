@@ -157,7 +157,7 @@ def evaluate(
     """
     wordings = [texts] if isinstance(texts, str) else list(texts)
     if not wordings:
-        raise DataError("there is no text to evaluate", code="UQL517")
+        raise DataError("no text to evaluate", code="UQL517")
     shown, labels = labelled_rows(session, rows, label, columns)
     if not shown:
         raise DataError(f"no row has a label in {label!r}", code="UQL517")

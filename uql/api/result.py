@@ -257,7 +257,7 @@ class Result:
         if not isinstance(key, str):
             return self.fetchall()[key]
         if key not in self.columns:
-            raise KeyError(f"there is no column {key}; columns: {', '.join(self.columns)}")
+            raise KeyError(f"no column {key}; columns: {', '.join(self.columns)}")
         at = self.columns.index(key)
         return [row[at] for row in self.fetchall()]
 

@@ -65,10 +65,10 @@ def install_command(extra: str, stated: dict[str, object]) -> str:
 
     >>> install_command("ui", {})
     "pip install 'uql-engine[ui]'"
-    >>> install_command("ui", {"url": "file:///home/me/uql", "dir_info": {"editable": True}})
-    "pip install -e '/home/me/uql[ui]'"
-    >>> install_command("ui", {"url": "file:///tmp/uql_engine-0.1.0-py3-none-any.whl"})
-    "pip install 'uql-engine[ui] @ file:///tmp/uql_engine-0.1.0-py3-none-any.whl'"
+    >>> install_command("ui", {"url": "file:///projects/uql", "dir_info": {"editable": True}})
+    "pip install -e '/projects/uql[ui]'"
+    >>> install_command("ui", {"url": "file:///wheels/uql_engine-0.1.0-py3-none-any.whl"})
+    "pip install 'uql-engine[ui] @ file:///wheels/uql_engine-0.1.0-py3-none-any.whl'"
     """
     url = str(stated.get("url") or "")
     folder = stated.get("dir_info")

@@ -90,7 +90,7 @@ class Shapes:
             catalog.offer_parts()
 
     def function_table(self, name: str, sql: str) -> Table:
-        raise UnknownTableError(f"{name} is no table", help=f"tables: {', '.join(self.names)}")
+        raise UnknownTableError(f"no table {name}", help=f"tables: {', '.join(self.names)}")
 
     def describe(self, sql: str) -> list[tuple[str, str]]:
         with self._bound() as catalog:

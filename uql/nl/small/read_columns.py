@@ -179,7 +179,7 @@ def _column(found: re.Match[str], scope: Scope) -> ReadColumn:
         if len(others) == 1:
             source, field = others[0]
     if field is None:
-        raise _wrong(f"there is no column {source}.{_bare(column)}", near_columns(f"{source}.{_bare(column)}", scope))
+        raise _wrong(f"no column {source}.{_bare(column)}", near_columns(f"{source}.{_bare(column)}", scope))
     if not field.is_unstructured:
         raise _wrong(f"{source}.{field.name} is a plain column: it is not read", f"use {source}.{field.name} in SELECT")
     if _field(table, name, scope) is not None:
@@ -207,7 +207,7 @@ def _check_hole(hole: str, table: str, source: str, scope: Scope) -> None:
 def _table(name: str, scope: Scope) -> str:
     found = next((table for table in scope.sources if table.lower() == name.lower()), None)
     if found is None:
-        raise _wrong(f"there is no table {name}", f"tables: {', '.join(scope.sources)}")
+        raise _wrong(f"no table {name}", f"tables: {', '.join(scope.sources)}")
     return found
 
 
