@@ -375,7 +375,7 @@ class Gate(Sender):
     async def _record_cached(self, asking: Asking, rows: int) -> None:
         """Count rows that were answered at no call."""
         self.cost.cached += rows
-        await self._record([], [self._event("cached", asking)] * rows)
+        await self._record([], [self._event("cached", asking, rows=rows)] if rows else [])
 
     def _read(
         self, asking: Asking, found: list[list[Answer | None]], said: Sequence[dict[int, Answer]]
@@ -484,6 +484,7 @@ class Gate(Sender):
             failed = await self._failed_before(slots, known) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
+            whole = 0  # rows that the ledger answered
             for slot in slots:
                 slot.answers = _held(slot, known)
                 open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
@@ -498,11 +499,11 @@ class Gate(Sender):
                     if answer is not None and key in mine and not mine[key].done():
                         mine[key].set_result(answer)
                 if None not in slot.answers:
-                    events.append(self._event("cached", asking))
+                    whole += 1
                 elif any(key in mine and a is None for key, a in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
-            self.cost.cached += sum(event.kind == "cached" for event in events)
             await self._record([], events)
+            await self._record_cached(asking, whole)
             if unanswered and self._offline:
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",
