@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from uql.base import keys
 from uql.base.errors import AuthError
 from uql.base.version import __version__
 from uql.llm.providers.base import Limits
 from uql.llm.providers.wire import keep_out
+
+if TYPE_CHECKING:
+    import ssl
 
 Heard = Callable[[float | None, float | None], None]
 RATE_HEADERS = (
@@ -61,7 +65,7 @@ class Client:
             "accept": "application/json",
             "user-agent": f"uql/{__version__}",
         }
-        certificates = httpx2.create_ssl_context()
+        certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(
                 timeout_s, connect=min(10.0, timeout_s / 2)
@@ -106,6 +110,14 @@ def client(
         headers = {name: os.environ[variable] for name, variable in named.items() if os.environ.get(variable)}
         headers |= ambient_headers("OPENAI_CUSTOM_HEADERS")
     return Client(base_url, api_key=api_key, timeout_s=timeout_s, headers=headers, heard=heard)
+
+
+@cache
+def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """The context of every client of a process, by the places that the environment names: to read certificates takes 20 ms."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def ambient_headers(variable: str) -> dict[str, str]:
