@@ -484,6 +484,12 @@ class Ledger:
         """The rows given up in a run (None: in all), with kind and message of the last failure."""
         return [{name: call[name] for name in ERROR_COLUMNS} for call in self.calls(run) if call["kind"] == "failed"]
 
+    def batches(self) -> list[dict[str, Any]]:
+        """The batches of vendors that are under way: id, model, requests without a reply, when it was handed in."""
+        sql = "SELECT batch, model, COUNT(*), MIN(at) FROM batches GROUP BY batch, model ORDER BY MIN(at)"
+        rows = self.work(lambda db: db.execute(sql).fetchall())
+        return [dict(zip(("batch", "model", "requests", "at"), row, strict=True)) for row in rows]
+
     # -------------------------------------------------------------------------------------------------------- statistics
     def keep_statistics(self, scope: str, values: Mapping[str, Any]) -> None:
         """Remember plain values by name, of one model and database."""
@@ -574,6 +580,7 @@ class Ledger:
                 "sittings",
                 "grown",
                 "failures",
+                "batches",
             ):
                 db.execute(f"DELETE FROM {table}")
             _shrink(db)

@@ -80,6 +80,18 @@ class Client:
         """The response (httpx2) to a JSON body. Raises what httpx2 raises."""
         return await self._http.post(self._base_url + path, json=body, headers=self._headers)
 
+    async def upload(self, path: str, *, fields: Mapping[str, str], name: str, data: str) -> Any:
+        """The response (httpx2) to a form with one file. Raises what httpx2 raises.
+
+        Args:
+            path: of the endpoint.
+            fields: the others of the form.
+            name: of the file.
+            data: its contents.
+        """
+        file = {"file": (name, data.encode(), "application/jsonl")}
+        return await self._http.post(self._base_url + path, data=dict(fields), files=file, headers=self._headers)
+
     async def get(self, path: str) -> Any:
         """The response (httpx2) to a GET. Raises what httpx2 raises."""
         return await self._http.get(self._base_url + path, headers=self._headers)
