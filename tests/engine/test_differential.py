@@ -89,6 +89,7 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
         ("SELECT id FROM reviews WHERE :p AND <pos>", "UQL100", "$name"),
         ("SELECT id FROM reviews WHERE 5 < <rating>", "UQL206", "PROMPT"),
         ("SELECT id FROM reviews WHERE stars < <rating>", "UQL206", "on the left"),
+        ("SELECT id FROM reviews WHERE stars BETWEEN 1 AND <rating>", "UQL206", "PROMPT"),
         ("SELECT count(*) OVER w FROM reviews WHERE <pos>", "UQL100", "WINDOW w AS"),
         ("SELECT id FROM reviews WHERE <name>.upper() = 'ADA'", "UQL212", "upper("),
         ("SELECT film, count(*) FROM reviews WHERE <pos> GROUP BY ROLLUP (film) WITH (budget = 5)", "UQL401", "budget"),
