@@ -183,4 +183,5 @@ def _odd(value: object, name: str, span: Span) -> BindError:
 
 
 def _way(name: str) -> str:
-    return f"give it: con.uql(…, {name}=…)" if name.isidentifier() else f'give it: con.uql(…, {{"{name}": …}})'
+    given = f"{name}=…" if name.isidentifier() else f'{{"{name}": …}}'
+    return f"give it: con.uql(…, {given}), or --param '{name}=…' of the command"

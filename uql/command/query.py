@@ -122,7 +122,9 @@ def _query(
         text=_text(command, file),
         format=options.format_of(output, csv, as_json, markdown),
         output=Path(output) if output is not None else None,
-        parameters={name: _constant(value) for name, value in options.pairs("--param", parameters).items()},
+        parameters={
+            name: _constant(value) for name, value in options.pairs("--param", parameters, example="k=5").items()
+        },
         dry_run=dry_run,
         strict=strict,
         progress=not no_progress,
