@@ -64,6 +64,7 @@ class Settings:
         "auto"  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
     )
     hedge: bool = False  # a request far slower than most is sent again; the first reply counts, both are paid
+    batch: bool = False  # rows go to the vendor's batch API: half the price, within a day; of openai: and anthropic:
     ledger: str | None = (
         None  # path of the ledger, ":memory:" lives as long as the connection; None: in the user's data folder
     )
@@ -154,7 +155,7 @@ IN_PROJECTS = {
     **dict.fromkeys(
         (
             *("accuracy", "budget", "exact", "fresh", "error", "confidence", "recall", "total", "precision", "seed", "partial"),
-            *("on_error", "method", "strata", "explore", "soft", "describe", "concurrency", "rows_per_request", "hedge"),
+            *("on_error", "method", "strata", "explore", "soft", "describe", "concurrency", "rows_per_request", "hedge", "batch"),
             *("quoted", "timeout_s", "progress", "disabled_rules"),
         ),
         _HARMLESS,
@@ -203,10 +204,10 @@ MOST_ROWS = 100  # that share a request
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"accuracy", "confidence", "recall", "precision", "explore"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
-_BOOL = {"partial", "exact", "fresh", "hedge", "soft", "describe", "progress", "offline", "urls"}
+_BOOL = {"partial", "exact", "fresh", "hedge", "batch", "soft", "describe", "progress", "offline", "urls"}
 _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
 _REQUIRED = {
-    "hedge", "partial", "fresh",
+    "hedge", "batch", "partial", "fresh",
     "accuracy", "models",
     "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline", "endpoints",
     "prices", "plugins", "soft",
