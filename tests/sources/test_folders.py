@@ -89,6 +89,30 @@ def test_documents_are_read_as_text_row_by_row(con, tmp_path):
     assert [e.kind for e in found.errors] == ["unreadable"]
 
 
+def test_a_text_beside_documents_is_one_of_them_and_what_is_left_out_is_said(con, tmp_path, caplog):
+    (tmp_path / "x.html").write_text("<!doctype html><p>beta page</p>")
+    for name in ("a.txt", "b.md"):
+        (tmp_path / name).write_text(f"gamma stands in {name}")
+    (tmp_path / "list.csv").write_text("id\n1\n")
+    con.register("pages", tmp_path)
+    found = con.uql('SELECT file, "the first word" USING (document) AS w FROM pages ORDER BY file')
+    assert found.fetchall() == [("a.txt", "gamma"), ("b.md", "gamma"), ("x.html", "beta")]
+    assert "1 of 4 were left out: .csv 1" in caplog.text
+    caplog.clear()
+    con.register("notes", tmp_path, type="text")
+    con.register("letters", tmp_path / "*.txt")
+    assert con.uql("SELECT text FROM letters").fetchall() == [("gamma stands in a.txt",)]
+    assert not caplog.text, "all files of the pattern are there"
+
+
+def test_plain_texts_need_no_reader_of_documents(monkeypatch):
+    from uql.base import extras
+    from uql.sources.documents import texts
+
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    assert texts([b"plain words"]) == ["plain words"]
+
+
 def test_tables_of_several_files_are_one(con, tmp_path):
     (tmp_path / "a.csv").write_text("id,x\n1,2\n")
     (tmp_path / "b.jsonl").write_text('{"id": 3, "x": 4}\n')

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import glob
+import logging
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +17,8 @@ from uql.sources.files import READERS, file_sql, reader
 
 if TYPE_CHECKING:
     import duckdb
+
+log = logging.getLogger("uql")
 
 ENDINGS: dict[str, tuple[str, ...]] = {
     "image": (".png", ".jpg", ".jpeg", ".webp", ".gif"),
@@ -105,10 +109,12 @@ def register_files(
         chosen = [file for file in files if reader(str(file))]
         if not chosen:
             raise DataError(f"{path}: no CSV, JSON or Parquet file", code="UQL503")
+        _tell_left_out(name, kind, files, chosen)
         body = " UNION ALL BY NAME ".join(f"SELECT * FROM {file_sql(str(file))}" for file in chosen)
         _view(connection, name, body, None, "")
         return (name,)
-    chosen = [file for file in files if file.suffix.lower() in ENDINGS[kind]] if type is None else files
+    chosen = [file for file in files if file.suffix.lower() in _endings(kind)] if type is None else files
+    _tell_left_out(name, kind, files, chosen)
     folder = Path(path) if Path(path).is_dir() else None
     paths = ", ".join(literal(str(file)) for file in chosen)
     begin = len(str(folder)) + 2 if folder is not None else 1
@@ -135,14 +141,33 @@ def found(path: str | Path) -> list[Path]:
 
 
 def kind_of(files: Sequence[Path]) -> str | None:
-    """What most of the files are by their endings, None where no ending is known.
+    """What most of the files are by their endings, None where no ending is known. Beside a document a text is a document too.
 
     >>> kind_of([Path("a.png"), Path("b.JPG"), Path("notes.txt")])
     'image'
+    >>> kind_of([Path("a.pdf"), Path("b.txt"), Path("c.txt")])
+    'document'
     """
     kinds = [kind for file in files for kind, endings in ENDINGS.items() if file.suffix.lower() in endings]
     kinds += ["table" for file in files if reader(str(file)) and file.suffix.lower() not in READERS]
+    if "document" in kinds:
+        kinds = ["document" if kind == "text" else kind for kind in kinds]
     return max(ENDINGS, key=kinds.count) if kinds else None
+
+
+def _endings(kind: str) -> tuple[str, ...]:
+    return ENDINGS[kind] + (ENDINGS["text"] if kind == "document" else ())
+
+
+def _tell_left_out(name: str, kind: str, files: Sequence[Path], chosen: Sequence[Path]) -> None:
+    """A warning of the log where files are of another kind than the table's."""
+    left = Counter(file.suffix.lower() or "no ending" for file in set(files).difference(chosen))
+    if left:
+        what = ", ".join(f"{ending} {count:,}" for ending, count in left.most_common(5))
+        log.warning(
+            "%s holds the files of the kind %s; %d of %d were left out: %s; type = … chooses the kind",
+            name, kind, left.total(), len(files), what,
+        )  # fmt: skip
 
 
 def _view(connection: duckdb.DuckDBPyConnection, name: str, body: str, column: str | None, comment: str) -> None:
