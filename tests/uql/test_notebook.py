@@ -103,6 +103,11 @@ def test_an_error_is_one_of_uqls(executed: dict[str, list[Any]]) -> None:
     assert "UQL" in executed["wrong"][0]["evalue"]
 
 
+def test_an_error_is_its_message_and_no_traceback(executed: dict[str, list[Any]]) -> None:
+    error = executed["wrong"][0]
+    assert "\n".join(error["traceback"]) == f"{error['ename']}: {error['evalue']}"
+
+
 # ------------------------------------------------------------------------------------------------------------ in process
 class Shell:
     """What an extension needs of IPython."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pytest
 
 pytest.importorskip("prompt_toolkit")
@@ -61,6 +62,33 @@ def test_a_statement_may_have_several_lines_and_ends_with_a_semicolon(typed: Typ
     out = typed("SELECT id,", "  ';' AS a", "FROM reviews WHERE id = 2;")
     assert "│ 2 │ ; │" in out
     assert typed.code == 0
+
+
+def test_scripts_schemas_models_budgets_and_databases_by_commands(typed: Typed, own_world: Path) -> None:
+    (own_world / "two.uql").write_text("SELECT 41 AS a; SELECT 42 AS b;", encoding="utf-8")
+
+    def prompt() -> str:
+        return "".join(part for _, part in typed.shell._prompt())
+
+    assert prompt() == "shop (oracle:oracle.toml)> "
+    out = typed(
+        ".read two.uql", ".read no.uql", ".schema REVIEWS", ".schema nope", ".budget 5", ".budget much", POSITIVE
+    )
+    assert "│ 41 │" in out and "│ 42 │" in out and "error: there is no file no.uql" in out
+    assert 'CREATE TABLE reviews(id INTEGER, "text" VARCHAR, stars INTEGER);' in out
+    assert "error: there is no table nope" in out
+    assert "budget: 5" in out and "much" in out and "5 calls" in out
+    assert prompt() == "shop (oracle:oracle.toml, 5 calls)> "
+
+
+def test_another_database_is_opened_with_the_settings_in_force(typed: Typed, own_world: Path) -> None:
+    with duckdb.connect(str(own_world / "other.duckdb")) as other:
+        other.execute("CREATE TABLE elsewhere (id INTEGER)")
+    out = typed(".budget 7", ".open nowhere/x.duckdb", ".open other.duckdb", ".tables", ".budget", ".model")
+    assert "error: there is no folder nowhere" in out
+    assert "elsewhere (0 rows): id integer" in out and "reviews" not in out
+    assert out.count("budget: 7") == 2 and "model: oracle:oracle.toml" in out
+    assert typed.shell.name == "other"
 
 
 def test_a_semantic_statement_shows_rows_and_what_they_cost(typed: Typed) -> None:

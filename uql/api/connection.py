@@ -51,6 +51,18 @@ class Connection:
         return self.session.catalog
 
     @property
+    def tables(self) -> list[str]:
+        """The names of its tables and views, as FROM takes them.
+
+        >>> import uql
+        >>> con = uql.connect()
+        >>> _ = con.execute("CREATE TABLE reviews (body VARCHAR)")
+        >>> con.tables
+        ['reviews']
+        """
+        return self.session.catalog.names()
+
+    @property
     def last_run(self) -> str:
         """Id of the latest run, with which `resume` continues it; "" before the first."""
         return self.session.last_run

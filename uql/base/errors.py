@@ -97,6 +97,10 @@ class UQLError(Exception):
             parts.append(f"  help: {self.help}")
         return "\n".join(parts)
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in the place of a traceback (IPython asks for it); `error.__traceback__` is there as ever."""
+        return f"{type(self).__name__}: {self}".splitlines()
+
 
 class UQLSyntaxError(UQLError):
     code = "UQL100"

@@ -7,6 +7,8 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -84,6 +86,7 @@ class Shell:
         self.statement, self.mode = "", "table"
         self.once: Path | None = None
         self.total = Cost()
+        self._opened = ExitStack()
         self._texts: list[str] = []
         self._interrupted_at = float("-inf")
         self._history = _history() if keep_history else InMemoryHistory()
@@ -108,6 +111,10 @@ class Shell:
     def loop(self) -> int:
         """Reads and runs until the user leaves. Returns the exit code."""
         self.say('UQL shell. A statement ends with ; – .help says more, "? question" asks in words, Ctrl-D leaves.')
+        with self._opened:
+            return self._loop()
+
+    def _loop(self) -> int:
         while True:
             try:
                 line = self._session.prompt()
@@ -247,6 +254,19 @@ class Shell:
         with contextlib.suppress(BrokenPipeError):
             print(text, file=self.out, flush=True)
 
+    def open(self, path: str) -> None:
+        """Another database, with the settings in force; one that this opened before is closed. Raises: UsageError."""
+        from uql.command.query import connect
+
+        settings = self.con.configured
+        values = {f.name: getattr(settings, f.name) for f in fields(settings)}
+        changed = {f.name: values[f.name] for f in fields(settings) if values[f.name] != f.default}
+        with ExitStack() as opened:
+            con = opened.enter_context(connect(path, changed, read_only=self.con.catalog.read_only))
+            self._opened.close()
+            self._opened = opened.pop_all()
+        self.con, self.name, self.last = con, Path(path).stem, None
+
     def need_last(self) -> Result | None:
         """The last result; where there is none that is said."""
         if self.last is None:
@@ -267,7 +287,13 @@ class Shell:
             self._texts.insert(0, text)
 
     def _prompt(self) -> AnyFormattedText:
-        return FormattedText([("bold", self.name), ("", "> ")])
+        settings = self.con.configured
+        model = self.con.model.name if self.con.model is not None else settings.model
+        told = [model or "no model"]
+        if settings.budget is not None:
+            calls = settings.calls()
+            told.append("every row" if calls is None else f"{calls:,} calls")
+        return FormattedText([("bold", self.name), ("", f" ({', '.join(told)})> ")])
 
     def _continuation(self, width: int, line: int, wrapped: int) -> AnyFormattedText:
         return "" if wrapped else "… ".rjust(width)
@@ -450,6 +476,59 @@ def tables(shell: Shell, argument: str) -> None:
         shell.say(f"{name} ({table.row_count:,} rows): {columns}")
 
 
+def schema(shell: Shell, argument: str) -> None:
+    """the statements that make the tables and views: .schema, .schema reviews"""
+    wanted = argument.strip().lower()
+    sql = (
+        "SELECT sql FROM (SELECT table_name AS name, sql FROM duckdb_tables() WHERE NOT internal UNION ALL"
+        " SELECT view_name, sql FROM duckdb_views() WHERE NOT internal) WHERE $1 IN ('', lower(name)) ORDER BY name"
+    )
+    found = shell.con.execute(sql, [wanted]).fetchall()
+    for (text,) in found:
+        shell.say(str(text))
+    if not found:
+        shell.say(f"error: there is no table {wanted}" if wanted else "there are no tables")
+
+
+def read(shell: Shell, argument: str) -> None:
+    """run the statements of a file: .read daily.uql"""
+    path = Path(argument.strip()).expanduser()
+    if not path.is_file():
+        shell.say(f"error: there is no file {path}")
+        return
+    try:
+        shell.run(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError:
+        shell.say(f"error: {path} is not UTF-8")
+
+
+def open_(shell: Shell, argument: str) -> None:
+    """another database, with the same settings: .open shop.duckdb"""
+    if not argument.strip():
+        shell.say("error: .open takes a DuckDB file")
+        return
+    try:
+        shell.open(str(Path(argument.strip()).expanduser()))
+    except UsageError as error:
+        shell.say(f"error: {error}")
+
+
+def model(shell: Shell, argument: str) -> None:
+    """the model, or another one from now on: .model openai:NAME"""
+    _setting(shell, "model", argument)
+
+
+def budget(shell: Shell, argument: str) -> None:
+    """calls of the model at most, for each statement: .budget 200, .budget all"""
+    _setting(shell, "budget", argument)
+
+
+def _setting(shell: Shell, name: str, argument: str) -> None:
+    if argument.strip():
+        shell.con.use(**{name: argument.strip()})
+    shell.say(f"{name}: {getattr(shell.con.configured, name) or 'not set'}")
+
+
 def help(shell: Shell, argument: str) -> None:
     """this list"""
     width = max(map(len, COMMANDS))
@@ -474,6 +553,11 @@ COMMANDS: dict[str, Callable[[Shell, str], None]] = {
     ".once": once,
     ".rerun": rerun,
     ".tables": tables,
+    ".schema": schema,
+    ".read": read,
+    ".open": open_,
+    ".model": model,
+    ".budget": budget,
     ".help": help,
     ".quit": quit,
 }
