@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,14 @@ from uql.sampling.retrieval import Search
 from uql.sampling.surrogate import SEARCH_DIRECTIONS, Matrix
 
 PILOT = 96  # rows that teach what the score is worth
+WORTH = 10  # times as many calls planned as rows have taught, from which on as many more are to teach
 CUTS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99)  # chances of a match from which rows may be accepted
 GROWN = 1.5  # times as many answers, before the score is learned anew
 LEAST_BATCH, PARTS = 8, 6  # rows between two looks, at least; else this part of what is planned
 EVEN = (1.0, 0.8, 0.6)  # part of the chance to be drawn that all rows have alike
 BETS = (0.1, 0.3, 0.5, 0.7, 0.85, 0.95)  # of the largest bet
 SHARES = (0.2, 0.5)  # of δ, that may go to the rows accepted
+MOST_FIRST = 0.75  # of the calls left, that may go to the precision alone where both targets are too much
 RUNS = 48  # of rows of like chances
 DOUBT = 1.25  # times as many errors are planned for as the score says
 
@@ -166,11 +169,8 @@ class PromiseSearch(Search):
         self._answer = np.full(n_rows, -1, np.int8)  # −1 not told, 0 no, 1 yes, 2 no answer
         self._note(self.told, self.answers)
         pilot = min(PILOT, budget, n_rows - self.n_known)
-        self._pilot: AsdSampler | None = None
-        if pilot >= LEAST_BATCH:
-            self._pilot = AsdSampler(
-                n_rows, pilot, rng=rng, features=features, prior=prior, known=known, confidence=confidence
-            )
+        self._learner = partial(_learner, n_rows, features, prior, rng, confidence)
+        self._pilot = self._learner(pilot, known) if pilot >= LEAST_BATCH else None
         self._p = np.full(n_rows, 0.5)  # the chance of a match
         self._fitted_at = 0
         self.parts: tuple[Part, ...] = ()
@@ -262,18 +262,24 @@ class PromiseSearch(Search):
             return np.zeros(0, np.int64)
         self._learn()
         if not self.parts:
+            known, calls = (self.told, self.answers), self._part()
+            more = min(len(self.told), self.budget // 2 - self.n_proposed, self.n_rows - len(self.told))
+            if calls > WORTH * len(self.told) and more >= LEAST_BATCH:  # a better score is worth more than it takes
+                self.parts, self._pilot = (), self._learner(more, known)
+                return self._choose(k)
             self._pilot = None
-            self._part()
             if self.met:
                 return np.zeros(0, np.int64)
-        plan = self._plan()
+        plan, left = self._plan(), self.budget - self.n_proposed
+        short = sum(need.calls for need in plan) > left
+        alone = self._plan(rejected=False) if short else plan
+        if (
+            0 < sum(need.calls for need in alone) <= left
+        ):  # first the precision of the rows accepted: else none is returned unasked
+            plan = alone
         asked, drawn = sum(need.asked for need in plan), sum(need.drawn for need in plan)
         room = min(k, max(LEAST_BATCH, (asked + drawn) // PARTS), asked + drawn)
-        first = min(asked, room)
-        if (
-            asked + drawn > self.budget - self.n_proposed and drawn
-        ):  # not enough: errors are proved to be few as far as may be
-            first = room * asked // (asked + drawn)
+        first = room * asked // max(asked + drawn, 1) if short and drawn else min(asked, room)
         tops, sizes = _shared(first, [n.asked for n in plan]), _shared(room - first, [n.drawn for n in plan])
         chosen = [np.zeros(0, np.int64)]
         for part, need, top, size in zip(self.parts, plan, tops, sizes, strict=True):
@@ -313,10 +319,12 @@ class PromiseSearch(Search):
     def _chance_wrong(self, part: Part, rows: Indices) -> Floats:
         return np.minimum((1.0 - self._p[rows] if part.accepted else self._p[rows]) + part.surprise, 1.0)
 
-    def _part(self) -> None:
-        """Part the rows that were not asked for good, where that is planned to take the fewest calls."""
+    def _part(self) -> float:
+        """Part the rows that were not asked for good, where that is planned to take the fewest calls: so many."""
         free = self._answer == -1
         best: tuple[float, tuple[Part, ...]] = (math.inf, ())
+        most: tuple[int, tuple[Part, ...]] = (0, ())  # rows whose precision a part of the calls left proves
+        left = self.budget - self.n_proposed
         for cut in (*CUTS, math.inf):
             accepted = free & (self._p >= cut)
             n, rest = int(accepted.sum()), int(free.sum()) - int(accepted.sum())
@@ -326,13 +334,14 @@ class PromiseSearch(Search):
                 if rest:
                     parts.append(Part(free & ~accepted, False, ErrorsLeft(rest, of[1])))
                 self.parts = tuple(parts)
-                calls = sum(need.calls for need in self._plan())
-                if calls < best[0]:
-                    best = calls, self.parts
-        self.parts = best[1]
+                best = min(best, (sum(need.calls for need in self._plan()), self.parts), key=lambda found: found[0])
+                if n > most[0] and sum(need.calls for need in self._plan(rejected=False)) <= MOST_FIRST * left:
+                    most = n, self.parts
+        self.parts = most[1] if best[0] > left and most[1] else best[1]
+        return best[0]
 
-    def _plan(self) -> list[Needed]:
-        """What each part still takes."""
+    def _plan(self, *, rejected: bool = True) -> list[Needed]:
+        """What each part still takes; `rejected`: are the rows that are rejected unless asked to be proved?"""
         yes, unknown = int((self._answer == 1).sum()), int((self._answer == 2).sum())
         sorted_parts = [self._sorted(part) for part in self.parts]
         accepted, bound = next(((p.errors.free, p.errors.left) for p in self.parts if p.accepted), (0, 0))
@@ -346,7 +355,8 @@ class PromiseSearch(Search):
             else:
                 wrong_returned = np.minimum((1 - self.precision) * returned, bound)
                 allowed = (1 - self.recall) / self.recall * (returned - wrong_returned) - unknown
-            need = needed(part.errors, wrong, np.floor(allowed + 1e-9))
+            allowed = np.floor(allowed + 1e-9)
+            need = needed(part.errors, wrong, allowed) if part.accepted or rejected else Needed(0, 0, 0)
             found = float(gain[need.asked]) if not part.accepted else found
             plan.append(need)
         return plan[::-1]
@@ -355,6 +365,19 @@ class PromiseSearch(Search):
         """(n,) of the rows of a part that were not asked, the chance that each is an error, likeliest first."""
         wrong = self._chance_wrong(part, np.flatnonzero(part.rows & (self._answer == -1)))
         return np.sort(wrong)[::-1]
+
+
+def _learner(
+    n_rows: int,
+    features: Matrix,
+    prior: Floats | None,
+    rng: np.random.Generator,
+    confidence: float,
+    rows: int,
+    known: Known | None,
+) -> AsdSampler:
+    """The sampler of so many rows that teach what the score is worth."""
+    return AsdSampler(n_rows, rows, rng=rng, features=features, prior=prior, known=known, confidence=confidence)
 
 
 def _shared(n: int, weights: list[int]) -> list[int]:
