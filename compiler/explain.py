@@ -331,8 +331,8 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     if order.keys:
         compared = calls.comparisons if calls.comparisons.high else None
         notes = ("scores, then comparisons of two at the cut of LIMIT",) if compared is not None else ()
-        tokens = written_tokens(compared, 2, COMPARE, known) if compared is not None else None
-        step = Step("Sort", order.line, notes, calls=compared, inputs=(step,), tokens=tokens, rows=step.rows)
+        read = written_tokens(compared, 2, COMPARE, known) if compared is not None else None
+        step = Step("Sort", order.line, notes, calls=compared, inputs=(step,), tokens=read, rows=step.rows)
     step = _limited(order, step)
     for stage in late:
         step = asked("SemMap", stage, step, ("of the rows returned only",))

@@ -24,5 +24,6 @@ COMMANDS = {  # name → the module that holds its typer app, and one line of he
     "config": ("uql.command.config", "show every setting and where its value comes from"),
     "adapters": ("uql.command.adapters", "ways to answer a part of a question: list, install, remove"),
     "router": ("uql.command.router", "collect traces of adapters, train the router on them"),
+    "mcp": ("uql.command.mcp", "an MCP server over stdio: tables, prices, plans, capped queries for an assistant"),
     "ui": ("uql.command.ui", "the web page: editor, plans, rows, reasons, charts"),
 }

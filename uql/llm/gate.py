@@ -18,7 +18,7 @@ from typing import Literal, overload
 
 from uql.base.errors import ConfigError, ModelError, ModelReplyError, UQLError
 from uql.base.settings import Settings
-from uql.llm.budget import Budget, Share
+from uql.llm.budget import LIMITS, Budget, Share
 from uql.llm.calibration import Calibration, applied, kept, kept_audits
 from uql.llm.claims import Claims
 from uql.llm.corrections import People, overruled
@@ -42,7 +42,6 @@ from uql.operators.rows import label_of
 Announcement = Callable[[str, tuple[str, ...], int | None], None]
 log = logging.getLogger("uql.gate")
 GRACE_S = 5.0  # that calls in flight are given when an ask is cancelled
-LIMITS = ("tokens", "usd", "seconds")  # that end a run before its answer is whole
 CHUNK = 2048  # distinct rows whose keys are looked up, and whose tasks exist, at once
 CLAIMED = 128  # rows that are claimed at once, at least
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.1  # between two looks at rows that another run has in flight

@@ -79,6 +79,8 @@ async def in_context(
             )
         model = session.model or session.large(settings)
         gate = shared or Gate.open(settings, run=run, model=model, ledger=ledger, calls=calls, budget=budget)
+        if shared is None:
+            gate.budget.caps = session.caps
         drew = False
 
         def end() -> None:

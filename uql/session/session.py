@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.base.errors import DataError, UnknownTableError, UQLError, memory_errors
-from uql.base.settings import Settings
+from uql.base.errors import ConfigError, DataError, UnknownTableError, UQLError, memory_errors
+from uql.base.settings import IN_PROJECTS, InProjects, Settings
 from uql.base.sql_text import quote
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from uql.compiler.syntax import Query
     from uql.engine.outcome import Outcome
     from uql.kernels.duck import Duck
+    from uql.llm.budget import Budget
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.sampling.base import Estimate
@@ -87,6 +88,7 @@ class Session:
         self.catalog.parts.ledger = lambda: self.ledgers.open(self.settings.ledger)
         self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
         self.said = Said()  # the statement that is being read
+        self.caps: tuple[Budget, ...] = ()  # of statements that somebody else writes: no run goes beyond them
         self.closed = False
         self.last_run = ""  # id of the latest run, with which `resume` continues it
 
@@ -146,6 +148,8 @@ class Session:
                 assert isinstance(query, Select | Union)
                 normal = f"{unparse(replace(query, options=(), to=None))} {sorted(parameters.items())!r}"
                 bound = replace(bound, query=unnested(bound.query, self.is_key), normal=normal)
+            if self.caps:
+                self._check_options(bound)
             if bound.tables and self.catalog.is_behind():
                 bound = replace(bound, warnings=(*bound.warnings, _BEHIND))
             return bound
@@ -153,6 +157,17 @@ class Session:
             if isinstance(error, UnknownTableError) and self.catalog.is_behind():
                 error.help = f"{_BEHIND}; {error.help or ''}".removesuffix("; ")
             raise error.at(source) from None
+
+    def _check_options(self, bound: BoundStatement) -> None:
+        """Raises ConfigError (UQL416) for a setting of `WITH (…)` that a project's file may not have without trust."""
+        for name, value in bound.options:
+            rule = IN_PROJECTS.get(name, InProjects(asks=f"set {name}"))
+            if not rule.allows(value, getattr(self.settings, name, None)):
+                raise ConfigError(
+                    f"{name} cannot be set here: it would {rule.asks}",
+                    code="UQL416",
+                    help=f"leave it out of WITH (…); allowed: {rule.words()}",
+                )
 
     def is_key(self, source: BoundTable, column: str) -> bool:
         """Is each value of a table's column there once?"""
