@@ -24,7 +24,9 @@ class Settings:
     """Every setting, with its default. `docs/settings.md` is made from this class."""
 
     model: str | None = None  # "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml"
-    models: tuple[str, ...] = ()  # two, the small one first: it answers what it is sure of, or scores all rows for a precision or recall
+    models: tuple[
+        str, ...
+    ] = ()  # two, the small one first: it answers what it is sure of, or scores all rows for a precision or recall
     accuracy: float = 0.95  # with two models: share of conditions whose answer is the large one's
     embedder: str | None = None  # None: static word vectors + LSA
     budget: Budget | None = None  # calls, without a small model's scores; None: 128 for aggregates only, else 256
