@@ -205,4 +205,4 @@ def _odd(value: object, name: str, span: Span) -> BindError:
 
 def _way(name: str) -> str:
     given = f"{name}=…" if name.isidentifier() else f'{{"{name}": …}}'
-    return f"give it: con.uql(…, {given}), or --var '{name}=…' of the command"
+    return f"give it: con.uql(…, {given}), or --var '{name}=…' on the command line"

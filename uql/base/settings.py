@@ -24,15 +24,17 @@ class Settings:
     """Every setting, with its default. `docs/settings.md` is made from this class."""
 
     model: str | None = None  # "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml"
-    models: tuple[str, ...] = ()  # two, the small one first: conditions that it is not sure of go to the large one
+    models: tuple[
+        str, ...
+    ] = ()  # two, the small one first: it answers what it is sure of, or scores all rows for a precision or recall
     accuracy: float = 0.95  # with two models: share of conditions whose answer is the large one's
     embedder: str | None = None  # None: static word vectors + LSA
-    budget: Budget | None = None  # calls; None: 128 for aggregates only, else 256
+    budget: Budget | None = None  # calls, without a small model's scores; None: 128 for aggregates only, else 256
     exact: bool = False  # ask every row: budget = 'all'
     fresh: bool = False  # draw anew where an earlier run of the same statement would answer it
     error: float | None = None  # relative half-width of the interval to reach
     confidence: float = 0.95  # of every interval and guarantee
-    recall: float | None = None  # share of the matching rows that a search must find
+    recall: float | None = None  # share of the matching rows that a search must find; with precision, both hold at once
     total: float | None = (
         None  # of a search: share of its calls that estimates how many rows pass; None: an eighth, once little is found
     )
