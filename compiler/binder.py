@@ -21,7 +21,9 @@ from uql.compiler.bind.scope import CatalogLike
 from uql.compiler.bind.statement import Statement
 from uql.compiler.bind.types import DuckTypes
 from uql.compiler.bound import BoundQuery, BoundStatement
+from uql.compiler.subqueries import selects
 from uql.compiler.syntax import Option, Query, Select, Union
+from uql.compiler.walk import is_semantic
 
 _NONE: Mapping[str, object] = {}
 
@@ -56,6 +58,7 @@ def bind(
         options, settings = _options(query.options, settings)
         types = DuckTypes(catalog, (duckdb.Error,))
         statement, bound = _bound(substitute(query, parameters), Statement(text, catalog, frames, settings, types))
+        _check_precision(query.options, bound)
     except UQLError as error:
         raise error.at(text) from error.__cause__
     except RecursionError as error:
@@ -112,6 +115,20 @@ def _widths(statement: Statement) -> dict[str, str]:
         if widest is not None and len(types) > 1:
             found[text] = widest
     return {**statement.widths, **found}
+
+
+def _check_precision(options: tuple[Option, ...], query: BoundQuery) -> None:
+    """Raises: ConfigError (UQL105) at WITH (precision = …) where no quoted text of a WHERE chooses the rows returned."""
+    option = next((o for o in options if o.name.lower() == "precision"), None)
+    if option is None or any(is_semantic(s.where) and not s.aggregated for s in selects(query)):
+        return
+    error = ConfigError(
+        "precision is a share of the rows that a quoted text in WHERE chooses, and this statement returns no such rows",
+        help='as in SELECT … FROM t WHERE "the review is positive" WITH (precision = 0.9, recall = 0.9); a COUNT has an interval '
+        "without it",
+    )
+    error.start, error.end = option.span.start, option.span.end
+    raise error
 
 
 def _options(options: tuple[Option, ...], settings: Settings) -> tuple[tuple[tuple[str, Any], ...], Settings]:

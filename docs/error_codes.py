@@ -229,6 +229,16 @@ ERROR_CODES: dict[str, ErrorCode] = {
         "Free some space, or give another path with `ledger=`; move a damaged file away.",
         situation="The disk fills up while answers are kept.",
     ),
+    "UQL416": ErrorCode(
+        "A statement that came through `uql mcp` sets who reads the rows, which files are read, or a limit above the server's.",
+        "Leave the setting out of WITH (…); whoever starts the server chooses it, as `uql mcp DATABASE --model …`.",
+        situation="`SELECT … WITH (model = 'openai:NAME')` by a client of `uql mcp`.",
+    ),
+    "UQL417": ErrorCode(
+        "A statement that came through `uql mcp` would need more calls or USD than the server's caps leave.",
+        "Write what the help line suggests: `WITH (budget = n)`, LIMIT, or a narrower plain condition.",
+        situation="`WITH (budget = 'all')` over 50,000 rows, by a client of `uql mcp`.",
+    ),
     # --------------------------------------------------------------------------------------------- files, tables, rows
     "UQL500": ErrorCode(
         "The ledger cannot be written or is closed, or an oracle file does not fit the question.",

@@ -76,11 +76,16 @@ async def guide(block: Block, relation: Relation, ctx: Context) -> Guide | None:
         return None
     found = await _of_texts(block, relation, ctx) if ctx.features is not None else None
     score = proxy.of(relation) if ctx.settings.proxy is not None else None
-    return found if score is None else _with_proxy(found, score)
+    return found if score is None else with_proxy(found, score)
 
 
-def _with_proxy(found: Guide | None, score: NDArray[np.float64]) -> Guide:
-    """A guide that learns from the proxy too, and begins with the rows where it is high: it is as good as example rows."""
+def with_proxy(found: Guide | None, score: NDArray[np.float64]) -> Guide:
+    """A guide that learns from the proxy too, and begins with the rows where it is high: it is as good as example rows.
+
+    Args:
+        found: None: the proxy alone guides.
+        score: (N,) with mean 0 and variance 1.
+    """
     column = KNOWN * score.astype(np.float32)[:, None]
     if found is None:
         return Guide(column, score, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,21 @@ from uql.kernels import asking, sem_dedupe, sem_filter, sem_order
 from uql.kernels.answers import Rids
 from uql.kernels.asking import MOST_RECALLED, open_calls
 from uql.kernels.base import Context
+from uql.kernels.cheap_scores import CheapScores, cheap_scores
 from uql.kernels.distinct_rows import units_of
 from uql.kernels.estimates.sample import draw, known_rows
 from uql.kernels.finish import Output, rows, whole
 from uql.kernels.limit_by_confidence import further, surer, unasked
 from uql.kernels.pair_conditions.attribute import by_attribute, prefer, preferred
 from uql.kernels.relation import Pool, Relation
-from uql.kernels.sampling_inputs import Guide, guide
+from uql.kernels.sampling_inputs import FEWEST_ROWS, Guide, guide, with_proxy
 from uql.kernels.sem_filter import CHUNK
 from uql.sampling.base import AggregateSampler, Estimate, RetrievalSampler
 from uql.sampling.distinct_rows import Units, UnitSample, UnitSearch
 from uql.sampling.methods import AGGREGATE, RETRIEVAL
+
+if TYPE_CHECKING:
+    from uql.sampling.promise import PromiseSearch
 
 BATCH = 8  # rows between two looks of a search: more learn less from each other
 TOTAL = 0.125  # share of the calls of a search that finds nothing more that go to the number of rows that pass
@@ -327,16 +331,107 @@ async def _audit(
 
 
 async def _promised(block: Block, relation: Relation, ctx: Context) -> Chosen | None:
-    """A search to a stated recall, or one that adds rows unasked at a stated precision; None where there are no features.
+    """A search to a stated recall or precision, or to both; None where nothing guides it.
 
-    The result says what holds: the target, or the weaker statement that the budget allowed.
+    With `models = [small, large]` the score of the small one guides it, and the large one alone says which rows pass. The result
+    says what holds: the target, or the weaker statement that the budget allowed.
     """
+    cheap = await cheap_scores(block, relation, ctx) if relation.n >= FEWEST_ROWS else None
+    guided = await _guide(block, relation, ctx)
+    if cheap is not None:
+        guided = with_proxy(guided, cheap.score)
+    if guided is None:
+        return None
+    cascade, ctx.cascade = ctx.cascade, None
+    try:
+        if ctx.settings.recall is not None and ctx.settings.precision is not None:
+            return await _both(block, guided, cheap, relation, ctx)
+        return await _one_target(block, guided, relation, ctx)
+    finally:
+        ctx.cascade = cascade
+
+
+async def _both(block: Block, guided: Guide, cheap: CheapScores | None, relation: Relation, ctx: Context) -> Chosen:
+    """Rows with the precision and the recall of the settings; rows equal to one that was asked are known by it."""
+    from uql.sampling.promise import PromiseSearch
+
+    settings, per_row = ctx.settings, max(1, len(block.filter.stages))
+    assert settings.recall is not None and settings.precision is not None
+    known, left = await known_rows(block, relation, ctx), ctx.purse.left
+    search = PromiseSearch(
+        relation.n,
+        relation.n if left is None else left // per_row,
+        rng=ctx.rng,
+        features=guided.features,
+        prior=guided.prior,
+        recall=settings.recall,
+        precision=settings.precision,
+        confidence=settings.confidence,
+        known=as_known(known),
+    )
+    searched, units = Searched.of(known), units_of(block, relation, ctx)
+    per_passing = len(block.filter.left_over(block.values.stages))
+    while True:
+        left = ctx.purse.left
+        size = (
+            CHUNK if left is None else min(CHUNK, (left - per_passing * len(searched.found)) // (per_row + per_passing))
+        )
+        rids = search.propose(size) if size > 0 else np.zeros(0, np.int64)
+        if not len(rids):
+            break
+        await ctx.drawn(f"search of {relation.source}", rids)
+        truth = await sem_filter.truth(block.filter, rids, relation, ctx)
+        search.tell(rids, np.where(truth.complete, truth.answers, np.nan))
+        searched.add(rids, truth)
+        if not truth.complete.all():
+            break
+        if units is not None and search.parts:
+            told = np.isin(np.arange(relation.n), search.told)
+            equal = np.flatnonzero(np.isin(units.of, units.of[told]) & ~told)
+            truth = await sem_filter.truth(block.filter, equal, relation, ctx)
+            search.learn(equal, truth.answers)
+            searched.add(equal, truth)
+    _note_promise(search, searched, cheap, per_row, relation, ctx)
+    return Chosen(search.returned(), searched.asked_all(relation.n), search.unverified())
+
+
+def _note_promise(
+    search: PromiseSearch,
+    searched: Searched,
+    cheap: CheapScores | None,
+    per_row: int,
+    relation: Relation,
+    ctx: Context,
+) -> None:
+    """The statement that holds of the rows returned; where it is not the one asked for, what that would take."""
+    settings, (precision, recall) = ctx.settings, search.holds()
+    returned, unasked = len(search.returned()), len(search.unverified())
+    small, large = ctx.settings.models or ("", "")
+    by = f" of {large}" if large else ""
+    if search.met:
+        says = f"precision ≥ {settings.precision:.0%} and recall ≥ {settings.recall:.0%}, both at {settings.confidence:.0%}"
+    else:
+        ctx.partial, calls = True, search.would_take() * per_row
+        says = (
+            f"precision ≥ {settings.precision:.0%} and recall ≥ {settings.recall:.0%} cannot be stated with these calls: what holds at "
+            f"{settings.confidence:.0%} is precision ≥ {precision:.0%} and recall ≥ {recall:.0%}; about {calls:,} calls{by} in all would "
+            f"do: WITH (budget = {calls})"
+        )
+    rows = f"{returned:,} rows, {unasked:,} of them not asked; {len(searched.told):,} of {relation.n:,} rows were asked{by}"
+    ctx.notes.append(f"{says}; {rows}" + (f", all were scored by {small}" if cheap is not None else ""))
+    if searched.unknown:
+        ctx.notes.append(
+            f"{searched.unknown:,} rows gave no answer: they are not among the rows returned, and count as matches that were missed"
+        )
+    if cheap is not None and cheap.unanswered:
+        ctx.notes.append(f"{cheap.unanswered:,} rows have no score: {small} gave no answer")
+
+
+async def _one_target(block: Block, guided: Guide, relation: Relation, ctx: Context) -> Chosen:
+    """A search to a stated recall, or one that adds rows unasked at a stated precision."""
     from uql.sampling.recall import RecallSearch
     from uql.sampling.unverified import UnverifiedSearch
 
-    guided = await _guide(block, relation, ctx)
-    if guided is None:
-        return None
     left = ctx.purse.left
     room = relation.n if left is None else left // max(1, len(block.filter.stages))
     settings = ctx.settings

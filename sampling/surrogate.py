@@ -59,6 +59,32 @@ def moved(p: Floats, rows: Indices, y: Floats, inside: Flags) -> Floats:
     return out
 
 
+def stretched(score: Floats, at: Floats, y: Floats) -> Floats:
+    """(N,) chances of log-odds, stretched and moved as far as answers ask for.
+
+    Factor and shift are normal before the answers, around no change. `calibrate` holds few answers to be less sure than this
+    does, so that chances near 0 and 1 are too far from there.
+
+    Args:
+        score: (N,) log-odds.
+        at: (m,) log-odds of labelled rows, leave-one-out, with their answers y (m,) in [0, 1].
+    """
+    weights, prior = np.array([1.0, 0.0]), np.array([1.0, 0.0])
+    x = np.stack([at, np.ones(len(at))], axis=1)
+    for _ in range(2 * NEWTON_STEPS):
+        now = sigmoid(x @ weights)
+        hessian = (x * (now * (1 - now))[:, None]).T @ x + np.eye(2)
+        step = np.linalg.solve(hessian, x.T @ (y - now) - (weights - prior))
+        weights = weights + step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-12))
+    return sigmoid(max(float(weights[0]), 0.0) * score + weights[1])
+
+
+def log_loss(p: Floats, y: Floats) -> float:
+    """The mean log loss of chances p (n,) of answers y (n,) in [0, 1]."""
+    p = np.clip(p, 1e-9, 1 - 1e-9)
+    return float(-(y * np.log(p) + (1 - y) * np.log1p(-p)).mean())
+
+
 def logit(p: Floats) -> Floats:
     """The log-odds of chances, those of 0 and 1 finite."""
     p = np.clip(p, 1e-6, 1 - 1e-6)

@@ -69,6 +69,11 @@ PROGRAMS = (
         ),
     ),
     Program(
+        "promise",
+        "sets of rows with a stated precision and recall, by a cheap model and a dear one",
+        (Part("all", "uql.benchmarks.promise", takes_seeds=True),),
+    ),
+    Program(
         "optimizer",
         "calls of filters against the written order and the best one in hindsight",
         (

@@ -214,10 +214,10 @@ class Expressions:
             case Exists():
                 return replace(expr, query=self.sub(expr.query, self.scope))
             case ScalarQuery():
-                bound = self.sub(expr.query, self.scope)
-                if len(bound.query.items) != 1:
+                value = self.sub(expr.query, self.scope)
+                if len(value.query.items) != 1:
                     raise self.error("a sub-query as a value gives one column", "UQL211", expr)
-                return replace(expr, query=bound)
+                return replace(expr, query=value)
             case ListExpr():
                 return replace(expr, items=tuple(self.bind(item, clause) for item in expr.items))
             case Quantified():

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -105,3 +108,21 @@ def test_the_reason_stands_in_the_column_error(folder):
         "SELECT doc, error LIKE 'broken.pdf cannot be read%' AS why FROM reports, pages(doc) AS p ORDER BY ALL"
     )
     assert rows.fetchall() == [("broken.pdf", True), ("farm.pdf", None), ("farm.pdf", None)]
+
+
+NOT_CLOSED = """
+import sys, uql
+con = uql.connect(ledger=":memory:")
+con.execute("CREATE TABLE reports AS SELECT content AS doc FROM read_blob(?)", [sys.argv[1]])
+print(con.uql("SELECT page FROM reports, pages(doc) AS p").fetchall())
+"""
+
+
+def test_bytes_that_were_read_are_gone_with_a_process_that_closes_nothing(folder, tmp_path):
+    own = tmp_path / "temporary"
+    own.mkdir()
+    told = [sys.executable, "-c", NOT_CLOSED, str(folder / "farm.pdf")]
+    env = {**os.environ, "TMPDIR": str(own)}
+    done = subprocess.run(told, capture_output=True, text=True, timeout=120, env=env)
+    assert done.stdout.endswith("[(1,), (2,)]\n"), done.stderr
+    assert not list(own.iterdir())

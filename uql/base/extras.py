@@ -14,6 +14,7 @@ EXTRAS = {  # what each extra is for, and the modules that it installs
     "local": ("models and word vectors of this machine", ("xllamacpp", "wordllama", "huggingface_hub")),
     "ui": ("the web page", ("starlette", "uvicorn")),
     "shell": ("uql shell", ("prompt_toolkit", "pygments")),
+    "mcp": ("uql mcp", ("mcp",)),
     "ask": ("Python in plans of questions in words", ("pydantic_monty",)),
     "plot": ("plots in plans", ("altair", "vl_convert", "jsonschema")),
     "images": ("pictures", ("PIL",)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 COMMANDS = {  # name → the module that holds its typer app, and one line of help
     "shell": ("uql.command.shell", "statements one after another, with completion, prices and reasons"),
+    "run": ("uql.command.run", "run a script of statements, with variables and exit codes for CI"),
     "ask": ("uql.command.ask", "answer a question in words, by UQL that is shown"),
     "model": ("uql.command.model", "the semantic model of a database: write a first one, check it"),
     "models": ("uql.command.models", "fetch, list and test models"),
@@ -23,5 +24,6 @@ COMMANDS = {  # name → the module that holds its typer app, and one line of he
     "config": ("uql.command.config", "show every setting and where its value comes from"),
     "adapters": ("uql.command.adapters", "ways to answer a part of a question: list, install, remove"),
     "router": ("uql.command.router", "collect traces of adapters, train the router on them"),
+    "mcp": ("uql.command.mcp", "an MCP server over stdio: tables, prices, plans, capped queries for an assistant"),
     "ui": ("uql.command.ui", "the web page: editor, plans, rows, reasons, charts"),
 }

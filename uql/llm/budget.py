@@ -6,6 +6,8 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+LIMITS = ("tokens", "usd", "seconds", "cap")  # that end a run before its answer is whole
+
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
@@ -46,14 +48,18 @@ class Budget:
         self.spent_tokens = 0
         self.spent_usd = 0.0
         self.largest_tokens = 0  # of one reservation so far
+        self.caps: tuple[Budget, ...] = ()  # of a server around the run: each holds, whatever this budget allows
         self._open: dict[int, Reservation] = {}
+        self._in_caps: dict[int, list[int]] = {}  # the tickets in the caps, by the ticket here
         self._next = 0
         self._settled: asyncio.Event | None = None
-        self.exhausted: str | None = None  # which cap was reached: "calls", "tokens", "usd", "seconds"
+        self.exhausted: str | None = None  # what was reached: "calls", "tokens", "usd", "seconds", "cap"
 
     @property
     def calls_left(self) -> int | None:
-        return None if self.calls is None else max(0, self.calls - self.spent_calls)
+        left = [cap.calls_left for cap in self.caps]
+        left.append(None if self.calls is None else max(0, self.calls - self.spent_calls))
+        return min((n for n in left if n is not None), default=None)
 
     def extend(self, calls: int) -> None:
         """Raise the limit of calls by so many, of each step too, or lower it where they are below 0."""
@@ -85,7 +91,9 @@ class Budget:
         return None if self.deadline is None else self.deadline - time.monotonic()
 
     def _misfit(self, wanted: Reservation) -> str | None:
-        """The cap that `wanted` would break, beside what is spent and reserved."""
+        """The limit that `wanted` would break, beside what is spent and reserved."""
+        if any(cap._misfit(wanted) for cap in self.caps):
+            return "cap"
         if self.calls is not None and self.spent_calls + wanted.calls > self.calls:
             return "calls"
         if self.new is not None and self._sent + wanted.calls > self.new:
@@ -131,12 +139,7 @@ class Budget:
         while True:
             misfit = self._misfit(wanted)
             if misfit is None:
-                self._spend(wanted.calls)
-                self._sent += wanted.calls
-                self.largest_tokens = max(self.largest_tokens, wanted.tokens)
-                self._next += 1
-                self._open[self._next] = wanted
-                return self._next
+                return self._take(wanted)
             if misfit in ("calls", "seconds") or not self._open:
                 self.exhausted = misfit
                 return None
@@ -144,10 +147,19 @@ class Budget:
                 self._settled = asyncio.Event()
             await self._settled.wait()
 
+    def _take(self, wanted: Reservation) -> int:
+        self._spend(wanted.calls)
+        self._sent += wanted.calls
+        self.largest_tokens = max(self.largest_tokens, wanted.tokens)
+        self._next += 1
+        self._open[self._next] = wanted
+        self._in_caps[self._next] = [cap._take(wanted) for cap in self.caps]
+        return self._next
+
     @property
     def weighs(self) -> bool:
         """Does it count tokens or USD?"""
-        return self.tokens is not None or self.usd is not None
+        return self.tokens is not None or self.usd is not None or any(cap.weighs for cap in self.caps)
 
     def calls_of(self, ticket: int) -> int:
         """The calls of a reservation."""
@@ -155,6 +167,9 @@ class Budget:
 
     def release(self, ticket: int) -> None:
         """Give a reservation back: nothing was sent for it."""
+        for cap, own in zip(self.caps, self._in_caps[ticket], strict=True):
+            cap.release(own)
+        self._in_caps[ticket] = []
         self._spend(-self._open[ticket].calls)
         self._sent -= self._open[ticket].calls
         self.settle(ticket, tokens=0, usd=0.0)
@@ -167,6 +182,8 @@ class Budget:
             tokens: in and out, paid.
             usd: paid.
         """
+        for cap, own in zip(self.caps, self._in_caps.pop(ticket), strict=False):
+            cap.settle(own, tokens=tokens, usd=usd)
         del self._open[ticket]
         self.spent_tokens += tokens
         self.spent_usd += usd

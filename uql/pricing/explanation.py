@@ -7,10 +7,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import NOTHING, Quote, Range, calls_of
+from uql.compiler.cost import NOTHING, Quote, Range, Unit, calls_of
 from uql.compiler.explain import Explained, explained
 from uql.compiler.physical import Block, Goal, PhysicalPlan
 from uql.kernels.cascade import CANDIDATES, labelled_rows
+from uql.kernels.sampling_inputs import FEWEST_ROWS
 from uql.pricing.error_target import share_asked
 from uql.pricing.model_prices import price_known
 
@@ -87,7 +88,9 @@ def explanation(
     if sample is not None and knowledge.costs:
         found = replace(found, limit=_why_so_many(knowledge.settings, budget, sample))
         alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)
-    return replace(found, alternatives=alternatives)
+    cost = knowledge.price
+    unit = Unit(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else None
+    return replace(found, alternatives=alternatives, unit=unit)
 
 
 def _why_so_many(settings: Settings, budget: int | None, sample: int) -> str:
@@ -128,11 +131,49 @@ def _by_money(plan: PhysicalPlan, knowledge: Knowledge, budget: int | None, samp
     return (every, some) if budget is None else (some, every)
 
 
+def is_promised(plan: Block, settings: Settings) -> bool:
+    """Does a statement about the rows that a WHERE chooses have a precision or a recall, which a small model helps to reach?"""
+    columns = [c for stage in plan.filter.stages for c in stage.columns]
+    chooses = not plan.aggregate.present and plan.filter.goal is not Goal.FIRST and plan.scan.join is None
+    promised = settings.precision is not None or settings.recall is not None
+    return promised and chooses and bool(columns) and all(c.is_condition for c in columns)
+
+
+def _with_promise(plan: Block, alone: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:
+    """The price of a score of every row by the small model and the calls of the large one, beside those of each alone."""
+    small, large = knowledge.settings.models
+    every = _priced(plan, knowledge, None)
+    if every.calls.expected < FEWEST_ROWS:
+        return alone, ()
+    by = {m: price_known(knowledge.models.get(m), knowledge.settings.with_values(model=m)) for m in (small, large)}
+
+    def priced(quote: Quote, model: str) -> Quote:
+        price = by[model]
+        return replace(quote, usd=None) if price is None else quote.priced(price.usd(1, 0), price.usd(0, 1))
+
+    scores, answers = priced(every, small), priced(alone, large)
+    usd = None if scores.usd is None or answers.usd is None else scores.usd + answers.usd
+    two = replace(answers.beside(every.calls).timed(knowledge.pace), usd=usd)
+    targets = [
+        f"{name} ≥ {share:.0%}"
+        for name in ("precision", "recall")
+        if (share := getattr(knowledge.settings, name)) is not None
+    ]
+    stated = f"chosen: {' and '.join(targets)}, or what the calls allow to state"
+    return two, (
+        Alternative(f"{small} scores all rows, {large} answers a sample", two, True, stated),
+        Alternative(f"{large} alone, all rows", priced(every, large), False, "exact"),
+        Alternative(f"{small} alone, all rows", scores, False, "nothing is stated"),
+    )
+
+
 def _with_cascade(plan: PhysicalPlan, alone: Quote, knowledge: Knowledge) -> tuple[Quote, tuple[Alternative, ...]]:
     """The price with a small and a large model, beside that of the large one alone, where the settings name two."""
     settings = knowledge.settings
     if not settings.models or "cascade" in settings.disabled_rules or not isinstance(plan, Block):
         return alone, ()
+    if is_promised(plan, settings):
+        return _with_promise(plan, alone, knowledge)
     questions = [c for stage in plan.filter.stages for c in stage.columns]
     asked = [r.expected for s, r in calls_of(plan, knowledge(plan)).by_stage.items() if s in plan.filter.stages]
     calls, rows = sum(asked), knowledge(plan).rows.expected

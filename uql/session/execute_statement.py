@@ -48,7 +48,7 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
             check_sql_reads(session.catalog, bound.sql)
         session.emit(PlanEvent(None))  # DuckDB's own: nothing else of the engine is loaded for it
         with reading(session.catalog.cursor, session.catalog.read_only):
-            found = concrete.outcome(bound, session.catalog.cursor, settings.confidence)
+            found = concrete.outcome(bound, session.kernel_duck(), settings.confidence)
         return stored(bound, found, session)
 
     def before(run: str) -> Before:
@@ -94,6 +94,7 @@ async def execute(
     from uql.engine.provenance import trace
     from uql.engine.stored_estimates import opened
     from uql.kernels.estimates.sample import method_of
+    from uql.llm.budget import LIMITS
     from uql.session.replay import replayed
     from uql.session.run_context import in_context
 
@@ -120,7 +121,7 @@ async def execute(
     )
     if gate.run.root and not gate.run.again and gate.run.started is not None:
         ctx.notes.append(replayed(gate.run.root, gate.run.started, gate.cost.calls))
-    exhausted = gate.interrupted or gate.budget.exhausted in ("tokens", "usd", "seconds")
+    exhausted = gate.interrupted or gate.budget.exhausted in LIMITS
     outcome = Outcome(
         output.table,
         [item.type for item in bound.query.items],

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from uql.base.errors import DataError, UnknownTableError, UQLError, memory_errors
-from uql.base.settings import Settings
+from uql.base.errors import ConfigError, DataError, UnknownTableError, UQLError, memory_errors
+from uql.base.settings import IN_PROJECTS, InProjects, Settings
 from uql.base.sql_text import quote
 from uql.engine.row_vectors import Vectors
 from uql.llm.open_ledgers import Ledgers
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
     from uql.compiler.syntax import Query
     from uql.engine.outcome import Outcome
+    from uql.kernels.duck import Duck
+    from uql.llm.budget import Budget
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.sampling.base import Estimate
@@ -86,6 +88,7 @@ class Session:
         self.catalog.parts.ledger = lambda: self.ledgers.open(self.settings.ledger)
         self.foresight = Foresight(self.catalog.cursor, model, self.models, self.ledgers)
         self.said = Said()  # the statement that is being read
+        self.caps: tuple[Budget, ...] = ()  # of statements that somebody else writes: no run goes beyond them
         self.closed = False
         self.last_run = ""  # id of the latest run, with which `resume` continues it
 
@@ -145,6 +148,8 @@ class Session:
                 assert isinstance(query, Select | Union)
                 normal = f"{unparse(replace(query, options=(), to=None))} {sorted(parameters.items())!r}"
                 bound = replace(bound, query=unnested(bound.query, self.is_key), normal=normal)
+            if self.caps:
+                self._check_options(bound)
             if bound.tables and self.catalog.is_behind():
                 bound = replace(bound, warnings=(*bound.warnings, _BEHIND))
             return bound
@@ -152,6 +157,17 @@ class Session:
             if isinstance(error, UnknownTableError) and self.catalog.is_behind():
                 error.help = f"{_BEHIND}; {error.help or ''}".removesuffix("; ")
             raise error.at(source) from None
+
+    def _check_options(self, bound: BoundStatement) -> None:
+        """Raises ConfigError (UQL416) for a setting of `WITH (…)` that a project's file may not have without trust."""
+        for name, value in bound.options:
+            rule = IN_PROJECTS.get(name, InProjects(asks=f"set {name}"))
+            if not rule.allows(value, getattr(self.settings, name, None)):
+                raise ConfigError(
+                    f"{name} cannot be set here: it would {rule.asks}",
+                    code="UQL416",
+                    help=f"leave it out of WITH (…); allowed: {rule.words()}",
+                )
 
     def is_key(self, source: BoundTable, column: str) -> bool:
         """Is each value of a table's column there once?"""
@@ -196,6 +212,13 @@ class Session:
         plan = self.plan(bound, settings)
         return FREE if self.answering_run(bound, plan, settings) else self.foresight.quoted(plan, settings)
 
+    def kernel_duck(self, settings: Settings | None = None) -> Duck:
+        """The session's DuckDB for one run; `settings` say which files its rows may name, None: none."""
+        from uql.kernels.duck import Duck
+
+        media = None if settings is None else self.media(settings)
+        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates)
+
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
         """What a run of a statement is known by; None where no run is kept.
 
@@ -204,14 +227,12 @@ class Session:
             plan: of its query.
             settings: of the statement.
         """
-        from uql.kernels.duck import Duck
         from uql.session.replay import drawing_of
 
         if not bound.semantic:
             return None
         model = self.model.name if self.model is not None else settings.model or ""
-        duck = Duck(self.catalog.cursor)
-        return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), duck)
+        return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), self.kernel_duck())
 
     def answering_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> str:
         """The run that answers a statement for no call, in words; "" where there is none.
@@ -221,14 +242,13 @@ class Session:
             plan: of its query.
             settings: of the statement.
         """
-        from uql.kernels.duck import Duck
         from uql.session.replay import find, replayed
 
         drawing = None if settings.fresh else self.drawing(bound, plan, settings)
         if drawing is None or not self.ledgers.exists(settings.ledger):
             return ""
         with self.ledgers.open(settings.ledger) as ledger:
-            taken = find(drawing, self.foresight.limit(plan, settings), ledger, Duck(self.catalog.cursor))
+            taken = find(drawing, self.foresight.limit(plan, settings), ledger, self.kernel_duck())
         return replayed(taken.root, taken.since, 0) if taken is not None and taken.done else ""
 
     @contextmanager

@@ -202,6 +202,9 @@ class Parts:
     def _made(self) -> Path:
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="uql-media-"))
+            weakref.finalize(
+                self, shutil.rmtree, self._folder, ignore_errors=True
+            )  # also of a connection that nobody closes
         return self._folder
 
     def _path(self, file: str) -> Path | Unreadable:

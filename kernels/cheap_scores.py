@@ -1,0 +1,94 @@
+"""What the small model of `models = ['small', 'large']` says of every row, as a score: it guides which rows the large one is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uql.base.errors import ConfigError
+from uql.compiler.formula import Leaf
+from uql.compiler.physical import Block
+from uql.compiler.virtual import Virtual, VirtualColumn
+from uql.kernels.base import Context
+from uql.kernels.relation import Relation
+from uql.sampling.surrogate import logit
+
+AT_ONCE = 4096  # rows whose requests are made at once
+SAID = 0.9  # chance that stands for a yes without a probability
+
+
+@dataclass(frozen=True, slots=True)
+class CheapScores:
+    """(N,) log-odds that each row passes, with mean 0 and variance 1, 0 where unknown; how many of the rows have no answer."""
+
+    score: NDArray[np.float64]
+    unanswered: int
+
+
+async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapScores | None:
+    """Asks the small model about every candidate, beside the budget, which is the large one's; max_cost and the like hold for both.
+
+    None where there is no small model, where it may not be asked (a budget of 0), where it finds all rows alike, and, with a note,
+    where the WHERE holds a text that is not a condition on single rows.
+
+    Raises: ConfigError (UQL105) where `model` names another model than the large one, which labels the rows.
+    """
+    cascade, formula = ctx.cascade, block.filter.formula
+    if cascade is None or formula is None or ctx.purse.left == 0:
+        return None
+    small, large = cascade.names
+    labels = (await ctx.gate.provider()).name
+    if labels != (await ctx.gate.provider(cascade.large)).name:
+        raise ConfigError(
+            f"with a precision or a recall the second of models = ['{small}', '{large}'] answers the rows, "
+            f"and model names {labels!r} for it",
+            help="leave model out",
+        )
+    conditions = {c for leaf in formula.leaves if (c := _condition(leaf)) is not None}
+    if any(leaf.semantic and _condition(leaf) is None for leaf in formula.leaves):
+        ctx.notes.append(f"{small} was not asked: it scores conditions on rows alone, and the WHERE holds another text")
+        return None
+    chance = {column: await _chance(column, relation, ctx) for column in sorted(conditions, key=lambda c: c.id)}
+    rows = np.arange(relation.n, dtype=np.int64)
+    leaves = []
+    for leaf in formula.leaves:
+        column = _condition(leaf)
+        if column is not None:
+            leaves.append(chance[column])
+        else:
+            known = relation.evaluate([leaf.expr], rows, ()).column(0).fill_null(False)
+            leaves.append(np.asarray(known.to_numpy(zero_copy_only=False), np.float64))
+    odds = logit(formula.chance(np.stack(leaves)))
+    fine = np.isfinite(odds)
+    spread = float(odds[fine].std()) if fine.any() else 0.0
+    if spread == 0.0:
+        ctx.notes.append(f"{small} gave every row the same score, which guides nothing")
+        return None
+    return CheapScores(np.where(fine, (odds - odds[fine].mean()) / spread, 0.0), int((~fine).sum()))
+
+
+def _condition(leaf: Leaf) -> VirtualColumn | None:
+    """The condition on single rows that a leaf of WHERE is; None: it is something else."""
+    column = leaf.expr.column if isinstance(leaf.expr, Virtual) else None
+    return column if column is not None and column.is_condition and not column.is_pair_condition else None
+
+
+async def _chance(column: VirtualColumn, relation: Relation, ctx: Context) -> NDArray[np.float64]:
+    """(N,) the chance that each row meets a condition, by the small model; NaN where it has no answer."""
+    assert ctx.cascade is not None
+    found = np.full(relation.n, np.nan)
+    with ctx.purse.beside(relation.n):
+        for start in range(0, relation.n, AT_ONCE):
+            rids = np.arange(start, min(start + AT_ONCE, relation.n), dtype=np.int64)
+            (answers,) = await ctx.gate.ask(
+                [relation.question(column)],
+                relation.rows(rids, [column]),
+                source=relation.source,
+                model=ctx.cascade.small,
+            )
+            said = np.array([np.nan if v is None else SAID if v else 1 - SAID for v in answers.values])
+            given = np.asarray(answers.probabilities, np.float64)
+            found[rids] = np.where(np.isnan(said) | np.isnan(given), said, given)
+    return found

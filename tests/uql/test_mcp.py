@@ -1,0 +1,150 @@
+"""`uql mcp`: the SDK's own client talks to a child process over stdio; the model is an oracle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from uql.base import extras
+from uql.cli import main
+
+mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
+
+POSITIVE = '"the review is positive"'
+Call = Callable[..., Awaitable[tuple[bool, Any]]]
+
+
+def session(folder: Path, work: Callable[[Call], Awaitable[None]], *words: str) -> None:
+    """Starts the server in a folder, and does some work with `call(tool, **arguments)` → (is it an error, its text or JSON)."""
+    program = "import sys; from uql.cli import main; sys.exit(main())"
+    arguments = ["-c", program, "mcp", "shop.duckdb", "--model", "oracle:oracle.toml", "--ledger", ":memory:", *words]
+    server = mcp.StdioServerParameters(
+        command=sys.executable, args=arguments, cwd=folder, env={**os.environ, "UQL_HOME": str(folder / "home")}
+    )
+
+    async def run() -> None:
+        async with mcp.Client(server) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            assert names == {"list_tables", "price", "explain", "run"}
+
+            async def call(tool: str, **named: Any) -> tuple[bool, Any]:
+                found = await client.call_tool(tool, named)
+                text = "".join(part.text for part in found.content)
+                return bool(found.is_error), text if found.is_error else json.loads(text)
+
+            await work(call)
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_an_assistant_lists_prices_explains_and_runs(own_world: Path) -> None:
+    with duckdb.connect(str(own_world / "shop.duckdb")) as duck:
+        duck.execute("COMMENT ON TABLE reviews IS 'of films'; COMMENT ON COLUMN reviews.stars IS 'from 1 to 5'")
+
+    async def work(call: Call) -> None:
+        _, tables = await call("list_tables")
+        reviews = next(table for table in tables if table["table"] == "reviews")
+        assert reviews["rows"] == 6 and reviews["comment"] == "of films"
+        assert [(c["name"], c["type"], c["content"]) for c in reviews["columns"]] == [
+            ("id", "INTEGER", "structured"),
+            ("text", "VARCHAR", "text"),
+            ("stars", "INTEGER", "structured"),
+        ]
+        assert reviews["columns"][2]["comment"] == "from 1 to 5"
+
+        _, price = await call("price", statement=f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE}")
+        assert price["calls"] == {"low": 6, "expected": 6, "high": 6}
+        assert price["caps"] == {"calls": 500, "usd": 0.5}, "a price makes no call"
+        _, plan = await call("explain", statement=f"SELECT id FROM reviews WHERE {POSITIVE} AND stars > 3")
+        assert plan["plan"]["inputs"][0]["operator"] == "SemFilter" and plan["price"]["calls"]["expected"] == 3
+
+        statement = f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (budget = 3)"
+        _, estimated = await call("run", statement=statement)
+        (row,), (estimate,) = estimated["rows"], estimated["estimates"]["n"]
+        assert not estimated["exact"] and "not exact" in estimated["note"] and estimated["calls"] == 3
+        assert row["n_low"] == estimate["low"] <= 3 <= estimate["high"] == row["n_high"]
+
+        _, found = await call("run", statement=f"SELECT id FROM reviews WHERE {POSITIVE} ORDER BY id", rows=2)
+        assert found["rows"] == [{"id": 1}, {"id": 3}] and found["rows_left_out"] == 1
+        assert found["exact"] and found["note"].endswith("exact")
+
+    session(own_world, work)
+
+
+def test_what_changes_something_or_reaches_out_is_refused(own_world: Path) -> None:
+    hostile = {
+        "DELETE FROM reviews": "UQL511",
+        "COPY reviews TO 'out.csv'": "UQL511",
+        "ATTACH 'other.duckdb' AS other": "UQL511",
+        "SET uql.budget = 'all'": "UQL511",
+        "SET enable_external_access = true": "UQL511",
+        "SELECT 1; DROP TABLE reviews": "UQL511",
+        "SELECT id FROM reviews TO kept": "UQL511",
+        "EXPLAIN ANALYZE SELECT 1": "UQL511",
+        "WITH x AS (DELETE FROM reviews RETURNING *) FROM x": "UQL511",
+        f"SELECT id FROM reviews WHERE {POSITIVE} WITH (model = 'http://127.0.0.1:9/v1#m')": "UQL416",
+        f"SELECT id FROM reviews WHERE {POSITIVE} WITH (ledger = 'stolen.sqlite')": "UQL416",
+        f"SELECT id FROM reviews WHERE {POSITIVE} WITH (folder = '/')": "UQL416",
+        f"PIVOT (SELECT id, {POSITIVE} AS p FROM reviews WITH (model = 'http://127.0.0.1:9/v1#m')) ON p USING count(*)": "UQL",
+        "SELECT * FROM read_text('oracle.toml')": "file system operations are disabled",
+        "SELECT * FROM 'reviews.csv'": "",
+        "INSTALL httpfs": "UQL511",
+    }
+
+    async def work(call: Call) -> None:
+        for statement, says in hostile.items():
+            for tool in ("run", "price", "explain"):
+                failed, text = await call(tool, statement=statement)
+                assert failed and says in text, (tool, statement, text)
+        failed, text = await call("run", statement="SELECT strs FROM reviews")
+        assert failed and "UQL202" in text and "line 1, column 8" in text and "did you mean stars" in text
+        _, found = await call("run", statement="SELECT COUNT(*) AS n FROM reviews")
+        assert found["rows"] == [{"n": 6}]
+
+    before = sorted(path.name for path in own_world.iterdir())
+    session(own_world, work)
+    assert sorted(path.name for path in own_world.iterdir() if path.name != "home") == [
+        n for n in before if n != "home"
+    ]
+
+
+def test_no_option_raises_the_caps_of_a_run_and_of_the_server(own_world: Path) -> None:
+    async def work(call: Call) -> None:
+        for options in ("budget = 'all'", "budget = 100, max_cost = 99", "exact"):
+            statement = f"SELECT id FROM reviews WHERE {POSITIVE} WITH ({options})"
+            failed, text = await call("run", statement=statement)
+            assert failed and "UQL417" in text and "WITH (budget = 4)" in text
+        _, found = await call("run", statement=f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} WITH (budget = 4)")
+        assert found["calls"] == 4 and found["caps"]["calls"] == 3, "7 of the server, 4 of them spent"
+        statement = """SELECT COUNT(*) AS n FROM reviews WHERE "the mood" = 'pos' WITH (budget = 4)"""
+        failed, found = await call("run", statement=statement)
+        assert not failed and found["calls"] == 3 and not found["exact"], "it was allowed 4, and the server had 3 left"
+        assert found["caps"]["calls"] == 0
+        failed, text = await call("run", statement=f"SELECT id FROM reviews WHERE {POSITIVE} WITH (budget = 'all')")
+        assert failed and "UQL417" in text
+        _, found = await call("run", statement="SELECT id FROM reviews ORDER BY id LIMIT 1")
+        assert found["rows"] == [{"id": 1}], "plain SQL needs no call"
+
+    session(own_world, work, "--calls", "4", "--all-calls", "7")
+
+
+def test_a_missing_extra_says_what_to_install(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+    assert main(["mcp", "shop.duckdb"]) == 2
+    said = capsys.readouterr().err
+    assert "UQL610" in said and "pip install" in said and "[mcp]" in said
+
+
+def test_a_database_that_is_not_there_is_an_error(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mcp", "nowhere.duckdb"]) == 2
+    assert "there is no database nowhere.duckdb" in capsys.readouterr().err

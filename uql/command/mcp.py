@@ -1,0 +1,232 @@
+"""`uql mcp DATABASE`: a Model Context Protocol server over stdio, with which an assistant queries a database within caps.
+
+The protocol is the official SDK's (`mcp`); the tools call the Python interface. A client writes one query a call. It changes nothing, and
+no option of it raises the caps: every request to a model is reserved in them before it is sent (`uql.llm.budget.Budget.caps`).
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from uql.command import options
+from uql.command.outcome import UsageError, command, new_app
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+
+    from uql.api.connection import Connection
+    from uql.api.result import Result
+    from uql.compiler.cost import Quote
+    from uql.llm.budget import Budget
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+app = new_app()
+MAX_ROWS = 1_000  # in one reply
+INSTRUCTIONS = """UQL is SQL (DuckDB's dialect) in which a double-quoted text may stand where a column may stand: a language model
+answers it, row by row, as in SELECT COUNT(*) FROM reviews WHERE "the review complains about the plot". Call list_tables first, then
+price: it makes no call to a model. COUNT, SUM, AVG over such texts are estimated from a sample, with an interval (x_low, x_high):
+report the interval, unless "exact" is true. Plain conditions on columns make a query cheaper. WITH (budget = n) at its end limits the
+calls."""
+
+
+@command(app)
+def mcp(
+    database: Annotated[str, typer.Argument(help="A DuckDB file.")],
+    model: options.Model = None,
+    calls: Annotated[int, typer.Option(min=0, help="Calls of the model at most, of one query.")] = 500,
+    usd: Annotated[float, typer.Option(min=0, help="USD at most, of one query.")] = 0.50,
+    all_calls: Annotated[int, typer.Option(min=0, help="Calls at most, until the server ends.")] = 5_000,
+    all_usd: Annotated[float, typer.Option(min=0, help="USD at most, until the server ends.")] = 5.00,
+    files: Annotated[bool, typer.Option("--files", help="Queries may read files and addresses too.")] = False,
+    ledger: options.Ledger = None,
+    settings: options.Set = None,
+) -> None:
+    """Serve a database to an assistant over stdio (Model Context Protocol): list_tables, price, explain, run.
+
+    Queries change nothing. No option of a query raises the caps, which count every call to a model.
+    """
+    from uql.base.extras import need
+    from uql.command.query import connect
+    from uql.llm.budget import Budget
+
+    need("MCP servers", "mcp", "mcp")
+    if database == ":memory:":
+        raise UsageError("a database in memory has no tables", help="uql mcp shop.duckdb")
+    with connect(database, options.settings_of(settings, model=model, ledger=ledger), read_only=True) as con:
+        if not files:
+            con.execute("SET enable_external_access = false")
+        con.use(progress=False)
+        tools = Tools(con, lambda: Budget(calls=calls, usd=usd), Budget(calls=all_calls, usd=all_usd))
+        try:
+            tools.server().run("stdio")
+        finally:
+            con.interrupt()
+
+
+def told(tool: F) -> F:
+    """A tool whose errors of UQL are told to the client: code, place, and what to write instead."""
+
+    @wraps(tool)
+    def called(*arguments: Any, **named: Any) -> Any:
+        import duckdb
+        from mcp.server.mcpserver.exceptions import ToolError
+
+        from uql.base.errors import UQLError
+
+        try:
+            return tool(*arguments, **named)
+        except UQLError as error:
+            raise ToolError(str(error)) from error
+        except duckdb.Error as error:
+            raise ToolError(f"DuckDB: {error}") from error
+
+    return called  # type: ignore[return-value]
+
+
+class Tools:
+    """What the server offers.
+
+    Args:
+        con: open, and read-only; one query at a time runs on it.
+        of_run: makes the caps of one query.
+        whole: the caps of all of them.
+    """
+
+    def __init__(self, con: Connection, of_run: Callable[[], Budget], whole: Budget) -> None:
+        self.con, self.of_run, self.whole = con, of_run, whole
+        self._lock = threading.Lock()
+
+    def server(self) -> MCPServer:
+        """The server, with its tools."""
+        from mcp.server import MCPServer
+
+        from uql.base.version import __version__
+
+        made = MCPServer("uql", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+        for tool in (self.list_tables, self.price, self.explain, self.run):
+            made.tool(structured_output=False)(told(tool))
+        return made
+
+    def list_tables(self) -> str:
+        """The tables and views: rows, and columns with types, comments, and what a model would read there (text, image …)."""
+        with self._lock:
+            catalog = self.con.catalog
+            found = [catalog.table(tuple(name.split("."))) for name in catalog.names()]
+        return _json(
+            [
+                {
+                    "table": table.name,
+                    "rows": table.row_count,
+                    "comment": table.description,
+                    "columns": [
+                        {
+                            "name": field.name,
+                            "type": field.type,
+                            "comment": field.description,
+                            "content": field.modality.value,
+                            **({"private": True} if field.private else {}),
+                        }
+                        for field in table.fields
+                    ],
+                }
+                for table in found
+            ]
+        )
+
+    def price(self, statement: str) -> str:
+        """What a query would cost: calls, tokens, USD and seconds, each low, expected, high. Makes no call to a model.
+
+        Args:
+            statement: one query of UQL or SQL.
+        """
+        with self._lock:
+            quote = self._prepared(statement).quote()
+            return _json({**_priced(quote), "caps": self._left()})
+
+    def explain(self, statement: str) -> str:
+        """The plan of a query as JSON: its steps, how each quoted text was read, price, alternatives. Makes no call to a model.
+
+        Args:
+            statement: one query of UQL or SQL.
+        """
+        with self._lock:
+            self._prepared(statement)
+            return "\n".join(str(line) for (line,) in self.con.uql(f"EXPLAIN (FORMAT JSON) {statement}").fetchall())
+
+    def run(self, statement: str, rows: int = 100) -> str:
+        """Runs a query within the server's caps: rows, whether they are exact, estimates with their intervals, what it cost.
+
+        Args:
+            statement: one query of UQL or SQL; it changes nothing.
+            rows: in the reply at most, up to 1000; the reply counts those that it leaves out.
+        """
+        from uql.show.render import as_document
+
+        with self._lock:
+            result = self._prepared(statement)
+            self._refuse_beyond(result)
+            found = as_document(result.run(), max(0, min(rows, MAX_ROWS)))
+            exact = "every row was read: the numbers are exact"
+            partly = (
+                "not exact: an estimated column x has its interval in x_low and x_high; a search may have missed rows"
+            )
+            return _json({**found, "note": exact if found["exact"] else partly, "caps": self._left()})
+
+    def _prepared(self, statement: str) -> Result:
+        """One query, bound and not run, under fresh caps of one run. Raises: UQLError; DataError (UQL511) for anything else."""
+        from uql.base.errors import DataError
+        from uql.compiler.parser import parse_script
+        from uql.compiler.syntax import Select, Union
+        from uql.session.read_only import reads
+
+        pieces = parse_script(statement)
+        query = len(pieces) == 1 and isinstance(pieces[0][0], Select | Union | str) and reads(pieces[0][0])
+        if pieces and not query:
+            raise DataError(
+                "a tool takes one query that only reads",
+                code="UQL511",
+                text=statement,
+                help="one SELECT, without TO; settings go into WITH (…) at its end; a plan is what the tool explain gives",
+            )
+        self.con.session.caps = (self.of_run(), self.whole)
+        return self.con.uql(statement)
+
+    def _refuse_beyond(self, result: Result) -> None:
+        """Raises BudgetError (UQL417) where the caps do not reach for what a query is expected to need at least."""
+        from uql.base.errors import BudgetError
+
+        quote, left = result.quote(), self._left()
+        beyond = quote.calls.low > left["calls"] or (quote.usd is not None and quote.usd.low > left["usd"])
+        if beyond:
+            need = f"{quote.calls.low:,.0f} calls" + (f" and ${quote.usd.low:.4f}" if quote.usd is not None else "")
+            raise BudgetError(
+                f"the query needs at least {need}; the caps leave {left['calls']:,} calls and ${left['usd']:.4f}",
+                code="UQL417",
+                help=f"WITH (budget = {left['calls']}) at its end, LIMIT, or more plain conditions",
+            )
+
+    def _left(self) -> dict[str, Any]:
+        """Calls and USD that the caps leave to one query."""
+        caps = (self.of_run(), self.whole)
+        return {
+            "calls": min(cap.calls_left or 0 for cap in caps),
+            "usd": round(min((cap.usd or 0.0) - cap.spent_usd for cap in caps), 6),
+        }
+
+
+def _priced(quote: Quote) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    found = {name: getattr(quote, name) for name in ("calls", "input_tokens", "output_tokens", "usd", "seconds")}
+    return {name: asdict(value) if value is not None else None for name, value in found.items()}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1, default=str)
