@@ -471,7 +471,7 @@ class _Measure:
         seen = self.seen(call)
         if found.unknown and not seen:  # nothing is known of values that were not seen
             return replace(found, value=None, low=float("-inf"), high=float("inf"))
-        if read and seen < 2 and not found.exact:
+        if read and (seen < 2 or not np.nan_to_num(y).any()) and not found.exact:  # the others may be of any size
             return replace(found, low=float("-inf"), high=float("inf"))
         return found
 
@@ -505,6 +505,10 @@ class _Measure:
             keywords["weights"] = weights + (1.0 if present is None else present)
         moved = self.sampler.ratio(y + x, x, **keywords)
         value, low, high = (None if v is None else v - 1.0 for v in (moved.value, moved.low, moved.high))
+        if (
+            weights is None and not np.nan_to_num(y).any() and not moved.exact
+        ):  # all are 0: the others may be of any size
+            low, high = float("-inf"), float("inf")
         return replace(moved, value=value, low=low, high=high)
 
     def quotient(self, top: Call, bottom: Call) -> Estimate:

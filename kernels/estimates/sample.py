@@ -44,6 +44,7 @@ CAUTIOUS = (
 )
 GROWTH = 1.1  # times as many rows at least, from one look to the next
 LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with
+LEAST_GUIDED = 16  # rows; the spread of fewer pairs of like rows says too little of the error
 LEAST_PAID = 8  # rows from which on what they cost says what others will
 TOKEN_SLACK = 1.1  # of the cost of a row that is asked one thing after another: not all are asked all
 LONG = 0.99  # quantile of the rows' lengths that is looked out for
@@ -186,7 +187,7 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
         room = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)
     by_calls = room
     room = room if paid is None or fits else min(room, _Tokens.first(paid))
-    unguided = fits or room <= 0 or target is not None or relation.pool is not None
+    unguided = fits or room < LEAST_GUIDED or target is not None or relation.pool is not None
     guided = None if unguided else await _guided(block, relation, ctx)
     if guided is not None:
         by_calls = _room(ctx.purse.left_now, n, taxonomies, per_row + per_passing)  # the example rows cost a call

@@ -132,3 +132,20 @@ def test_no_group_above_the_stated_limit_is_missing_where_24_groups_are_alike(tm
             sum(abs(counts.get(f"kind {chr(65 + k)}", 0) / sum(counts.values()) - 1 / 24) for k in range(24)) / 2
         )
     assert np.mean(far) < 0.17  # of a uniform sample of 128 rows whose groups have names
+
+
+@pytest.mark.parametrize("what", ["avg", "sum"])
+@pytest.mark.parametrize(("budget", "size"), [(4, 5.0), (4, 1.0), (12, 5.0)])
+def test_a_number_that_few_rows_have_lies_in_the_interval_of_a_few_rows(what, budget, size):
+    with duckdb.connect() as con:
+        con.execute(
+            "CREATE TABLE t AS SELECT 'A call of which we keep a long note, number ' || i AS body FROM range(200) r(i)"
+        )
+        numbers = [size if i % 11 == 3 else 0.0 for i in range(200)]
+        truth, held = sum(numbers) / (200 if what == "avg" else 1), 0
+        model = HashModel(answers=lambda _, row: numbers[int(row.cells[0].value.rsplit(" ", 1)[1])])
+        for seed in range(12):
+            asked = uql.attach(con, model=model, ledger=":memory:", seed=seed, budget=budget)
+            estimate = asked.uql(f'SELECT {what}("the number of complaints") AS v FROM t').estimates["v"]
+            held += estimate.low <= truth <= estimate.high
+    assert held >= 11
