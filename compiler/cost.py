@@ -26,7 +26,7 @@ from uql.compiler.physical import (
 )
 from uql.compiler.syntax import Column
 from uql.compiler.virtual import Virtual, VirtualColumn
-from uql.operators import COMPARE, SUMMARY, WRITE
+from uql.operators import COMPARE, SUMMARY, WRITE, Operator
 
 CHARS_PER_TOKEN = 4.0
 MEDIA_CHARS = 1200.0  # that an image or a sound counts for: about 300 tokens
@@ -213,6 +213,7 @@ class Quote:
 
 FREE = Quote(NOTHING, NOTHING, NOTHING)
 Reads = tuple[Column, ...]  # of a stage
+Tokens = tuple[Range, Range]  # in, out
 
 
 def mixed(a: Codes, b: Codes) -> Codes:
@@ -492,20 +493,34 @@ def blocks(plan: PhysicalPlan) -> dict[int, Block]:
 def block_quote(block: Block, known: Known) -> Quote:
     """The price of one block."""
     calls = calls_of(block, known)
-    tokens_in, tokens_out, shared = NOTHING, NOTHING, NOTHING
-    for stage, count in calls.by_stage.items():
-        shared += count.times(1 - 1 / stage.rows)
-        chars = known.chars.get(stage.shown, 0.0) * (2 if stage.of_pairs else 1)
-        tokens_in += count.times(request_tokens(stage, chars, known.prompt))
-        tokens_out += count.times(answer_tokens(stage, known))
-    mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
-    tokens_in += calls.taxonomies.times(PROMPT_TOKENS + TAXONOMY_ROWS * mean)
-    tokens_out += calls.taxonomies.times(WRITE.answer_tokens)
-    tokens_in += calls.comparisons.times(PROMPT_TOKENS + 2 * mean)
-    tokens_out += calls.comparisons.times(COMPARE.answer_tokens)
-    tokens_in += calls.summaries.times(PROMPT_TOKENS + SUMMARY_ROWS * mean)
-    tokens_out += calls.summaries.times(SUMMARY.answer_tokens)
+    shared = sum((count.times(1 - 1 / stage.rows) for stage, count in calls.by_stage.items()), NOTHING)
+    parts = [stage_tokens(stage, count, known) for stage, count in calls.by_stage.items()]
+    parts += [
+        written_tokens(calls.taxonomies, TAXONOMY_ROWS, WRITE, known),
+        written_tokens(calls.comparisons, 2, COMPARE, known),
+        written_tokens(calls.summaries, SUMMARY_ROWS, SUMMARY, known),
+    ]
+    tokens_in, tokens_out = (sum(side, NOTHING) for side in zip(*parts, strict=True))
     return Quote(calls.total, tokens_in, tokens_out, every=calls.total, shared=shared)
+
+
+def stage_tokens(stage: Stage, calls: Range, known: Known) -> Tokens:
+    """Input and output tokens of so many rows of a stage."""
+    chars = known.chars.get(stage.shown, 0.0) * (2 if stage.of_pairs else 1)
+    return calls.times(request_tokens(stage, chars, known.prompt)), calls.times(answer_tokens(stage, known))
+
+
+def written_tokens(calls: Range, rows: int, operator: Operator, known: Known) -> Tokens:
+    """Input and output tokens of requests that show several rows: a taxonomy, a comparison, a summary.
+
+    Args:
+        calls: so many of them.
+        rows: in each.
+        operator: that the model answers.
+        known: for the length of a row.
+    """
+    mean = max(known.chars.values(), default=0.0) / CHARS_PER_TOKEN
+    return calls.times(PROMPT_TOKENS + rows * mean), calls.times(operator.answer_tokens)
 
 
 def request_tokens(stage: Stage, chars: float, prompt: float = PROMPT_TOKENS) -> float:
@@ -533,11 +548,17 @@ def answer_tokens(stage: Stage, known: Known) -> float:
 def rows_out(block: Block, known: Known) -> Range:
     """How many rows a block gives to the query around it."""
     passing = calls_of(block, known).passing
-    if block.aggregate.present:
-        if not block.aggregate.keys:
-            return Range.exactly(1)
-        passing = Range(min(1.0, passing.low), min(float(GROUPS), passing.expected), passing.high)
-    return passing.capped(block.order.wanted)
+    if not block.aggregate.present:
+        return passing.capped(block.order.wanted)
+    found = groups_of(block, passing)
+    return found.capped(block.order.wanted) if block.aggregate.keys else found
+
+
+def groups_of(block: Block, passing: Range) -> Range:
+    """How many groups the rows that pass the WHERE of a block have."""
+    if not block.aggregate.keys:
+        return Range.exactly(1)
+    return Range(min(1.0, passing.low), min(float(GROUPS), passing.expected), passing.high)
 
 
 def _filter(formula: Formula, wanted: tuple[Stage, ...], rows: Range, known: Known) -> dict[Stage, Range]:

@@ -11,7 +11,22 @@ from dataclasses import dataclass, replace
 
 from uql.compiler.bound import BoundStatement
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import NEIGHBOURS, Calls, Known, Quote, Range, by_words, calls_of, model_answers
+from uql.compiler.cost import (
+    NEIGHBOURS,
+    SUMMARY_ROWS,
+    Calls,
+    Known,
+    Quote,
+    Range,
+    Tokens,
+    Unit,
+    by_words,
+    calls_of,
+    groups_of,
+    model_answers,
+    stage_tokens,
+    written_tokens,
+)
 from uql.compiler.expression_text import show
 from uql.compiler.formula import conjunction
 from uql.compiler.join_plans import describe_join
@@ -30,6 +45,7 @@ from uql.compiler.physical import (
 )
 from uql.compiler.subqueries import aliases
 from uql.compiler.syntax import ScalarQuery
+from uql.operators import COMPARE
 
 Knowledge = Callable[[Block], Known]
 Notes = tuple[str, ...]
@@ -50,6 +66,8 @@ class Step:
     source: str = ""  # the tables that the rows asked come from, as events name them
     measured: int | None = None  # rows asked by a run
     within: float = 1.0  # share of the calls that the budget is expected to allow
+    tokens: Tokens | None = None  # in and out, of these calls
+    rows: Range | None = None  # that it gives; None: not known
 
     @property
     def predicted(self) -> float:
@@ -83,6 +101,7 @@ class Explained:
     alternatives: tuple[Alternative, ...] = ()
     answered_from: str = ""  # the run that answers it for no call
     limit: str = ""  # what ends the sampling, in the place of a number of calls
+    unit: Unit | None = None  # USD of a token; None: the model has no price
 
 
 def explained(
@@ -244,16 +263,22 @@ def steps(plan: PhysicalPlan, known: Knowledge, beyond: bool = False) -> Step:
         case SqlQuery():
             return Step("DuckDB", "the whole query", ("no model is asked",))
         case UnionPlan():
-            found = Step(
-                plan.op.capitalize() + ("All" if plan.all else ""),
-                inputs=(steps(plan.left, known, beyond), steps(plan.right, known, beyond)),
-            )
+            left, right = steps(plan.left, known, beyond), steps(plan.right, known, beyond)
+            name = plan.op.capitalize() + ("All" if plan.all else "")
+            found = Step(name, inputs=(left, right), rows=_union_rows(plan, left.rows, right.rows))
             if plan.order.keys:
-                found = Step("Sort", plan.order.line, inputs=(found,))
+                found = Step("Sort", plan.order.line, inputs=(found,), rows=found.rows)
             return _limited(plan.order, found)
         case Block():
             return _block(plan, known, beyond)
     raise TypeError(f"not a physical plan: {plan!r}")
+
+
+def _union_rows(plan: UnionPlan, left: Range | None, right: Range | None) -> Range | None:
+    if left is None or right is None:
+        return None
+    most = left + right if plan.op.upper() == "UNION" else left
+    return most if plan.all and most is not left else replace(most, low=0.0)
 
 
 def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
@@ -262,12 +287,12 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     values, order, summaries = block.values, block.order, block.summaries
 
     def asked(operator: str, stage: Stage, below: Step, notes: Notes = (), what: str = "", after: Notes = ()) -> Step:
-        made = _ask(stage, calls.by_stage, block.scan.tables, (*notes, *stage.notes, *after), (below,))
-        return replace(made, operator=operator, what=what or stage.line)
+        made = _ask(stage, calls.by_stage, known, block.scan.tables, (*notes, *stage.notes, *after), (below,))
+        return replace(made, operator=operator, what=what or stage.line, rows=below.rows)
 
     step = _source(block, known, knowledge, beyond)
     if block.filter.formula is not None:
-        step = _filter(block, known, calls, beyond, step)
+        step = replace(_filter(block, known, calls, beyond, step), rows=calls.passing)
     late = block.filter.left_over(values.late)
     for stage in calls.by_stage:
         groups = [c for c in stage.columns if c in values.groups]
@@ -284,28 +309,40 @@ def _block(block: Block, knowledge: Knowledge, beyond: bool) -> Step:
     along = tuple(c for s in block.filter.stages for c in s.riders if c not in values.groups)
     if along:
         rider = Stage(along)
-        step = Step("SemMap", rider.line, ("in the request of the WHERE",), _labels(rider), None, (step,))
+        step = Step(
+            "SemMap", rider.line, ("in the request of the WHERE",), _labels(rider), None, (step,), rows=step.rows
+        )
     if block.aggregate.present:
         sampled = ("from a sample, with an interval",) if beyond and calls.total.high else ()
-        step = Step("Aggregate", block.project.line + block.aggregate.line, sampled, inputs=(step,))
+        line = block.project.line + block.aggregate.line
+        step = Step("Aggregate", line, sampled, inputs=(step,), rows=groups_of(block, calls.passing))
     if summaries.columns:
         column, notes = summaries.columns[0], summaries.notes(bool(block.aggregate.keys))
         reads = _labels(Stage((column,)))
-        step = Step(column.operator.shown_as, summaries.line, notes, reads, calls.summaries, (step,))
+        tokens = written_tokens(calls.summaries, SUMMARY_ROWS, column.operator, known)
+        shown, rows = column.operator.shown_as, step.rows
+        step = Step(shown, summaries.line, notes, reads, calls.summaries, (step,), tokens=tokens, rows=rows)
     for operator, condition in (("Having", block.aggregate.having), ("Qualify", block.project.qualify)):
         if condition is not None:
-            step = Step(operator, show(condition), inputs=(step,))
+            step = Step(operator, show(condition), inputs=(step,), rows=_some(step.rows))
     if block.project.distinct:
-        step = Step("Distinct", inputs=(Step("Project", block.project.line, inputs=(step,)),))
+        below = Step("Project", block.project.line, inputs=(step,), rows=step.rows)
+        step = Step("Distinct", inputs=(below,), rows=_some(step.rows))
     if order.keys:
         compared = calls.comparisons if calls.comparisons.high else None
         notes = ("scores, then comparisons of two at the cut of LIMIT",) if compared is not None else ()
-        step = Step("Sort", order.line, notes, calls=compared, inputs=(step,))
+        tokens = written_tokens(compared, 2, COMPARE, known) if compared is not None else None
+        step = Step("Sort", order.line, notes, calls=compared, inputs=(step,), tokens=tokens, rows=step.rows)
     step = _limited(order, step)
     for stage in late:
         step = asked("SemMap", stage, step, ("of the rows returned only",))
     done = block.project.distinct or block.aggregate.present
-    return step if done else Step("Project", block.project.line, inputs=(step,))
+    return step if done else Step("Project", block.project.line, inputs=(step,), rows=step.rows)
+
+
+def _some(rows: Range | None) -> Range | None:
+    """As many of the rows at most, perhaps none."""
+    return replace(rows, low=0.0) if rows is not None else None
 
 
 def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step) -> Step:
@@ -313,10 +350,10 @@ def _filter(block: Block, known: Known, calls: Calls, beyond: bool, below: Step)
     stages, notes, tables = block.filter.stages, _filter_notes(block, known, beyond), block.scan.tables
     if len(stages) == 1 and all(c.is_condition for c in stages[0].columns):
         only = stages[0]
-        step = _ask(only, calls.by_stage, tables, (*notes, *only.notes), (below,))
+        step = _ask(only, calls.by_stage, known, tables, (*notes, *only.notes), (below,))
         return replace(step, operator=only.columns[0].operator.shown_as, what=block.filter.line)
     places = [(f"asked {_ordinal(i)}",) if len(stages) > 1 else () for i in range(1, len(stages) + 1)]
-    asked = [_ask(s, calls.by_stage, tables, (*p, *s.notes)) for s, p in zip(stages, places, strict=True)]
+    asked = [_ask(s, calls.by_stage, known, tables, (*p, *s.notes)) for s, p in zip(stages, places, strict=True)]
     return Step("SemFilter", block.filter.line, notes, inputs=(*asked, below))
 
 
@@ -328,13 +365,13 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
         if same != alias:
             inner.append(Step("Derived", alias, (f"the rows of {same}",)))
         else:
-            inner.append(Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)))
+            inner.append(_derived(alias, plan, knowledge, beyond))
     asked = calls_of(block, known).by_stage
     pairs = dict(zip(asked_joins(block), known.pairs, strict=True))
     for part in block.inner.correlated:
-        below = [Step("Derived", alias, inputs=(steps(plan, knowledge, beyond),)) for alias, plan in part.derived]
+        below = [_derived(alias, plan, knowledge, beyond) for alias, plan in part.derived]
         rows_of = ", ".join(dict.fromkeys([block.scan.tables, *sorted(set(aliases(part.source)))]))
-        below = [_ask(s, asked, rows_of) for s in (*part.stages, *part.values)] + below
+        below = [_ask(s, asked, known, rows_of) for s in (*part.stages, *part.values)] + below
         notes = (f"{number(pairs[part])} pairs from DuckDB", "its answers are one value a row")
         inner.append(Step("SubQuery", show(ScalarQuery(part.part))[1:-1], notes, inputs=tuple(below)))
     for run in block.inner.repeated:
@@ -345,31 +382,49 @@ def _source(block: Block, known: Known, knowledge: Knowledge, beyond: bool) -> S
         inner.append(Step("SubQuery", show(ScalarQuery(bound))[1:-1], inputs=(steps(plan, knowledge, beyond),)))
     rows, join = f"{number(known.rows)} rows", block.scan.join
     if join is None:
-        return Step("DuckDB", block.scan.line, (rows,), inputs=tuple(inner))
-    step = _join(join, pairs, asked, tuple(inner))
-    step = replace(step, notes=(*step.notes, rows))
-    return Step("DuckDB", block.scan.line, inputs=(step,)) if block.scan.where is not None else step
+        return Step("DuckDB", block.scan.line, (rows,), inputs=tuple(inner), rows=known.rows)
+    step = _join(join, pairs, asked, known, tuple(inner))
+    step = replace(step, notes=(*step.notes, rows), rows=known.rows)
+    return Step("DuckDB", block.scan.line, inputs=(step,), rows=known.rows) if block.scan.where is not None else step
+
+
+def _derived(alias: str, plan: PhysicalPlan, knowledge: Knowledge, beyond: bool) -> Step:
+    below = steps(plan, knowledge, beyond)
+    return Step("Derived", alias, inputs=(below,), rows=below.rows)
 
 
 def _join(
-    join: OuterJoin, pairs: dict[OuterJoin | Correlated, Range], asked: dict[Stage, Range], inner: tuple[Step, ...]
+    join: OuterJoin,
+    pairs: dict[OuterJoin | Correlated, Range],
+    asked: dict[Stage, Range],
+    known: Known,
+    inner: tuple[Step, ...],
 ) -> Step:
     """A join that is asked: under it its questions, then the joins inside it."""
-    inside = tuple(_join(side, pairs, asked, ()) for side in (join.left, join.right) if isinstance(side, OuterJoin))
+    inside = tuple(
+        _join(side, pairs, asked, known, ()) for side in (join.left, join.right) if isinstance(side, OuterJoin)
+    )
     before = conjunction([part for part in (join.left_where, join.right_where) if part is not None])
     where = f" WHERE {show(before)}" if before is not None else ""
     notes = (f"{number(pairs[join])} pairs from DuckDB",)
-    asks = tuple(_ask(s, asked, f"{join.kind} join") for s in join.stages)
+    asks = tuple(_ask(s, asked, known, f"{join.kind} join") for s in join.stages)
     return Step("SemJoin", describe_join(join) + where, notes, inputs=(*asks, *inside, *inner))
 
 
 def _ask(
-    stage: Stage, calls: Mapping[Stage, Range], tables: str, notes: Notes | None = None, inputs: tuple[Step, ...] = ()
+    stage: Stage,
+    calls: Mapping[Stage, Range],
+    known: Known,
+    tables: str,
+    notes: Notes | None = None,
+    inputs: tuple[Step, ...] = (),
 ) -> Step:
     """The step of a stage. `tables`: those of the rows that it asks."""
     asks = tuple(c.text for c in stage.columns)
     notes = stage.notes if notes is None else notes
-    return Step("Ask", stage.line, notes, _labels(stage), calls.get(stage), inputs, asks, tables)
+    rows = calls.get(stage)
+    tokens = stage_tokens(stage, rows, known) if rows is not None else None
+    return Step("Ask", stage.line, notes, _labels(stage), rows, inputs, asks, tables, tokens=tokens)
 
 
 def _labels(stage: Stage) -> tuple[str, ...]:
@@ -416,7 +471,9 @@ def _why(block: Block, known: Known) -> str:
 
 
 def _limited(order: Order, below: Step) -> Step:
-    return Step("Limit", order.limit_line, inputs=(below,)) if order.limit_line else below
+    if not order.limit_line:
+        return below
+    return Step("Limit", order.limit_line, inputs=(below,), rows=below.rows and below.rows.capped(order.wanted))
 
 
 def _ordinal(n: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import Quote, Range
+from uql.compiler.cost import Quote, Range, Tokens, Unit
 from uql.compiler.explain import Asked, Explained, Step, q_error, text, with_measured
 
 
@@ -110,7 +110,7 @@ def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled
     """
     quote = found.quote
     result: dict[str, Any] = {
-        "plan": _step(found.step),
+        "plan": _step(found.step, found.unit),
         "readings": list(found.readings),
         "price": {
             "calls": _range(quote.calls),
@@ -153,20 +153,29 @@ def _alternative(found: Alternative) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: Step, unit: Unit | None) -> dict[str, Any]:
     return {
         "operator": step.operator,
         "what": step.what,
         "notes": list(step.notes),
         "reads": list(step.reads),
+        "line": step.line,
+        "rows": _range(step.rows) if step.rows is not None else None,
         "calls": _range(step.calls) if step.calls is not None else None,
+        **(_tokens(step.tokens, unit) if step.tokens is not None else {}),
         **(
             {"measured": step.measured, "q_error": round(q_error(step.predicted, step.measured), 4)}
             if step.measured is not None and step.calls is not None
             else {}
         ),
-        "inputs": [_step(below) for below in step.inputs],
+        "inputs": [_step(below, unit) for below in step.inputs],
     }
+
+
+def _tokens(tokens: Tokens, unit: Unit | None) -> dict[str, Any]:
+    into, out = tokens
+    usd = _range(into.times(unit.input) + out.times(unit.output)) if unit is not None else None
+    return {"input_tokens": _range(into), "output_tokens": _range(out), "usd": usd}
 
 
 def _range(r: Range) -> dict[str, float]:

@@ -241,22 +241,19 @@ def p_in_parameter(p: P) -> None:
 def p_similar(p: P) -> None:
     """range : range SIMILAR TO concat
     | range NOT SIMILAR TO concat"""
-    p[0] = _matches(p, as_string(p[len(p) - 1]), len(p) == 6)
+    found: Expr = ast.Call("regexp_full_match", (p[1], as_string(p[len(p) - 1])), span=span(p))
+    p[0] = ast.Unary("NOT", found, span=span(p)) if len(p) == 6 else found
+
+
+_LIKE = {"~~": "LIKE", "~~*": "ILIKE", "~~~": "GLOB"}
+"""Operators that are LIKE by another name. What ~ and ~* match is up to DuckDB: a part of the text since 2.0, before that all of it."""
 
 
 def p_matches(p: P) -> None:
     """range : range MATCHES concat
     | range TILDE concat"""
     negated, op = p[2].startswith("!"), p[2].lstrip("!")
-    if op == "~":
-        p[0] = _matches(p, as_string(p[3]), negated)
-    else:
-        p[0] = ast.Like(p[1], as_string(p[3]), "ILIKE" if op == "~~*" else "LIKE", negated=negated, span=span(p))
-
-
-def _matches(p: P, pattern: Expr, negated: bool) -> Expr:
-    found: Expr = ast.Call("regexp_full_match", (p[1], pattern), span=span(p))
-    return ast.Unary("NOT", found, span=span(p)) if negated else found
+    p[0] = ast.Like(p[1], as_string(p[3]), _LIKE.get(op, op), negated=negated, span=span(p))
 
 
 # ----------------------------------------------------------------------------------------------------------- arithmetic

@@ -114,6 +114,9 @@ SYMBOLS = {
     "^@": "CONCAT",
     "~": "TILDE",
     "!~": "MATCHES",
+    "~*": "MATCHES",
+    "!~*": "MATCHES",
+    "~~~": "MATCHES",
     "~~": "MATCHES",
     "!~~": "MATCHES",
     "~~*": "MATCHES",
@@ -241,7 +244,7 @@ class _Rules:
         return _ended(t)
 
     def t_SYMBOL(self, t: Token) -> Token:
-        r"->>|->|<=|>=|<>|!=|==|<<|>>|&&|@>|<@|\^@|\|\||//|/(?!\*)|\*\*|::|:=|!?~~\*|!?~~?|[-+*%<>=(),.;:^{}&|\[\]]"
+        r"->>|->|<=|>=|<>|!=|==|<<|>>|&&|@>|<@|\^@|\|\||//|/(?!\*)|\*\*|::|:=|!?~~\*|~~~|!?~\*|!?~~?|[-+*%<>=(),.;:^{}&|\[\]]"
         t.type = SYMBOLS[t.value]
         t.value = CANONICAL.get(t.value, t.value)
         return _ended(t)

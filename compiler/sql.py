@@ -298,6 +298,8 @@ def _place(place: int) -> Sql:
 
 def is_literal(expr: Expr) -> bool:
     """Is it a constant that DuckDB reads as a place in ORDER BY and GROUP BY, or refuses there?"""
+    if isinstance(expr, Binary) and expr.op == "COLLATE":
+        return isinstance(expr.left, String | Null)
     while isinstance(expr, Unary):
         expr = expr.operand
     return isinstance(expr, Number | String | Null | Boolean)
@@ -390,6 +392,9 @@ class _Expressions:
                     return exp.Div(this=left, expression=right, typed=False, safe=False)
                 made: Sql = getattr(exp, _BINARY[expr.op])(this=left, expression=right)
                 return made
+            case Like() if expr.op.startswith("~"):
+                left, right = self.operand(expr.operand), self.operand(expr.pattern)
+                return _raw(f"({render(left)} {expr.operator} {render(right)})")
             case Like():
                 kind = exp.ILike if expr.op == "ILIKE" else exp.Glob if expr.op == "GLOB" else exp.Like
                 tree: Sql = kind(this=self.operand(expr.operand), expression=self.operand(expr.pattern))

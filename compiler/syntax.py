@@ -117,9 +117,16 @@ class Binary(Expr):
 class Like(Expr):
     operand: Expr
     pattern: Expr
-    op: str = "LIKE"  # LIKE, ILIKE, GLOB
+    op: str = "LIKE"  # LIKE, ILIKE, GLOB, ~, ~*
     negated: bool = False
     escape: Expr | None = None
+
+    @property
+    def operator(self) -> str:
+        """As it is written: NOT LIKE, !~ …"""
+        if not self.negated:
+            return self.op
+        return f"!{self.op}" if self.op.startswith("~") else f"NOT {self.op}"
 
 
 @dataclass(frozen=True, slots=True)

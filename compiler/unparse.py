@@ -170,7 +170,7 @@ def _not(node: Any) -> str:
 
 def _like(node: ast.Like) -> str:
     escape = f" ESCAPE {_right(node.escape, _CONCAT)}" if node.escape else ""
-    return f"{_expr(node.operand, _RANGE)} {_not(node)}{node.op} {_right(node.pattern, _CONCAT)}{escape}"
+    return f"{_expr(node.operand, _RANGE)} {node.operator} {_right(node.pattern, _CONCAT)}{escape}"
 
 
 def _in_list(node: ast.InList) -> str:

@@ -222,7 +222,7 @@ LOGICAL: dict[type[LogicalPlan], tuple[Check, ...]] = {
     SemAgg: (_reads, _asks(lambda column: column.of_group), _once, _over(Aggregate)),
     Project: (_in_scope(_items), _answered(_items, lambda plan: plan.input), _summaries),
     Qualify: (_answered(_condition, lambda plan: plan.input),),
-    Distinct: (_over(Project),),
+    Distinct: (_over(Project, Aggregate, SemAgg, Qualify),),
     Sort: (_answered(_keys, lambda plan: plan.input),),
     Limit: (_numbers,),
     Union: (_sides,),

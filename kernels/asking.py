@@ -197,7 +197,7 @@ def _keep(
     for rid in rids.tolist() if relation.unreadable else ():
         for message in [relation.unreadable[rid, c] for c in column.reads if (rid, c) in relation.unreadable][:1]:
             fail(rid, "unreadable", message)
-    for i in _misfits(column, values, relation):
+    for i in misfits(column, values, relation):
         fail(int(rids[i]), "wrong_type", f"{values[i]!r} is not {column.type}", str(values[i])[:200])
         values[i] = None
     held.values[rids] = values
@@ -207,12 +207,12 @@ def _keep(
         held.origin.mark_people(rids[sorted(answers.by_people)])
 
 
-def _misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relation) -> list[int]:
+def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relation) -> list[int]:
     """Positions of the values that DuckDB cannot cast to the type of the column."""
     import pyarrow as pa
 
     known = [i for i, value in enumerate(values) if value is not None]
-    if not column.is_value or column.type == "VARCHAR" or not known:
+    if not (column.is_value or column.of_group) or column.type == "VARCHAR" or not known:
         return []
     plain = typed_answer(replace(column, attempt=False))
     answers = pa.table({column.name: to_arrow(values[known])})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from uql.base.duckdb_functions import aggregate_functions
 from uql.base.sql_text import quote as quote
 from uql.compiler.bound import Bound
 from uql.compiler.subqueries import aliases_of
@@ -62,7 +63,7 @@ class Duck:
     Args:
         connection: of the run.
         media: reads files; None: none are named.
-        aggregates: gives the names of its aggregate functions, where they are known already: to list them takes 16 ms.
+        aggregates: gives the names of its aggregate functions, where they are known already.
     """
 
     def __init__(
@@ -156,12 +157,7 @@ class Duck:
     @cached_property
     def aggregates(self) -> frozenset[str]:
         """The names of DuckDB's aggregate functions, and of grouping, which has a value for each group too."""
-        if self._aggregates is not None:
-            return self._aggregates()
-        rows = self.connection.execute(
-            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
-        ).fetchall()
-        return frozenset(name for (name,) in rows) | {"grouping", "grouping_id"}
+        return aggregate_functions(self.connection) if self._aggregates is None else self._aggregates()
 
 
 def _flat(column: Column) -> Any:

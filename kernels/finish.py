@@ -127,10 +127,9 @@ def whole(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relatio
     inner = (
         f"SELECT {', '.join(items)}, __rid, __pos{_sort_keys(block, by_name, ctx)} FROM {joined}{_qualify(block, ctx)}"
     )
-    keys = ", ".join(_sorted(block, by_name))
     if block.project.distinct:
-        inner = f"SELECT {names}, min(__pos) AS __pos FROM ({inner}) GROUP BY {names}"
-        keys = order_by(block.order.keys, ctx.duck, "__pos", by_name)
+        inner = _distinct(block, by_name, inner, "__pos")
+    keys = ", ".join(_sorted(block, by_name, "__pos"))
     cut = limit(block.order.limit, block.order.offset)
     rid = "" if block.project.distinct else ", __rid"
     table = ctx.duck.arrow(f"SELECT {names}{rid} FROM ({inner}) ORDER BY {keys}{cut}", arrays)
@@ -140,20 +139,29 @@ def whole(block: Block, passing: Rids, columns: Sequence[VirtualColumn], relatio
     return Output(rename(table, block.project.items), back)
 
 
-def _sort_keys(block: Block, by_name: dict[Expr, str], ctx: Context) -> str:
-    """SQL of the ORDER BY terms that are not items, as columns o0, o1 …, so that they are computed before LIMIT."""
-    if block.project.distinct:
-        return ""
-    new = [(n, key.expr) for n, key in enumerate(block.order.keys) if key.expr not in by_name]
-    return "".join(f", {ctx.duck.expression(expr)} AS o{n}" for n, expr in new)
+def _other_keys(block: Block, by_name: dict[Expr, str]) -> list[tuple[str, Expr]]:
+    """The ORDER BY terms that are not items, and the names of their columns: o0, o1 …"""
+    return [(f"o{n}", key.expr) for n, key in enumerate(block.order.keys) if key.expr not in by_name]
 
 
-def _sorted(block: Block, by_name: dict[Expr, str]) -> list[str]:
+def _sort_keys(block: Block, by_name: dict[Expr, str], ctx: Context, replaced: dict[Expr, str] | None = None) -> str:
+    """SQL of the ORDER BY terms that are not items, as columns, so that they are computed before DISTINCT and LIMIT."""
+    return "".join(f", {ctx.duck.expression(expr, replaced)} AS {name}" for name, expr in _other_keys(block, by_name))
+
+
+def _distinct(block: Block, by_name: dict[Expr, str], inner: str, last: str) -> str:
+    """The different rows of `inner`. One is ordered by what its first row is ordered by, in the order of `last`, as DuckDB does."""
+    names = ", ".join(f"i{n}" for n in range(len(block.project.items)))
+    keys = "".join(f", first({name} ORDER BY {last}) AS {name}" for name, _ in _other_keys(block, by_name))
+    return f"SELECT {names}, min({last}) AS {last}{keys} FROM ({inner}) GROUP BY {names}"
+
+
+def _sorted(block: Block, by_name: dict[Expr, str], last: str) -> list[str]:
     terms = [
         f"{by_name.get(k.expr, f'o{n}')} {'DESC' if k.descending else 'ASC'} NULLS {k.nulls or 'LAST'}"
         for n, k in enumerate(block.order.keys)
     ]
-    return [*terms, "__pos"]
+    return [*terms, last]
 
 
 def _qualify(block: Block, ctx: Context, replaced: dict[Expr, str] | None = None, last: str = "__pos") -> str:
@@ -221,11 +229,9 @@ def groups(block: Block, found: Groups, ctx: Context) -> Output:
     if block.project.distinct:
         names = ", ".join(f"i{n}" for n in range(len(items)))
         by_name: dict[Expr, str] = {item.expr: f"i{n}" for n, item in enumerate(block.project.items)}
-        inner = f"SELECT {', '.join(items)}, __g FROM {source}{having}"
-        sql = (
-            f"SELECT {names}, __g FROM (SELECT {names}, min(__g) AS __g FROM ({inner}) GROUP BY {names}) "
-            f"ORDER BY {order_by(block.order.keys, ctx.duck, '__g', by_name)}"
-        )
+        inner = f"SELECT {', '.join(items)}, __g{_sort_keys(block, by_name, ctx, replaced)} FROM {source}{having}"
+        keys = ", ".join(_sorted(block, by_name, "__g"))
+        sql = f"SELECT {names}, __g FROM ({_distinct(block, by_name, inner, '__g')}) ORDER BY {keys}"
     else:
         keys = order_by(block.order.keys, ctx.duck, "__g", replaced)
         sql = f"SELECT {', '.join(items)}, __g FROM {source}{having} ORDER BY {keys}"

@@ -11,7 +11,7 @@ import numpy as np
 
 from uql.sampling import intervals, surrogate
 from uql.sampling.base import Floats, Indices
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary
+from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share_of
 from uql.sampling.surrogate import Matrix
 
 PRIOR_ROWS = 6.0  # that the spread of all groups counts for in that of one
@@ -310,7 +310,7 @@ class ByGroupSampler(Draws):
         if any(part.seen_x == 0 for part in parts) or counted <= 0:
             return math.nan, -math.inf, math.inf
         ends = (-math.inf, math.inf)
-        if is_binary(y) and bool((y <= x).all()):
+        if is_share_of(y, x, known[0]):
             seen = sum(part.seen_y for part in parts)
             ends = seen / counted, (seen + sum(part.open for part in parts)) / counted
         return self._interval(parts, counted, ends)

@@ -9,7 +9,7 @@ import numpy as np
 
 from uql.sampling import intervals
 from uql.sampling.base import Estimate, Floats, Indices
-from uql.sampling.sample_state import Bounds, Three, Weights, is_binary
+from uql.sampling.sample_state import Bounds, Three, Weights, is_binary, is_share_of
 from uql.sampling.stratified import StratifiedSampler
 from uql.sampling.uniform import expansion_interval
 
@@ -128,7 +128,7 @@ class PairSampler(StratifiedSampler):
         ratio = float(totals[0] / totals[1])
         freedom = max(int(((x != 0) | (y != 0)).sum()) - 1, 1)
         low, high = intervals.fieller(totals[0], totals[1], c[0, 0], c[1, 1], c[0, 1], self.level, freedom)
-        if is_binary(y) and is_binary(x) and bool((y <= x).all()):
+        if is_share_of(y, x, known[0]):
             low, high = max(low, 0.0), min(high, 1.0)
         return ratio, low, high
 

@@ -26,6 +26,12 @@ def is_share(y: Floats) -> bool:
     return bool(((y >= 0.0) & (y <= 1.0)).all())
 
 
+def is_share_of(y: Floats, x: Floats, weights: Floats | None) -> bool:
+    """Whether y is 1 on some of the rows with x = 1, and 0 elsewhere. Stored values (`weights`) are all 0 or 1, not those drawn alone."""
+    known = weights is None or is_binary(weights)
+    return known and is_binary(y) and is_binary(x) and bool((y <= x).all())
+
+
 def unlike(n: int, confidence: float) -> float:
     """The greatest share of rows that may be unlike the others where n random ones are all alike."""
     return float(1 - ((1 - confidence) / 2) ** (1 / n))
@@ -236,7 +242,7 @@ class Draws(Told, ABC):
         unknown = int(missing.sum())
         everything = inside if int(inside.sum()) == population else None
         zero_y, zero_x = np.where(open_, 0.0, y), np.where(open_, 0.0, x)
-        share = is_binary(zero_y) and is_binary(zero_x) and bool((zero_y <= zero_x).all())
+        share = is_share_of(zero_y, zero_x, weights)
         value, low, high = self._quotient(zero_y, zero_x, everything, (weights, counts), domain)
         if unknown:
             seen = (zero_x != 0) & inside & ~missing

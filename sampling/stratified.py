@@ -10,7 +10,7 @@ import numpy as np
 from uql.sampling import intervals
 from uql.sampling.asd import share_interval
 from uql.sampling.base import Flags, Floats, Indices
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary
+from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share_of
 from uql.sampling.surrogate import Matrix
 from uql.sampling.uniform import expansion_interval
 
@@ -141,7 +141,7 @@ class StratifiedSampler(Draws):
             return math.nan, -math.inf, math.inf
         ratio = top / bottom
         counted = within & ((x != 0) | (y != 0))
-        if is_binary(y) and is_binary(x) and bool((y <= x).all()):
+        if is_share_of(y, x, known[0]):
             variance = max(float(c[0, 0] - 2 * ratio * c[0, 1] + ratio**2 * c[1, 1]), 0.0)
             seen = y[counted]
             return share_interval(top, variance, seen, np.ones(len(seen)), bottom, self.n_rows, self.level, ratio=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from uql.sampling import intervals
 from uql.sampling.base import Flags, Floats, Indices
-from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary
+from uql.sampling.sample_state import Bounds, Draws, Three, Weights, is_binary, is_share_of
 
 FEW = 20  # below this many rows that add to a sum, a t interval is too short
 
@@ -70,7 +70,10 @@ class UniformSampler(Draws):
     def _ratio(self, y: Floats, x: Floats, known: Weights, domain: int | None) -> Three:
         certain, random, size = self._parts(domain)
         base = float(y[certain].sum()), float(x[certain].sum())
-        return ratio_of_samples(y[random], x[random], size, base, self.level, known[0] is not None)
+        stored = (
+            known[0] if domain is None or known[0] is None or self.groups is None else known[0][self.groups == domain]
+        )
+        return ratio_of_samples(y[random], x[random], size, base, self.level, stored)
 
 
 def expansion_interval(
@@ -144,20 +147,21 @@ def _few_add(drawn: Floats, size: int, confidence: float, bounds: Bounds) -> tup
 
 
 def ratio_of_samples(
-    y: Floats, x: Floats, size: int, base: tuple[float, float], confidence: float, stored: bool = False
+    y: Floats, x: Floats, size: int, base: tuple[float, float], confidence: float, stored: Floats | None = None
 ) -> Three:
     """(base_y + size·mean(y)) / (base_x + size·mean(x)) with its interval, for n random rows that stand for `size`
     rows.
 
     Shares (0/1 values, y within x) have the exact binomial interval given the number of rows with x = 1; others
-    Fieller's, with as many degrees of freedom as rows that count, less one.
+    Fieller's, with as many degrees of freedom as rows that count, less one. The spread of stored values is at least that of
+    rows that count whatever their value is: heavy tails that the sample missed.
 
     Args:
         y, x: (n,) the values of the random rows.
         size: rows that they stand for, themselves included.
         base: the sums of y and x over the rows known for certain.
         confidence: of the interval, in (0, 1).
-        stored: whether every value of y is known, so that only whether it counts is not.
+        stored: (N,) the value of every row, where only whether it counts is not known.
     """
     n = len(y)
     total_y = base[0] + (size * float(y.mean()) if n else 0.0)
@@ -168,7 +172,7 @@ def ratio_of_samples(
     counts = (x != 0) | (y != 0)
     k = int(counts.sum())
     random_x = total_x - base[1]
-    if is_binary(y) and is_binary(x) and bool((y <= x).all()):
+    if is_share_of(y, x, stored):
         if k == 0:  # those known before count, of the others none was drawn
             more = intervals.nothing_found(n, size, confidence)
             return ratio, base[0] / (base[1] + more), (base[0] + more) / (base[1] + more)
@@ -176,7 +180,11 @@ def ratio_of_samples(
         return ratio, (base[0] + low * random_x) / total_x, (base[0] + high * random_x) / total_x
     if k < 2:
         return ratio, -math.inf, math.inf
-    cov = np.cov(y, x) * size * size / n * max(0.0, 1 - n / size)
-    skew = _skew((y - ratio * x)[counts], None if stored else y[counts], x[counts] != 0, n / size)
+    cov = np.cov(y, x)
+    if stored is not None and is_binary(x):
+        spread = cov[0, 0] - 2 * ratio * cov[0, 1] + ratio**2 * cov[1, 1]
+        cov[0, 0] += max(float(x.mean() * ((stored - ratio) ** 2).mean()) - spread, 0.0)
+    cov *= size * size / n * max(0.0, 1 - n / size)
+    skew = _skew((y - ratio * x)[counts], None if stored is not None else y[counts], x[counts] != 0, n / size)
     low, high = intervals.fieller(total_y, total_x, cov[0, 0], cov[1, 1], cov[0, 1], confidence, k - 1, skew)
     return ratio, low, high

@@ -1,8 +1,10 @@
-"""What all tests share: `pytest --update-golden` rewrites the text fixtures in tests/golden."""
+"""What all tests share: `pytest --update-golden` rewrites the text fixtures in tests/golden; `one_in(n)` marks the other cases of a
+test slow."""
 
 from __future__ import annotations
 
 import gc
+from collections import Counter
 
 import pytest
 
@@ -16,3 +18,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test with many cases `make test` runs every n-th, `make test-all` all."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("one_in")
+        if mark is not None:
+            name = item.nodeid.partition("[")[0]
+            if seen[name] % mark.args[0]:
+                item.add_marker("slow")
+            seen[name] += 1

@@ -86,6 +86,7 @@ class Statements:
         where = f" WHERE {self._condition(columns, depth, items)}" if self._maybe(0.4) else ""
         qualify = f" QUALIFY {self._window(columns)} <= {self.rng.randint(2, 9)}" if self._maybe(0.06) else ""
         order = self._order(items, columns, depth)
+        on = "" if on.startswith("DISTINCT ON") and not order else on  # which row is the first would be open
         text = f"SELECT {on}{', '.join(items)} FROM {source}{where}{qualify}{order}{self._cut() if cut else ''}"
         return text, _given(items, kinds)
 
@@ -115,7 +116,8 @@ class Statements:
         having = "" if sets else having  # DuckDB 2.0 loses groups of a literal there, not of a parameter
         order = self._order(items, {}, depth) if items else ""
         group = f" GROUP BY {group}" if keys else ""
-        text = f"SELECT {', '.join(items)} FROM {source}{where}{group}{having}{order}{self._cut() if cut else ''}"
+        distinct = "DISTINCT " if self._maybe(0.1) else ""
+        text = f"SELECT {distinct}{', '.join(items)} FROM {source}{where}{group}{having}{order}{self._cut() if cut else ''}"
         return text, _given(items, kinds)
 
     def _source(self, depth: int, tables: dict[str, dict[str, str]]) -> tuple[str, dict[str, str]]:

@@ -369,12 +369,17 @@ class _Block:
                 item = items[ordinal(expr, len(items), "GROUP BY")]
                 found.append((replace(key, expr=item.expr, alias=key.alias or item.alias), self._key(item.expr, key)))
             elif self._is_all(expr):
-                for index, item in enumerate(items):
-                    if not self._holds_aggregate(item.expr, items, index):
-                        found.append((GroupKey(item.expr, item.alias, span=key.span), self._key(item.expr, key)))
+                found += self._all_keys(items, key)
             else:
                 found.append((key, self._key(expr, key)))
         return found
+
+    def _all_keys(self, items: list[SelectItem], key: GroupKey) -> list[tuple[GroupKey, Expr]]:
+        """The items that GROUP BY ALL groups by: those without aggregates. Constants make no groups beside an aggregate, as in DuckDB."""
+        plain = [item for index, item in enumerate(items) if not self._holds_aggregate(item.expr, items, index)]
+        found = [(GroupKey(item.expr, item.alias, span=key.span), self._key(item.expr, key)) for item in plain]
+        of_rows = [pair for pair in found if any(_reads_rows(node) for node in walk(pair[1], queries=True))]
+        return of_rows if len(plain) < len(items) else found
 
     def _holds_aggregate(self, expr: Expr, items: list[SelectItem], before: int) -> bool:
         """Is there an aggregate in it, or in an item before it that it names by its alias?"""
@@ -518,6 +523,11 @@ class _Block:
             self.statement.read(use.span, use.text, "virtual", _asked(column))
         for quoted, index in self.later:
             self.statement.read(quoted.span, quoted.text, "virtual", _asked(self.columns[index]))
+
+
+def _reads_rows(node: object) -> bool:
+    """Has it another value for each row?"""
+    return isinstance(node, Column | Pending) or (isinstance(node, Bound) and node.correlated)
 
 
 def _asked(column: VirtualColumn) -> str:

@@ -192,6 +192,8 @@ class Expressions:
             case InQuery():
                 return self._in_query(expr, clause, certain)
             case Between():
+                for bound in (expr.low, expr.high):
+                    self._check_string(Binary("BETWEEN", expr.operand, bound))
                 low, high = self.bind(expr.low, clause, NUMBER), self.bind(expr.high, clause, NUMBER)
                 want = self._against(low, ordering=True)
                 return replace(expr, operand=self.bind(expr.operand, clause, want), low=low, high=high)

@@ -81,16 +81,26 @@ def flattened(select: Select) -> tuple[Select, tuple[tuple[int, ...], ...]]:
 
 
 def one_of_each(select: Select) -> Select:
-    """DISTINCT ON (k) as QUALIFY: the first row of each k in the order of ORDER BY."""
+    """DISTINCT ON (k) as QUALIFY: the first row of each k in the order of ORDER BY.
+
+    Raises: BindError (UQL212) where windows come before it: in QUALIFY, in its keys, in ORDER BY.
+    """
     if not select.distinct_on:
         return select
     keys = tuple(_distinct_key(select, key) for key in select.distinct_on)
     order = tuple(one for key in select.order_by for one in _items(select, key))
-    first = Call("row_number", over=Window(keys, order), span=select.distinct_on[0].span)
-    condition: Expr = Binary("=", first, Number("1"), span=first.span)
-    if select.qualify is not None:
-        condition = Binary("AND", select.qualify, condition, span=condition.span)
-    return replace(select, distinct_on=(), qualify=condition)
+    span = select.distinct_on[0].span
+    parts = (*keys, *(key.expr for key in order))
+    windows = any(isinstance(node, Call) and node.over is not None for part in parts for node in walk(part))
+    if windows or select.qualify is not None:
+        raise BindError(
+            f"DISTINCT ON comes after {'window functions' if windows else 'QUALIFY'} and cannot stand in one SELECT with them here",
+            code="UQL212",
+            span=span,
+            help="take it around them: SELECT DISTINCT ON (k) … FROM (SELECT …, row_number() OVER (…) AS k FROM …)",
+        )
+    first = Call("row_number", over=Window(keys, order), span=span)
+    return replace(select, distinct_on=(), qualify=Binary("=", first, Number("1"), span=span))
 
 
 def _distinct_key(select: Select, key: Expr) -> Expr:

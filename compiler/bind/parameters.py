@@ -13,6 +13,7 @@ from typing import Any
 
 from uql.base.errors import BindError, UQLSyntaxError
 from uql.compiler.bind.scope import suggestion
+from uql.compiler.lexer import tokenize
 from uql.compiler.syntax import (
     Boolean,
     Call,
@@ -26,6 +27,7 @@ from uql.compiler.syntax import (
     Quoted,
     Select,
     Span,
+    Statement,
     String,
     TypedLiteral,
     TypeName,
@@ -33,7 +35,7 @@ from uql.compiler.syntax import (
     Union,
 )
 from uql.compiler.virtual import SemText
-from uql.compiler.walk import with_children
+from uql.compiler.walk import walk_all, with_children
 
 GROUPINGS = ("rollup", "cube", "grouping_sets", "row")
 
@@ -42,6 +44,26 @@ def substitute(node: Any, values: Mapping[str, object]) -> Any:
     """The tree with every parameter replaced by its value. Raises: BindError (UQL210) on a missing, unused or odd one."""
     used: set[str] = set()
     result = _replaced(node, values, used)
+    refuse_unused(values, used)
+    return result
+
+
+def names(statement: Statement | str) -> set[str]:
+    """The parameters that a statement names; of a text that is not UQL, as the lexer reads it.
+
+    >>> sorted(names("PIVOT (FROM t WHERE day = $day) ON $key"))
+    ['day', 'key']
+    """
+    if not isinstance(statement, str):
+        return {node.name for node in walk_all(statement) if isinstance(node, Parameter)}
+    try:
+        return {str(token.value) for token in tokenize(statement) if token.type == "PARAMETER"}
+    except UQLSyntaxError:
+        return set()
+
+
+def refuse_unused(values: Mapping[str, object], used: set[str]) -> None:
+    """Raises BindError (UQL210) where a value has no parameter."""
     unused = sorted(set(values) - used)
     if unused:
         raise BindError(
@@ -50,7 +72,6 @@ def substitute(node: Any, values: Mapping[str, object]) -> Any:
             help=suggestion(unused[0], used)
             + (f"its parameters: {', '.join(sorted(used))}" if used else "it has none"),
         )
-    return result
 
 
 def _replaced(node: Any, values: Mapping[str, object], used: set[str]) -> Any:
@@ -183,4 +204,5 @@ def _odd(value: object, name: str, span: Span) -> BindError:
 
 
 def _way(name: str) -> str:
-    return f"give it: con.uql(…, {name}=…)" if name.isidentifier() else f'give it: con.uql(…, {{"{name}": …}})'
+    given = f"{name}=…" if name.isidentifier() else f'{{"{name}": …}}'
+    return f"give it: con.uql(…, {given}), or --var '{name}=…' on the command line"

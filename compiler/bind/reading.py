@@ -132,9 +132,7 @@ def columns_read(quoted: Quoted, scope: Scope) -> tuple[tuple[Column, ...], tupl
         return tuple(reads), tuple(filled)
     fields = [(r.column(f), f) for r in scope.relations for f in r.fields if not f.private]
     chosen = [column for column, f in fields if f.is_unstructured and not f.by_name]
-    chosen = chosen or [
-        column for column, f in fields if f.type in ("VARCHAR", '"NULL"') and not f.by_name
-    ]  # NULL: of a frame, without a value
+    chosen = chosen or [column for column, f in fields if f.holds_words and not f.by_name]
     if not chosen:
         empty = "the query has no FROM" if not fields else "no column in FROM holds text, images or sound"
         way = (

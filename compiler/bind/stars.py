@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from uql.base.errors import BindError
 from uql.base.schema import Field
+from uql.compiler.bind.parameters import type_name
 from uql.compiler.bind.scope import Relation, Scope
 from uql.compiler.bind.statement import Statement
 from uql.compiler.sql import expression, render
@@ -52,7 +53,7 @@ def _columns(star: Star, scope: Scope) -> list[tuple[str, SelectItem]]:
     if star.table is not None:
         relation = scope.relation(star.table)
         if relation is None:
-            raise scope.unknown((star.table, "*"), star.span)
+            return _fields_of(star.table, star.span, scope)
         return [_whole(relation, f, star.span) for f in relation.fields]
     named: list[tuple[str, SelectItem]] = []
     hidden = {column: merged for merged in scope.merged for column in merged.hidden}
@@ -66,6 +67,16 @@ def _columns(star: Star, scope: Scope) -> list[tuple[str, SelectItem]]:
                 shown.add(merged.name)
                 named.append((merged.name, SelectItem(replace(merged.value, span=star.span), merged.name)))
     return named
+
+
+def _fields_of(name: str, span: Span, scope: Scope) -> list[tuple[str, SelectItem]]:
+    """`s.*` of a column of structs: its fields. Raises: UnknownColumnError where there is no such table or column."""
+    column = scope.find((name,), span)
+    field = scope.field_of(column[0]) if column is not None and isinstance(column[0], Column) else None
+    if column is None or field is None or not field.type.startswith("STRUCT(") or field.type.endswith("]"):
+        raise scope.unknown((name, "*"), span)
+    names = [part or "" for part, _ in type_name(field.type, span).fields]
+    return [(part, SelectItem(Call("struct_extract", (column[0], String(part)), span=span), part)) for part in names]
 
 
 def _whole(relation: Relation, field: Field, span: Span) -> tuple[str, SelectItem]:

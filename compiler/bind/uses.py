@@ -292,7 +292,7 @@ def _column(
 def _is_value(wants: list[Want]) -> bool:
     """Is the text a value beside comparisons with labels that rows may fail and still be returned?"""
     labelled = [w for w in wants if _labelled(w)]
-    places = (Place.SELECT, Place.GROUP, Place.ORDER)
+    places = (Place.SELECT, Place.GROUP, Place.ORDER, Place.CAST)
     plain = any(
         (w.place in places or w == WORDS) and not _labelled(w) for w in wants
     )  # WORDS: in upper("…"), or beside LIKE

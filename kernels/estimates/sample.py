@@ -559,21 +559,24 @@ def _sampler(
     units: Units | None = None,
 ) -> AggregateSampler:
     method = "uniform" if fits or guided is None else method_of(ctx)
-    budget = n if method == "uniform" else room  # a uniform sample may grow by what cheap rows leave over
     own = guided if guided is None or units is None else guided.of_units(units)
     extra: dict[str, Any] = {} if own is None else {"features": own.features, "prior": own.prior}
     if known is not None:
         extra["known"] = (known[0], known[1].answers)
-        budget += len(known[0]) if method == "uniform" else 0
+    found: AggregateSampler
     if units is None:
-        return _make(method, n, budget, ctx, groups=groups, size=None if fits else size, **extra)
-    known_of = extra.pop("known", None)
-    weight = units.sums(np.ones(n) if size is None else size)
+        found = _make(method, n, room, ctx, groups=groups, size=None if fits else size, **extra)
+    else:
+        known_of = extra.pop("known", None)
+        weight = units.sums(np.ones(n) if size is None else size)
 
-    def make(m: int, **keywords: Any) -> AggregateSampler:
-        return _make(method, m, min(budget, m), ctx, size=weight, proportional=True, **extra, **keywords)
+        def make(m: int, **keywords: Any) -> AggregateSampler:
+            return _make(method, m, min(room, m), ctx, size=weight, proportional=True, **extra, **keywords)
 
-    return UnitSample(units, make, known=known_of, groups=groups)
+        found = UnitSample(units, make, known=known_of, groups=groups)
+    if method == "uniform":
+        found.more(n)  # it may grow by what cheap rows leave over
+    return found
 
 
 def of_pool(pool: Pool, room: int, ctx: Context, groups: NDArray[np.int64] | None = None) -> AggregateSampler:

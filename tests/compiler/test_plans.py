@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hash_model import HashModel
@@ -87,3 +90,44 @@ def test_the_plans_show_every_rule_order_and_fusion_and_many_are_not_as_written(
     assert [name for name in shown if not any(differs(query, name) for query in queries)] == []
     others = (query for query in queries if tree(query, "") != tree(query, ",".join(NAMES)))
     assert len(list(islice(others, 20))) == 20
+
+
+JSON = GOLDEN.parent / "explain_json.test"
+
+
+def test_the_plans_as_json_are_those_of_the_fixture(con: uql.Connection, update_golden: bool) -> None:
+    def explained(query: str) -> str:
+        return "\n".join(line for (line,) in con.uql(f"EXPLAIN (FORMAT JSON) {query}").fetchall())
+
+    found = [(query, explained(query)) for query, _ in cases(JSON)]
+    if update_golden:
+        JSON.write_text("\n====\n".join(f"{q}\n----\n{said}" for q, said in found) + "\n", encoding="utf-8")
+    for (query, now), (_, wanted) in zip(found, cases(JSON), strict=True):
+        assert json.loads(now) == json.loads(wanted), query
+
+
+@pytest.mark.parametrize("query", [query for query, _ in cases(JSON)])
+def test_the_plan_as_json_has_the_lines_and_the_price_of_the_text(con: uql.Connection, query: str) -> None:
+    shown = con.uql(f"EXPLAIN (FORMAT JSON) {query}").fetchall()
+    found = json.loads("\n".join(line for (line,) in shown))
+
+    def lines(step: dict[str, Any], depth: int = 0) -> Iterator[str]:
+        yield "  " * depth + step["line"]
+        for below in step["inputs"]:
+            yield from lines(below, depth + 1)
+
+    def asking(step: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        if step["calls"] is not None:
+            yield step
+        for below in step["inputs"]:
+            yield from asking(below)
+
+    assert "\n".join(lines(found["plan"])) == con.uql(query).explain().partition("\n\n")[0]
+    price, whole = found["price"], found["price"]["calls_for_every_row"]
+    asked = list(asking(found["plan"]))
+    assert sum(step["calls"]["expected"] for step in asked) == pytest.approx(whole["expected"])
+    if found["budget_calls"] is None or whole["high"] <= found["budget_calls"]:
+        for what in ("calls", "input_tokens", "output_tokens", "usd"):
+            assert sum(step[what]["expected"] for step in asked) == pytest.approx(price[what]["expected"], abs=1e-5), (
+                what
+            )

@@ -30,3 +30,11 @@ def test_a_model_that_cannot_be_had_is_said_before_any_work(world):
     with pytest.raises(UQLError) as error:
         result.show()
     assert "x.gguf" in str(error.value)
+
+
+def test_what_a_group_s_summary_cannot_be_cast_to_is_null_and_listed(labels):
+    con = labels.uql(budget="all")
+    result = con.uql('SELECT film, "the number of stars"::INTEGER AS n, count(*) FROM good GROUP BY film')
+    assert {row[1] for row in result.fetchall()} == {None}
+    assert [(error.kind, error.clause) for error in result.errors] == [("wrong_type", "the number of stars")] * 3
+    assert not result.exact

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 from labels import both, plain
+from semantic_statements import SemanticStatements
 
 from uql.base.errors import UQLError
 
@@ -23,6 +25,7 @@ def con(labels):
     return labels.uql(budget="all")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("kind", "statement"), STATEMENTS, ids=[f"{kind}-{i}" for i, (kind, _) in enumerate(STATEMENTS)]
 )
@@ -41,6 +44,16 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
 @pytest.mark.parametrize(
     ("statement", "code", "help"),
     [
+        (
+            "SELECT DISTINCT ON (film) film, id FROM reviews WHERE <pos> QUALIFY row_number() OVER (ORDER BY id) < 9",
+            "UQL212",
+            "take it around them",
+        ),
+        (
+            "SELECT DISTINCT ON (k) row_number() OVER (ORDER BY id) AS k FROM reviews WHERE <pos>",
+            "UQL212",
+            "take it around them",
+        ),
         ("SELECT r.id, l.n FROM reviews r, LATERAL (SELECT r.id + 1 AS n) l WHERE <pos>", "UQL100", "SELECT"),
         ("WITH RECURSIVE t(n) AS (SELECT 1) SELECT n FROM t WHERE <pos>", "UQL100", "make a table"),
         ("PIVOT reviews ON <topic> USING count(*)", "UQL100", "PIVOT (SELECT"),
@@ -77,6 +90,7 @@ def test_the_rows_are_those_of_sql_over_the_labels(con, sql, kind, statement):
         ("SELECT id FROM reviews WHERE :p AND <pos>", "UQL100", "$name"),
         ("SELECT id FROM reviews WHERE 5 < <rating>", "UQL206", "PROMPT"),
         ("SELECT id FROM reviews WHERE stars < <rating>", "UQL206", "on the left"),
+        ("SELECT id FROM reviews WHERE stars BETWEEN 1 AND <rating>", "UQL206", "PROMPT"),
         ("SELECT count(*) OVER w FROM reviews WHERE <pos>", "UQL100", "WINDOW w AS"),
         ("SELECT id FROM reviews WHERE <name>.upper() = 'ADA'", "UQL212", "upper("),
         ("SELECT film, count(*) FROM reviews WHERE <pos> GROUP BY ROLLUP (film) WITH (budget = 5)", "UQL401", "budget"),
@@ -148,3 +162,37 @@ def test_the_items_of_a_list_are_keys_of_one_table(con):
         )
     assert error.value.code == "UQL212"
     assert "unnest(t.list) AS u(item)" in error.value.help
+
+
+def differences(con, sql, seeds):
+    """The random statements of these seeds whose rows or errors are not those of SQL over the labels."""
+    found = []
+    for seed in seeds:
+        statement, values = SemanticStatements(seed).statement()
+        asked, over_labels, _ = both(statement)
+        used = {name: value for name, value in values.items() if f"${name}" in asked}
+        try:
+            want = [plain(row) for row in sql.execute(over_labels, used or None).fetchall()]
+        except duckdb.Error as error:
+            if "must appear in the GROUP BY clause" in str(error):
+                continue  # a text beside aggregates is asked of the group
+            want = "an error"
+        try:
+            result = con.uql(asked, used)
+            got = [plain(row) for row in result.fetchall()]
+        except UQLError as error:
+            if "DISTINCT ON comes after" in str(error):
+                continue
+            got = "an error"
+        if sorted(got, key=repr) != sorted(want, key=repr) or (got != "an error" and not result.exact):
+            found.append((seed, asked, used, want, got))
+    return found
+
+
+def test_random_statements_with_texts_are_sql_over_the_labels(con, sql):
+    assert not differences(con, sql, range(80))
+
+
+@pytest.mark.slow
+def test_a_thousand_random_statements_with_texts_are_sql_over_the_labels(con, sql):
+    assert not differences(con, sql, range(1_000, 2_000))

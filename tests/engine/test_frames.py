@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hash_model import HashModel
 from labels import both
+
+import uql
+from uql.base.errors import UQLError
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
+np = pytest.importorskip("numpy")
+BODIES = ["A film that I shall remember", "A film that I shall forget", "No film at all, to be fair"]
 
 
 @pytest.fixture
@@ -59,3 +65,30 @@ def test_a_float_is_a_double_and_missing_values_are_null(con):
     found = [con.uql(said("SELECT $v AS v FROM reviews WHERE <pos> LIMIT 1"), v=v) for v in values]
     assert [r.types[0] for r in found[:3]] == ["DOUBLE"] * 3
     assert [r.fetchone()[0] for r in found] == [2.5, -1e-7, 1e300, None, None, [1.5, 2.0]]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: pa.table({"body": BODIES, "half": pa.array(np.arange(3, dtype="float16"))}),
+        lambda: pl.DataFrame({"body": BODIES, "half": pl.Series(range(3), dtype=pl.Int128)}),
+        lambda: pl.DataFrame({"body": BODIES, "half": pl.Series([object()] * 3, dtype=pl.Object)}),
+        lambda: pd.DataFrame({"body": BODIES, "half": pd.interval_range(0, 3)}),
+    ],
+    ids=["half floats", "wide integers", "objects", "intervals"],
+)
+def test_a_column_that_cannot_be_read_is_named(made):
+    frame = made()  # noqa: F841
+    with uql.connect(model=HashModel(), ledger=":memory:") as con:
+        with pytest.raises(UQLError, match="frame, column half cannot be read") as error:
+            con.uql('SELECT * FROM frame WHERE "it is good"').fetchall()
+        assert error.value.code == "UQL504"
+        assert "cast half" in (error.value.help or "")
+
+
+def test_labels_and_json_are_texts_where_there_is_no_other():
+    frame = pd.DataFrame({"body": pd.Categorical(BODIES)})  # noqa: F841
+    with uql.connect(model=HashModel({"it is good": 1.0}), ledger=":memory:", budget="all") as con:
+        assert con.uql('SELECT count(*) FROM frame WHERE "it is good"').fetchall() == [(3,)]
+        con.execute("CREATE TABLE notes AS SELECT ('{\"note\": ' || i || '}')::JSON AS body FROM range(3) t(i)")
+        assert con.uql('SELECT count(*) FROM notes WHERE "it is good"').fetchall() == [(3,)]

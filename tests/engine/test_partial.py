@@ -64,6 +64,7 @@ def is_no_fact(con: uql.Connection, table: str) -> None:
         assert not found.exact and found.based_on, query
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_not_certain_is_not_inserted_as_a_fact(con, kind):
     query, is_number = KINDS[kind]
@@ -97,6 +98,7 @@ def test_rows_that_were_returned_unasked_and_answers_that_are_missing_are_no_fac
     refused(broken, "INSERT INTO bare SELECT id FROM reviews WHERE <pos>", "bare")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -189,6 +191,7 @@ def test_rows_that_a_part_chose_are_changed_where_that_is_said(con, statement):
     is_no_fact(con, "bare")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "statement",
     [

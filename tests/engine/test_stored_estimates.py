@@ -7,6 +7,8 @@ from math import inf
 import pytest
 from labels import both
 
+from uql.base.errors import UQLError
+
 
 @pytest.fixture(scope="module")
 def con(many_labels):
@@ -52,3 +54,24 @@ def test_beside_a_text_a_sum_of_them_is_open_and_a_count_is_not(con):
     assert found.estimates["t"].high == inf
     assert found.estimates["c"].high < inf
     assert not found.exact
+
+
+def test_a_variable_holds_no_estimate(many_labels):
+    con = many_labels.uql(budget=64)
+    with pytest.raises(UQLError, match="the variable would hold an estimate") as error:
+        con.uql(both("SET VARIABLE n = (SELECT count(*) FROM reviews WHERE <pos>)")[0]).fetchall()
+    assert error.value.code == "UQL401"
+    con.uql(both("SET VARIABLE n = (SELECT count(*) FROM reviews WHERE <pos> AND id < 9)")[0]).fetchall()
+    assert con.uql("SELECT getvariable('n')").fetchall()[0][0] >= 0
+
+
+def test_few_calls_over_groups_of_which_most_rows_are_known_give_a_number(labels):
+    con = labels.uql(budget=10)
+    for tail in ("", " AND stars > 0"):
+        con.uql(both(f"SELECT count(*) FROM reviews WHERE <pos>{tail}")[0]).fetchall()
+    found = con.uql(both("SELECT film, count(*) AS n FROM reviews WHERE <pos> GROUP BY film")[0])
+    truth = dict(labels.sql().execute("SELECT film, count(*) FROM reviews WHERE pos(text) GROUP BY film").fetchall())
+    assert {film for film, _ in found.fetchall()} == set(truth)
+    for (film, n), estimate in zip(found.fetchall(), found.estimates["n"], strict=True):
+        assert n is not None
+        assert estimate.low <= truth[film] <= estimate.high

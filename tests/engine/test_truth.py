@@ -136,6 +136,7 @@ SAME = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("query", "sql"), [s for s in SAME if s[1]], ids=range(len(SAME)))
 def test_the_answer_is_that_of_sql_over_the_labels(con, world, query, sql):
     result = con.uql(query)

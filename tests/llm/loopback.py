@@ -41,7 +41,8 @@ def serve(routes: dict[str, Handler], latency_s: float = 0.0) -> Iterator[Server
     def endpoint(handler: Handler) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
             raw = await request.body()
-            body = json.loads(raw) if raw else {}
+            form = re.search(r"boundary=(\S+)", request.headers.get("content-type", ""))
+            body = form_fields(raw, form[1]) if form else json.loads(raw) if raw else {}
             told.bodies.append(body)
             told.headers.append(dict(request.headers))
             if latency_s:
@@ -65,6 +66,20 @@ def serve(routes: dict[str, Handler], latency_s: float = 0.0) -> Iterator[Server
     finally:
         server.should_exit = True
         thread.join(5)
+
+
+def form_fields(raw: bytes, boundary: str) -> dict[str, Any]:
+    """The plain fields of a form, and the text of its file."""
+    found: dict[str, Any] = {"fields": {}}
+    for part in raw.decode().split(f"--{boundary}")[1:-1]:
+        head, _, value = part.strip("\r\n").partition("\r\n\r\n")
+        name = re.search(r' name="(\w+)"', head)
+        assert name is not None
+        if "filename=" in head:
+            found[name[1]] = value
+        else:
+            found["fields"][name[1]] = value
+    return found
 
 
 def row_text(user: str) -> str:

@@ -100,3 +100,25 @@ def test_rows_are_fetched_in_the_order_wanted(rows: int, wanted: str) -> None:
     with duckdb.connect() as con:
         found = relation(Duck(con), rows).fetch(rids, ['"t.id"', '"t.text"'])
     assert found.equals(pa.table({"e0": rids, "e1": [f"text {i}" for i in rids.tolist()]}, schema=found.schema))
+
+
+def test_a_repeated_statement_adds_next_to_nothing_to_the_ledger(tmp_path: Path) -> None:
+    """Rows that the ledger answers are counted together: a line for each of them would be more than their answers take."""
+    path = tmp_path / "l.sqlite"
+    with uql.connect(model=HashModel(), ledger=str(path), budget="all") as con:
+        con.execute("CREATE TABLE reviews AS SELECT range AS id, 'review number ' || range AS body FROM range(600)")
+
+        def run(fresh: bool) -> tuple[int, int]:
+            with con.settings(fresh=fresh):
+                result = con.uql('SELECT id FROM reviews WHERE "it is good"').run()
+            return result.cost.calls, result.cost.cached
+
+        assert run(False) == (600, 0)
+        lines = [con.uql("SELECT COUNT(*) FROM uql_calls()").fetchone()[0] for _ in range(4) if run(True) == (0, 600)]
+        assert len(lines) == 4 and lines[3] - lines[0] <= 3 * 8
+        told = con.uql("SELECT kind, SUM(rows) FROM uql_calls() GROUP BY kind ORDER BY kind").fetchall()
+        assert told == [("cached", 4 * 600), ("call", 600)]
+        assert [run for (run,) in con.uql("SELECT cached FROM uql_runs() ORDER BY started").fetchall()] == [
+            0,
+            *[600] * 4,
+        ]

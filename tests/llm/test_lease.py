@@ -24,9 +24,9 @@ from pathlib import Path
 import uql
 from hash_model import HashModel
 from uql.base.errors import UQLError
-from uql.llm import run_lease as lease
+from uql.llm import run_lease, run_owner
 from uql.llm.providers.base import Limits
-folder, what, latency, lease.BEAT_S, lease.DEAD_S = Path(sys.argv[2]), sys.argv[3], *map(float, sys.argv[4:])
+folder, what, latency, run_lease.BEAT_S, run_owner.DEAD_S = Path(sys.argv[2]), sys.argv[3], *map(float, sys.argv[4:])
 
 class Paid(HashModel):
     limits = Limits(concurrency=4)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 from uql.base.errors import ConfigError, DataError
 from uql.llm import codec
 from uql.llm.ledger import Ledger
-from uql.llm.ledger_rows import Entry
+from uql.llm.ledger_rows import Entry, Origin
 from uql.llm.providers.base import Answer
 
 
@@ -94,17 +95,13 @@ def test_a_folder_of_the_users_choice_that_was_there_keeps_its_mode(tmp_path: Pa
         assert modes(folder) == [0o775, 0o600, 0o600, 0o600]
 
 
-def test_a_question_is_new_until_it_is_noted_and_never_in_a_file_with_answers_from_before(tmp_path: Path) -> None:
+def test_a_question_is_new_until_it_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "l.sqlite"
     with Ledger(path) as ledger:
         assert not asyncio.run(ledger.asked([b"one", b"two"]))
         asyncio.run(ledger.note([b"one"]))
         asyncio.run(ledger.put([Entry(ledger.key(b"one", b"row"), Answer(1), "m")]))
         assert asyncio.run(ledger.asked([b"two", b"one"])) and not asyncio.run(ledger.asked([b"two"]))
-    with sqlite3.connect(path) as db:
-        db.execute("DROP TABLE questions")  # as a file of before the list
-    with Ledger(path) as ledger:
-        assert asyncio.run(ledger.asked([b"two"]))
         ledger.clear()
         assert not asyncio.run(ledger.asked([b"one"]))
 
@@ -163,7 +160,7 @@ def test_runs_are_listed_with_their_state(tmp_path: Path) -> None:
 WRITER = """
 import asyncio, sys
 from uql.llm.ledger import Ledger
-from uql.llm.ledger_rows import Entry
+from uql.llm.ledger_rows import Entry, Origin
 from uql.llm.providers.base import Answer
 async def main():
     with Ledger(sys.argv[1]) as ledger:
@@ -231,7 +228,9 @@ def test_a_second_ledger_of_one_process_leaves_the_locks_of_the_first(tmp_path):
 def test_a_damaged_answer_is_set_aside_counted_and_asked_again(tmp_path: Path, damage: bytes) -> None:
     with Ledger(tmp_path / "ledger.sqlite") as ledger:
         asyncio.run(ledger.put([Entry(b"a", Answer("kept"), "m"), Entry(b"b", Answer("lost"), "m")]))
-        ledger.work(lambda db: db.execute("UPDATE answers SET answer = CAST(? AS TEXT) WHERE key = ?", (damage, b"b")))
+        ledger.work(
+            lambda db: db.execute("UPDATE answer_rows SET answer = CAST(? AS TEXT) WHERE key = ?", (damage, b"b"))
+        )
         assert ledger.answers([b"a", b"b"]).keys() == {b"a"} and ledger.damaged == {b"b"}
         asyncio.run(ledger.put([Entry(b"b", Answer("again"), "m")]))
         assert ledger.answers([b"b"])[b"b"].value == "again"
@@ -244,3 +243,83 @@ def test_every_flip_of_a_bit_of_an_answer_is_an_answer_or_a_value_error() -> Non
         flipped[at // 8] ^= 1 << at % 8
         found, damaged = codec.readable([(b"k", bytes(flipped))])
         assert len(found) + len(damaged) == 1
+
+
+FORMAT_2 = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE answers (
+    key BLOB PRIMARY KEY, answer TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, at REAL NOT NULL,
+    run TEXT NOT NULL DEFAULT '', calls INTEGER NOT NULL DEFAULT 1
+) WITHOUT ROWID;
+CREATE TABLE runs (
+    run TEXT PRIMARY KEY, started REAL NOT NULL, finished REAL, statement TEXT NOT NULL, model TEXT NOT NULL,
+    seed INTEGER NOT NULL, status TEXT NOT NULL, details TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+CREATE TABLE calls (
+    run TEXT NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, model TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, requests INTEGER NOT NULL, usd REAL, seconds REAL NOT NULL,
+    error TEXT NOT NULL, message TEXT NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX calls_run ON calls (run);
+INSERT INTO meta VALUES ('format', 2), ('secret', x'00');
+INSERT INTO runs VALUES ('r', 1, 2, 'SELECT 1', 'm', 0, 'done', ''), ('q', 3, 4, 'SELECT 2', 'm', 0, 'done', '');
+INSERT INTO answers VALUES (x'01', '{"v":true}', 'm', 't', 1.5, 'r', 1), (x'02', '{"v":false}', 'm', 'u', 1.6, 'r', 3),
+    (x'03', '{"v":1}', 'n', 't', 3.5, 'q', 1);
+INSERT INTO calls VALUES ('r', 1.5, 'call', 'm', 'Predicate', 'it is so', 50, 1, 1, 0.01, 0.5, '', '', 1, 't'),
+    ('r', 1.6, 'call', 'm', 'Predicate', 'it is so', 60, 0, 1, 0.02, 0.5, 'server', '503', 1, 'u'),
+    ('r', 1.7, 'failed', 'm', 'Predicate', 'it is so', 0, 0, 0, NULL, 0, 'server', '503', 3, 'u'),
+    ('q', 3.5, 'cached', 'm', 'Predicate', 'it is so', 0, 0, 0, NULL, 0, '', '', 1, 't');
+"""
+
+
+def test_a_file_of_the_format_before_keeps_its_answers_runs_and_calls(tmp_path: Path) -> None:
+    path = tmp_path / "l.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(FORMAT_2)
+    for _ in range(2):  # it is in the new format then
+        with Ledger(path) as ledger:
+            held = ledger.answers([b"\x01", b"\x02", b"\x03"])
+            assert [held[k].value for k in (b"\x01", b"\x02", b"\x03")] == [True, False, 1]
+            origins = asyncio.run(ledger.origins([b"\x02"]))
+            assert origins == {b"\x02": Origin("r", 3, 1.6)}
+            newest, oldest = ledger.runs()
+            assert (newest["run"], newest["cached"], newest["calls"], newest["usd"]) == ("q", 1, 0, None)
+            assert (oldest["run"], oldest["calls"], oldest["failed"], oldest["input_tokens"]) == ("r", 2, 1, 110)
+            assert oldest["usd"] == pytest.approx(0.03) and ledger.stored("r").tokens == 111
+            assert [(c["kind"], c["source"], c["rows"]) for c in ledger.calls("r")] == [
+                ("call", "t", 1),
+                ("call", "u", 1),
+                ("failed", "u", 1),
+            ]
+            assert [e["message"] for e in ledger.errors()] == ["503"] and len(ledger.calls()) == 4
+            assert ledger.stats().models == (("m", 2), ("n", 1)) and ledger.stats().sources == (("t", 2), ("u", 1))
+            assert asyncio.run(ledger.asked([b"any"])), "the file does not list its questions: perhaps"
+    with Ledger(path) as ledger:
+        assert ledger.prune(source="u") == 1 and ledger.answers([b"\x01", b"\x02"]).keys() == {b"\x01"}
+        assert ledger.errors()[0]["message"] == "", "what a reply said goes with the answers of its table"
+
+
+def test_a_file_of_a_later_format_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "l.sqlite"
+    Ledger(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE meta SET value = 99 WHERE name = 'format'")
+        db.commit()
+    with pytest.raises(ConfigError, match="format 99, this version reads"):
+        Ledger(path)
+
+
+def test_the_size_cap_keeps_what_a_run_under_way_has_paid_for(tmp_path: Path) -> None:
+    path = tmp_path / "l.sqlite"
+    with Ledger(path) as holder:
+        holder.start_run("old", statement="", model="m", seed=0)
+        holder.start_run("now", statement="", model="m", seed=0)
+        holder.finish_run("old", "done")
+
+        async def fill(ledger: Ledger) -> None:
+            for run in ("now", "old"):  # that under way paid first
+                await ledger.put([Entry(f"{run}-{i}".encode(), Answer("x" * 1000), "m", run=run) for i in range(300)])
+
+        asyncio.run(fill(holder))
+        assert holder.prune(max_bytes=400_000) == 300
+        assert len(holder.answers([f"now-{i}".encode() for i in range(300)])) == 300

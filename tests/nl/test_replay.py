@@ -109,6 +109,7 @@ def check(farm: Farm, n: int, mode: str, protocol: str) -> None:
         assert answer.value == held
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("n", range(len(PLANS)), ids=lambda n: PLANS[n].id)
 def test_each_question_is_right_after_a_fault(farm: Farm, n: int) -> None:
     """Each question with one of the three faults in one of the three modes."""

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from uql.sampling import intervals
-from uql.sampling.uniform import expansion_interval, ratio_of_samples
+from uql.sampling.uniform import UniformSampler, expansion_interval, ratio_of_samples
 
 
 def probability(hits, n, marked, size):
@@ -104,3 +104,21 @@ def test_a_share_given_few_rows_has_the_exact_interval():
     y, x = np.array([1.0, 0, 0, 0]), np.array([1.0, 1, 1, 0])
     value, low, high = ratio_of_samples(y, x, 100, (0.0, 0.0), 0.95)
     assert (value, low, high) == pytest.approx((1 / 3, *intervals.clopper_pearson(1, 3, 0.95)))
+
+
+@pytest.mark.parametrize("share", [1.0, 0.9, 0.2])
+@pytest.mark.parametrize("budget", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("values", ["stars", "lognormal"])
+def test_the_average_of_a_stored_column_over_few_rows_lies_in_its_interval(values, budget, share):
+    rng = np.random.default_rng(3)
+    stored = np.arange(50) % 7.0 if values == "stars" else rng.lognormal(0, 1.2, 50)  # rows drawn may be all 0 or 1
+    passing = rng.random(50) < share
+    truth, held = stored[passing].mean(), 0
+    for seed in range(200):
+        sampler = UniformSampler(50, budget, rng=np.random.default_rng(seed))
+        rows = sampler.propose(budget)
+        sampler.tell(rows, passing[rows].astype(float))
+        x = passing[rows].astype(float)
+        found = sampler.ratio(stored[rows] * x, x, weights=stored, counts=np.ones(50))
+        held += found.low <= truth <= found.high
+    assert held / 200 >= 0.93

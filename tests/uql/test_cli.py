@@ -115,6 +115,13 @@ def test_dry_run_prints_the_plan_and_asks_nobody(world: Path, capsys: pytest.Cap
     assert "6 calls," not in err
 
 
+def test_a_plan_as_json_is_json_on_stdout(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["shop.duckdb", "-c", f"EXPLAIN (FORMAT JSON) {POSITIVE}", *ORACLE]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["price"]["calls"]["expected"] == 6
+    assert found["plan"]["rows"] == {"low": 0, "expected": 2, "high": 6}
+
+
 def test_parameters_are_given_by_name(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query = "SELECT id FROM reviews WHERE stars > $least AND text LIKE $like ORDER BY id"
     assert main(["shop.duckdb", "-c", query, "--param", "least=4", "--param", "like=%a%", "--csv"]) == 0

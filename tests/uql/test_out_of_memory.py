@@ -65,7 +65,7 @@ def test_in_any_stage(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(con.uql(QUERY).fetchall()) == 1, "the next one works"
 
 
-@pytest.mark.parametrize("place", ["uql.command.query.execute", "uql.session.script.run_script"])
+@pytest.mark.parametrize("place", ["uql.command.query.execute", "uql.session.script.checked"])
 def test_in_a_command(place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(place, fails)
     assert main(["-c", "SELECT 1 AS x"]) == 1

@@ -24,6 +24,7 @@ class Event:
     max_cost: float | None = None
     column: str = ""
     estimate: Any = None
+    rows: int = 1
 
 
 class Terminal(io.StringIO):

@@ -50,6 +50,7 @@ SAMPLES: dict[str, tuple[Any, Any]] = {
     "concurrency": (2, None),
     "rows_per_request": (4, None),
     "hedge": (True, None),
+    "batch": (True, None),
     "ledger": (":memory:", "elsewhere/ledger.sqlite"),
     "offline": (True, False),
     "quoted": ("strict", None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import duckdb
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from uql.llm.open_ledgers import Ledgers
     from uql.llm.providers.base import Provider
     from uql.nl.ask.answer import Answer
+    from uql.session.statements import Piece
     from uql.sources.catalog import Catalog
 
 
@@ -161,6 +163,33 @@ class Connection:
         from uql.session.script import run_script
 
         return Result(run_script(self.session, text, parameters, frames))
+
+    def script(
+        self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any
+    ) -> list[Callable[[], Result]]:
+        """The statements of a script, each to be called when those before it have run; `.run()` of its result runs it.
+
+        The whole script is checked first, so that an error in its last statement costs nothing.
+
+        Args:
+            text: statements with `;` between.
+            parameters: values of `$name`; each statement gets those that it names.
+        Raises: as `uql` before it runs.
+
+        >>> import uql
+        >>> script = "CREATE TABLE t AS SELECT 41 AS a; SELECT a + $b AS total FROM t"
+        >>> [statement().fetchall() for statement in uql.connect().script(script, b=1)][-1]
+        [(42,)]
+        """
+        from uql.api.result import Result
+        from uql.session.script import checked, prepared
+
+        pieces = checked(self.session, text, by_name(parameters, named), visible(sys._getframe(1)))
+
+        def result(piece: Piece) -> Result:
+            return Result(prepared(self.session, piece))
+
+        return [partial(result, piece) for piece in pieces]
 
     def auql(
         self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any

@@ -168,14 +168,9 @@ def _pairs(given: list[str]) -> dict[str, str]:
 
 def _parameters(text: str, names: Mapping[str, Any]) -> dict[str, Any]:
     """The variables of the notebook that the statement names as $name."""
-    from uql.base.errors import UQLSyntaxError
-    from uql.compiler.lexer import tokenize
+    from uql.compiler.bind.parameters import names as named
 
-    try:
-        wanted = [str(token.value) for token in tokenize(text) if token.type == "PARAMETER"]
-    except UQLSyntaxError:
-        return {}
-    return {name: names[name] for name in wanted if name in names}
+    return {name: names[name] for name in named(text) if name in names}
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -29,6 +29,11 @@ class Field:
     asked: tuple[str, ...] = field(default=(), compare=False)  # of a sub-query's: the texts that its values come from
 
     @property
+    def holds_words(self) -> bool:
+        """Are its values strings, whatever DuckDB calls their type? `"NULL"`: of a frame, without a value."""
+        return self.type in ("VARCHAR", "JSON", '"NULL"') or self.type.startswith("ENUM(")
+
+    @property
     def is_unstructured(self) -> bool:
         return self.modality is not Modality.STRUCTURED
 

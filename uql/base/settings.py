@@ -24,7 +24,9 @@ class Settings:
     """Every setting, with its default. `docs/settings.md` is made from this class."""
 
     model: str | None = None  # "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml"
-    models: tuple[str, ...] = ()  # two, the small one first: it answers what it is sure of, or scores all rows for a precision or recall
+    models: tuple[
+        str, ...
+    ] = ()  # two, the small one first: it answers what it is sure of, or with recall or precision scores all rows
     accuracy: float = 0.95  # with two models: share of conditions whose answer is the large one's
     embedder: str | None = None  # None: static word vectors + LSA
     budget: Budget | None = None  # calls, without a small model's scores; None: 128 for aggregates only, else 256
@@ -64,6 +66,7 @@ class Settings:
         "auto"  # rows that share a request; 'auto': as many as the model is known for, where that saves a fifth
     )
     hedge: bool = False  # a request far slower than most is sent again; the first reply counts, both are paid
+    batch: bool = False  # rows go to the vendor's batch API: half the price, within a day; of openai: and anthropic:
     ledger: str | None = (
         None  # path of the ledger, ":memory:" lives as long as the connection; None: in the user's data folder
     )
@@ -154,7 +157,7 @@ IN_PROJECTS = {
     **dict.fromkeys(
         (
             *("accuracy", "budget", "exact", "fresh", "error", "confidence", "recall", "total", "precision", "seed", "partial"),
-            *("on_error", "method", "strata", "explore", "soft", "describe", "concurrency", "rows_per_request", "hedge"),
+            *("on_error", "method", "strata", "explore", "soft", "describe", "concurrency", "rows_per_request", "hedge", "batch"),
             *("quoted", "timeout_s", "progress", "disabled_rules"),
         ),
         _HARMLESS,
@@ -203,10 +206,10 @@ MOST_ROWS = 100  # that share a request
 _WHOLE = {"seed", "concurrency", "max_tokens"}
 _SHARE = {"accuracy", "confidence", "recall", "precision", "explore"}
 _POSITIVE = {"error", "max_cost", "max_seconds", "timeout_s", "confirm_over"}
-_BOOL = {"partial", "exact", "fresh", "hedge", "soft", "describe", "progress", "offline", "urls"}
+_BOOL = {"partial", "exact", "fresh", "hedge", "batch", "soft", "describe", "progress", "offline", "urls"}
 _CHOICE = {"on_error": ("null", "raise", "drop"), "quoted": ("guard", "lenient", "strict")}
 _REQUIRED = {
-    "hedge", "partial", "fresh",
+    "hedge", "batch", "partial", "fresh",
     "accuracy", "models",
     "confidence", "seed", "on_error", "quoted", "timeout_s", "exact", "describe", "examples", "disabled_rules", "offline", "endpoints",
     "prices", "plugins", "soft",

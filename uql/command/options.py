@@ -29,6 +29,9 @@ Ledger = Annotated[
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; see uql config show.")
 ]
+Parameters = Annotated[
+    list[str] | None, typer.Option("--var", "--param", metavar="NAME=VALUE", help="The value of $NAME in the text.")
+]
 Csv = Annotated[bool, typer.Option("--csv", help="Write CSV.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Write a Markdown table.")]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +43,7 @@ class Request:
     dry_run: bool = False
     strict: bool = False
     progress: bool = True
+    each: bool = False  # JSON holds the result of every statement, not the rows of the last
 
 
 def app(commands: Mapping[str, tuple[str, str]]) -> typer.Typer:
@@ -93,9 +93,7 @@ def _query(
     seed: Annotated[str | None, typer.Option(help="Of everything random.")] = None,
     ledger: options.Ledger = None,
     settings: options.Set = None,
-    parameters: Annotated[
-        list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="The value of $NAME in the query.")
-    ] = None,
+    parameters: options.Parameters = None,
     offline: Annotated[
         bool, typer.Option("--offline", help="Answers of the ledger alone; a row that it does not have is an error.")
     ] = False,
@@ -114,15 +112,11 @@ def _query(
 
         print(f"uql {__version__}")
         return 0
-    from uql.base import config
-
-    for name, meant in config.misspelt_variables().items():
-        narrate(f"{name} means nothing; did you mean {meant}?", "warning")
     request = Request(
-        text=_text(command, file),
+        text=text_of(command, file),
         format=options.format_of(output, csv, as_json, markdown),
         output=Path(output) if output is not None else None,
-        parameters={name: _constant(value) for name, value in options.pairs("--param", parameters).items()},
+        parameters=constants(parameters),
         dry_run=dry_run,
         strict=strict,
         progress=not no_progress,
@@ -138,12 +132,28 @@ def _query(
         ledger=ledger,
         offline=offline or None,
     )
-    with Output.open(request.output, request.format) as out, connect(database, values, read_only=read_only) as con:
+    return answer(database, values, request, read_only)
+
+
+def answer(database: str | None, settings: Mapping[str, Any], request: Request, read_only: bool) -> int:
+    """Open the database and the place for the rows, and `execute`.
+
+    Args:
+        database: the path of a file; None: in memory.
+        settings: that were given, by name.
+        request: the statements, and what is wanted of them.
+        read_only: statements that change something are refused.
+    """
+    from uql.base import config
+
+    for name, meant in config.misspelt_variables().items():
+        narrate(f"{name} means nothing; did you mean {meant}?", "warning")
+    with Output.open(request.output, request.format) as out, connect(database, settings, read_only=read_only) as con:
         return execute(con, request, out)
 
 
 # ------------------------------------------------------------------------------------------------------------ arguments
-def _text(command: str | None, file: str | None) -> str:
+def text_of(command: str | None, file: str | None) -> str:
     """The query, from -c, -f or standard input."""
     if command is not None and file is not None:
         raise UsageError("-c and -f are both given", help="give the query once")
@@ -174,6 +184,11 @@ def _decode(data: bytes, where: str) -> str:
         ) from None
 
 
+def constants(values: Sequence[str] | None) -> dict[str, Any]:
+    """The values of parameters, given as NAME=VALUE. Raises: UsageError."""
+    return {name: _constant(value) for name, value in options.pairs("--var", values, example="day=2026-01-01").items()}
+
+
 def _constant(value: str) -> Any:
     """The value of a parameter: a number, true, false or null as JSON writes them, else the text, also without its '…'.
 
@@ -193,8 +208,8 @@ def _constant(value: str) -> Any:
 def execute(con: Connection, request: Request, output: Output) -> int:
     """Run the query, write its rows, say on stderr what has to be said of them.
 
-    Of several statements all run, in order. As a table or as Markdown the rows of each are written; the other formats hold
-    one table, that of the last.
+    Of several statements all run, in order, once the whole script is checked. As a table or as Markdown the rows of each are
+    written; the other formats hold one table, that of the last, but with `each` one JSON document that holds all.
 
     Args:
         con: open.
@@ -202,32 +217,42 @@ def execute(con: Connection, request: Request, output: Output) -> int:
         output: takes the rows.
     Returns: the highest exit code of the statements.
     """
-    from uql.command.script import pieces, plan
+    from uql.show.render import as_document
 
-    statements = pieces(request.text)
+    if request.dry_run:
+        from uql.command.script import plans
+
+        for shown in plans(con, request.text, request.parameters):
+            output.text(shown)
+        return Code.OK
+    statements = con.script(request.text, request.parameters)
+    documents: list[dict[str, Any]] = []
+    together = request.each and request.format == "json"
+    every = together or request.format in ("table", "markdown")
+    write = (lambda outcome: documents.append(as_document(outcome))) if together else output.rows
     code = Code.OK
-    for number, (statement, source) in enumerate(statements, 1):
-        if request.dry_run:
-            output.text(plan(con, statement, source, request.parameters))
-            continue
-        left = len(statements) - number
-        shown = output if not left or request.format in ("table", "markdown") else None
-        ended = run(con, partial(con.uql, source, request.parameters), shown, request)
-        if ended in (Code.INTERRUPTED, Code.QUERY):
-            if left:
-                narrate(f"statement {number} of {len(statements)}; the {left} after it were not run")
-            return ended
-        code = max(code, ended)
+    try:
+        for number, make in enumerate(statements, 1):
+            left = len(statements) - number
+            ended = run(con, make, write if every or not left else None, request)
+            code = max(code, ended)
+            if ended in (Code.INTERRUPTED, Code.QUERY):
+                if left:
+                    narrate(f"statement {number} of {len(statements)}; the {left} after it were not run")
+                break
+    finally:
+        if together:
+            output.text(json.dumps(documents, ensure_ascii=False, indent=2))
     return code
 
 
-def run(con: Connection, make: Callable[[], Result], output: Output | None, request: Request) -> Code:
-    """Run one statement with its progress on stderr, and write its rows where there is an output for them.
+def run(con: Connection, make: Callable[[], Result], write: Callable[[Outcome], None] | None, request: Request) -> Code:
+    """Run one statement with its progress on stderr, and give its rows to `write`.
 
     Args:
         con: open.
         make: makes the statement.
-        output: takes the rows; None: they are not written.
+        write: takes the rows; None: they are not written.
         request: progress and strictness.
     Returns: the exit code.
     """
@@ -244,8 +269,8 @@ def run(con: Connection, make: Callable[[], Result], output: Output | None, requ
     except duckdb.Error as error:
         narrate(f"DuckDB: {error}", "error")
         return Code.QUERY
-    if output is not None:
-        output.rows(outcome)
+    if write is not None:
+        write(outcome)
     code = _say(outcome, request.strict)
     if code == Code.BUDGET:
         narrate(f"partial{_continued(con)}")

@@ -60,4 +60,4 @@ def resume(
         Output.open(request.output, request.format) as out,
         query.connect(before.database, values, read_only=before.read_only) as con,
     ):
-        return query.run(con, partial(con.resume, before.id, **changes), out, request)
+        return query.run(con, partial(con.resume, before.id, **changes), out.rows, request)

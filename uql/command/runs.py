@@ -28,6 +28,12 @@ def runs(
     with options.opened(ledger) as held:
         if run is None:
             _list(held.runs(limit), as_json)
+            if not as_json:
+                for batch in held.batches():
+                    print(
+                        f"batch {batch['batch']} of {batch['model']}, handed in {_when(batch['at'])}: {batch['requests']:,} requests"
+                        " under way; the statement given again waits for them"
+                    )
         else:
             stored = held.stored(run)
             if stored is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,6 +26,22 @@ def pieces(text: str) -> list[tuple[Statement | str, str]]:
         before = "".join("\n" if char == "\n" else " " for char in text[: span.start])
         found.append((statement, before + text[span.start : span.end]))
     return found or [(text, text)]
+
+
+def plans(con: Connection, text: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """The plan and the price of each statement of a script, as `plan` gives them.
+
+    Args:
+        con: open.
+        text: statements with `;` between.
+        parameters: values of `$name`; each statement gets those that it names.
+    """
+    from uql.compiler.bind.parameters import names, refuse_unused
+
+    found = [(statement, source, names(statement)) for statement, source in pieces(text)]
+    refuse_unused(parameters, set().union(*(named for _, _, named in found)))
+    for statement, source, named in found:
+        yield plan(con, statement, source, {name: value for name, value in parameters.items() if name in named})
 
 
 def plan(con: Connection, statement: Statement | str, source: str, parameters: Mapping[str, Any]) -> str:

@@ -42,6 +42,8 @@ from uql.compiler.walk import with_queries
 from uql.engine import plain_sql as concrete
 from uql.engine.pilot import after_pilot
 from uql.kernels import correlated, examples, pair_pool, proxy, sem_agg, sem_classify, sem_filter, sem_join
+from uql.kernels.answers import RowError
+from uql.kernels.asking import misfits
 from uql.kernels.base import Context, Memory, Stored
 from uql.kernels.duck import quote, typed_columns
 from uql.kernels.estimates import interval_propagation as carried
@@ -419,8 +421,12 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
     members = [rids if g in wanted else rids[:0] for g, rids in enumerate(found.members)]
     written = await sem_agg.summaries(block.summaries.columns, members, relation, ctx)
     data: dict[str, Any] = {"__g": pa.array(range(len(found.members)), type=pa.int64())}
-    casts = []
+    casts, exact = [], written.exact
     for column, values in written.answers.items():
+        for i in misfits(column, np.array(values, dtype=object), relation):
+            message = f"{str(values[i])[:80]!r} is not {column.type}"
+            ctx.errors.append(RowError(-1, column.text, "wrong_type", message, str(values[i])[:200]))
+            exact = False
         data[column.name] = pa.array([None if v is None else str(v) for v in values], type=pa.string())
         casts.append(f"TRY_CAST(s.{quote(column.name)} AS {column.type}) AS {quote(column.name)}")
     if any(len(rids) for rids in found.members) and not found.exact:
@@ -429,7 +435,7 @@ async def _summaries(block: Block, found: Groups, relation: Relation, ctx: Conte
         f"SELECT t.*, {', '.join(casts)} FROM {quote(found.table)} t JOIN __summaries s USING (__g)",
         {"__summaries": pa.table(data)},
     )
-    return written.exact
+    return exact
 
 
 @dataclass(frozen=True, slots=True)

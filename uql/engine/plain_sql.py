@@ -20,29 +20,27 @@ from uql.kernels.duck import Duck
 from uql.llm.run_record import Cost
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
     from uql.compiler.bound import BoundStatement
     from uql.sampling.base import Estimate
 
 
-def outcome(bound: BoundStatement, connection: duckdb.DuckDBPyConnection, confidence: float) -> Outcome:
+def outcome(bound: BoundStatement, duck: Duck, confidence: float) -> Outcome:
     """The rows of a plain statement. Raises duckdb.Error.
 
     Args:
         bound: a statement without a text for a model.
-        connection: it runs there.
+        duck: it runs there.
         confidence: of the stored estimates that it reads, in (0, 1).
     """
-    table, estimates = rows(bound.query, Duck(connection), confidence, bound.sql)
+    table, estimates = rows(bound.query, duck, confidence, bound.sql)
     based_on = list(dict.fromkeys(estimated_sources(bound.query)))
     notes: list[str] = []
     if based_on:
         from uql.engine import stored_estimates
         from uql.kernels.estimates.monotone_range import opened
 
-        duck = Duck(connection)
         estimates = {name: opened(found) for name, found in estimates.items()}
         estimates |= stored_estimates.of_rows(bound.query, table, duck, confidence)
         said = stored_estimates.note(bound.query, duck.aggregates)

@@ -1,4 +1,4 @@
-"""The event stream: every call, every answer of the ledger, every row given up. Progress, logs and tables read the same one."""
+"""The event stream: every call, what the ledger answered, every row given up. Progress, logs and tables read the same one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to one row.
+    """What happened to a row, or to `rows` of them that the ledger answered together.
 
-    A "call" is one row sent once (with `error` where it brought no answer), "cached" a row that the ledger answered whole,
-    "failed" a row that is given up after its calls. So the events of a run are its calls + cached + failed.
+    A "call" is one row sent once (with `error` where it brought no answer), "cached" rows that the ledger answered whole,
+    "failed" a row that is given up after its calls. So the rows of a run's events are its calls + cached + failed.
     """
 
     kind: Literal["call", "cached", "failed"]
@@ -30,6 +30,7 @@ class Event:
     message: str = ""
     attempt: int = 1
     source: str = ""  # the table that the row came from
+    rows: int = 1
 
 
 Listener = Callable[[Event], None]

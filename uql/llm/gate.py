@@ -226,6 +226,8 @@ class Gate(Sender):
             async with self._opening.setdefault(key, asyncio.Lock()):
                 if key not in self._providers:
                     opened = await asyncio.to_thread(open_provider, spec, self.settings, plugins=self._plugins)
+                    if self.settings.batch:
+                        opened = self._in_batches(opened)
                     try:
                         await self._begin(opened)
                     except UQLError:
@@ -234,10 +236,26 @@ class Gate(Sender):
                         raise
                     self._calibrations[opened.name] = await asyncio.to_thread(kept, self.ledger, opened.name)
                     self._audits[opened.name] = await asyncio.to_thread(kept_audits, self.ledger, opened.name)
-                    self._limiters[key] = Limiter(opened.limits, concurrency=self.settings.concurrency)
+                    concurrency = None if self.settings.batch else self.settings.concurrency
+                    self._limiters[key] = Limiter(opened.limits, concurrency=concurrency)
                     self._providers[key] = opened
             found = self._providers[key]
         return found
+
+    def _in_batches(self, opened: Provider) -> Provider:
+        """The provider by its batch API. Raises ConfigError (UQL402) where it has none, or there is no time for it."""
+        from uql.llm.providers.chat_provider import ChatProvider
+
+        if not isinstance(opened, ChatProvider):
+            raise ConfigError(
+                f"{opened.name} has no batch API", code="UQL402", help="batch = true is of openai: and anthropic:"
+            )
+        if self.settings.max_seconds is not None:
+            raise ConfigError(
+                "a batch may take a day, and max_seconds is set", code="UQL402", help="leave one of them out"
+            )
+        made: Provider = opened.in_batches(self.ledger)  # type: ignore[assignment]
+        return made
 
     async def _begin(self, opened: Provider) -> None:
         """Note the run, once. Raises ModelError (UQL402) where its cost cannot be kept, ConfigError (UQL414) where it is another's."""
@@ -375,7 +393,7 @@ class Gate(Sender):
     async def _record_cached(self, asking: Asking, rows: int) -> None:
         """Count rows that were answered at no call."""
         self.cost.cached += rows
-        await self._record([], [self._event("cached", asking)] * rows)
+        await self._record([], [self._event("cached", asking, rows=rows)] if rows else [])
 
     def _read(
         self, asking: Asking, found: list[list[Answer | None]], said: Sequence[dict[int, Answer]]
@@ -484,6 +502,7 @@ class Gate(Sender):
             failed = await self._failed_before(slots, known) if self.run.root and not self.run.again else {}
             unanswered: list[Slot] = []
             events: list[Event] = []
+            whole = 0  # rows that the ledger answered
             for slot in slots:
                 slot.answers = _held(slot, known)
                 open_ = [key for key, answer in zip(slot.keys, slot.answers, strict=True) if answer is None]
@@ -498,11 +517,11 @@ class Gate(Sender):
                     if answer is not None and key in mine and not mine[key].done():
                         mine[key].set_result(answer)
                 if None not in slot.answers:
-                    events.append(self._event("cached", asking))
+                    whole += 1
                 elif any(key in mine and a is None for key, a in zip(slot.keys, slot.answers, strict=True)):
                     unanswered.append(slot)
-            self.cost.cached += sum(event.kind == "cached" for event in events)
             await self._record([], events)
+            await self._record_cached(asking, whole)
             if unanswered and self._offline:
                 raise ModelError(
                     f"offline, and the ledger {self.ledger.path} has no answer for {len(unanswered)} rows",

@@ -29,14 +29,17 @@ from uql.base.errors import ConfigError, DataError
 from uql.llm import codec
 from uql.llm.events import Event
 from uql.llm.ledger_rows import (
+    BEFORE_FORMAT_3,
     CALL_COLUMNS,
     CORRECTION_COLUMNS,
     ERROR_COLUMNS,
     FORMAT,
     FROM_FORMAT_1,
+    FROM_FORMAT_2,
     RUN_COLUMNS,
     RUNS,
     SCHEMA,
+    SUBJECT_COLUMNS,
     Entry,
     Failed,
     Origin,
@@ -442,7 +445,8 @@ class Ledger:
         sql = (
             "SELECT r.run, statement, r.model, seed, status, started, details, "
             "COALESCE(SUM(input_tokens + output_tokens), 0), COALESCE(SUM(usd), 0.0) FROM runs r "
-            "LEFT JOIN calls c ON c.run = r.run WHERE r.run = ?1 OR (length(?1) >= 4 AND substr(r.run, 1, length(?1)) = ?1) "
+            "LEFT JOIN subjects s ON s.run = r.run LEFT JOIN call_rows c ON c.subject = s.id "
+            "WHERE r.run = ?1 OR (length(?1) >= 4 AND substr(r.run, 1, length(?1)) = ?1) "
             "GROUP BY r.run ORDER BY r.run = ?1 DESC LIMIT 2"
         )
         found = self.work(lambda db: db.execute(sql, (run,)).fetchall())
@@ -452,8 +456,8 @@ class Ledger:
 
     def calls(self, run: str | None = None) -> list[dict[str, Any]]:
         """The events of a run (None: of all), in the order in which they were written."""
-        sql = f"SELECT {', '.join(CALL_COLUMNS)} FROM calls WHERE ?1 IS NULL OR run = ?1 ORDER BY rowid"
-        rows = self.work(lambda db: db.execute(sql, (run,)).fetchall())
+        sql, of = f"SELECT {', '.join(CALL_COLUMNS)} FROM calls", () if run is None else (run,)
+        rows = self.work(lambda db: db.execute(f"{sql} {'WHERE run = ?' * len(of)} ORDER BY n", of).fetchall())
         return [dict(zip(CALL_COLUMNS, row, strict=True)) for row in rows]
 
     def table(self, name: str) -> tuple[tuple[str, ...], Iterator[list[tuple[Any, ...]]]]:
@@ -465,7 +469,8 @@ class Ledger:
             "calls": (CALL_COLUMNS, "calls", ""),
             "errors": (ERROR_COLUMNS, "calls", "kind = 'failed' AND "),
         }[name]
-        sql = f"SELECT rowid, {', '.join(columns)} FROM {table} WHERE {only}rowid > ? ORDER BY rowid LIMIT 10000"
+        n = "id" if name == "corrections" else "n"
+        sql = f"SELECT {n}, {', '.join(columns)} FROM {table} WHERE {only}{n} > ? ORDER BY {n} LIMIT 10000"
 
         def batches() -> Iterator[list[tuple[Any, ...]]]:
             last = [0]
@@ -478,6 +483,12 @@ class Ledger:
     def errors(self, run: str | None = None) -> list[dict[str, Any]]:
         """The rows given up in a run (None: in all), with kind and message of the last failure."""
         return [{name: call[name] for name in ERROR_COLUMNS} for call in self.calls(run) if call["kind"] == "failed"]
+
+    def batches(self) -> list[dict[str, Any]]:
+        """The batches of vendors that are under way: id, model, requests without a reply, when it was handed in."""
+        sql = "SELECT batch, model, COUNT(*), MIN(at) FROM batches GROUP BY batch, model ORDER BY MIN(at)"
+        rows = self.work(lambda db: db.execute(sql).fetchall())
+        return [dict(zip(("batch", "model", "requests", "at"), row, strict=True)) for row in rows]
 
     # -------------------------------------------------------------------------------------------------------- statistics
     def keep_statistics(self, scope: str, values: Mapping[str, Any]) -> None:
@@ -504,7 +515,7 @@ class Ledger:
                 sql = f"SELECT {column}, COUNT(*) FROM answers GROUP BY {column} ORDER BY {column}"
                 return tuple(db.execute(sql).fetchall())
 
-            answers, runs, calls = (_count(db, table) for table in ("answers", "runs", "calls"))
+            answers, runs, calls = (_count(db, table) for table in ("answer_rows", "runs", "call_rows"))
             return Stats(self.path, answers, runs, calls, _size(db), answers_of("model"), answers_of("source"))
 
         return self.work(work)
@@ -543,8 +554,10 @@ class Ledger:
             if where:
                 which, values = " AND ".join(where), list(where.values())
                 _forget_runs(db, which, values)
-                gone += db.execute(f"DELETE FROM answers WHERE {which}", values).rowcount
-                db.execute(f"UPDATE calls SET message = '' WHERE message <> '' AND {which}", values)
+                sql = f"DELETE FROM answer_rows WHERE key IN (SELECT key FROM answers WHERE {which})"
+                gone += db.execute(sql, values).rowcount
+                said = f"SELECT n FROM calls WHERE message <> '' AND {which}"
+                db.execute(f"UPDATE call_rows SET message = '' WHERE n IN ({said})", values)
                 if source is not None and len(where) == 1:
                     db.execute(f"DELETE FROM corrections WHERE {which}", values)
                 _shrink(db)
@@ -556,8 +569,19 @@ class Ledger:
         """Forget everything: answers, runs, calls, draws. Returns how many answers went."""
 
         def work(db: sqlite3.Connection) -> int:
-            gone = db.execute("DELETE FROM answers").rowcount
-            for table in ("questions", "runs", "calls", "draws", "corrections", "sittings", "grown", "failures"):
+            gone = db.execute("DELETE FROM answer_rows").rowcount
+            for table in (
+                "subjects",
+                "questions",
+                "runs",
+                "call_rows",
+                "draws",
+                "corrections",
+                "sittings",
+                "grown",
+                "failures",
+                "batches",
+            ):
                 db.execute(f"DELETE FROM {table}")
             _shrink(db)
             return gone
@@ -566,16 +590,16 @@ class Ledger:
 
 
 def _with_tables(db: sqlite3.Connection) -> dict[str, Any]:
-    """Makes the tables that are missing. Returns format and secret of the file."""
-    for statement in SCHEMA.split(";"):
-        db.execute(statement)
+    """Makes the tables that are missing, from those of an earlier format where they are. Returns format and secret of the file."""
+    db.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
     db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?), ('secret', ?)", (FORMAT, secrets.token_bytes(32)))
     found = dict(db.execute("SELECT name, value FROM meta"))
-    if found["format"] == 1:
-        for statement in FROM_FORMAT_1:
-            db.execute(statement)
-        found["format"] = FORMAT
-    return found
+    before = {1: (*FROM_FORMAT_1, *BEFORE_FORMAT_3), 2: BEFORE_FORMAT_3, FORMAT: ()}.get(found["format"])
+    if before is None:  # of a later version
+        return found
+    for statement in (*before, *SCHEMA.split(";"), *(FROM_FORMAT_2 if before else ())):
+        db.execute(statement)
+    return found | {"format": FORMAT}
 
 
 def _noted(db: sqlite3.Connection, digests: Sequence[bytes]) -> int:
@@ -586,11 +610,27 @@ def _keep(writes: Sequence[_Write], db: sqlite3.Connection) -> None:
     """Writes answers and events; an answer takes away the claim on its row."""
     now = time.time()
     entries = [entry for write in writes for entry in write.entries]
-    kept = [(e.key, codec.dumps(e.answer), e.model, e.source, now, e.run, e.calls) for e in entries]
-    db.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", kept)
+    events = [event for write in writes for event in write.events]
+    of_entries = [(e.run, "", e.model, "", "", e.source) for e in entries]
+    of_events = [tuple(getattr(event, c) for c in SUBJECT_COLUMNS) for event in events]
+    ids = {subject: _subject(db, subject) for subject in dict.fromkeys((*of_entries, *of_events))}
+    kept = [
+        (e.key, codec.dumps(e.answer), ids[about], now, e.calls) for e, about in zip(entries, of_entries, strict=True)
+    ]
+    db.executemany("INSERT OR REPLACE INTO answer_rows VALUES (?, ?, ?, ?, ?)", kept)
     db.executemany("DELETE FROM claims WHERE key = ?", [(e.key,) for e in entries])
-    calls = [tuple(getattr(event, c) for c in CALL_COLUMNS) for write in writes for event in write.events]
-    db.executemany(f"INSERT INTO calls VALUES ({','.join('?' * len(CALL_COLUMNS))})", calls)
+    own = [c for c in CALL_COLUMNS if c not in SUBJECT_COLUMNS]
+    calls = [(ids[about], *(getattr(event, c) for c in own)) for event, about in zip(events, of_events, strict=True)]
+    db.executemany(
+        f"INSERT INTO call_rows (subject, {', '.join(own)}) VALUES ({','.join('?' * (1 + len(own)))})", calls
+    )
+
+
+def _subject(db: sqlite3.Connection, subject: tuple[str, ...]) -> int:
+    """The number of a row of `subjects`, which is written where it is new."""
+    db.execute(f"INSERT OR IGNORE INTO subjects ({', '.join(SUBJECT_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?)", subject)
+    where = " AND ".join(f"{c} = ?" for c in SUBJECT_COLUMNS)
+    return int(db.execute(f"SELECT id FROM subjects WHERE {where}", subject).fetchone()[0])
 
 
 def _runs(db: sqlite3.Connection, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
@@ -613,6 +653,9 @@ def _forget_runs(db: sqlite3.Connection, which: str, values: Sequence[Any]) -> N
 
 
 def _shrink(db: sqlite3.Connection) -> None:
+    db.execute(
+        "DELETE FROM subjects WHERE id NOT IN (SELECT subject FROM answer_rows UNION SELECT subject FROM call_rows)"
+    )
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.execute("VACUUM")
 
@@ -627,17 +670,24 @@ def _count(db: sqlite3.Connection, table: str) -> int:
 
 
 def _drop_oldest(db: sqlite3.Connection, max_bytes: int) -> int:
-    """Delete the oldest answers (and calls of their time) until the file is below nine tenths of `max_bytes`."""
-    gone = 0
+    """Delete the oldest answers (and calls of their time) until the file is below nine tenths of `max_bytes`. What a run under way
+    has paid for stays."""
+    dead, gone = killed(db), 0
+    living = [run for (run,) in db.execute("SELECT run FROM runs WHERE status = 'running'") if run not in dead]
+    ended = f"subject NOT IN (SELECT id FROM subjects WHERE run IN ({','.join('?' * len(living))}))"
     while True:
-        db.execute("VACUUM")
-        size, total = _size(db), _count(db, "answers")
+        _shrink(db)
+        size = _size(db)
+        ((total,),) = db.execute(f"SELECT COUNT(*) FROM answer_rows WHERE {ended}", living)
         if size <= max_bytes or not total:
             return gone
         drop = max(1, int(total * (1 - 0.9 * max_bytes / size)))
-        last = db.execute("SELECT at FROM answers ORDER BY at LIMIT 1 OFFSET ?", (min(drop, total) - 1,)).fetchone()
-        gone += db.execute("DELETE FROM answers WHERE at <= ?", last).rowcount
-        db.execute("DELETE FROM draws WHERE run IN (SELECT run FROM runs WHERE started <= ?)", last)
-        db.execute("DELETE FROM calls WHERE at <= ?", last)
+        oldest = f"SELECT at FROM answer_rows WHERE {ended} ORDER BY at LIMIT 1 OFFSET ?"
+        last = db.execute(oldest, (*living, min(drop, total) - 1)).fetchone()
+        gone += db.execute(f"DELETE FROM answer_rows WHERE at <= ? AND {ended}", (*last, *living)).rowcount
+        db.execute(f"DELETE FROM call_rows WHERE at <= ? AND {ended}", (*last, *living))
+        db.execute(
+            "DELETE FROM draws WHERE run IN (SELECT run FROM runs WHERE started <= ? AND status <> 'running')", last
+        )
         db.execute("DELETE FROM sittings WHERE root IN (SELECT root FROM sittings WHERE at <= ?)", last)
         db.execute("DELETE FROM failures WHERE root NOT IN (SELECT root FROM sittings)")

@@ -1,4 +1,8 @@
-"""What the ledger's file holds: its tables, and their rows as records."""
+"""What the ledger's file holds: its tables, and their rows as records.
+
+Run, model, question and source are the same for thousands of answers and calls: a row of `subjects` says them once. The views
+`answers` and `calls` put both together.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +10,29 @@ from dataclasses import dataclass
 
 from uql.llm.providers.base import Answer
 
-FORMAT = 2  # of the tables below
+FORMAT = 3  # of the tables below
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS answers (
-    key BLOB PRIMARY KEY, answer TEXT NOT NULL, model TEXT NOT NULL, source TEXT NOT NULL, at REAL NOT NULL,
-    run TEXT NOT NULL DEFAULT '', calls INTEGER NOT NULL DEFAULT 1
+CREATE TABLE IF NOT EXISTS subjects (
+    id INTEGER PRIMARY KEY, run TEXT NOT NULL, kind TEXT NOT NULL, model TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL,
+    source TEXT NOT NULL, UNIQUE (run, kind, model, question, text, source)
+);
+CREATE TABLE IF NOT EXISTS answer_rows (
+    key BLOB PRIMARY KEY, answer TEXT NOT NULL, subject INTEGER NOT NULL, at REAL NOT NULL, calls INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS call_rows (
+    n INTEGER PRIMARY KEY, subject INTEGER NOT NULL, at REAL NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    requests INTEGER NOT NULL, usd REAL, seconds REAL NOT NULL, error TEXT NOT NULL, message TEXT NOT NULL,
+    attempt INTEGER NOT NULL, rows INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS call_rows_subject ON call_rows (subject);
+CREATE VIEW IF NOT EXISTS answers AS
+    SELECT key, answer, model, source, at, run, calls FROM answer_rows a JOIN subjects s ON s.id = a.subject;
+CREATE VIEW IF NOT EXISTS calls AS SELECT * FROM call_rows c JOIN subjects s ON s.id = c.subject;
 CREATE TABLE IF NOT EXISTS questions (digest BLOB PRIMARY KEY) WITHOUT ROWID;
-INSERT OR IGNORE INTO questions SELECT x'' WHERE EXISTS (SELECT 1 FROM answers) AND NOT EXISTS (SELECT 1 FROM questions);
 CREATE TABLE IF NOT EXISTS runs (
     run TEXT PRIMARY KEY, started REAL NOT NULL, finished REAL, statement TEXT NOT NULL, model TEXT NOT NULL,
     seed INTEGER NOT NULL, status TEXT NOT NULL, details TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS calls (
-    run TEXT NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, model TEXT NOT NULL, question TEXT NOT NULL, text TEXT NOT NULL,
-    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, requests INTEGER NOT NULL, usd REAL, seconds REAL NOT NULL,
-    error TEXT NOT NULL, message TEXT NOT NULL, attempt INTEGER NOT NULL, source TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX IF NOT EXISTS calls_run ON calls (run);
 CREATE TABLE IF NOT EXISTS statistics (
     scope TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (scope, name)
 ) WITHOUT ROWID;
@@ -41,6 +49,9 @@ CREATE TABLE IF NOT EXISTS failures (
     PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, lease TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS batches (
+    key BLOB PRIMARY KEY, batch TEXT NOT NULL, model TEXT NOT NULL, at REAL NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS corrections (
     id INTEGER PRIMARY KEY AUTOINCREMENT, key BLOB NOT NULL, head BLOB NOT NULL, at REAL NOT NULL, undone REAL,
     kind TEXT NOT NULL, text TEXT NOT NULL, answer TEXT NOT NULL, before TEXT NOT NULL, model TEXT NOT NULL,
@@ -55,12 +66,28 @@ FROM_FORMAT_1 = (
     "ALTER TABLE answers ADD COLUMN calls INTEGER NOT NULL DEFAULT 1",
     "ALTER TABLE runs ADD COLUMN details TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE calls ADD COLUMN source TEXT NOT NULL DEFAULT ''",
-    "UPDATE meta SET value = 2 WHERE name = 'format'",
+)
+BEFORE_FORMAT_3 = (
+    "ALTER TABLE answers RENAME TO old_answers",
+    "ALTER TABLE calls RENAME TO old_calls",
+)
+FROM_FORMAT_2 = (
+    "INSERT INTO subjects (run, kind, model, question, text, source) SELECT DISTINCT run, '', model, '', '', source FROM old_answers"
+    " UNION SELECT DISTINCT run, kind, model, question, text, source FROM old_calls",
+    "INSERT INTO answer_rows SELECT key, answer, id, at, calls FROM old_answers JOIN subjects USING (run, model, source)"
+    " WHERE kind = ''",
+    "INSERT INTO call_rows SELECT c.rowid, id, at, input_tokens, output_tokens, requests, usd, seconds, error, message, attempt, 1"
+    " FROM old_calls c JOIN subjects USING (run, kind, model, question, text, source)",
+    "INSERT INTO questions SELECT x'' WHERE EXISTS (SELECT 1 FROM old_answers) AND NOT EXISTS (SELECT 1 FROM questions)",
+    "DROP TABLE old_answers",
+    "DROP TABLE old_calls",
+    f"UPDATE meta SET value = {FORMAT} WHERE name = 'format'",
 )
 CALL_COLUMNS = (
     "run", "at", "kind", "model", "question", "text", "input_tokens", "output_tokens", "requests", "usd", "seconds",
-    "error", "message", "attempt", "source",
+    "error", "message", "attempt", "source", "rows",
 )  # fmt: skip
+SUBJECT_COLUMNS = ("run", "kind", "model", "question", "text", "source")
 ERROR_COLUMNS = ("run", "at", "model", "question", "text", "error", "message", "attempt", "source")
 CORRECTION_COLUMNS = ("id", "at", "undone", "kind", "text", "answer", "before", "model", "run", "source")
 RUN_COLUMNS = (
@@ -69,9 +96,11 @@ RUN_COLUMNS = (
 )  # fmt: skip
 RUNS = """
     SELECT r.run, r.started, r.finished, r.statement, r.model, r.seed, r.status,
-        COALESCE(SUM(c.kind = 'call'), 0), COALESCE(SUM(c.kind = 'cached'), 0), COALESCE(SUM(c.kind = 'failed'), 0),
+        COALESCE(SUM((s.kind = 'call') * c.rows), 0), COALESCE(SUM((s.kind = 'cached') * c.rows), 0),
+        COALESCE(SUM((s.kind = 'failed') * c.rows), 0),
         COALESCE(SUM(c.input_tokens), 0), COALESCE(SUM(c.output_tokens), 0), SUM(c.usd)
-    FROM runs r LEFT JOIN calls c ON c.run = r.run GROUP BY r.run ORDER BY r.started DESC"""
+    FROM runs r LEFT JOIN subjects s ON s.run = r.run LEFT JOIN call_rows c ON c.subject = s.id
+    GROUP BY r.run ORDER BY r.started DESC"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from uql.compiler.choice import Alternative
-from uql.compiler.cost import NOTHING, Quote, Range, calls_of
+from uql.compiler.cost import NOTHING, Quote, Range, Unit, calls_of
 from uql.compiler.explain import Explained, explained
 from uql.compiler.physical import Block, Goal, PhysicalPlan
 from uql.kernels.cascade import CANDIDATES, labelled_rows
@@ -88,7 +88,9 @@ def explanation(
     if sample is not None and knowledge.costs:
         found = replace(found, limit=_why_so_many(knowledge.settings, budget, sample))
         alternatives = (*_by_money(best, knowledge, budget, sample), *alternatives)
-    return replace(found, alternatives=alternatives)
+    cost = knowledge.price
+    unit = Unit(cost.usd(1, 0), cost.usd(0, 1)) if cost is not None else None
+    return replace(found, alternatives=alternatives, unit=unit)
 
 
 def _why_so_many(settings: Settings, budget: int | None, sample: int) -> str:

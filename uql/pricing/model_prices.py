@@ -26,7 +26,8 @@ REMOTE_SECONDS = Range(0.2, 1.0, 5.0)
 
 def price_known(model: Provider | None, settings: Settings) -> Price | None:
     """USD per million tokens, None where it is unknown. No model is opened or called."""
-    return model.price if model is not None else price_of(settings.model or "", settings)
+    price = model.price if model is not None else price_of(settings.model or "", settings)
+    return price.halved() if price is not None and settings.batch else price
 
 
 def cascade_of(settings: Settings, given: Mapping[str, Provider]) -> Cascade | None:

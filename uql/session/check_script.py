@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from uql.compiler.bound import BoundStatement
     from uql.sources.catalog import Catalog
 
-    Bind = Callable[[Query, "CatalogLike"], BoundStatement]
+    Bind = Callable[[Piece, Query, "CatalogLike"], BoundStatement]
 
 _KEEPS = re.compile(
     r"(?:BEGIN|START|COMMIT|END|ROLLBACK|ABORT|CHECKPOINT|ANALYZE|VACUUM|EXPLAIN|SHOW|DESCRIBE|DESC|SUMMARIZE|PIVOT|UNPIVOT|WITH|FROM"
@@ -47,7 +47,7 @@ def check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
 
     Args:
         catalog: of the connection.
-        bind: binds a query, with the tables of the catalog given.
+        bind: binds a query of a piece, with the tables of the catalog given.
     """
     tables, known = _Tables(catalog), True
     for piece in pieces:
@@ -64,7 +64,7 @@ def check(pieces: Sequence[Piece], catalog: Catalog, bind: Bind) -> None:
             known = False
             continue
         try:
-            bound = bind(query, tables)
+            bound = bind(piece, query, tables)
             if known and isinstance(tree, CreateTable | Insert | CopyQuery) and not _is_made(tree, tables):
                 check_target(catalog.cursor, tree, bound.query.items, piece.script)
         except UQLError as error:

@@ -33,7 +33,17 @@ from uql.kernels.estimates.sample_bounds import NUMBER
 from uql.kernels.finish import null_columns
 from uql.session.prepared import PreparedStatement
 from uql.session.statements import done, own_rows
-from uql.session.store_estimates import ENDS, carried, listed, mark, placed, refusal, together, without_interval
+from uql.session.store_estimates import (
+    ENDS,
+    carried,
+    estimated_variable,
+    listed,
+    mark,
+    placed,
+    refusal,
+    together,
+    without_interval,
+)
 from uql.show.render import unique_names
 
 if TYPE_CHECKING:
@@ -53,6 +63,7 @@ ALONE = "in a statement of DuckDB's own a sub-query with texts is answered by it
 OPEN = "SELECT list is empty"  # of a PIVOT, whose columns are the values of rows that are not there yet
 _OPENS = ("SELECT", "FROM", "WITH", "LPAREN")
 _WHOLE = ("SUMMARIZE", "DESCRIBE", "DESC", "SHOW")  # what follows is a query without parentheses
+_VARIABLE = re.compile(r"\s*SET\s+VARIABLE\b", re.IGNORECASE)
 _STAYS = ("VIEW", "MACRO", "FUNCTION")  # DuckDB would keep the sub-query, and cannot ask a model
 
 
@@ -213,6 +224,8 @@ class _Work:
         try:
             if change is not None and inexact and not self.partial and change.verb != "CREATE":
                 raise refusal(done, reads)
+            if inexact and _VARIABLE.match(self.sql):
+                raise estimated_variable()
             self._carry(done)
             with together(self.connection) if change is not None and inexact else nullcontext():
                 for part, one in zip(self.parts, done, strict=True):

@@ -48,7 +48,7 @@ def prepare(session: Session, bound: BoundStatement, source: str) -> PreparedSta
             check_sql_reads(session.catalog, bound.sql)
         session.emit(PlanEvent(None))  # DuckDB's own: nothing else of the engine is loaded for it
         with reading(session.catalog.cursor, session.catalog.read_only):
-            found = concrete.outcome(bound, session.catalog.cursor, settings.confidence)
+            found = concrete.outcome(bound, session.kernel_duck(), settings.confidence)
         return stored(bound, found, session)
 
     def before(run: str) -> Before:

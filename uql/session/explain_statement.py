@@ -50,7 +50,7 @@ def explain(session: Session, piece: Explain, bound: BoundStatement, source: str
             def count(event: Any) -> None:
                 if getattr(event, "kind", "") in ("call", "cached") and event.question != "Write":
                     about = event.text, event.source
-                    asked[about] = asked.get(about, 0) + 1
+                    asked[about] = asked.get(about, 0) + event.rows
 
             stop = session.on_event(count)
             try:

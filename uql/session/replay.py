@@ -45,6 +45,7 @@ BESIDE = {
     "progress",
     "concurrency",
     "hedge",
+    "batch",
     "timeout_s",
     "confirm_over",
     "fresh",

@@ -224,14 +224,15 @@ def offer(text: str, ledger: str | None, ledgers: Ledgers, catalog: Catalog) -> 
 
 
 def table(name: str, ledger: Ledger) -> pa.Table:
-    """One of TABLES as it is now: the runs, newest first, with what they paid; a row for each call, answer of the ledger and row
-    given up; the rows given up alone; what people answered in the model's place. Times are UTC, `usd` is NULL where a price is unknown."""
+    """One of TABLES as it is now: the runs, newest first, with what they paid; a row for each call, for what the ledger answered
+    together (`rows` of them) and for each row given up; the rows given up alone; what people answered in the model's place. Times
+    are UTC, `usd` is NULL where a price is unknown."""
     import pyarrow as pa
 
     when, whole, text = pa.timestamp("us", tz="UTC"), pa.int64(), pa.string()
     types: dict[str, pa.DataType] = dict.fromkeys(("started", "finished", "at", "undone"), when)
     types |= dict.fromkeys(("id", "seed", "calls", "cached", "failed", "input_tokens", "output_tokens"), whole)
-    types |= {"requests": whole, "attempt": whole, "usd": pa.float64(), "seconds": pa.float64()}
+    types |= {"requests": whole, "attempt": whole, "rows": whole, "usd": pa.float64(), "seconds": pa.float64()}
     columns, batches = ledger.table(name.removeprefix("uql_"))
     schema = pa.schema([(column, types.get(column, text)) for column in columns])
     made = []

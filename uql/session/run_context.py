@@ -46,7 +46,6 @@ async def in_context(
     import numpy as np
 
     from uql.kernels.base import Context
-    from uql.kernels.duck import Duck
     from uql.llm.budget import Budget
     from uql.llm.gate import Gate
     from uql.pricing.learned import Statistics
@@ -57,7 +56,7 @@ async def in_context(
     session.emit(PlanEvent(calls, settings.max_cost))
     async with AsyncExitStack() as closing:
         ledger = None if shared is not None else closing.enter_context(session.ledgers.open(settings.ledger))
-        duck = Duck(session.catalog.cursor, session.media(settings), lambda: session.catalog.aggregates)
+        duck = session.kernel_duck(settings)
         memory = Statistics.of(said.before.rates) if said.before else session.foresight.remembered(settings)
         id, replay, known = uuid.uuid4().hex[:12], None, memory.about(text)
         if drawing is not None and ledger is not None and said.before is None:

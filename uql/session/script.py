@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from uql.session.session import Session
 
 
-@memory_errors()
 def run_script(
     session: Session, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any], said: Said | None = None
 ) -> PreparedStatement:
@@ -49,6 +48,24 @@ def run_script(
     Raises: UQLSyntaxError, BindError, ConfigError, DataError, (UQL511) for one that changes something in a read-only session;
         ModelError of statements that run at once.
     """
+    with session.lock:
+        *first, last = checked(session, text, parameters, frames)
+        for piece in first:
+            prepared(session, piece, said).run()
+        return prepared(session, last, said)
+
+
+@memory_errors()
+def checked(session: Session, text: str, parameters: Mapping[str, Any], frames: Mapping[str, Any]) -> tuple[Piece, ...]:
+    """The statements of a script, at least one, each bound as far as it can be before the first one runs.
+
+    Args:
+        text: statements with `;` between them.
+        parameters: values of `$name`; each statement gets those that it names.
+        frames: data frames that FROM may name.
+    Raises: as `run_script`, but for errors of a run.
+    """
+    from uql.compiler.bind.parameters import names, refuse_unused
     from uql.compiler.parser import parse_script
 
     if not isinstance(text, str):
@@ -56,28 +73,44 @@ def run_script(
     found = parse_script(text)
     if not found:
         raise UQLSyntaxError("there is no statement in the text", text=text, start=0, end=1)
-    pieces = [
-        Piece(tree, text, text if len(found) == 1 else text[span.start : span.end], span, parameters, frames)
-        for tree, span in found
-    ]
-    result: PreparedStatement | None = None
     session.check_open()
     with session.lock:
         session.catalog.begin()
         check_reads(session.catalog, text)
         offer(text, session.settings.ledger, session.ledgers, session.catalog)
-        if len(pieces) > 1:
-            _check_ahead(session, pieces)
-        for piece in pieces:
-            if result is not None:
-                result.run()
-            session.said = said or Said(piece.source, parameters)
-            try:
-                result = _prepared(session, piece)
-            except duckdb.Error as error:  # such as one before in the same transaction
-                raise refused(error) from error
-    assert result is not None
-    return result
+        if len(found) == 1:
+            return (Piece(found[0][0], text, text, found[0][1], parameters, frames),)
+        named = [names(tree) for tree, _ in found]
+        refuse_unused(parameters, set().union(*named))
+        pieces = tuple(
+            Piece(
+                tree,
+                text,
+                text[span.start : span.end],
+                span,
+                {name: value for name, value in parameters.items() if name in own},
+                frames,
+            )
+            for (tree, span), own in zip(found, named, strict=True)
+        )
+        _check_ahead(session, pieces)
+    return pieces
+
+
+@memory_errors()
+def prepared(session: Session, piece: Piece, said: Said | None = None) -> PreparedStatement:
+    """A statement that `checked` gave, ready to run; one that changes something runs at once.
+
+    Args:
+        piece: those before it in the script have run.
+        said: of a resumed run, the statement and the run that it continues.
+    """
+    with session.lock:
+        session.said = said or Said(piece.source, piece.parameters)
+        try:
+            return _prepared(session, piece)
+        except duckdb.Error as error:  # such as one before in the same transaction
+            raise refused(error) from error
 
 
 def _check_ahead(session: Session, pieces: Sequence[Piece]) -> None:
@@ -85,10 +118,14 @@ def _check_ahead(session: Session, pieces: Sequence[Piece]) -> None:
     from uql.compiler.binder import bind
     from uql.session.check_script import check
 
-    def bound(query: Query, catalog: CatalogLike) -> BoundStatement:
-        one = pieces[0]
+    def bound(piece: Piece, query: Query, catalog: CatalogLike) -> BoundStatement:
         found = bind(
-            query, catalog, text=one.script, parameters=one.parameters, frames=one.frames, settings=session.settings
+            query,
+            catalog,
+            text=piece.script,
+            parameters=piece.parameters,
+            frames=piece.frames,
+            settings=session.settings,
         )
         if found.semantic:
             session.plan(found, session.settings.with_values(**dict(found.options)))

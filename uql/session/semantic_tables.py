@@ -284,7 +284,7 @@ class _Work:
     model: str = ""
 
     def __post_init__(self) -> None:
-        self.duck = Duck(self.session.catalog.cursor)
+        self.duck = self.session.kernel_duck()
 
     def done(self, *, first: bool) -> Outcome:
         """Does it, and tells what changed."""
@@ -400,7 +400,7 @@ class _Work:
             return None
         wanted = tuple(dict.fromkeys((*self._key_columns(), *(c for v in asked for c in (*v.reads, *v.holes)))))
         sql = render(query_sql(BoundSelect(tuple(BoundItem(c, c.label, "") for c in wanted), query.source)))
-        duck = Duck(self.session.catalog.cursor, self.session.media(settings))
+        duck = self.session.kernel_duck(settings)
         name, n = duck.create(sql)
         self.duck.temporary.append(name)
         relation, rids = Relation(duck, name, n, fields), np.arange(n, dtype=np.int64)
@@ -437,7 +437,7 @@ class _Work:
         if not bound.semantic:
             from uql.engine.plain_sql import outcome
 
-            return outcome(bound, session.catalog.cursor, settings.confidence)
+            return outcome(bound, session.kernel_duck(), settings.confidence)
         physical = session.plan(bound, settings)
         return session.run_locked(
             bound,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
     from uql.compiler.syntax import Query
     from uql.engine.outcome import Outcome
+    from uql.kernels.duck import Duck
     from uql.llm.gate import Gate
     from uql.llm.providers.base import Provider
     from uql.sampling.base import Estimate
@@ -196,6 +197,13 @@ class Session:
         plan = self.plan(bound, settings)
         return FREE if self.answering_run(bound, plan, settings) else self.foresight.quoted(plan, settings)
 
+    def kernel_duck(self, settings: Settings | None = None) -> Duck:
+        """The session's DuckDB for one run; `settings` say which files its rows may name, None: none."""
+        from uql.kernels.duck import Duck
+
+        media = None if settings is None else self.media(settings)
+        return Duck(self.catalog.cursor, media, lambda: self.catalog.aggregates)
+
     def drawing(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> Drawing | None:
         """What a run of a statement is known by; None where no run is kept.
 
@@ -204,14 +212,12 @@ class Session:
             plan: of its query.
             settings: of the statement.
         """
-        from uql.kernels.duck import Duck
         from uql.session.replay import drawing_of
 
         if not bound.semantic:
             return None
         model = self.model.name if self.model is not None else settings.model or ""
-        duck = Duck(self.catalog.cursor)
-        return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), duck)
+        return drawing_of(plan, bound.normal, model, settings, self.foresight.limit(plan, settings), self.kernel_duck())
 
     def answering_run(self, bound: BoundStatement, plan: PhysicalPlan, settings: Settings) -> str:
         """The run that answers a statement for no call, in words; "" where there is none.
@@ -221,14 +227,13 @@ class Session:
             plan: of its query.
             settings: of the statement.
         """
-        from uql.kernels.duck import Duck
         from uql.session.replay import find, replayed
 
         drawing = None if settings.fresh else self.drawing(bound, plan, settings)
         if drawing is None or not self.ledgers.exists(settings.ledger):
             return ""
         with self.ledgers.open(settings.ledger) as ledger:
-            taken = find(drawing, self.foresight.limit(plan, settings), ledger, Duck(self.catalog.cursor))
+            taken = find(drawing, self.foresight.limit(plan, settings), ledger, self.kernel_duck())
         return replayed(taken.root, taken.since, 0) if taken is not None and taken.done else ""
 
     @contextmanager

@@ -51,6 +51,14 @@ def refusal(done: Sequence[Outcome], reads: Sequence[str] = ()) -> BudgetError:
     )
 
 
+def estimated_variable() -> BudgetError:
+    """A variable of DuckDB would hold an estimate, and nothing would say that it is one."""
+    return BudgetError(
+        "the variable would hold an estimate, or what is told from a part of the rows; nothing was set",
+        help="a budget that reaches every row, as SET uql.budget = 'all'; or SELECT … TO e, which stores an estimate with its interval",
+    )
+
+
 def without_interval(name: str, target: str, column: str | None) -> BudgetError:
     """An estimate would travel without its interval.
 

@@ -62,7 +62,7 @@ class Counts:
                     self.usd += event.usd
                     self.priced = self.priced or event.usd > 0
             case "cached":
-                self.cached += 1
+                self.cached += event.rows
             case "failed":
                 self.failed += 1
             case "plan":

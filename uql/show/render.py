@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -437,6 +438,40 @@ def write_jsonl(data: pa.Table, stream: IO[str], *, estimates: Estimates | None 
     """
     for line in _objects(data, estimates):
         stream.write(line + "\n")
+
+
+def as_document(outcome: Outcome, limit: int | None = None) -> dict[str, Any]:
+    """An outcome for programs, as values of JSON: its rows with their bounds, and all that the footer says.
+
+    Args:
+        outcome: of a statement that has run.
+        limit: rows at most, the first ones; `rows_left_out` counts the others. None: all.
+    """
+    data = outcome.bounded()
+    part = data if limit is None else data.slice(0, limit)
+    found = {name: held if isinstance(held, list) else [held] for name, held in outcome.estimates.items()}
+    return {
+        "columns": unique_names(data.column_names),
+        "rows": [json.loads(row) for row in _objects(part, None)],
+        "rows_left_out": data.num_rows - part.num_rows,
+        "exact": outcome.exact,
+        "partial": outcome.partial,
+        "estimates": {name: [_number(estimate) for estimate in held[:limit]] for name, held in found.items()},
+        "rows_without_an_answer": len(outcome.errors),
+        "calls": outcome.cost.calls,
+        "cached": outcome.cost.cached,
+        "usd": outcome.cost.usd,
+        "footer": [printable(line) for line in footer(outcome, resume="")],
+        "run": outcome.run,
+    }
+
+
+def _number(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as values of JSON; null where an end of its interval is open."""
+    return {
+        key: value if not isinstance(value, float) or math.isfinite(value) else None
+        for key, value in asdict(estimate).items()
+    }
 
 
 def _objects(data: pa.Table, estimates: Estimates | None) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from uql.base.duckdb_functions import aggregate_functions
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import MOST_HEAD, media_type
 from uql.base.media_types import modality as _modality
@@ -241,9 +242,10 @@ class Catalog:
         return sorted({t if here or db == "temp" else f"{db}.{schema}.{t}" for here, db, schema, t in rows})
 
     def describe(self, sql: str) -> list[tuple[str, str]]:
-        """Names and DuckDB types of a query's columns, without running it. Raises: duckdb.Error."""
+        """Names and DuckDB types of the columns of a SELECT, which is bound and not run. Raises: duckdb.Error."""
         with self._lock:
-            return [(str(row[0]), str(row[1])) for row in self.cursor.execute(f"DESCRIBE {sql}").fetchall()]
+            found = self.cursor.sql(sql)
+            return list(zip(found.columns, map(str, found.types), strict=True))
 
     def value(self, sql: str) -> object:
         """The one value of a constant query. Raises: duckdb.Error."""
@@ -254,8 +256,8 @@ class Catalog:
     @cached_property
     def aggregates(self) -> frozenset[str]:
         """The names of DuckDB's aggregate functions, lower case, and of grouping, which has a value for each group too."""
-        sql = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
-        return frozenset(str(name).lower() for (name,) in self._rows(sql)) | {"grouping", "grouping_id"}
+        with self._lock:
+            return aggregate_functions(self.cursor)
 
     # -------------------------------------------------------------------------------------------------------- finding
     def _find(self, parts: tuple[str, ...]) -> _Found | None:

@@ -34,19 +34,35 @@ class Frames:
         same = known is not None and known[0] is frame
         if known is not None and same and not _may_change(frame):
             return known[1]
-        table = as_table(name, frame)
         private = known[1] if known is not None and same else f"__uql_frame_{self._count}"
         self._count += 1
         try:
-            self._cursor.register(private, table)
-        except (duckdb.Error, ValueError, TypeError) as error:
-            raise DataError(
-                f"{name} cannot be read as a table: {error}", code="UQL504", help="hand over a pyarrow Table"
-            ) from error
+            self._cursor.register(private, as_table(name, frame))
+        except _UNREADABLE as error:
+            raise self._unreadable(name, frame, error) from error
         if known is not None and not same:
             self._cursor.unregister(known[1])
         self._known[name] = (frame, private)
         return private
+
+    def _unreadable(self, name: str, frame: Any, error: Exception) -> DataError:
+        """The error of a frame that DuckDB cannot read, with the columns that are at fault, each tried alone."""
+        faulty: list[str] = []
+        names = [str(column) for column in getattr(frame, "column_names", getattr(frame, "columns", ()))]
+        for i, column in enumerate(names):
+            one = frame.iloc[:, [i]] if hasattr(frame, "iloc") else frame.select([i if _is_arrow(frame) else column])
+            try:
+                self._cursor.register("__uql_column", as_table(name, one))
+                self._cursor.unregister("__uql_column")
+            except _UNREADABLE as why:
+                faulty.append(column)
+                error = why
+        of = f", column {', '.join(faulty)}" if faulty else ""
+        way = f"cast {faulty[0]} to another type, or leave it out" if faulty else "hand over a pyarrow Table"
+        return DataError(f"{name}{of} cannot be read as a table: {error}", code="UQL504", help=way)
+
+
+_UNREADABLE = (duckdb.Error, ValueError, TypeError, NotImplementedError)  # pyarrow's errors are some of these
 
 
 def visible(frame: FrameType | None) -> Mapping[str, Any]:
@@ -74,6 +90,8 @@ def as_table(name: str, frame: Any) -> Any:
         if isinstance(frame, polars.LazyFrame):
             frame = frame.collect()
         if isinstance(frame, polars.DataFrame):
+            if polars.Object in frame.dtypes:  # they would be read as their addresses
+                raise TypeError("a column of Python objects has no type")
             return frame.to_arrow()
     if isinstance(frame, duckdb.DuckDBPyRelation):
         return frame.to_arrow_table()
@@ -86,6 +104,10 @@ def as_table(name: str, frame: Any) -> Any:
     if arrow is not None and isinstance(frame, arrow.RecordBatch):
         return arrow.Table.from_batches([frame])
     return frame
+
+
+def _is_arrow(frame: object) -> bool:
+    return type(frame).__module__.startswith("pyarrow")
 
 
 def _may_change(frame: object) -> bool:

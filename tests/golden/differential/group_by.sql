@@ -49,3 +49,5 @@
 !SELECT unnest(tags) AS tag, count(*) FILTER (<pos>) AS n FROM reviews r GROUP BY 1 HAVING count(*) > 2 ORDER BY 1
 !SELECT film, unnest(r.tags) AS tag, count(*) AS n FROM reviews r WHERE <joke> AND r.stars > 1 GROUP BY film, tag ORDER BY ALL
 !SELECT unnest(<tags>::VARCHAR[]) AS tag, count(*) AS n FROM reviews WHERE <pos> GROUP BY tag ORDER BY ALL ### SELECT unnest(tags(text)) AS tag, count(*) AS n FROM reviews WHERE <pos> GROUP BY tag ORDER BY ALL
+!SELECT 'x' AS k, 1 + 1 AS j, count(*) FROM nothing WHERE <pos> GROUP BY ALL
+!SELECT CAST(2 AS BIGINT) AS k, count(*), max(<rating>) FROM reviews GROUP BY ALL

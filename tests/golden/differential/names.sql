@@ -16,3 +16,5 @@
 !SELECT arg_max(id, <rating>) AS y, min_by(id, <anger>) AS z FROM reviews WHERE text IS NOT NULL AND id < 6
 !SELECT id, ifnull(<name>, '-') AS y FROM reviews ORDER BY id
 !SELECT id FROM reviews WHERE stars IN (SELECT max(stars) FROM reviews WHERE <pos> GROUP BY film) ORDER BY id
+!SELECT meta.*, id FROM reviews WHERE <pos> ORDER BY id
+!SELECT meta.* EXCLUDE (a), <rating>::INTEGER AS r FROM reviews ORDER BY id

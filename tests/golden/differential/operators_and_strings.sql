@@ -21,3 +21,6 @@
 !SELECT id, tags && ['x3'] AS a, tags @> ['x3'] AS b FROM reviews WHERE <pos> ORDER BY id
 !SELECT id FROM reviews WHERE film !~~ 'A%' AND film !~~* 'b%' AND <pos> ORDER BY id
 !SELECT id, current_timestamp IS NOT NULL AS a, today() IS NOT NULL AS b FROM reviews WHERE <pos> ORDER BY id
+!SELECT id FROM reviews WHERE <name> ~ '^[AB]' AND film !~ 'z' ORDER BY id
+!SELECT id FROM reviews WHERE <name> ~* 'D' OR film !~* 'A' ORDER BY id
+!SELECT id FROM reviews WHERE film ~~~ 'A*' AND <pos> ORDER BY id

@@ -10,3 +10,4 @@
 !SELECT id FROM reviews WHERE <pos> ORDER BY stars DESC NULLS LAST, id ASC LIMIT 5
 !SELECT id, film FROM reviews WHERE <pos> ORDER BY ALL DESC LIMIT 4
 !SELECT film, id FROM reviews WHERE <pos> ORDER BY ALL LIMIT 4
+!SELECT 'happy' AS d, id FROM reviews WHERE <pos> ORDER BY d COLLATE NOCASE, id DESC

@@ -13,6 +13,7 @@ from uql.base.settings import Settings
 from uql.llm.prices import price_of
 from uql.llm.prompts import fused
 from uql.llm.providers.base import ROWS_AT_ONCE, CallError, Capabilities, Limits, Price, Request, Usage
+from uql.llm.providers.batches import ANTHROPIC, Service
 from uql.llm.providers.chat import picture, tokens_at_most
 from uql.llm.providers.chat_provider import ChatProvider
 from uql.llm.providers.chat_reply import Said, counts, formed
@@ -38,6 +39,7 @@ def open_provider(rest: str, settings: Settings) -> Anthropic:
 class Anthropic(ChatProvider):
     """One model of the vendor."""
 
+    batches: Service | None = ANTHROPIC
     capabilities = Capabilities(
         probabilities=False,
         schema=True,

@@ -106,6 +106,12 @@ class Price:
     cached: float | None = None
     written: float | None = None
 
+    def halved(self) -> Price:
+        """That of a batch API."""
+        cached = None if self.cached is None else self.cached / 2
+        written = None if self.written is None else self.written / 2
+        return Price(self.input / 2, self.output / 2, cached, written)
+
     def usd(self, input_tokens: float, output_tokens: float, cached: float = 0, written: float = 0) -> float:
         """What these tokens cost.
 

@@ -5,18 +5,26 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from uql.base.errors import ConfigError
 from uql.llm.prompts import fused, several
 from uql.llm.providers import strict
-from uql.llm.providers.base import Answer, Capabilities, Limits, Reply, Request, RowsReply, RowsRequest, Usage
+from uql.llm.providers.base import Answer, Capabilities, Limits, Price, Reply, Request, RowsReply, RowsRequest, Usage
+from uql.llm.providers.batches import Batches, Service
 from uql.llm.providers.chat import cut, output_at_most, rows_output_at_most, with_probabilities
 from uql.llm.providers.chat_reply import Said
 from uql.llm.providers.http_client import learnt
 from uql.llm.questions import Question, Row
 from uql.operators.record import Prompt
 from uql.operators.replies import Text
+
+if TYPE_CHECKING:
+    from uql.llm.ledger import Ledger
+
+IN_A_BATCH = 2048  # requests that wait for replies at once: as many as the gate has in hand
 
 
 class ChatProvider:
@@ -27,8 +35,11 @@ class ChatProvider:
     """
 
     name: str
+    model: str
     is_local = False
     limits: Limits
+    price: Price | None
+    batches: Service | None = None  # the vendor's batch API
     _client: Any
 
     async def aclose(self) -> None:
@@ -48,6 +59,19 @@ class ChatProvider:
         Args:
             body: parameters of a chat completion of OpenAI's protocol, `max_tokens` among them.
         """
+
+    def in_batches(self, ledger: Ledger) -> ChatProvider:
+        """The same model by its vendor's batch API: half the price, replies within a day. Raises ConfigError where it has none."""
+        service = self.batches
+        if service is None:
+            raise ConfigError(
+                f"{self.name} has no batch API", code="UQL402", help="batch = true is of openai: and anthropic:"
+            )
+        made = copy(self)
+        made._client = Batches(self._client, service, ledger, name=self.name, model=self.model)
+        made.limits = Limits(concurrency=IN_A_BATCH, timed=False)
+        made.price = None if self.price is None else self.price.halved()
+        return made
 
     def _with_room(self, bound: int) -> int:
         """The cap of a reply of at most `bound` tokens."""

@@ -6,6 +6,7 @@ takes more than all the rest of a call. Here a free connection is taken from a s
 
 from __future__ import annotations
 
+import asyncio
 from ssl import SSLContext
 
 import httpx2
@@ -24,6 +25,7 @@ class Connections(httpx2.AsyncBaseTransport):
         self._free: list[httpx2.AsyncHTTPTransport] = []
         self._all: list[httpx2.AsyncHTTPTransport] = []
         self._verify = verify
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def _opened(self) -> httpx2.AsyncHTTPTransport:
         limits = httpx2.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEPT_S)
@@ -32,6 +34,11 @@ class Connections(httpx2.AsyncBaseTransport):
         return made
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        loop = asyncio.get_running_loop()
+        if (
+            loop is not self._loop
+        ):  # a model that was given is asked by many statements: what the last loop opened has ended with it
+            self._loop, self._free, self._all = loop, [], []
         one = self._free.pop() if self._free else self._opened()
         try:
             reply = await one.handle_async_request(request)

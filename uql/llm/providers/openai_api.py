@@ -29,6 +29,7 @@ from uql.llm.providers.base import (
     RowsRequest,
     Usage,
 )
+from uql.llm.providers.batches import OPENAI, Service
 from uql.llm.providers.chat import data_urls, tokens_at_most
 from uql.llm.providers.chat_reply import Said, counts, formed, response
 from uql.llm.providers.compatible import OPTIONAL, Compatible
@@ -69,6 +70,8 @@ class OpenAI(Compatible):
         api: "chat" or "responses": where what is no decision goes; "": chat completions, and responses where the model is not
             served there. "decisions": the same, of a model that is not known to have Decisions.
     """
+
+    batches: Service | None = OPENAI
 
     def __init__(
         self,

@@ -44,7 +44,25 @@ async def posted(client: Any, path: str, body: dict[str, Any], *, name: str, mod
 
 
 async def call(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> dict[str, Any]:
-    """Send a request and read the JSON object of the reply; what goes wrong is raised as the table of failures says.
+    """The JSON object of a reply. Raises what `replied` raises; CallError where it is none.
+
+    Args:
+        send: makes the request; gives an httpx2 response.
+        name: of the provider, for messages.
+        model: for messages.
+    """
+    response = await replied(send, name=name, model=model)
+    try:
+        held = json.loads(response.content)
+    except (ValueError, RecursionError) as error:
+        raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
+    if not isinstance(held, dict):
+        raise CallError("wrong_type", "the reply is not a JSON object")
+    return held
+
+
+async def replied(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> Any:
+    """The response (httpx2) to a request; what goes wrong is raised as the table of failures says.
 
     Args:
         send: makes the request; gives an httpx2 response.
@@ -66,13 +84,7 @@ async def call(send: Callable[[], Awaitable[Any]], *, name: str, model: str) -> 
         raise CallError("connection", without_keys(said), sent=sent) from error
     if response.status_code // 100 != 2:
         raise status_error(response, name=name, model=model)
-    try:
-        held = json.loads(response.content)
-    except (ValueError, RecursionError) as error:
-        raise CallError("truncated", f"the reply is not whole JSON: {error}") from error
-    if not isinstance(held, dict):
-        raise CallError("wrong_type", "the reply is not a JSON object")
-    return held
+    return response
 
 
 def unstructured(error: CallError) -> bool:

@@ -1,0 +1,308 @@
+"""Batch APIs at half the price: requests are put together, handed in, and waited for (`WITH (batch = true)`).
+
+A `Batches` takes the place of a provider's HTTP client: prompts, replies and what goes wrong with a row are read as ever. The ledger
+knows which requests are in which batch, so that a statement given again after its process was killed waits for the same batch.
+
+Wire formats: OpenAI's Batch API (a file of lines, /v1/batches) and Anthropic's Message Batches, as their documentation describes them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from uql.base.errors import UnknownModelError, UQLError
+from uql.llm.failures import TRANSIENT
+from uql.llm.ledger import Ledger, by_key
+from uql.llm.providers.base import CallError
+from uql.llm.providers.http_client import Client
+from uql.llm.providers.wire import call, posted, replied
+
+QUIET_S = 0.25  # without a new request, after which those that wait are handed in
+LOOKS_S = [1.0, 60.0]  # between two looks at a batch: a tenth of its age, in these bounds
+DAMAGED = 3  # times that results are fetched which cannot be read
+EXPIRED = 500, {"error": {"message": "the batch ended without this request", "code": "expired"}}
+Results = dict[str, tuple[int, dict[str, Any]]]  # status and body of each reply, by the id of the request
+
+
+class Service(Protocol):
+    """A vendor's batch API."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Whose requests it takes."""
+
+    @property
+    def most(self) -> int:
+        """Requests of one batch."""
+
+    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], told: Mapping[str, str]) -> str:
+        """Hand requests in.
+
+        Args:
+            client: of the vendor.
+            path: of the endpoint that all of them go to.
+            requests: bodies by id.
+            told: name and model of the provider, for messages.
+        Returns: the batch's id.
+        """
+
+    async def results(self, client: Client, batch: str, told: Mapping[str, str]) -> Results | None:
+        """The replies; None while it is under way.
+
+        Args:
+            client: of the vendor.
+            batch: its id.
+            told: name and model of the provider, for messages.
+        Raises: CallError where it was refused as a whole; ValueError where the replies are damaged.
+        """
+
+
+class _OpenAI:
+    """Chat completions and responses: an uploaded file, a batch that names it, a file of results and one of errors."""
+
+    paths = ("/chat/completions", "/responses")
+    most = 50_000
+
+    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], told: Mapping[str, str]) -> str:
+        lines = (
+            json.dumps({"custom_id": id, "method": "POST", "url": f"/v1{path}", "body": body})
+            for id, body in requests.items()
+        )
+        upload = partial(client.upload, "/files", fields={"purpose": "batch"}, name="uql.jsonl", data="\n".join(lines))
+        file = await call(upload, **told)
+        wanted = {"input_file_id": file["id"], "endpoint": f"/v1{path}", "completion_window": "24h"}
+        return str((await posted(client, "/batches", wanted, **told))["id"])
+
+    async def results(self, client: Client, batch: str, told: Mapping[str, str]) -> Results | None:
+        held = await call(partial(client.get, f"/batches/{batch}"), **told)
+        if held["status"] not in ("completed", "expired", "cancelled", "failed"):
+            return None
+        if held["status"] == "failed":
+            errors = (held.get("errors") or {}).get("data") or [{}]
+            raise CallError("bad_request", f"the batch was refused: {errors[0].get('message', 'no reason is given')}")
+        found: Results = {}
+        for file in (held.get("output_file_id"), held.get("error_file_id")):
+            for line in await _lines(client, f"/files/{file}/content", told) if file else ():
+                reply = line.get("response")
+                found[line["custom_id"]] = (reply["status_code"], reply["body"]) if reply else EXPIRED
+        return found
+
+
+class _Anthropic:
+    """Messages: a batch holds its requests, and its results are lines."""
+
+    paths = ("/v1/messages",)
+    most = 100_000
+
+    async def submit(self, client: Client, path: str, requests: Mapping[str, Any], told: Mapping[str, str]) -> str:
+        wanted = {"requests": [{"custom_id": id, "params": body} for id, body in requests.items()]}
+        return str((await posted(client, f"{path}/batches", wanted, **told))["id"])
+
+    async def results(self, client: Client, batch: str, told: Mapping[str, str]) -> Results | None:
+        at = f"{self.paths[0]}/batches/{batch}"
+        if (await call(partial(client.get, at), **told))["processing_status"] != "ended":
+            return None
+        found: Results = {}
+        for line in await _lines(client, f"{at}/results", told):
+            match line["result"]:
+                case {"type": "succeeded", "message": reply}:
+                    found[line["custom_id"]] = 200, reply
+                case {"type": "errored", "error": error}:
+                    refused = (error.get("error") or {}).get("type") == "invalid_request_error"
+                    found[line["custom_id"]] = (400 if refused else 500), error
+                case _:
+                    found[line["custom_id"]] = EXPIRED
+        return found
+
+
+OPENAI, ANTHROPIC = _OpenAI(), _Anthropic()
+
+
+async def _lines(client: Client, path: str, told: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The objects of a file of lines. Raises CallError; ValueError where it is damaged."""
+    content = (await replied(partial(client.get, path), **told)).content
+    try:
+        return [json.loads(line) for line in content.splitlines() if line.strip()]
+    except RecursionError as error:
+        raise ValueError("too deep") from error
+
+
+@dataclass(slots=True)
+class _Request:
+    """One that is waited for."""
+
+    path: str
+    body: Mapping[str, Any]
+    replies: list[asyncio.Future[Any]] = field(default_factory=list)
+
+    @property
+    def wanted(self) -> bool:
+        return any(not reply.done() for reply in self.replies)
+
+
+class Batches:
+    """A client that hands requests in by batches.
+
+    Args:
+        client: of the vendor. It is left open.
+        service: its batch API.
+        ledger: knows the batches under way.
+        name: of the provider.
+        model: its model.
+    """
+
+    def __init__(self, client: Client, service: Service, ledger: Ledger, *, name: str, model: str) -> None:
+        self._client, self._service, self._ledger = client, service, ledger
+        self._told = {"name": name, "model": model}
+        self._new: dict[bytes, _Request] = {}
+        self._open: dict[str, dict[bytes, _Request]] = {}  # by batch
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def post(self, path: str, *, body: Mapping[str, Any]) -> Any:
+        """The response (httpx2) to a JSON body, when its batch has ended; at once where the vendor takes no such batches.
+
+        Raises what handing in and looking at the batch raise: CallError, AuthError, QuotaError, UnknownModelError.
+        """
+        if path not in self._service.paths:
+            return await self._client.post(path, body=body)
+        key = self._ledger.key(self._told["name"].encode(), path.encode(), json.dumps(body, sort_keys=True).encode())
+        if not self._new:
+            self._start(self._hand_in())
+        request = self._new.setdefault(key, _Request(path, body))
+        request.replies.append(asyncio.get_running_loop().create_future())
+        return await request.replies[-1]
+
+    async def get(self, path: str) -> Any:
+        """As the vendor's client."""
+        return await self._client.get(path)
+
+    async def close(self) -> None:
+        """Looks at no batch any more, and ends the vendor's connections."""
+        for task in self._tasks:
+            task.cancel()
+        await self._client.close()
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # those who waited were told
+
+    async def _hand_in(self) -> None:
+        """Waits until no request has come for a moment, then hands in those that no batch holds."""
+        seen = -1
+        while seen < len(self._new) < self._service.most:
+            seen = len(self._new)
+            await asyncio.sleep(QUIET_S)
+        taken, self._new = self._new, {}
+        try:
+            for batch, held in (await self._under_way(taken)).items():
+                self._follow(batch, {key: taken.pop(key) for key in held})
+            for path in dict.fromkeys(request.path for request in taken.values()):
+                keys = [key for key, request in taken.items() if request.path == path and request.wanted]
+                for start in range(0, len(keys), self._service.most):
+                    part = {key: taken[key] for key in keys[start : start + self._service.most]}
+                    bodies = {key.hex(): request.body for key, request in part.items()}
+                    batch = await self._service.submit(self._client, path, bodies, self._told)
+                    await self._note(batch, part)
+                    self._follow(batch, part)
+        except BaseException as error:  # nobody waits for ever
+            _fail(taken.values(), error)
+            raise
+
+    async def _under_way(self, wanted: Iterable[bytes]) -> dict[str, list[bytes]]:
+        """The requests that a batch holds already, by batch: of this process, or of one that was killed."""
+        sql, keys = "SELECT key, batch FROM batches WHERE key IN", list(wanted)
+        found: dict[str, list[bytes]] = {}
+        for key, batch in await self._ledger.read(lambda db: list(by_key(db, sql, keys))):
+            found.setdefault(batch, []).append(key)
+        return found
+
+    async def _note(self, batch: str, requests: Iterable[bytes]) -> None:
+        rows = [(key, batch, self._told["name"], time.time()) for key in requests]
+
+        def work(db: sqlite3.Connection) -> None:
+            db.executemany("INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?)", rows)
+
+        await self._ledger.transact(work)
+
+    async def _forget(self, requests: Iterable[bytes]) -> None:
+        keys = [(key,) for key in requests]
+
+        def work(db: sqlite3.Connection) -> None:
+            db.executemany("DELETE FROM batches WHERE key = ?", keys)
+
+        await self._ledger.transact(work)
+
+    def _follow(self, batch: str, requests: dict[bytes, _Request]) -> None:
+        known = batch in self._open
+        waited = self._open.setdefault(batch, {})
+        for key, request in requests.items():
+            held = waited.setdefault(key, request)
+            if held is not request:
+                held.replies += request.replies
+        if not known:
+            self._start(self._wait(batch))
+
+    async def _wait(self, batch: str) -> None:
+        """Looks at a batch until it has ended, and gives each request its reply."""
+        began, damaged, found = time.monotonic(), 0, None
+        try:
+            while found is None and any(request.wanted for request in self._open[batch].values()):
+                try:
+                    found = await self._service.results(self._client, batch, self._told)
+                except UnknownModelError:  # the vendor no longer has it
+                    found = {}
+                except CallError as error:
+                    if error.kind not in TRANSIENT:
+                        raise
+                except ValueError as error:
+                    damaged += 1
+                    if damaged == DAMAGED:
+                        raise CallError("server", f"the results of the batch are damaged: {error}") from error
+                if found is None:
+                    least, most = LOOKS_S
+                    await asyncio.sleep(min(most, max(least, (time.monotonic() - began) / 10)))
+            requests = self._open.pop(batch)
+            if found is not None:
+                await self._forget(requests)
+                for key, request in requests.items():
+                    _reply(request, *found.get(key.hex(), EXPIRED))
+        except BaseException as error:
+            requests = self._open.pop(batch, {})
+            try:
+                if isinstance(error, CallError) and error.kind not in TRANSIENT:  # it will not end in another way
+                    await self._forget(requests)
+            finally:
+                _fail(requests.values(), error)
+            raise
+
+
+def _reply(request: _Request, status: int, body: Mapping[str, Any]) -> None:
+    import httpx2
+
+    for reply in request.replies:
+        if not reply.done():
+            reply.set_result(httpx2.Response(status, json=body))
+
+
+def _fail(requests: Iterable[_Request], error: BaseException) -> None:
+    """Tells all that wait. What is no error of ours is a reply that cannot be read."""
+    said = (
+        error if isinstance(error, UQLError | CallError) else CallError("wrong_type", f"the batch API said {error!r}")
+    )
+    for request in requests:
+        for reply in request.replies:
+            if not reply.done():
+                reply.set_exception(said)
