@@ -67,7 +67,7 @@ class ErrorsLeft:
     @property
     def drawn(self) -> int:
         """Random rows so far."""
-        return self._draws.shape[1]
+        return int(self._draws.shape[1])
 
     def against(self, left: int) -> float:
         """The evidence so far that fewer than `left` errors are left; `evidence` proves it."""

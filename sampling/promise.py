@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,11 @@ class Draw:
         """
         order = np.argsort(-(np.log(q) + rng.gumbel(size=len(q))), kind="stable")[:size]
         left = 1.0 - np.concatenate([[0.0], np.cumsum(q[order])[:-1]])
-        room, hit = max(1 / q.min() - refuted, 1e-9), q * wrong
+        room, hit = max(1 / float(q.min()) - refuted, 1e-9), q * wrong
 
         def growth(part: float) -> float:
             lost = np.log(np.maximum(1 + part / room * (refuted - 1 / q), 1e-12))
-            return (1 - float(hit.sum())) * math.log1p(part / room * refuted) + float((hit * lost).sum())
+            return (1 - float(hit.sum())) * math.log1p(part / float(room) * refuted) + float((hit * lost).sum())
 
         bet = max(BETS, key=growth) / room
         return cls(rows[order], left / q[order], left / q.min(), bet, float(wrong[order].sum()))
@@ -96,11 +97,12 @@ class Part:
     @property
     def surprise(self) -> float:
         """The rate of errors among random rows beyond what was expected, where it is more than chance: the score misses them."""
-        return max(0.0, self.hits - self.expected - 2 * (self.expected + 1) ** 0.5) / max(self.errors.drawn, 1)
+        return max(0.0, self.hits - self.expected - 2 * math.sqrt(self.expected + 1)) / max(self.errors.drawn, 1)
 
     def wrong(self, answers: Floats) -> Floats:
         """(n,) 1 where an answer (1, 0, NaN) is not what the part says; one without an answer never is."""
-        return (answers != (1.0 if self.accepted else 0.0)).astype(np.float64)
+        out: Floats = (answers != (1.0 if self.accepted else 0.0)).astype(np.float64)
+        return out
 
     def take(self, indices: Indices, answers: Floats) -> None:
         """The answers of rows, those of the draw all at once; a part of it proves nothing."""
@@ -268,8 +270,6 @@ class PromiseSearch(Search):
                 self.parts, self._pilot = (), self._learner(more, known)
                 return self._choose(k)
             self._pilot = None
-            if self.met:
-                return np.zeros(0, np.int64)
         plan, left = self._plan(), self.budget - self.n_proposed
         short = sum(need.calls for need in plan) > left
         alone = self._plan(rejected=False) if short else plan
@@ -383,7 +383,7 @@ def _learner(
 def _shared(n: int, weights: list[int]) -> list[int]:
     """n in parts by weight, none above its weight where n is not above their sum."""
     ends = [n * end // max(sum(weights), 1) for end in np.cumsum([0, *weights]).tolist()]
-    return np.diff(ends).tolist()
+    return [b - a for a, b in pairwise(ends)]
 
 
 def needed(errors: ErrorsLeft, wrong: Floats, allowed: Floats) -> Needed:
@@ -426,10 +426,11 @@ def needed(errors: ErrorsLeft, wrong: Floats, allowed: Floats) -> Needed:
     return best
 
 
-def chances(wrong: Floats, n: Floats, total: Floats, even: float) -> Floats:
+def chances(wrong: Floats, n: Floats | float, total: Floats | float, even: float) -> Floats:
     """The chance of each of n rows to be the next random one: the same of all for the part `even`, else as it is likely an error.
 
     Args:
         wrong: the chance of each that it is an error; `total` their sum.
     """
-    return (even + (1 - even) * wrong * n / np.maximum(total, 1e-12)) / n
+    out: Floats = (even + (1 - even) * wrong * n / np.maximum(total, 1e-12)) / n
+    return out

@@ -47,8 +47,10 @@ def _searched(
     recall: float,
     delta: float,
 ) -> Indices:
-    n, targets = len(table.truth), {"precision": precision, "recall": recall, "confidence": 1 - delta}
-    search = PromiseSearch(n, n, rng=rng, features=features, prior=table.prior, **targets)
+    n = len(table.truth)
+    search = PromiseSearch(
+        n, n, rng=rng, features=features, prior=table.prior, precision=precision, recall=recall, confidence=1 - delta
+    )
     while len(rows := search.propose(n)):
         search.tell(rows, dear(rows))
     return search.returned()

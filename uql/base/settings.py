@@ -26,7 +26,7 @@ class Settings:
     model: str | None = None  # "local", "openai:NAME", "anthropic:NAME", "http://host/v1#NAME", "oracle:FILE.toml"
     models: tuple[
         str, ...
-    ] = ()  # two, the small one first: it answers what it is sure of, or scores all rows for a precision or recall
+    ] = ()  # two, the small one first: it answers what it is sure of, or with recall or precision scores all rows
     accuracy: float = 0.95  # with two models: share of conditions whose answer is the large one's
     embedder: str | None = None  # None: static word vectors + LSA
     budget: Budget | None = None  # calls, without a small model's scores; None: 128 for aggregates only, else 256
