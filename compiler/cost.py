@@ -505,7 +505,13 @@ def block_quote(block: Block, known: Known) -> Quote:
 
 
 def stage_tokens(stage: Stage, calls: Range, known: Known) -> Tokens:
-    """Input and output tokens of so many rows of a stage."""
+    """Input and output tokens of so many rows of a stage.
+
+    Args:
+        stage: what is asked.
+        calls: rows that are asked.
+        known: lengths of the texts, and what a prompt takes.
+    """
     chars = known.chars.get(stage.shown, 0.0) * (2 if stage.of_pairs else 1)
     return calls.times(request_tokens(stage, chars, known.prompt)), calls.times(answer_tokens(stage, known))
 

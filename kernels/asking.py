@@ -208,7 +208,13 @@ def _keep(
 
 
 def misfits(column: VirtualColumn, values: NDArray[np.object_], relation: Relation) -> list[int]:
-    """Positions of the values that DuckDB cannot cast to the type of the column."""
+    """Positions of the values that DuckDB cannot cast to the type of the column.
+
+    Args:
+        column: whose answers they are.
+        values: (n,) answers; None where there is none.
+        relation: has the DuckDB that casts.
+    """
     import pyarrow as pa
 
     known = [i for i, value in enumerate(values) if value is not None]

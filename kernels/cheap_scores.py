@@ -33,6 +33,10 @@ async def cheap_scores(block: Block, relation: Relation, ctx: Context) -> CheapS
     None where there is no small model, where it may not be asked (a budget of 0), where it finds all rows alike, and, with a note,
     where the WHERE holds a text that is not a condition on single rows.
 
+    Args:
+        block: whose WHERE is scored.
+        relation: its candidates.
+        ctx: of the run.
     Raises: ConfigError (UQL105) where `model` names another model than the large one, which labels the rows.
     """
     cascade, formula = ctx.cascade, block.filter.formula

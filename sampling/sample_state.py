@@ -27,7 +27,13 @@ def is_share(y: Floats) -> bool:
 
 
 def is_share_of(y: Floats, x: Floats, weights: Floats | None) -> bool:
-    """Whether y is 1 on some of the rows with x = 1, and 0 elsewhere. Stored values (`weights`) are all 0 or 1, not those drawn alone."""
+    """Whether y is 1 on some of the rows with x = 1, and 0 elsewhere.
+
+    Args:
+        y: (n,) of the rows drawn.
+        x: (n,) likewise.
+        weights: (N,) the stored values of all rows, which must be 0 or 1 too; None: there are none.
+    """
     known = weights is None or is_binary(weights)
     return known and is_binary(y) and is_binary(x) and bool((y <= x).all())
 

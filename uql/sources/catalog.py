@@ -242,10 +242,12 @@ class Catalog:
         return sorted({t if here or db == "temp" else f"{db}.{schema}.{t}" for here, db, schema, t in rows})
 
     def describe(self, sql: str) -> list[tuple[str, str]]:
-        """Names and DuckDB types of the columns of a SELECT, which is bound and not run. Raises: duckdb.Error."""
+        """Names and DuckDB types of a query's columns, without running it. Raises: duckdb.Error.
+
+        DESCRIBE stands before it: `connection.sql` would run what DuckDB reads as another statement than UQL does.
+        """
         with self._lock:
-            found = self.cursor.sql(sql)
-            return list(zip(found.columns, map(str, found.types), strict=True))
+            return [(str(row[0]), str(row[1])) for row in self.cursor.execute(f"DESCRIBE {sql}").fetchall()]
 
     def value(self, sql: str) -> object:
         """The one value of a constant query. Raises: duckdb.Error."""
