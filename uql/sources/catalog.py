@@ -244,6 +244,8 @@ class Catalog:
     def describe(self, sql: str) -> list[tuple[str, str]]:
         """Names and DuckDB types of the columns of a SELECT, which is bound and not run. Raises: duckdb.Error."""
         with self._lock:
+            if self.read_only:  # `sql` runs what DuckDB reads as no query, such as a COPY that a comment hides from UQL
+                return [(str(row[0]), str(row[1])) for row in self.cursor.execute(f"DESCRIBE {sql}").fetchall()]
             found = self.cursor.sql(sql)
             return list(zip(found.columns, map(str, found.types), strict=True))
 
