@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import duckdb
+import duckdb
 
 _known: dict[frozenset[str], frozenset[str]] = {}  # by the extensions that are loaded
 
 
 def aggregate_functions(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
     """The names of a connection's aggregate functions, lower case, and of grouping, which has a value for each group too."""
-    loaded = connection.execute("SELECT extension_name FROM duckdb_extensions() WHERE loaded").fetchall()
+    try:
+        loaded = connection.execute("SELECT extension_name FROM duckdb_extensions() WHERE loaded").fetchall()
+    except (
+        duckdb.PermissionException
+    ):  # without access to files DuckDB cannot look at their folder, and no more can be loaded
+        loaded = [("locked",)]
     extensions = frozenset(name for (name,) in loaded)
     if extensions not in _known:
         sql = "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type = 'aggregate'"
