@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import duckdb
+import duckdb
 
 _known: dict[frozenset[str], frozenset[str]] = {}  # by the extensions that are loaded
 
 
 def aggregate_functions(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
     """The names of a connection's aggregate functions, lower case, and of grouping, which has a value for each group too."""
-    import duckdb
-
     try:
         loaded = connection.execute("SELECT extension_name FROM duckdb_extensions() WHERE loaded").fetchall()
     except duckdb.PermissionException:  # enable_external_access = false: the folder of extensions cannot be listed
