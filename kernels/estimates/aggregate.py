@@ -65,12 +65,26 @@ async def aggregate(block: Block, relation: Relation, ctx: Context) -> Groups:
             widths += [half_width(measure.call(c)) / wanted for c in watched]
         return max(widths)
 
+    shown = {item.name: item.expr for item in block.project.items if item.expr in watched}
+
+    def report(so_far: Sampled) -> None:
+        """Tells the estimates so far of the items that are an aggregate each."""
+        assert ctx.on_estimate is not None
+        measure = _Measure(of, so_far, _asked(of, so_far)[0], stored, 0)
+        for name, call in shown.items():
+            assert isinstance(call, Call)
+            found = measure.call(call)
+            if found.value is not None:
+                ctx.on_estimate(name, found)
+
     chances = await soft(of)
     condition = audited(block, calls) if ctx.settings.audit is not None and chances is None else None
     checked = await judged.audit(block, condition, relation, ctx) if chances is None else None
     known = {*only_seen, *whole, *stored.weights, *stored.scales}
     target = Target.of(of, [c for c in calls if c not in known])
-    sampled = await draw(block, relation, ctx, Purpose(codes, stored.importance, excess, target))
+    told_live = bool(shown) and not block.aggregate.keys and checked is None and chances is None
+    purpose = Purpose(codes, stored.importance, excess, target, report if told_live else None)
+    sampled = await draw(block, relation, ctx, purpose)
     if checked is None and chances is None:
         await judged.note_errors(block, calls, relation, ctx)
     failed = _failed(of.columns, sampled.passing, relation)

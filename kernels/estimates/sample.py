@@ -111,12 +111,14 @@ class Purpose:
         size: (N,) what a SUM weighs each row with.
         excess: how many times as wide as `error = x` allows the widest interval of the rows so far is.
         target: the aggregate by which rows are allotted to groups.
+        report: tells the estimates so far; None: the share that passes is told.
     """
 
     groups: NDArray[np.int64] | None = None
     size: NDArray[np.float64] | None = None
     excess: Callable[[Sampled], float] | None = None
     target: Target | None = None
+    report: Callable[[Sampled], None] | None = None
 
 
 async def draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose | None = None) -> Sampled:
@@ -295,6 +297,8 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
             await classify(after, block, rids[truth.yes], relation, ctx, sampled=not fits)
             drawn.tell(rids, truth, classes.answers(rids, truth, relation, ctx))
             named = True
+            if purpose.report is not None and ctx.on_estimate is not None:
+                purpose.report(drawn.sampled())
             if ended:
                 break
             continue
@@ -303,7 +307,8 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
         if after and waiting + len(pending[-1]) >= sem_group.SHOWN:
             await classify(after, block, np.concatenate(pending), relation, ctx, sampled=not fits)
             pending, named = [], True
-        _report(block, sampler, ctx)
+        if not (after and pending):
+            _report(block, drawn, purpose, ctx)
         if ended:
             break
     if after and pending:
@@ -632,10 +637,13 @@ def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> Aggre
     return AGGREGATE[method](n, budget, rng=ctx.rng, confidence=settings.confidence, strata=settings.strata, **extra)
 
 
-def _report(block: Block, sampler: AggregateSampler, ctx: Context) -> None:
-    """The estimate so far, for progress."""
-    if ctx.on_estimate is None or block.filter.formula is None:
+def _report(block: Block, drawn: _Drawn, purpose: Purpose, ctx: Context) -> None:
+    """The estimates so far, for who watches the run."""
+    if ctx.on_estimate is None:
         return
-    so_far = sampler.estimate()
-    if so_far.value is not None:
-        ctx.on_estimate("rows that pass", so_far)
+    if purpose.report is not None:
+        purpose.report(drawn.sampled())
+    elif block.filter.formula is not None:
+        so_far = drawn.sampler.estimate()
+        if so_far.value is not None:
+            ctx.on_estimate("rows that pass", so_far)

@@ -251,7 +251,7 @@ def test_queries_are_awaited_while_the_loop_goes_on(con: uql.Connection) -> None
 
         ticking = asyncio.create_task(tick())
         results = await asyncio.gather(*(con.auql(POSITIVE + " LIMIT $k", k=k) for k in (1, 2, 3)))
-        rows = [row async for batch in results[2].stream(2) for row in batch.to_pylist()]
+        rows = [row for batch in results[2].to_arrow_reader(2) for row in batch.to_pylist()]
         ticking.cancel()
         return [len(result) for result in results], ticks, rows
 

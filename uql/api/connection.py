@@ -174,7 +174,7 @@ class Connection:
         from uql.api.result import Result
         from uql.session.script import run_script
 
-        return Result(run_script(self.session, text, parameters, frames))
+        return Result(run_script(self.session, text, parameters, frames), self.session)
 
     def script(
         self, text: str, parameters: Mapping[str, Any] | None = None, /, **named: Any
@@ -199,7 +199,7 @@ class Connection:
         pieces = checked(self.session, text, by_name(parameters, named), visible(sys._getframe(1)))
 
         def result(piece: Piece) -> Result:
-            return Result(prepared(self.session, piece))
+            return Result(prepared(self.session, piece), self.session)
 
         return [partial(result, piece) for piece in pieces]
 
@@ -276,7 +276,7 @@ class Connection:
 
         with self.session.ledgers.open(self.session.settings.ledger) as ledger:
             before = find(token or self.last_run, ledger)
-        return Result(resume(self.session, before, settings, visible(sys._getframe(1))))
+        return Result(resume(self.session, before, settings, visible(sys._getframe(1))), self.session)
 
     def evaluate(self, rows: str, texts: str | Sequence[str], **options: Any) -> Evaluation:
         """How right a text is by labelled rows, per model and wording, with intervals, cost and seconds; `print` shows a table.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
+from uql.base.arrow_values import python_values
 from uql.base.errors import memory_errors
 from uql.session.prepared import PreparedStatement
 
@@ -16,13 +18,17 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from uql.api.live import Stream
     from uql.compiler.cost import Quote
     from uql.engine.outcome import Outcome
     from uql.engine.provenance import Correction, Why
     from uql.kernels.answers import RowError
     from uql.llm.gate import Cost
     from uql.sampling.base import Estimate
+    from uql.session.session import Session
     from uql.show.plots import Plot
+
+ROWS_AT_ONCE = 2_048  # made Python objects of together, where rows are fetched one after another
 
 
 class Result:
@@ -43,10 +49,11 @@ class Result:
     (['i', 'odd'], 5, True)
     """
 
-    def __init__(self, statement: PreparedStatement) -> None:
+    def __init__(self, statement: PreparedStatement, session: Session | None = None) -> None:
         self._statement = statement
+        self._session = session  # whose events tell of the run
         self._home: duckdb.DuckDBPyConnection | None = None
-        self._fetched = 0  # rows that fetchone and fetchmany have given
+        self._unfetched: Iterator[tuple[Any, ...]] | None = None  # rows that fetchone and fetchmany have not given yet
 
     @property
     def text(self) -> str:
@@ -62,13 +69,17 @@ class Result:
         """Are the rows available already?"""
         return self._statement.has_run
 
-    async def stream(self, rows: int = 1024) -> AsyncIterator[pa.RecordBatch]:
-        """The rows in Arrow batches of at most `rows`: `async for batch in r.stream()`. The query runs in a thread of its own."""
-        import asyncio
+    def stream(self) -> Stream:
+        """The run as it goes on: `for moment in r.stream()`, or `async for`. Each `Moment` holds the calls so far and the estimates with
+        their intervals; the last one is `done`. The rows follow from `.fetchall()`, `.df()`, `.to_arrow_reader()`.
 
-        outcome = await asyncio.to_thread(self.run)
-        for batch in outcome.bounded().to_batches(max_chunksize=rows):
-            yield batch
+        >>> import uql
+        >>> [moment.done for moment in uql.connect().uql("SELECT 42").stream()]
+        [True]
+        """
+        from uql.api.live import Stream
+
+        return Stream(self._statement, self._session)
 
     # -------------------------------------------------------------------------------------------------------- rows
     @memory_errors()
@@ -105,24 +116,33 @@ class Result:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    def to_arrow_reader(self, batch_size: int = 1_000_000, *, intervals: bool = True) -> pa.RecordBatchReader:
+        """The rows in Arrow batches, as DuckDB's relations give them.
+
+        Args:
+            batch_size: rows of a batch at most.
+            intervals: as `arrow`.
+        """
+        import pyarrow as pa
+
+        table = self.arrow(intervals=intervals)
+        return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=batch_size))
+
     @memory_errors()
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows as tuples."""
-        from uql.base.arrow_values import python_values
-
-        table = self.run().table
-        columns = [python_values(table.column(i), kind) for i, kind in enumerate(self.types)]
-        return list(zip(*columns, strict=True)) if columns else []
+        return _tuples(self.run().table, self.types)
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row, None after the last: as in DuckDB. `fetchall` and `r[0]` begin at the first whatever was fetched."""
         return next(iter(self.fetchmany(1)), None)
 
+    @memory_errors()
     def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
         """The next rows, at most `size`."""
-        found = self.fetchall()[self._fetched : self._fetched + size]
-        self._fetched += len(found)
-        return found
+        if self._unfetched is None:
+            self._unfetched = iter(self)
+        return list(islice(self._unfetched, size))
 
     # ------------------------------------------------------------------------------------------------- DuckDB's verbs
     def relation(self) -> duckdb.DuckDBPyRelation:
@@ -203,7 +223,7 @@ class Result:
             f"{self.text.strip()} . {verb}({said})",
             self._statement.store,
         )
-        return Result(derived)
+        return Result(derived, self._session)
 
     # -------------------------------------------------------------------------------------------------------- shown
     def show(self, max_rows: int = 40) -> None:
@@ -245,8 +265,10 @@ class Result:
         return int(self.run().table.num_rows)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The rows as tuples: `for id, mood in r`."""
-        return iter(self.fetchall())
+        """The rows as tuples, ROWS_AT_ONCE of them made at a time: `for id, mood in r`."""
+        table, types = self.run().table, self.types
+        for start in range(0, len(table), ROWS_AT_ONCE):
+            yield from _tuples(table.slice(start, ROWS_AT_ONCE), types)
 
     @overload
     def __getitem__(self, key: int) -> tuple[Any, ...]: ...
@@ -254,12 +276,14 @@ class Result:
     def __getitem__(self, key: slice | str) -> list[Any]: ...
     def __getitem__(self, key: int | slice | str) -> tuple[Any, ...] | list[Any]:
         """Row `r[0]` as a tuple, rows `r[:5]` as a list of them, column `r["mood"]` as a list of values."""
+        if isinstance(key, int):
+            return _tuples(self.run().table.slice(range(len(self))[key], 1), self.types)[0]
         if not isinstance(key, str):
             return self.fetchall()[key]
         if key not in self.columns:
             raise KeyError(f"no column {key}; columns: {', '.join(self.columns)}")
         at = self.columns.index(key)
-        return [row[at] for row in self.fetchall()]
+        return python_values(self.run().table.column(at), self.types[at])
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -356,7 +380,7 @@ class Result:
                 code="UQL412",
                 help="run it with a ledger: connect(ledger = 'path')",
             )
-        return Result(self._statement.again(outcome.run))
+        return Result(self._statement.again(outcome.run), self._session)
 
     @property
     def unverified(self) -> list[int]:
@@ -417,6 +441,12 @@ class Result:
     def quote(self) -> Quote:
         """The price: calls, tokens, USD and seconds, each low, expected and high. Makes no call."""
         return self._statement.quote()
+
+
+def _tuples(table: pa.Table, types: list[str]) -> list[tuple[Any, ...]]:
+    """The rows of a table whose columns have these DuckDB types."""
+    columns = [python_values(table.column(i), kind) for i, kind in enumerate(types)]
+    return list(zip(*columns, strict=True)) if columns else []
 
 
 def _rows(other: Any) -> Any:

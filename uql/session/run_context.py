@@ -111,7 +111,7 @@ async def in_context(
             duck,
             memory=memory,
             plans=plans,
-            on_estimate=session.estimated,
+            on_estimate=session.estimated if session.listeners else None,
             on_budget=session.forecast,
             features=session.vectors.of(settings, session.database()) if semantic else None,
             draws=gate.draws,
