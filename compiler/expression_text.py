@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from uql.compiler.bound import (
@@ -68,7 +69,7 @@ def _plain(node: Any) -> Any:
     if isinstance(node, Virtual):
         return Quoted(node.column.text)
     if isinstance(node, Call) and node.name == "count":
-        return Call("COUNT", node.args, node.distinct, node.order_by, node.filter, node.over)
+        return replace(node, name="COUNT")
     return node
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 from uql.compiler import syntax as ast
@@ -64,6 +65,12 @@ def p_call(p: P) -> None:
         p[0] = ast.Call("instr", (text, part), span=span(p))
         return
     p[0] = make_call(p, args, distinct=len(p) == 6)
+
+
+def p_call_nulls(p: P) -> None:
+    """plain_call : path LPAREN arguments IGNORE_NULLS RPAREN
+    | path LPAREN arguments RESPECT_NULLS RPAREN"""
+    p[0] = make_call(p, tuple(p[3]), ignore_nulls=p.slice[4].type == "IGNORE_NULLS")
 
 
 def _is_in(expr: Expr) -> TypeGuard[ast.Call]:
@@ -153,9 +160,7 @@ def p_call_over_name(p: P) -> None:
 
 
 def _with(call: ast.Call, place: Span, *, filter: Expr | None = None, over: ast.Window | None = None) -> ast.Call:
-    return ast.Call(
-        call.name, call.args, call.distinct, call.order_by, filter or call.filter, over or call.over, span=place
-    )
+    return replace(call, filter=filter or call.filter, over=over or call.over, span=place)
 
 
 def p_window(p: P) -> None:
@@ -186,6 +191,18 @@ def p_frame(p: P) -> None:
     | FRAME BETWEEN frame_end AND frame_end"""
     ends = p[2] if len(p) == 3 else f"BETWEEN {p[3]} AND {p[5]}"
     p[0] = f"{p[1].upper()} {ends}"
+
+
+def p_frame_exclude(p: P) -> None:
+    """frame : frame EXCLUDE CURRENT ROW
+    | frame EXCLUDE GROUP
+    | frame EXCLUDE NAME
+    | frame EXCLUDE NAME NAME"""
+    left_out = " ".join(p[i] for i in range(3, len(p))).upper()
+    if left_out not in ("CURRENT ROW", "GROUP", "TIES", "NO OTHERS"):
+        help = "EXCLUDE CURRENT ROW, EXCLUDE GROUP, EXCLUDE TIES or EXCLUDE NO OTHERS"
+        raise p.lexer.error_at(f"a frame has no EXCLUDE {left_out}", span(p, 3, len(p) - 1), help=help)
+    p[0] = f"{p[1]} EXCLUDE {left_out}"
 
 
 def p_frame_end(p: P) -> None:

@@ -141,7 +141,7 @@ def p_is_null(p: P) -> None:
 def p_is_null_word(p: P) -> None:
     """test : test ISNULL
     | test NOTNULL"""
-    p[0] = ast.IsNull(p[1], negated=p[2].upper() == "NOTNULL", span=span(p))
+    p[0] = ast.IsNull(p[1], negated=p.slice[2].type == "NOTNULL", span=span(p))
 
 
 def p_is_boolean(p: P) -> None:

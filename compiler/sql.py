@@ -478,6 +478,8 @@ class _Expressions:
             args = [_raw(f"DISTINCT {', '.join(map(render, args))}")]
         elif call.distinct:
             args = [exp.Distinct(expressions=args)]
+        if call.ignore_nulls:
+            args = [_raw(f"{', '.join(map(render, args))} IGNORE NULLS")]
         tree: Sql = exp.Anonymous(this=call.name, expressions=args)
         if call.filter is not None:
             tree = exp.Filter(this=tree, expression=exp.Where(this=self.sql(call.filter)))

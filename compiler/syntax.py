@@ -224,6 +224,7 @@ class Call(Expr):
     order_by: tuple[OrderKey, ...] = ()  # string_agg(x, ',' ORDER BY y)
     filter: Expr | None = None  # FILTER (WHERE …)
     over: Window | None = None
+    ignore_nulls: bool = False  # first_value(x IGNORE NULLS) OVER (…)
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,8 @@ def _call(node: ast.Call) -> str:
 
 def _arguments(node: ast.Call) -> str:
     ordered = f" ORDER BY {_keys(node.order_by)}" if node.order_by else ""
-    return ("DISTINCT " if node.distinct else "") + _list(node.args) + ordered
+    nulls = " IGNORE NULLS" if node.ignore_nulls else ""
+    return ("DISTINCT " if node.distinct else "") + _list(node.args) + ordered + nulls
 
 
 def _window(node: ast.Window) -> str:

@@ -8,6 +8,21 @@ import uql
 
 SAME = [
     (
+        'SELECT id, last_value("the number of stars"::INTEGER IGNORE NULLS) OVER (ORDER BY id) AS a, first_value("the number of stars"::INTEGER RESPECT NULLS) OVER (ORDER BY id DESC) AS b FROM reviews ORDER BY id',
+        "SELECT id, last_value((CASE WHEN text IS NOT NULL THEN rating END) IGNORE NULLS) OVER (ORDER BY id), first_value((CASE WHEN text IS NOT NULL THEN rating END) RESPECT NULLS) OVER (ORDER BY id DESC) FROM r ORDER BY id",
+    ),
+    *(
+        (
+            f'SELECT id, sum("the number of stars"::INTEGER) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE {part}) AS s FROM reviews ORDER BY id',
+            f"SELECT id, sum((CASE WHEN text IS NOT NULL THEN rating END)) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE {part}) FROM r ORDER BY id",
+        )
+        for part in ("CURRENT ROW", "GROUP", "TIES", "NO OTHERS")
+    ),
+    (
+        'SELECT id, "the review is positive" IS UNKNOWN AS u, "the review is positive" IS NOT UNKNOWN AS k FROM reviews ORDER BY id',
+        "SELECT id, (CASE WHEN text IS NOT NULL THEN sentiment = 'pos' END) IS NULL, (CASE WHEN text IS NOT NULL THEN sentiment = 'pos' END) IS NOT NULL FROM r ORDER BY id",
+    ),
+    (
         'SELECT id, row_number() OVER (PARTITION BY film ORDER BY "the number of stars"::INTEGER DESC, id) AS k FROM reviews WHERE text IS NOT NULL ORDER BY id',
         "SELECT id, row_number() OVER (PARTITION BY film ORDER BY rating DESC, id) AS k FROM r WHERE text IS NOT NULL ORDER BY id",
     ),

@@ -366,7 +366,9 @@ def test_hedging_sends_late_requests_a_second_time_and_counts_both(run) -> None:
             assert len(provider.calls) == g.cost.calls >= 123, "both are calls"
             assert len(ledger.calls(g.run.id)) == g.cost.calls and ledger.stats().answers == 120
             assert g.budget.spent_calls == g.cost.calls and provider.in_flight == 0
-            assert sum(call["error"] == "interrupted" for call in ledger.calls(g.run.id)) == g.cost.calls - 120
+            errors = [call["error"] for call in ledger.calls(g.run.id)]
+            assert set(errors) == {"", "interrupted"}, "of two, one is given up, or both answer at once"
+            assert 3 <= errors.count("interrupted") <= g.cost.calls - 120
 
     run(go())
 

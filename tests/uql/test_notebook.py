@@ -177,7 +177,9 @@ def test_a_run_leaves_no_thread_and_no_listener(world: Path) -> None:
             notebook.run("SELECT nope FROM reviews", con)
         assert con.session.listeners == []
     assert found.has_run
-    assert set(threading.enumerate()) <= before
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive(), "its work is done"
 
 
 def test_a_frame_and_a_parameter_reach_a_plain_function(world: Path) -> None:
