@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -85,10 +86,9 @@ def world(shared_world: Path, clean_environment: None, monkeypatch: pytest.Monke
 
 
 @pytest.fixture
-def own_world(tmp_path: Path, clean_environment: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_world(shared_world: Path, tmp_path: Path, clean_environment: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A world of the test's own, to write in."""
     folder = tmp_path / "world"
-    folder.mkdir()
-    make_world(folder)
+    shutil.copytree(shared_world, folder, ignore=shutil.ignore_patterns("*.wal", "ledger*"))
     monkeypatch.chdir(folder)
     return folder
