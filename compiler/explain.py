@@ -49,7 +49,7 @@ from uql.operators import COMPARE
 
 Knowledge = Callable[[Block], Known]
 Notes = tuple[str, ...]
-Asked = Mapping[tuple[str, str], int]  # rows by the first question put to them, and the tables they come from
+Asked = Mapping[tuple[str, str], int]  # calls by the first question put, and the tables that the rows come from
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def quote_lines(quote: Quote, budget: int | None, limit: str = "") -> list[str]:
         limit: what is said in the place of the budget.
     """
     if not quote.every.high:
-        return ["Price: nothing; no model is asked"]
+        return ["Price: nothing; 0 new calls"]
     said = "all, every row is asked" if budget is None else f"{budget:,} calls"
     if budget is not None and quote.every.high > budget:
         said += f"; with budget = 'all': {number(quote.every)} calls"
@@ -198,13 +198,13 @@ def q_error(predicted: float, measured: float) -> float:
 
 
 def with_measured(step: Step, asked: Asked, within: float = 1.0) -> Step:
-    """The steps with the rows that a run asked of each, found by its questions and the tables of its rows.
+    """The steps with the calls that a run made for each, found by its questions and the tables of its rows.
 
     What several steps ask of the same tables is shared out among them as predicted.
 
     Args:
         step: the last step, with those below it.
-        asked: rows by the first question put to them, and the tables they come from.
+        asked: calls by the first question put, and the tables that the rows come from.
         within: the share of all calls that the budget is expected to allow.
     """
     asking = list(_asking(step))

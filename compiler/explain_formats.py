@@ -48,7 +48,7 @@ def written(found: Explained, format: str, measured: Measured | None = None, sam
         measured: of a run, for EXPLAIN ANALYZE.
         sampled: of a few rows, for EXPLAIN SAMPLE.
     """
-    if measured is not None and measured.asked:
+    if measured is not None:
         quote = found.quote
         within = min(1.0, quote.calls.expected / quote.every.expected) if quote.every.expected else 1.0
         found = replace(found, step=with_measured(found.step, measured.asked, within))
@@ -78,7 +78,7 @@ def _sampled_lines(sampled: Sampled) -> list[str]:
 
 def _compared(quote: Quote, measured: Measured) -> list[tuple[str, Range, float]]:
     return [
-        ("calls", quote.calls, measured.calls + measured.cached),
+        ("calls", quote.calls, measured.calls),
         ("input tokens", quote.input_tokens, measured.input_tokens),
         ("output tokens", quote.output_tokens, measured.output_tokens),
     ]
@@ -91,10 +91,8 @@ def _measured_lines(quote: Quote, measured: Measured) -> list[str]:
     else:
         lines.append(f"  USD: {measured.usd:,.4f}; predicted {quote.usd.expected:,.4f}")
     for name, predicted, real in _compared(quote, measured):
-        cached = f", {measured.cached:,} of them from the ledger" if name == "calls" and measured.cached else ""
+        cached = f", and {measured.cached:,} rows from the ledger" if name == "calls" and measured.cached else ""
         error = f"q-error {q_error(predicted.expected, real):.2f}"
-        if name != "calls" and measured.cached:
-            error = "no q-error: what the ledger answers has no tokens"
         lines.append(f"  {name}: {real:,.0f}{cached}; predicted {predicted.expected:,.0f}; {error}")
     lines.append(f"  seconds: {measured.seconds:.1f}; rows: {measured.rows:,}")
     return lines + [f"Note: {note}" for note in measured.notes]
@@ -130,12 +128,13 @@ def as_json(found: Explained, measured: Measured | None = None, sampled: Sampled
         result["sample"] = asdict(sampled)
     if measured is not None:
         result["measured"] = asdict(measured) | {
-            "asked": [{"text": text, "source": source, "rows": rows} for (text, source), rows in measured.asked.items()]
+            "asked": [
+                {"text": text, "source": source, "calls": calls} for (text, source), calls in measured.asked.items()
+            ]
         }
         result["q_error"] = {
             name.replace(" ", "_"): round(q_error(predicted.expected, real), 4)
             for name, predicted, real in _compared(quote, measured)
-            if name == "calls" or not measured.cached
         }
     return result
 

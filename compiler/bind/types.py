@@ -293,7 +293,7 @@ def _instead(message: str, error: Exception) -> str | None:
     missing = _NO_FUNCTION.search(message)
     if missing is not None and missing.group(1).lower() in _OTHERWISE:
         return f"write {_OTHERWISE[missing.group(1).lower()]}"
-    if "explicit type casts" in message and "VARCHAR" in message:
+    if ("explicit type casts" in message and "VARCHAR" in message) or "deduce template type" in message:
         return 'a text is VARCHAR where nothing says otherwise: cast it where it is written, "…"::DOUBLE; a column x::DOUBLE'
     if "Cannot mix values" in message:
         return f"the values of CASE have one type: {ONE_TYPE}"

@@ -129,6 +129,8 @@ async def note_errors(block: Block, calls: Sequence[Call], relation: Relation, c
         block: its WHERE and group keys count as well.
         calls: the aggregates of the result.
     """
+    if not relation.n:
+        return
     columns = dict.fromkeys(c for stage in block.filter.stages for c in stage.columns)
     columns |= dict.fromkeys(virtuals(*calls, *(key.expr for key in block.aggregate.keys)))
     for column in columns:

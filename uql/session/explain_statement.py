@@ -48,9 +48,9 @@ def explain(session: Session, piece: Explain, bound: BoundStatement, source: str
             asked: dict[tuple[str, str], int] = {}
 
             def count(event: Any) -> None:
-                if getattr(event, "kind", "") in ("call", "cached") and event.question != "Write":
+                if getattr(event, "kind", "") == "call" and event.question != "Write":
                     about = event.text, event.source
-                    asked[about] = asked.get(about, 0) + event.rows
+                    asked[about] = asked.get(about, 0) + 1
 
             stop = session.on_event(count)
             try:
