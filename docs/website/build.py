@@ -6,6 +6,8 @@ the docstrings (mkdocstrings). Zensical builds the site from mkdocs.yml.
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import shutil
 import subprocess
@@ -51,16 +53,22 @@ def stage(pages: Path) -> None:
 
 def write_notebook(path: Path, page: Path) -> None:
     """A notebook with its stored outputs as a page, its pictures beside it."""
-    import nbformat
-    from nbconvert import MarkdownExporter
-
-    body, found = MarkdownExporter().from_notebook_node(nbformat.read(path, as_version=4))
-    title, _, rest = body.lstrip().partition("\n")
-    note = f"The notebook [{path.name}]({path.name}), with the outputs that a test checks."
-    for name, picture in found["outputs"].items():
-        rest = rest.replace(f"({name})", f"({page.stem}-{name})")
-        (page.parent / f"{page.stem}-{name}").write_bytes(picture)
-    page.write_text(f"{title}\n\n{note}\n{rest}", encoding="utf-8")
+    parts = [f"[{path.name}]({path.name}): this notebook, to download. A test compares the outputs."]
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    for cell in cells:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if "image/png" in data:
+                name = f"{page.stem}-{len(parts)}.png"
+                (page.parent / name).write_bytes(base64.b64decode("".join(data["image/png"])))
+                parts.append(f"![output]({name})")
+            else:
+                text = "".join(output.get("text") or data["text/plain"]).rstrip()
+                parts.append(f"``` {{.text .output}}\n{text}\n```")
+    parts[0:2] = [parts[1], parts[0]] if parts[1].startswith("# ") else parts[:2]
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 def as_installed(package: Path) -> None:

@@ -38,7 +38,7 @@ def test_what_a_page_loads_from_another_host_is_found(tmp_path: Path, text: str)
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("zensical", "mkdocstrings", "nbconvert")),
+    any(find_spec(name) is None for name in ("zensical", "mkdocstrings")),
     reason="what builds the site is not installed: make docs",
 )
 def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:

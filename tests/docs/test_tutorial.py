@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from outputs import skeleton
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
@@ -71,21 +72,6 @@ def test_every_command_of_the_tutorial_prints_what_the_page_says(
     assert commands >= 8
     for block, said in zip(_BLOCK.findall(PAGE.read_text("utf-8")), shown, strict=True):
         assert skeleton(said) == skeleton(block.rstrip("\n"))
-
-
-_ESTIMATE = re.compile(r"±|\d–\d|_low")
-
-
-def skeleton(block: str) -> str:
-    """A block as it is compared: exact, but where it holds an estimate its numbers, their width and the order of rows may differ
-    between processors: rows are asked in the order of a regression's last digits."""
-    if not _ESTIMATE.search(block):
-        return block
-    lines = [re.sub(r"\s+", " ", re.sub(r"[─┬┴┼]+", "─", _NUMBER.sub("#", line))) for line in block.splitlines()]
-    return "\n".join(sorted(lines))
-
-
-_NUMBER = re.compile(r"\d[\d.,]*(?: ± \d[\d.,]*)?(?: \(\d[\d.,]*–\d[\d.,]*\))?")
 
 
 def _open_quote(command: str) -> bool:
