@@ -16,7 +16,7 @@ pytest.importorskip("pypdfium2")  # one reads PDF files
 nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
 
 BOOKS = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.ipynb"))
-QUICK = {"documents", "images"}  # in make test; the others take seconds each
+QUICK = {"images"}  # in make test; the others take seconds each
 SUBJECTS = {"documents", "images", "news", "questions", "reviews", "tickets"}
 MOST_BYTES = 60_000  # of a notebook with its outputs
 

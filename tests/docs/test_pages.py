@@ -57,6 +57,22 @@ def test_every_statement_of_the_language_page_runs(con: uql.Connection, block: s
     assert found and all(result.columns is not None for result in found)
 
 
+def statements_of_tables(page: Path) -> list[str]:
+    """The statements in the last cells of a page's tables."""
+    return re.findall(r"^\| .* \| `([A-Z].*)` \|$", page.read_text("utf-8"), re.M)
+
+
+@pytest.mark.parametrize("statement", dict.fromkeys(statements_of_tables(DOCS / "coming-from.md")))
+def test_every_translation_from_another_tool_runs(con: uql.Connection, statement: str) -> None:
+    assert con.uql(statement).columns
+
+
+def test_every_row_of_the_translations_has_a_statement() -> None:
+    page = DOCS / "coming-from.md"
+    rows = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| ") and "`" in line]
+    assert len(rows) == len(statements_of_tables(page)) > 40
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_leads_to_a_file(page: Path) -> None:
     for target in _LINK.findall(page.read_text("utf-8")):

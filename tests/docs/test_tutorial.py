@@ -1,4 +1,4 @@
-"""The tutorial: every command in it is run, in order, and prints what the page says. `pytest --update-golden` rewrites the page."""
+"""Pages of commands: each is run, in order, and prints what the page says. `pytest --update-golden` rewrites the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from outputs import skeleton
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
 
 
@@ -34,14 +34,16 @@ def printed(command: str) -> str:
     return out.getvalue()
 
 
-def test_every_command_of_the_tutorial_prints_what_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+@pytest.mark.parametrize(("page", "least"), [("tutorial.md", 8), ("intervals.md", 4)])
+def test_every_command_of_a_page_prints_what_it_says(
+    page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    path = DOCS / page
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UQL_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    text = PAGE.read_text("utf-8")
+    text = path.read_text("utf-8")
     commands = 0
     shown: list[str] = []
 
@@ -68,9 +70,9 @@ def test_every_command_of_the_tutorial_prints_what_the_page_says(
 
     rewritten = _BLOCK.sub(run, text)
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(rewritten, encoding="utf-8")
-    assert commands >= 8
-    for block, said in zip(_BLOCK.findall(PAGE.read_text("utf-8")), shown, strict=True):
+        path.write_text(rewritten, encoding="utf-8")
+    assert commands >= least
+    for block, said in zip(_BLOCK.findall(path.read_text("utf-8")), shown, strict=True):
         assert skeleton(said) == skeleton(block.rstrip("\n"))
 
 
