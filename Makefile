@@ -15,8 +15,8 @@ help:
 	@echo 'make test-oldest  a part of the tests on the oldest DuckDB that is supported'
 	@echo 'make soak      2,000 statements under faults, kills and full disks (for every night)'
 	@echo 'make check     what CI runs: test, demo, test-oldest'
-	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes docs/benchmarks.md'
-	@echo 'make bench-long  all of the benchmarks with labels as the model; writes docs/benchmarks-long.md'
+	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes benchmarks/tables-short.md'
+	@echo 'make bench-long  all of the benchmarks with labels as the model; writes benchmarks/tables-long.md'
 	@echo 'make docs      the documentation as a site in build/site; fails on a broken link'
 	@echo 'make clean     remove what the build made; .venv and the model stay'
 

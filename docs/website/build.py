@@ -41,7 +41,7 @@ def main(build: Path = ROOT / "build") -> int:
 
 
 def stage(pages: Path) -> None:
-    """Copies what the site shows into a folder, notebooks as Markdown beside themselves."""
+    """Copies what the site shows into a folder: docs/ with notebooks as Markdown beside themselves, and pages of benchmarks/."""
     for path in sorted(path for pattern in PAGES for path in DOCS.rglob(pattern)):
         place = pages / path.relative_to(DOCS)
         if "dbt" not in path.parts:
@@ -49,6 +49,12 @@ def stage(pages: Path) -> None:
             shutil.copy(path, place)
             if path.suffix == ".ipynb":
                 write_notebook(path, place.with_suffix(".md"))
+            if path.suffix == ".md":  # the tables of the benchmarks are a part of the site
+                place.write_text(path.read_text("utf-8").replace("](../benchmarks/", "](benchmarks/"), "utf-8")
+    for path in [*(ROOT / "benchmarks").glob("*.md"), *(ROOT / "benchmarks").glob("*/README.md")]:
+        place = pages / path.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, place)
 
 
 def write_notebook(path: Path, page: Path) -> None:
