@@ -167,7 +167,9 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 def news(folder: Path) -> Example:
     """4,000 news items of a year: id, day, text."""
     rng = random.Random(28)
-    rows, labels, seen = [], [], set()
+    rows: list[dict[str, Any]] = []
+    labels: list[dict[str, Any]] = []
+    seen = set()
     while len(rows) < 4000:
         day = dt.date(2025, 1, 1) + dt.timedelta(days=rng.randrange(365))
         strike = rng.random() < (0.06 if day.month in (10, 11) else 0.012)

@@ -75,3 +75,20 @@ def test_the_readme_gives_the_numbers_of_the_results_file() -> None:
     known = {*measured(RESULTS)}
     said = [float(n.replace(",", "")) for n in re.findall(r"\d*\.\d+|\d[\d,]*\d", line[0])]
     assert said and [number for number in said if number not in known] == []
+
+
+def test_the_readme_has_the_picture_of_an_interval_and_it_is_small() -> None:
+    assert "(docs/images/interval.svg)" in (ROOT / "README.md").read_text("utf-8")
+    assert (ROOT / "docs" / "images" / "interval.svg").stat().st_size < 60_000
+
+
+@pytest.mark.slow
+def test_the_picture_of_an_interval_is_drawn_from_a_run_in_which_it_narrows() -> None:
+    import make_interval
+
+    (wide, narrow), truth = make_interval.intervals((64, 512))
+    assert truth == 350
+    assert wide["low"] <= wide["n"] <= wide["high"] and narrow["low"] <= narrow["n"] <= narrow["high"]
+    assert narrow["high"] - narrow["low"] < (wide["high"] - wide["low"]) / 2
+    layers = make_interval.chart([wide, narrow], truth)["layer"]
+    assert layers[-1]["encoding"]["y"]["datum"] == 350
