@@ -31,7 +31,7 @@ def main(build: Path = ROOT / "build") -> int:
         shutil.rmtree(build / name, ignore_errors=True)
     stage(build / "pages")
     as_installed(build / "lib" / "uql")
-    for name in ("mkdocs.yml", "doctests.py"):
+    for name in ("mkdocs.yml", "docstrings.py"):
         shutil.copy(DOCS / "website" / name, build)
     done = subprocess.run([sys.executable, "-m", "zensical", "build", "--clean", "--strict"], cwd=build)
     found = loaded(build / "site")

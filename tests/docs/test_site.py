@@ -45,4 +45,5 @@ def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
     assert main(tmp_path) == 0
     page = (tmp_path / "site" / "reference.html").read_text("utf-8")
     assert "the database file; None or" in page and "in memory." in page, "docstrings are rendered"
+    assert "rows asked for it" in page, "a field of Estimate has its comment"
     assert "<blockquote>" not in page, "examples of docstrings are code"
