@@ -77,6 +77,13 @@ def test_the_readme_gives_the_numbers_of_the_results_file() -> None:
     assert said and [number for number in said if number not in known] == []
 
 
+def test_the_page_of_the_peers_gives_the_numbers_of_the_results_file() -> None:
+    rows = re.findall(r"^\| (?:mean score|model calls) \|(.*)$", (ROOT / "docs" / "peers.md").read_text("utf-8"), re.M)
+    assert [set(numbers(row)) for row in rows] == [
+        {engine[name] for engine in RESULTS["movie"]["values"].values()} for name in ("score", "calls")
+    ]
+
+
 def test_the_readme_has_the_picture_of_an_interval_and_it_is_small() -> None:
     assert "(docs/images/interval.svg)" in (ROOT / "README.md").read_text("utf-8")
     assert (ROOT / "docs" / "images" / "interval.svg").stat().st_size < 60_000
