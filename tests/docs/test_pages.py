@@ -16,7 +16,8 @@ from uql.compiler.parser import parse_script
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
-_LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.M)
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -74,9 +75,18 @@ def test_every_row_of_the_translations_has_a_statement() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_to_a_file(page: Path) -> None:
-    for target in _LINK.findall(page.read_text("utf-8")):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for target, anchor in _LINK.findall(page.read_text("utf-8")):
+        path = page.parent / target if target else page
+        assert path.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(path), f"{page.name}: {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as Python-Markdown makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "") for heading in _HEADING.findall(text)]
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in plain}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
