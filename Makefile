@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
-.PHONY: help install model test test-all test-oldest check demo lint types generated startup soak bench-offline bench-long clean
+.PHONY: help install model test test-all test-oldest check demo lint types generated startup soak bench-offline bench-long docs clean
 
 help:
 	@echo 'make demo      fetch a local model and ask real questions of real text'
@@ -15,8 +15,9 @@ help:
 	@echo 'make test-oldest  a part of the tests on the oldest DuckDB that is supported'
 	@echo 'make soak      2,000 statements under faults, kills and full disks (for every night)'
 	@echo 'make check     what CI runs: test, demo, test-oldest'
-	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes docs/benchmarks.md'
-	@echo 'make bench-long  all of the benchmarks with labels as the model; writes docs/benchmarks-long.md'
+	@echo 'make bench-offline  the short form of the benchmarks, labels as the model; writes benchmarks/tables-short.md'
+	@echo 'make bench-long  all of the benchmarks with labels as the model; writes benchmarks/tables-long.md'
+	@echo 'make docs      the documentation as a site in build/site; fails on a broken link'
 	@echo 'make clean     remove what the build made; .venv and the model stay'
 
 install: $(STAMP)
@@ -84,6 +85,10 @@ bench-offline: $(STAMP)
 # 200 seeds, 1,000 trials: about a day; it goes on where it was stopped.
 bench-long: $(STAMP)
 	$(BIN)/python -m uql.benchmarks.long
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python docs/website/build.py
 
 check:
 	.ci/run

@@ -1,6 +1,6 @@
-"""The long form: `make bench-long` runs it, going on where an earlier run stopped, and writes docs/benchmarks-long.md.
+"""The long form: `make bench-long` runs it, going on where an earlier run stopped, and writes benchmarks/tables-long.md.
 
-    python -m uql.benchmarks.long [--results build/bench-long] [--page docs/benchmarks-long.md] [--only-page]
+    python -m uql.benchmarks.long [--results build/bench-long] [--page benchmarks/tables-long.md] [--only-page]
 
 200 seeds of every system with each label table, one of the local model, 1,000 trials of each guarantee, stages to a million rows: about
 a day on two processors. With --only-page nothing is run: the page says of each table how many seeds it has.
@@ -28,7 +28,7 @@ STEPS = (
     ("speed", ()),
 )
 TRIALS = "trials.jsonl"  # of uql.benchmarks.sampling.long
-PREFACE = """`make bench-long` made this page; [the short form](benchmarks.md) is re-made in ten minutes. The model is a label \
+PREFACE = """`make bench-long` made this page; [the short form](tables-short.md) is re-made in ten minutes. The model is a label \
 table that is right (`labels`) or errs on 5 or 10 % of the rows: that says nothing of how well a real model judges. `local` is the \
 small model on this machine, with 24 calls and one seed: how far its answers are from the labels, and no comparison of systems. Every \
 table says how many seeds its cells have: below 200 it is a first look, and a model that is missing was not reached before the run was \
@@ -40,7 +40,7 @@ How each number is made stands in the README of its suite's folder in \
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path("build/bench-long"))
-    parser.add_argument("--page", type=Path, default=Path("docs/benchmarks-long.md"))
+    parser.add_argument("--page", type=Path, default=Path("benchmarks/tables-long.md"))
     parser.add_argument("--only-page", action="store_true")
     given = parser.parse_args(arguments)
     given.results.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""The reduced set, with labels as the model: `make bench-offline`, under ten minutes on two processors, writes docs/benchmarks.md.
+"""The reduced set, with labels as the model: `make bench-offline`, under ten minutes on two processors, writes benchmarks/tables-short.md.
 
-    python -m uql.benchmarks.offline [--page docs/benchmarks.md] [--results build/bench]
+    python -m uql.benchmarks.offline [--page benchmarks/tables-short.md] [--results build/bench]
 
 Results of other engines take hours and gigabytes: those kept in benchmarks/peers/results.jsonl are printed as they are.
 """
@@ -32,7 +32,7 @@ STEPS = (  # suite, arguments; every one with labels as the model
     ("sampling", ("--reduced", "--jobs", "2")),
 )
 WORK = "work"  # folder of label tables and vectors
-LONG = "benchmarks-long.md"
+LONG = "tables-long.md"
 PREFACE = """`make bench-offline` made this page. It is the short form: tables of at most 1,500 rows and few seeds, with labels as the \
 model, so it shows what the engine does with right (or partly wrong) answers and says nothing of any real model. {seeds} seeds tell \
 apart errors that differ by a factor of two, not by a tenth: ratios of errors need 200, coverage of intervals and guarantees 1,000, \
@@ -45,7 +45,7 @@ the README of its suite's folder in `benchmarks/`, how all of it is run in `benc
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", type=Path, default=Path("docs/benchmarks.md"))
+    parser.add_argument("--page", type=Path, default=Path("benchmarks/tables-short.md"))
     parser.add_argument("--results", type=Path, default=Path("build/bench"))
     given = parser.parse_args(arguments)
     given.results.mkdir(parents=True, exist_ok=True)

@@ -52,7 +52,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
             value.close()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/howto.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/howto.md", "docs/coming-from.md"])
 def test_the_python_of_a_page_runs_as_it_stands(
     page: str, names: dict[str, object], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -66,7 +66,7 @@ def test_the_python_of_a_page_runs_as_it_stands(
         code = compile(text, name, "exec")
         run(code, names)
     printed = capsys.readouterr().out
-    assert "calls" in printed
+    assert "calls" in printed or page == "docs/coming-from.md"
 
 
 def run(code: object, names: dict[str, object]) -> None:

@@ -16,7 +16,8 @@ from uql.compiler.parser import parse_script
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
-_LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.M)
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -57,10 +58,35 @@ def test_every_statement_of_the_language_page_runs(con: uql.Connection, block: s
     assert found and all(result.columns is not None for result in found)
 
 
+def statements_of_tables(page: Path) -> list[str]:
+    """The statements in the last cells of a page's tables."""
+    return re.findall(r"^\| .* \| `([A-Z].*)` \|$", page.read_text("utf-8"), re.M)
+
+
+@pytest.mark.parametrize("statement", dict.fromkeys(statements_of_tables(DOCS / "coming-from.md")))
+def test_every_translation_from_another_tool_runs(con: uql.Connection, statement: str) -> None:
+    assert con.uql(statement).columns
+
+
+def test_every_row_of_the_translations_has_a_statement() -> None:
+    page = DOCS / "coming-from.md"
+    rows = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| ") and "`" in line]
+    assert len(rows) == len(statements_of_tables(page)) > 40
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_to_a_file(page: Path) -> None:
-    for target in _LINK.findall(page.read_text("utf-8")):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"
+def test_every_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    for target, anchor in _LINK.findall(page.read_text("utf-8")):
+        path = page.parent / target if target else page
+        assert path.exists(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(path), f"{page.name}: {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as Python-Markdown makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "") for heading in _HEADING.findall(text)]
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in plain}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

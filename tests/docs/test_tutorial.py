@@ -1,4 +1,4 @@
-"""The tutorial: every command in it is run, in order, and prints what the page says. `pytest --update-golden` rewrites the page."""
+"""Pages of commands: each is run, in order, and prints what the page says. `pytest --update-golden` rewrites the page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from outputs import skeleton
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"^```console\n(.*?)^```", re.M | re.S)
 
 
@@ -33,14 +34,16 @@ def printed(command: str) -> str:
     return out.getvalue()
 
 
-def test_every_command_of_the_tutorial_prints_what_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+@pytest.mark.parametrize(("page", "least"), [("tutorial.md", 8), ("intervals.md", 4)])
+def test_every_command_of_a_page_prints_what_it_says(
+    page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    path = DOCS / page
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("UQL_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    text = PAGE.read_text("utf-8")
+    text = path.read_text("utf-8")
     commands = 0
     shown: list[str] = []
 
@@ -67,25 +70,10 @@ def test_every_command_of_the_tutorial_prints_what_the_page_says(
 
     rewritten = _BLOCK.sub(run, text)
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(rewritten, encoding="utf-8")
-    assert commands >= 8
-    for block, said in zip(_BLOCK.findall(PAGE.read_text("utf-8")), shown, strict=True):
+        path.write_text(rewritten, encoding="utf-8")
+    assert commands >= least
+    for block, said in zip(_BLOCK.findall(path.read_text("utf-8")), shown, strict=True):
         assert skeleton(said) == skeleton(block.rstrip("\n"))
-
-
-_ESTIMATE = re.compile(r"±|\d–\d|_low")
-
-
-def skeleton(block: str) -> str:
-    """A block as it is compared: exact, but where it holds an estimate its numbers, their width and the order of rows may differ
-    between processors: rows are asked in the order of a regression's last digits."""
-    if not _ESTIMATE.search(block):
-        return block
-    lines = [re.sub(r"\s+", " ", re.sub(r"[─┬┴┼]+", "─", _NUMBER.sub("#", line))) for line in block.splitlines()]
-    return "\n".join(sorted(lines))
-
-
-_NUMBER = re.compile(r"\d[\d.,]*(?: ± \d[\d.,]*)?(?: \(\d[\d.,]*–\d[\d.,]*\))?")
 
 
 def _open_quote(command: str) -> bool:

@@ -313,6 +313,7 @@ class Result:
     # ------------------------------------------------------------------------------------------- what is said of them
     @property
     def columns(self) -> list[str]:
+        """The names of the columns."""
         return list(self.run().table.column_names)
 
     @property
@@ -337,6 +338,7 @@ class Result:
 
     @property
     def warnings(self) -> list[str]:
+        """What may not be meant as it was read, each with its code."""
         return self.run().warnings
 
     @property

@@ -1,0 +1,236 @@
+"""The results that docs/benchmarks.md shows, from those that are kept: `python -m uql.benchmarks.headline`.
+
+It reads peers/results.jsonl (`uql bench run peers`) and tables-long.md (`make bench-long`), and writes results.json, docs/benchmarks.md
+and its plots. A test compares them, and fails where the page has a number that is not in results.json.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, geometric_mean
+from typing import Any
+
+from uql.benchmarks.runner.records import read
+from uql.benchmarks.runner.summary import cells
+from uql.show.plots import render
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+RESULTS = HERE / "results.json"
+LONG = HERE / "tables-long.md"
+PEERS = HERE / "peers" / "results.jsonl"
+FIRST = 17  # predicates of the means; the others were added later
+JOINS = ("q5", "q6", "q7")
+BUDGETS = (128, 256, 512)
+SYSTEMS = {  # of peers/results.jsonl → as the page calls them
+    "lotus-default": "LOTUS", "palimpzest-default": "Palimpzest", "thalamusdb-default": "ThalamusDB",
+    "uql": "UQL", "uql-exact": "UQL, every row",
+}  # fmt: skip
+COUNTED = ("COUNT", "SUM", "AVG", "ratio of counts", "COUNT of a small group", "COUNT of a group that a model names")
+Values = dict[str, dict[str, float]]
+
+
+def results() -> dict[str, dict[str, Any]]:
+    """Suite → its command, how many seeds, and its values by name."""
+    long = LONG.read_text(encoding="utf-8")
+    first, last = table(long, r"Stated recall"), table(long, r"Stated precision")
+    stated = {
+        f"{name}, target {row['target']}, δ {row['δ']}": {
+            "missed": float(row["most missed"]),
+            "allowed": float(row["δ"]),
+        }
+        for name, rows in (("recall", first), ("precision", last))
+        for row in rows
+        if row["target"] == "0.9"
+    }
+    return {
+        "movie": {"command": "uql bench run peers", "seeds": 5, "values": _peers()},
+        "error": {"command": "make bench-long", "seeds": 200, "values": {str(n): _errors(long, n) for n in BUDGETS}},
+        "coverage": {"command": "make bench-long", "seeds": 1000, "values": _coverage(long)},
+        "stated": {"command": "make bench-long", "seeds": 1000, "values": stated},
+    }
+
+
+def table(text: str, heading: str) -> list[dict[str, str]]:
+    """The rows of the first Markdown table under a heading that begins with a pattern."""
+    found = re.search(rf"^### {heading}.*?\n\n(\|.*?)\n(?:\n|\Z)", text, re.M | re.S)
+    assert found, heading
+    head, _, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines())
+    return [dict(zip(head, line, strict=True)) for line in lines]
+
+
+def _peers() -> Values:
+    """Mean score over the ten movie questions and calls of all, the labels as the model; of several seeds the mean."""
+    held = cells([r for r in read(PEERS) if r.table == "movie" and r.model == "labels" and r.system in SYSTEMS])
+    found: Values = {}
+    for name, shown in SYSTEMS.items():
+        own = [cell for (_, system, _, _), cell in held.items() if system == name]
+        found[shown] = {
+            "score": round(fmean(c.mean("quality") for c in own), 3),
+            "calls": round(sum(c.mean("calls") for c in own)),
+        }
+    joins = [cell for (_, system, query, _), cell in held.items() if system == "lotus-default" and query in JOINS]
+    found["LOTUS"]["calls of its joins"] = round(sum(cell.mean("calls") for cell in joins))
+    return found
+
+
+def _errors(long: str, calls: int) -> dict[str, float]:
+    """Geometric mean over the predicates of the relative error of COUNT, in hundredths, by system."""
+    rows = table(long, f"COUNT, {calls} calls")[:FIRST]
+    uqe = [float(row["error of UQE"]) for row in rows]
+    by_system = {
+        "UQL": [e * float(row["ASD / UQE"]) for e, row in zip(uqe, rows, strict=True)],
+        "UQE": uqe,
+        "random rows": [e * float(row["uniform / UQE"]) for e, row in zip(uqe, rows, strict=True)],
+    }
+    return {system: round(100 * geometric_mean(errors), 1) for system, errors in by_system.items()}
+
+
+def _coverage(long: str) -> Values:
+    """Of the intervals at 95 % with 128 calls the share in hundredths that held the truth: in all cells, and in the worst one."""
+    rows = {row["number"]: row for row in table(long, "Coverage at 0.95, 128 calls")}
+    return {
+        name: {
+            "held": round(100 * float(rows[name]["mean held"]), 1),
+            "least": round(100 * float(rows[name]["least held"]), 1),
+        }
+        for name in COUNTED
+    }
+
+
+# --------------------------------------------------------------------------------------------------------------- page
+PAGE = """# Results
+
+Made by `python -m uql.benchmarks.headline` from `benchmarks/results.json`; each part names the command that makes its numbers again.
+The model is a table of labels, so they say how an engine uses a model, and nothing of how well a model judges.
+
+![Score against calls](images/quality.svg)
+
+**Quality against cost.** Ten movie questions of SemBench over the same rows and the same model, all engines with their defaults.
+UQL scores {movie[UQL][score]:.3f} with {movie[UQL][calls]:,} calls (mean of {movie_seeds} seeds),
+and {movie[UQL, every row][score]:.3f} with {movie[UQL, every row][calls]:,} where it asks every row.
+LOTUS scores {movie[LOTUS][score]:.3f} with {movie[LOTUS][calls]:,}, of which {movie[LOTUS][calls of its joins]:,} are for three joins,
+Palimpzest {movie[Palimpzest][score]:.3f} with {movie[Palimpzest][calls]:,},
+ThalamusDB {movie[ThalamusDB][score]:.3f} with {movie[ThalamusDB][calls]:,}.
+Again: `uql bench run peers`. What is fair about it and what is not: [beside its peers](peers.md).
+
+![Error against calls](images/error.svg)
+
+**Error against budget.** COUNT over seventeen conditions on texts of seven data sets, {error_seeds} seeds each; geometric means.
+With 128 calls the error is {error[128][UQL]} % of the truth; {error[128][UQE]} % by the algorithm of the UQE paper,
+{error[128][random rows]} % by random rows.
+With 512 calls it is {error[512][UQL]} %; {error[512][UQE]} % and {error[512][random rows]} %. Again: `make bench-long`.
+
+![Share of intervals that hold the truth](images/coverage.svg)
+
+**Do the intervals hold?** Stated at 95 %, with 128 calls and up to {coverage_seeds:,} seeds a cell:
+{coverage[COUNT][held]} % of the intervals of a COUNT held the truth, {coverage[COUNT][least]} % in the worst of its cells;
+for AVG {coverage[AVG][held]} % and {coverage[AVG][least]} %.
+A stated recall of 0.9 was missed in at most {stated[recall, target 0.9, δ 0.05][missed]:.3f} of the runs of a cell,
+a stated precision of 0.9 in {stated[precision, target 0.9, δ 0.05][missed]:.3f};
+{stated[recall, target 0.9, δ 0.05][allowed]} is allowed. Again: `make bench-long`.
+
+## All tables
+
+| page | what | made by |
+| --- | --- | --- |
+| [the short form](../benchmarks/tables-short.md) | the UQE paper, SemBench, speed, peers by question | `make bench-offline`, minutes |
+| [the long form](../benchmarks/tables-long.md) | errors, coverage and guarantees with hundreds of seeds | `make bench-long`, about a day |
+| [how each number is made](../benchmarks/README.md) | suites, results files, comparing two runs | `uql bench list` |
+| [precision and recall with two models](statistics.md) | LOTUS's cascade, SUPG, BARGAIN | `python -m uql.benchmarks.promise` |
+"""
+
+
+def page(found: Mapping[str, Any]) -> str:
+    """docs/benchmarks.md of some results."""
+    values = {name: _Texts(suite["values"]) for name, suite in found.items()}
+    seeds = {f"{name}_seeds": suite["seeds"] for name, suite in found.items()}
+    return PAGE.format_map({**values, **seeds})
+
+
+class _Texts(dict[str, Any]):
+    """A mapping whose values are found by `{name[key][key]}` in a format string, where a number is taken for an index."""
+
+    def __getitem__(self, key: object) -> Any:
+        value = super().__getitem__(str(key))
+        return _Texts(value) if isinstance(value, dict) else value
+
+
+# -------------------------------------------------------------------------------------------------------------- plots
+def plots(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """File name → Vega-Lite specification."""
+    movie = [{"engine": name, **held} for name, held in found["movie"]["values"].items()]
+    error = [
+        {"calls": int(calls), "engine": engine, "error": value}
+        for calls, held in found["error"]["values"].items()
+        for engine, value in held.items()
+    ]
+    coverage = [{"number": name, **held} for name, held in found["coverage"]["values"].items()]
+    engine = {"field": "engine", "type": "nominal"}
+    score = _axis("score", "mean score of ten questions", {"domain": [0.7, 1.02]})
+    calls = _axis("calls", "calls of the model", {"type": "log", "domain": [500, 400_000]})
+    budget = _axis(
+        "calls", "calls of the model", {"type": "log", "base": 2, "domain": [100, 600]}, axis={"values": list(BUDGETS)}
+    )
+    held = _axis("held", "% of intervals that hold the truth: mean, and worst cell", {"domain": [92, 100]})
+    number = {"field": "number", "type": "nominal", "title": None, "sort": list(COUNTED), "axis": {"labelLimit": 260}}
+    colour = {**engine, "title": None, "sort": ["UQL", "UQE", "random rows"]}
+    error_axis = _axis("error", "error of COUNT, % of the truth", {"zero": True})
+    return {
+        "quality.svg": _chart(
+            movie,
+            _layer({"type": "point", "filled": True, "size": 110}, x=calls, y=score, color={**engine, "legend": None}),
+            _layer({"type": "text", "dy": 16, "fontSize": 12}, x=calls, y=score, text=engine),
+        ),
+        "error.svg": _chart(
+            error, _layer({"type": "line", "point": {"size": 60}}, x=budget, y=error_axis, color=colour)
+        ),
+        "coverage.svg": _chart(
+            coverage,
+            _layer({"type": "rule", "size": 3, "color": "#9ab"}, y=number, x=held, x2={"field": "least"}),
+            _layer({"type": "point", "filled": True, "size": 80}, y=number, x=held),
+            _layer({"type": "rule", "strokeDash": [4, 3], "color": "#c33"}, x={"datum": 95}),
+        ),
+    }
+
+
+def _axis(field: str, title: str, scale: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """A number on an axis."""
+    return {"field": field, "type": "quantitative", "title": title, "scale": dict(scale), **more}
+
+
+def _layer(mark: Mapping[str, Any], **encoding: Any) -> dict[str, Any]:
+    return {"mark": mark, "encoding": encoding}
+
+
+def _chart(rows: Sequence[Mapping[str, Any]], *layers: Mapping[str, Any]) -> dict[str, Any]:
+    """A chart on a white ground, readable on a dark page too."""
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "background": "white",
+        "padding": 12,
+        "width": 460,
+        "height": 220,
+        "data": {"values": list(rows)},
+        "layer": list(layers),
+        "config": {
+            "axis": {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+            "legend": {"labelFontSize": 12},
+        },
+    }
+
+
+def main() -> None:
+    found = results()
+    RESULTS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (DOCS / "benchmarks.md").write_text(page(found), encoding="utf-8")
+    (DOCS / "images").mkdir(exist_ok=True)
+    for name, chart in plots(found).items():
+        (DOCS / "images" / name).write_bytes(render(chart, "svg"))
+
+
+if __name__ == "__main__":
+    main()
