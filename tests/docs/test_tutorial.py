@@ -34,7 +34,9 @@ def printed(command: str) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize(("page", "least"), [("tutorial.md", 8), ("intervals.md", 4)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("tutorial.md", 8), pytest.param("intervals.md", 4, marks=pytest.mark.slow)]
+)
 def test_every_command_of_a_page_prints_what_it_says(
     page: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
