@@ -356,7 +356,11 @@ def test_a_dropped_file_is_a_table_of_this_session(page: TestClient, monkeypatch
     last = ran(page, "SELECT sum(a) AS s FROM my_shop_2024")
     assert page.get(f"/api/runs/{last['id']}/rows").json()["rows"] == [["3"]]
     assert post(page, "/api/check", "SELECT b FROM my_shop_2024").json()["ok"]
-    assert drop("x.exe", b"MZ").json()["error"]["code"] == "UQL503"
+    assert drop("photo.png", b"\x89PNG\r\n\x1a\n....").json() == {"table": "photo"}
+    last = ran(page, "SELECT * FROM photo")
+    assert last["result"]["media"] == ["image", "image"]  # the name of a picture, and the picture
+    for odd in ("x.exe", "..", "", "a\x00b", "/", ".csv", "'; DROP TABLE reviews; --"):
+        assert drop(odd, b"MZ").json()["error"]["code"] in ("UQL503", "UQL501"), odd
     assert page.post("/api/files?name=a.csv", content=b"a\n1\n").status_code == 403
     monkeypatch.setattr("uql.ui.app.LONGEST_FILE", 10)
     assert drop("big.csv", b"a\n" * 10).status_code == 413

@@ -9,6 +9,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +39,11 @@ def png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"\0\xff\0\0\xff\0\0" * 2)) + chunk(b"IEND", b"")
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+@contextmanager
+def served(session: Session) -> Iterator[str]:
+    """The address of a page over a session."""
     import uvicorn
 
-    duck = duckdb.connect(":memory:")
-    duck.execute("CREATE TABLE reviews AS SELECT range AS id, 'review ' || range AS text FROM range(300)")
-    duck.execute("CREATE TABLE big AS SELECT range AS id, 'row ' || range AS name FROM range(100000)")
-    duck.execute("CREATE TABLE things (id INT, picture BLOB, about JSON, html VARCHAR)")
-    hostile = "<img src=x onerror=window.hurt=1>"
-    duck.execute("INSERT INTO things VALUES (1, ?, ?, ?), (2, NULL, NULL, NULL)", [png(), '{"a": [1, 2]}', hostile])
-    session = Session(uql.attach(duck, model=HashModel({"it is good": 0.4}), ledger=":memory:"))
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app(session, TOKEN), log_level="warning", timeout_graceful_shutdown=1))
@@ -58,6 +53,19 @@ def address() -> Iterator[str]:
     server.should_exit = True
     thread.join(10)
     session.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    duck = duckdb.connect(":memory:")
+    duck.execute("CREATE TABLE reviews AS SELECT range AS id, 'review ' || range AS text FROM range(300)")
+    duck.execute("CREATE TABLE big AS SELECT range AS id, 'row ' || range AS name FROM range(100000)")
+    duck.execute("CREATE TABLE things (id INT, picture BLOB, about JSON, html VARCHAR)")
+    hostile = "<img src=x onerror=window.hurt=1>"
+    duck.execute("INSERT INTO things VALUES (1, ?, ?, ?), (2, NULL, NULL, NULL)", [png(), '{"a": [1, 2]}', hostile])
+    model = HashModel({"it is good": 0.4})
+    with served(Session(uql.attach(duck, model=model, ledger=":memory:"))) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +85,8 @@ def browser(address: str) -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any, address: str) -> Any:
     sized(browser, 1200, 900)
-    browser.get(address)
-    browser.execute_script("sessionStorage.clear()")
+    if browser.current_url.startswith("http"):
+        browser.execute_script("sessionStorage.clear()")
     browser.get(address)
     until(lambda: "reviews" in browser.find_element("id", "tables").text)
     return browser
@@ -229,6 +237,8 @@ def test_a_count_shows_its_interval_and_its_plan_the_calls(page: Any) -> None:
 
 
 def test_every_row_of_a_large_result_is_reached_sorted_and_filtered(page: Any) -> None:
+    from selenium.webdriver.common.keys import Keys
+
     run(page, "SELECT * FROM big ORDER BY id")
     until(lambda: "row 0" in page.find_element("id", "grid").text)
     height = page.execute_script("return document.querySelector('.tabulator-tableholder').clientHeight")
@@ -238,19 +248,24 @@ def test_every_row_of_a_large_result_is_reached_sorted_and_filtered(page: Any) -
     until(lambda: "row 99500" in page.find_element("id", "grid").text)
     page.execute_script("const t = document.querySelector('.tabulator-tableholder'); t.scrollTop = t.scrollHeight")
     until(lambda: "row 99999" in page.find_element("id", "grid").text)
-    sorter = "#grid .tabulator-col[tabulator-field=c1] .tabulator-col-title"
-    page.find_element("css selector", sorter).click()
-    page.find_element("css selector", sorter).click()
-    until(lambda: cells(page)[0].text == "99999")
+    sorter = "#grid .tabulator-col[tabulator-field=c1]"
+    page.find_element("css selector", f"{sorter} button").click()
+    until(lambda: page.find_element("css selector", sorter).get_attribute("aria-sort") == "ascending")
+    page.find_element("css selector", f"{sorter} button").send_keys(Keys.ENTER)
+    until(lambda: "row 99999" in page.find_element("id", "grid").text)
     page.find_element("id", "filter").click()
     until(lambda: page.find_elements("css selector", "#grid [aria-label='filter name']"))
-    page.find_element("css selector", "#grid [aria-label='filter name']").send_keys("ROW 4242")
+    page.find_element("css selector", "#grid [aria-label='filter name']").send_keys(
+        "OW 424", Keys.HOME, "R", Keys.END, "2"
+    )
     until(lambda: page.find_element("id", "size").text == "11 of 100,000 rows")
     assert accessible(page) == []
     page.find_element("id", "filter").click()
 
 
 def test_cells_show_pictures_json_and_null_and_never_markup(page: Any) -> None:
+    run(page, "SELECT 'nowhere.png' AS name")
+    until(lambda: [cell.text for cell in cells(page)] == ["nowhere.png"])
     run(page, "SELECT * FROM things ORDER BY id")
     until(lambda: len(cells(page)) == 8)
     image = "return document.querySelector('#grid img').naturalWidth"
@@ -333,6 +348,22 @@ def test_a_file_becomes_a_table(page: Any, tmp_path: Path) -> None:
     page.find_element("id", "file").send_keys(str(tmp_path / "shop.csv"))
     until(lambda: [cell.text for cell in cells(page)] == ["tea", "3"])
     assert "shop" in page.find_element("id", "tables").text and "FROM shop" in statement(page)
+
+
+def test_a_question_in_words_is_answered_with_its_plan_as_a_graph(browser: Any) -> None:
+    from nl.shop import Connected, plan, uql_node
+    from selenium.webdriver.common.keys import Keys
+
+    count = "SELECT count(*) AS n FROM letters WHERE ask('the letter complains')"
+    with served(Session(Connected([plan(uql_node("complaints", count))]).con)) as address:
+        browser.get(address)
+        until(lambda: "letters" in browser.find_element("id", "tables").text)
+        browser.find_element("id", "question").send_keys("How many complain?", Keys.ENTER)
+        until(lambda: browser.find_elements("css selector", "#view-answer .dag .done"))
+        assert browser.find_element("css selector", "#view-answer b").text == "10" and accessible(browser) == []
+        browser.find_element("xpath", "//button[text()='Edit this UQL']").click()
+        assert "the letter complains" in statement(browser)
+        browser.get("about:blank")
 
 
 # -------------------------------------------------------------------------------------------------------------- every page

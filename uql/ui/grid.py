@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uql.base.errors import DataError
-from uql.base.media_types import UNKNOWN, media_type
+from uql.base.media_types import MOST_HEAD, UNKNOWN, media_type
 from uql.base.printable import printable
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def media(outcome: Outcome) -> list[str]:
     for column, kind in zip(outcome.table.columns, outcome.types, strict=True):
         found = ""
         if kind in ("BLOB", "VARCHAR"):
-            first = next((v for v in column.slice(0, 100).to_pylist() if v), None)
+            first = next((v for held in column.slice(0, 100) if (v := held.as_py())), None)
             if isinstance(first, bytes):
                 found = media_type(first).partition("/")[0]
             elif isinstance(first, str) and len(first) < 1_000 and (named := _NAMED.search(first)):
@@ -161,11 +161,12 @@ def exported(outcome: Outcome, ending: str) -> bytes:
 def _numbered(data: pa.Table) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB of its own with the rows as `numbered`: n from 0 on, columns c1, c2 …"""
     import duckdb
+    import numpy as np
     import pyarrow as pa
 
     with duckdb.connect(":memory:") as con:
         named = data.rename_columns([f"c{i}" for i in range(1, data.num_columns + 1)])
-        con.register("numbered", named.append_column("n", pa.array(range(data.num_rows), pa.int64())))
+        con.register("numbered", named.append_column("n", pa.array(np.arange(data.num_rows))))
         yield con
 
 
@@ -201,12 +202,17 @@ def _ordered(con: duckdb.DuckDBPyConnection, column: str, kind: str) -> dict[str
 def _texts(outcome: Outcome, part: pa.Table, numbers: Sequence[int]) -> list[list[str | None]]:
     """The rows `numbers` as texts, the long ones cut, bytes by their type and size."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     from uql.show.render import cells
 
     for i, (name, kind) in enumerate(zip(part.column_names, outcome.types, strict=True)):
         if kind == "BLOB":
-            told = [None if v is None else f"{media_type(v)}, {len(v):,} bytes" for v in part.column(i).to_pylist()]
+            sizes, heads = pc.binary_length(part.column(i)), pc.binary_slice(part.column(i), 0, MOST_HEAD)
+            told = [
+                None if size is None else f"{media_type(head)}, {size:,} bytes"
+                for size, head in zip(sizes.to_pylist(), heads.to_pylist(), strict=True)
+            ]
             part = part.set_column(i, name, pa.array(told, pa.string()))
     return [
         [text if text is None or len(text) <= MAX_CELL else f"{text[:MAX_CELL]}…" for text in row]

@@ -219,15 +219,15 @@ class Session:
         """
         if self._dropped is None:
             self._dropped = tempfile.TemporaryDirectory(prefix="uql-page-")
-        file = Path(name.replace("\\", "/")).name
+        file = re.sub(r"[^\w.-]+", "_", name.replace("\\", "/").rpartition("/")[2])[-100:].lstrip(".") or "file"
         taken = {about["table"].lower() for about in self.schema()}
-        stem = re.sub(r"\W+", "_", file.split(".")[0]).strip("_").lower() or "file"
+        stem = re.sub(r"[\W_]+", "_", file.split(".")[0]).strip("_").lower() or "file"
         table = next(t for n in range(1, 10_000) if (t := stem if n == 1 else f"{stem}_{n}") not in taken)
         folder = Path(self._dropped.name) / table
         folder.mkdir(exist_ok=True)
-        write(folder / (file[-100:] or "file"))
+        write(folder / file)
         for connection in (self._runs, self._checks):
-            made = connection.register(table, str(folder / (file[-100:] or "file")))
+            made = connection.register(table, str(folder / file))
         return made[0]
 
     # --------------------------------------------------------------------------------------------------------- running

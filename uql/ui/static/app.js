@@ -307,6 +307,10 @@ async function schema() {
   }));
   drawExamples();
 }
+$("model").addEventListener("focus", async () => {  // models that the ledger knows
+  const models = new Set((await api("history")).map((run) => run.model).filter(Boolean));
+  $("models").replaceChildren(...["local", ...models].map((value) => make("option", { value })));
+}, { once: true });
 async function saved(change) {
   try {
     const found = await api("saved", change);

@@ -32,14 +32,18 @@ export function drawGrid(run) {
   const draw = (cell, { at, image }) => {
     const value = cell.getValue();
     if (value === null) return make("span", { className: "null", textContent: "NULL" });
-    if (image) return make("img", { src: `/api/${cellOf(run.id, cell.getData().n, at)}`, alt: value, loading: "lazy" });
+    if (image) {  // a name of a file that is not there stays a text
+      const drawn = make("img", { src: `/api/${cellOf(run.id, cell.getData().n, at)}`, alt: value, loading: "lazy" });
+      drawn.addEventListener("error", () => drawn.replaceWith(value));
+      return drawn;
+    }
     return document.createTextNode(value);
   };
   const definitions = columns.map((name, at) => ({
     title: name, field: `c${at + 1}`, headerFilter: $("filter").getAttribute("aria-pressed") === "true" && "input",
     headerFilterParams: { elementAttributes: { "aria-label": `filter ${name}` } }, headerFilterPlaceholder: NUMBER.test(types[at]) ? "> 3" : "contains",
     formatter: draw, formatterParams: { at, image: media[at] === "image" }, hozAlign: NUMBER.test(types[at]) ? "right" : "left", headerHozAlign: "left",
-    titleFormatter: () => make("span", { title: types[at] }, `${name} `, make("small", { textContent: types[at].toLowerCase() })),
+    titleFormatter: () => make("button", { type: "button", title: "sort" }, `${name} `, make("small", { textContent: types[at].toLowerCase() })),
     width: columns.length === 1 ? undefined : NUMBER.test(types[at]) ? 150 : Math.max(150, Math.min(480, Math.floor(1000 / columns.length))), minWidth: 70,
   }));
   grid = new Tabulator($("grid"), {
@@ -69,8 +73,9 @@ export function drawGrid(run) {
 }
 const chosen = () => grid?.getRanges()[0]?.getCells()[0] ?? [];
 $("grid").addEventListener("keydown", (event) => {
-  const [cell] = [chosen()].flat();
-  if (event.key !== "Enter" || event.target.tagName === "INPUT" || !cell) return;
+  const typing = event.target.closest("input, button"), [cell] = [chosen()].flat();
+  if (typing && !["Enter", "Escape", "Tab"].includes(event.key)) event.stopPropagation();  // Tabulator would move in the grid
+  if (event.key !== "Enter" || typing || !cell) return;
   event.preventDefault();
   event.stopPropagation();  // Tabulator would edit the cell
   drawCell(cell).then(() => $("cell").focus());
