@@ -18,6 +18,7 @@ import pytest
 from hash_model import HashModel
 
 import uql
+from uql.llm.providers.base import CallError, Reply, Request
 from uql.ui.app import app
 from uql.ui.session import Session
 
@@ -27,6 +28,18 @@ pytestmark = pytest.mark.skipif(BROWSER is None or DRIVER is None, reason="needs
 TOKEN = "a-token"
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 STATEMENT = 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good" WITH (budget = 60, seed = 3)'
+
+
+class Stumbling(HashModel):
+    """Refuses "it stumbles" of the first row it is asked about, once."""
+
+    stumbled = False
+
+    async def answer(self, request: Request) -> Reply:
+        if any(question.text == "it stumbles" for question in request.questions) and not self.stumbled:
+            self.stumbled = True
+            raise CallError("refusal", "no")
+        return await super().answer(request)
 
 
 def png() -> bytes:
@@ -63,8 +76,7 @@ def address() -> Iterator[str]:
     duck.execute("CREATE TABLE things (id INT, picture BLOB, about JSON, html VARCHAR)")
     hostile = "<img src=x onerror=window.hurt=1>"
     duck.execute("INSERT INTO things VALUES (1, ?, ?, ?), (2, NULL, NULL, NULL)", [png(), '{"a": [1, 2]}', hostile])
-    model = HashModel({"it is good": 0.4})
-    with served(Session(uql.attach(duck, model=model, ledger=":memory:"))) as found:
+    with served(Session(uql.attach(duck, model=Stumbling({"it is good": 0.4}), ledger=":memory:"))) as found:
         yield found
 
 
@@ -264,8 +276,11 @@ def test_every_row_of_a_large_result_is_reached_sorted_and_filtered(page: Any) -
 
 
 def test_cells_show_pictures_json_and_null_and_never_markup(page: Any) -> None:
-    run(page, "SELECT 'nowhere.png' AS name")
+    run(page, "SELECT 'nowhere.png' AS \"<img src=x onerror=window.hurt=1>\"")
     until(lambda: [cell.text for cell in cells(page)] == ["nowhere.png"])
+    assert "<img src=x" in page.find_element("css selector", "#grid .tabulator-col").text
+    page.find_element("id", "tab-columns").click()
+    until(lambda: "<img src=x" in page.find_element("id", "view-columns").text)
     run(page, "SELECT * FROM things ORDER BY id")
     until(lambda: len(cells(page)) == 8)
     image = "return document.querySelector('#grid img').naturalWidth"
@@ -293,6 +308,17 @@ def test_enter_on_a_cell_tells_why_and_an_answer_is_corrected_there(page: Any) -
     assert page.switch_to.active_element.get_attribute("id") == "cell"
     page.find_element("css selector", "#cell input").send_keys("no", Keys.ENTER)
     until(lambda: "kept as False" in page.find_element("id", "cell").text)
+
+
+def test_failures_are_retried_from_their_list(page: Any) -> None:
+    run(page, 'SELECT id, "it stumbles"::BOOLEAN AS stumbles FROM reviews LIMIT 4')
+    until(lambda: [cell.text for cell in cells(page)].count("NULL") == 1)
+    page.find_element("id", "tab-errors").click()
+    until(lambda: page.find_elements("css selector", "#view-errors button"))
+    page.find_element("css selector", "#view-errors button").click()
+    until(lambda: len(cells(page)) == 8 and "NULL" not in page.find_element("id", "grid").text)
+    page.find_element("id", "tab-errors").click()
+    until(lambda: page.find_element("id", "view-errors").text == "Every row has its answer.")
 
 
 def test_columns_show_histograms_and_rows_are_copied_and_exported(page: Any) -> None:

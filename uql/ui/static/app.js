@@ -15,7 +15,6 @@ export const editor = new Editor($("editor"), edited, () => begin(editor.text, "
 function edited() {
   sheet.text = editor.text;
   sessionStorage.setItem("sheets", JSON.stringify(sheets.map((s) => s.text)));
-  editor.view.dom.classList.toggle("empty", !sheet.text.trim());
   drawSheets();
   drawExamples();
   clearTimeout(checks);
@@ -226,7 +225,7 @@ function drawChart() {
   fill("chart", async (run) => {
     const response = await fetch(`/api/runs/${run.id}/chart.svg`);
     if (!response.ok) throw new Error(worded((await response.json()).error));
-    return [make("img", { alt: `Chart of ${run.text}`, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await response.text())}` })];
+    return [make("img", { className: run.result.media.includes("image") ? "pictures" : "", alt: `Chart of ${run.text}`, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await response.text())}` })];
   });
 }
 function drawColumns() { fill("columns", async (run) => [columnsTable(await api(`runs/${run.id}/columns`))]); }
