@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 
-.PHONY: help install model test test-all test-oldest check demo lint types generated startup soak bench-offline bench-long docs clean
+.PHONY: help install model test test-all test-oldest check demo lint types generated startup soak page-vendor bench-offline bench-long docs clean
 
 help:
 	@echo 'make demo      fetch a local model and ask real questions of real text'
@@ -74,6 +74,19 @@ demo: $(STAMP)
 # Another seed each night; the statement, the seed and what was broken stand in the failure.
 soak: $(STAMP)
 	UQL_SOAK=2000 $(BIN)/python -m pytest -q -s -o faulthandler_timeout=3600 tests/llm/test_soak.py -m slow
+
+# The grid and the editor of the page, bundled from uql/ui/vendor/entry.js; the bundle is committed, and only this target needs node.
+# The page's content security policy allows no <style> tag, so CodeMirror's rules go into the document's adopted style sheets.
+PAGE := build/page-vendor
+page-vendor:
+	mkdir -p $(PAGE) && cp uql/ui/vendor/entry.js uql/ui/vendor/package.json $(PAGE)
+	cd $(PAGE) && npm install --silent --no-audit --no-fund
+	sed -i 's/!root.head && root.adoptedStyleSheets/root.adoptedStyleSheets/' $(PAGE)/node_modules/style-mod/src/style-mod.js
+	grep -q 'if (root.adoptedStyleSheets' $(PAGE)/node_modules/style-mod/src/style-mod.js
+	cd $(PAGE) && npx esbuild entry.js --bundle --minify --format=esm --legal-comments=none --outfile=$(CURDIR)/uql/ui/static/vendor/vendor.js
+	sed 's,/\*# sourceMappingURL.*,,' $(PAGE)/node_modules/tabulator-tables/dist/css/tabulator.min.css > uql/ui/static/vendor/tabulator.css
+	for name in tabulator-tables codemirror @codemirror/view @lezer/common style-mod crelt w3c-keyname @marijn/find-cluster-break; do \
+		echo "== $$name"; cat $(PAGE)/node_modules/$$name/LICENSE; echo; done > uql/ui/static/vendor/LICENSES.txt
 
 startup: $(STAMP)
 	$(BIN)/python -m uql.benchmarks.speed.startup

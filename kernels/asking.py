@@ -89,6 +89,8 @@ async def recall(stage: Stage, rids: Rids, relation: Relation, ctx: Context) -> 
         rows = relation.rows(part, stage.columns)
         replies = await ctx.gate.known(questions, rows, together=stage.rows)
         for column, answers in zip(stage.columns, replies, strict=True):
+            if len(answers.failures) < len(part):  # some are known
+                _shown_together(column, stage, relation)
             _keep(column, part, answers, relation, ctx)
 
 
@@ -123,8 +125,6 @@ async def _recall_without_riders(stage: Stage, rids: Rids, relation: Relation, c
     known = [await in_ledger(column, relation, ctx) for column in stage.columns]
     missing = np.logical_or.reduce([~relation[c].asked[rids] for c in stage.columns])
     if missing.any() and all(known):
-        for column in stage.columns:
-            _shown_together(column, stage, relation)
         await recall(stage, rids[missing], relation, ctx)
 
 

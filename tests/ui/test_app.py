@@ -17,6 +17,7 @@ from hash_model import HashModel
 from starlette.testclient import TestClient
 
 import uql
+from uql.llm.providers.base import CallError
 from uql.ui.app import LONGEST_BODY, app, cookie
 from uql.ui.session import MAX_WAITING, Session, Work
 
@@ -193,8 +194,7 @@ def test_a_body_that_holds_no_text_is_refused(page: TestClient, body: bytes) -> 
 
 def test_the_list_at_the_side_names_tables_and_columns(page: TestClient) -> None:
     assert page.get("/api/schema").json() == {
-        "tables": [{"table": "reviews", "columns": ["id", "text"], "types": ["BIGINT", "VARCHAR"]}],
-        "write": False,
+        "tables": [{"table": "reviews", "columns": ["id", "text"], "types": ["BIGINT", "VARCHAR"], "rows": 500}]
     }
 
 
@@ -208,7 +208,7 @@ def test_a_count_runs_to_its_end_and_shows_its_interval(page: TestClient, model:
     course = estimate["course"]  # whole, however few of the updates the page heard
     assert 2 <= len(course) <= 64 and course[-1][1:] == [estimate[k] for k in ("low", "high", "value")]
     assert [at for at, *_ in course] == sorted(at for at, *_ in course)
-    (cell,) = page.get(f"/api/runs/{last['id']}/rows").json()
+    (cell,) = page.get(f"/api/runs/{last['id']}/rows").json()["rows"]
     assert "±" in cell[0] or "(" in cell[0]
 
 
@@ -216,8 +216,203 @@ def test_rows_come_in_pages_with_null_as_null(page: TestClient) -> None:
     last = ran(page, "SELECT id, CASE WHEN id % 2 = 0 THEN text END AS t FROM reviews ORDER BY id")
     assert last["result"]["rows"] == 500 and last["result"]["columns"] == ["id", "t"]
     rows = page.get(f"/api/runs/{last['id']}/rows?offset=497&limit=200").json()
-    assert rows == [["497", None], ["498", "review 498"], ["499", None]]
-    assert page.get(f"/api/runs/{last['id']}/rows?offset=x").status_code == 400
+    assert rows["rows"] == [["497", None], ["498", "review 498"], ["499", None]]
+    assert rows["numbers"] == [497, 498, 499] and rows["total"] == 500
+    for wrong in (
+        "offset=x",
+        "order=x",
+        "order=3",
+        "filters=[]",
+        "filters={",
+        'filters={"9":"a"}',
+        "filters=" + "[" * 9_000,
+    ):
+        assert page.get(f"/api/runs/{last['id']}/rows?{wrong}").status_code == 400, wrong
+
+
+def test_rows_are_sorted_and_filtered_over_the_whole_result(page: TestClient) -> None:
+    last = ran(page, "SELECT id, CASE WHEN id % 2 = 0 THEN text END AS t, id / 10 AS tenth FROM reviews ORDER BY id")
+
+    def rows(**query: Any) -> Any:
+        query["filters"] = json.dumps(query.get("filters", {}))
+        return page.get(f"/api/runs/{last['id']}/rows", params=query).json()
+
+    found = rows(order="-1", limit=2)
+    assert (
+        [row[0] for row in found["rows"]] == ["499", "498"] and found["numbers"] == [499, 498] and found["total"] == 500
+    )
+    assert rows(filters={1: "> 495"}, order="-1", limit=1) == {
+        "total": 4,
+        "numbers": [499],
+        "rows": [["499", None, "49.9"]],
+    }
+    assert rows(filters={2: "REVIEW 49"})["total"] == 5  # of 490 to 498; 49 is odd and has no text
+    assert rows(filters={2: "null"})["total"] == rows(filters={2: "!null"})["total"] == 250
+    assert rows(filters={1: "= 7", 3: "<= 0.7"})["numbers"] == [7]
+    assert rows(filters={1: "> no number"})["total"] == 0
+    assert rows(filters={2: "'; DROP TABLE numbered --"})["total"] == 0
+    assert rows(order="2,-1", limit=1)["rows"][0][1] == "review 0"  # NULL comes last
+
+
+def test_a_cell_is_sent_whole_with_its_own_media_type(page: TestClient) -> None:
+    statement = (
+        "SELECT repeat('long ', 200) AS long, '{\"a\": [1]}' AS js, {'b': [1, 2]} AS st, NULL AS nothing, 1.5 AS number,"
+        " '\\x89PNG\\x0D\\x0A\\x1A\\x0A....'::BLOB AS picture, '<!doctype html><script>alert(1)</script>'::BLOB AS page, '../x.png' AS path"
+    )
+    last = ran(page, statement)
+    assert last["result"]["media"] == ["", "", "", "", "", "image", "", "image"]
+    (row,) = page.get(f"/api/runs/{last['id']}/rows").json()["rows"]
+    assert len(row[0]) == 301 and row[0].endswith("…") and row[3] is None
+    assert row[5] == "image/png, 12 bytes" and row[6] == "text/html, 40 bytes"
+    cells = [page.get(f"/api/runs/{last['id']}/cell?row=0&column={i}") for i in range(8)]
+    assert cells[0].text == "long " * 200 and cells[1].text == '{\n  "a": [\n    1\n  ]\n}'
+    assert json.loads(cells[2].text) == {"b": [1, 2]} and cells[3].text == "NULL" and cells[4].text == "1.5"
+    assert cells[5].headers["content-type"] == "image/png" and cells[5].content.startswith(b"\x89PNG")
+    assert cells[6].headers["content-type"].startswith("text/plain")  # never as a page
+    assert "outside" in cells[7].text  # a path that leads out of the folder is not read
+    assert {cell.headers["x-content-type-options"] for cell in cells} == {"nosniff"}
+    for wrong in ("row=1&column=0", "row=0&column=8", "row=0", "row=-1&column=0"):
+        assert page.get(f"/api/runs/{last['id']}/cell?{wrong}").status_code == 400
+
+
+def test_columns_have_statistics(page: TestClient) -> None:
+    last = ran(
+        page, "SELECT id, CASE WHEN id % 2 = 0 THEN 'even' END AS t, DATE '2024-01-01' + id::INT AS day FROM reviews"
+    )
+    number, text, day = page.get(f"/api/runs/{last['id']}/columns").json()
+    assert number["low"] == "0" and number["high"] == "499" and sum(number["bins"]) == 500 and len(number["bins"]) == 16
+    assert text == {"name": "t", "type": "VARCHAR", "missing": 250, "distinct": 1, "top": [["even", 250]]}
+    assert day["low"] == "2024-01-01" and sum(day["bins"]) == 500
+    odd = ran(page, "SELECT 'nan'::DOUBLE AS a, NULL::INT AS b, [1] AS c, INTERVAL 1 DAY AS d, 1 AS one")
+    stats = page.get(f"/api/runs/{odd['id']}/columns").json()
+    assert "bins" not in stats[0] and "bins" not in stats[1] and stats[2]["top"] == [["[1]", 1]]
+    assert stats[4]["bins"][0] == 1
+
+
+def test_rows_are_exported_with_their_bounds(page: TestClient) -> None:
+    import io
+
+    import pyarrow.parquet as pq
+
+    last = ran(page, COUNT)
+    files = {ending: page.get(f"/api/runs/{last['id']}/rows.{ending}") for ending in ("csv", "md", "parquet")}
+    assert files["csv"].text.startswith("n,n_low,n_high\n") and files["md"].text.startswith("| n |")
+    assert pq.read_table(io.BytesIO(files["parquet"].content)).column_names == ["n", "n_low", "n_high"]
+    assert all("attachment" in file.headers["content-disposition"] for file in files.values())
+    assert page.get(f"/api/runs/{last['id']}/rows.exe").status_code == 404
+
+
+def test_the_head_shows_and_changes_budget_and_counts_what_was_spent(page: TestClient, session: Session) -> None:
+    before = page.get("/api/state").json()
+    assert before["model"] == "hash" and before["model_fixed"] and before["budget"] is None and before["calls"] == 0
+    changed = page.post("/api/settings", json={"budget": "40"}, headers={"X-UQL": "1"}).json()
+    assert changed["budget"] == 40
+    free = 'SELECT COUNT(*) AS n FROM reviews WHERE "it is good"'
+    assert post(page, "/api/check", free).json()["plan"]["budget_calls"] == 40
+    last = ran(page, free)
+    after = page.get("/api/state").json()
+    assert after["calls"] == last["calls"] > 30 and after["usd"] == pytest.approx(last["usd"]) and after["usd"] > 0
+    ran(page, "SET uql.budget = 20")
+    assert page.get("/api/state").json()["budget"] == 20
+    assert (
+        post(page, "/api/check", 'SELECT COUNT(*) FROM reviews WHERE "it is bad"').json()["plan"]["budget_calls"] == 20
+    )
+    for wrong in ({"budget": "many"}, {"ledger": "/tmp/x"}, {"budget": 1.5}):
+        assert page.post("/api/settings", json=wrong, headers={"X-UQL": "1"}).status_code == 400
+    assert page.post("/api/settings", json={"budget": "1"}).status_code == 403
+
+
+def test_queries_are_saved_beside_the_ledger_and_the_ledgers_runs_are_listed(tmp_path: Path, model: HashModel) -> None:
+    for round in range(2):
+        duck = duckdb.connect(":memory:")
+        duck.execute("CREATE TABLE reviews AS SELECT range AS id, 'review ' || range AS text FROM range(50)")
+        own = Session(uql.attach(duck, model=model, ledger=str(tmp_path / "ledger.sqlite")))
+        with TestClient(app(own, TOKEN), base_url="http://127.0.0.1:8000", cookies={COOKIE: TOKEN}) as client:
+            if round == 0:
+                assert client.get("/api/history").json() == [] and client.get("/api/saved").json() == {}
+                client.post("/api/saved", json={"name": " count ", "text": COUNT}, headers={"X-UQL": "1"})
+                client.post("/api/saved", json={"name": "gone", "text": "SELECT 1"}, headers={"X-UQL": "1"})
+                client.post("/api/saved", json={"name": "gone", "text": ""}, headers={"X-UQL": "1"})
+                ran(client, COUNT)
+            else:
+                assert client.get("/api/saved").json() == {"count": COUNT}
+                (run,) = client.get("/api/history").json()
+                assert run["statement"] == COUNT and run["calls"] > 0
+        own.close()
+    assert (tmp_path / "saved_queries.json").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "saved_queries.json").write_text("{")
+    broken = Session(uql.attach(duckdb.connect(":memory:"), model=model, ledger=str(tmp_path / "ledger.sqlite")))
+    with TestClient(app(broken, TOKEN), base_url="http://127.0.0.1:8000", cookies={COOKIE: TOKEN}) as client:
+        assert client.get("/api/saved").json()["error"]["code"] == "UQL503"
+    broken.close()
+
+
+def test_a_dropped_file_is_a_table_of_this_session(page: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def drop(name: str, data: bytes) -> Any:
+        return page.post("/api/files", params={"name": name}, content=data, headers={"X-UQL": "1"})
+
+    assert drop("../My shop, 2024.csv", b"a,b\n1,x\n2,y\n").json() == {"table": "my_shop_2024"}
+    assert drop("reviews.csv", b"a\n1\n").json() == {"table": "reviews_2"}
+    last = ran(page, "SELECT sum(a) AS s FROM my_shop_2024")
+    assert page.get(f"/api/runs/{last['id']}/rows").json()["rows"] == [["3"]]
+    assert post(page, "/api/check", "SELECT b FROM my_shop_2024").json()["ok"]
+    assert drop("photo.png", b"\x89PNG\r\n\x1a\n....").json() == {"table": "photo"}
+    last = ran(page, "SELECT * FROM photo")
+    assert last["result"]["media"] == ["image", "image"]  # the name of a picture, and the picture
+    for odd in ("x.exe", "..", "", "a\x00b", "/", ".csv", "'; DROP TABLE reviews; --"):
+        assert drop(odd, b"MZ").json()["error"]["code"] in ("UQL503", "UQL501"), odd
+    assert page.post("/api/files?name=a.csv", content=b"a\n1\n").status_code == 403
+    monkeypatch.setattr("uql.ui.app.LONGEST_FILE", 10)
+    assert drop("big.csv", b"a\n" * 10).status_code == 413
+
+
+def test_an_answer_is_corrected_and_the_next_run_takes_it(page: TestClient, model: HashModel) -> None:
+    text = 'SELECT id, "it is good"::BOOLEAN AS good FROM reviews LIMIT 5'
+    last = ran(page, text)
+    (row,) = page.get(f"/api/runs/{last['id']}/rows?limit=1").json()["rows"]
+    why = page.get(f"/api/runs/{last['id']}/why?row=0").json()
+    assert why["clauses"] == ["it is good"]
+    wrong = {"true": "no", "false": "yes"}[row[1]]
+
+    def correct(**given: Any) -> Any:
+        return page.post(f"/api/runs/{last['id']}/correct", json=given, headers={"X-UQL": "1"})
+
+    assert correct(row=0, value=wrong, clause="it is good").json()["value"] == str(wrong == "yes")
+    again = ran(page, text)
+    (now,) = page.get(f"/api/runs/{again['id']}/rows?limit=1").json()["rows"]
+    assert now[1] != row[1] and again["calls"] == 0
+    for given in (
+        {"row": 99, "value": "yes"},
+        {"row": -1, "value": "yes"},
+        {"row": 0, "value": 3},
+        {"row": 0, "value": "perhaps"},
+    ):
+        assert correct(**given).status_code == 400, given
+    assert page.get(f"/api/runs/{last['id']}/why?row=99").status_code == 400
+
+
+def test_failures_are_asked_again(tmp_path: Path) -> None:
+    class Broken(HashModel):
+        broken = True
+
+        async def answer(self, request: Any) -> Any:
+            if self.broken and request.row.cells[0].value == "review 7":
+                raise CallError("refusal", "no")
+            return await super().answer(request)
+
+    broken = Broken()
+    duck = duckdb.connect(":memory:")
+    duck.execute("CREATE TABLE reviews AS SELECT range AS id, 'review ' || range AS text FROM range(10)")
+    own = Session(uql.attach(duck, model=broken, ledger=str(tmp_path / "ledger.sqlite")))
+    with TestClient(app(own, TOKEN), base_url="http://127.0.0.1:8000", cookies={COOKIE: TOKEN}) as client:
+        last = ran(client, 'SELECT id, "it is good" AS good FROM reviews')
+        assert last["result"]["errors"] == 1
+        broken.broken = False
+        again = client.post(f"/api/runs/{last['id']}/retry", json={}, headers={"X-UQL": "1"}).json()
+        with client.stream("GET", f"/api/runs/{again['id']}/events") as stream:
+            *_, end = (json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: "))
+        assert end["result"]["errors"] == 0 and end["calls"] == 1
+    own.close()
 
 
 def test_a_page_that_only_reads_refuses_to_change_the_database(page: TestClient, session: Session) -> None:
@@ -318,9 +513,19 @@ def test_runs_are_listed_newest_first(page: TestClient) -> None:
 def test_the_assets_are_installed_with_the_package() -> None:
     from importlib.resources import files
 
+    from uql.ui.app import ASSETS
+
     static = files("uql.ui").joinpath("static")
-    assert {f.name for f in static.iterdir()} == {"index.html", "app.css", "app.js", "dag.js", "editor.js"}
-    assert "//cdn" not in "".join(Path(str(f)).read_text("utf-8") for f in static.iterdir())
+    found = {f.name for f in static.iterdir() if f.is_file()} | {
+        f"vendor/{f.name}" for f in static.joinpath("vendor").iterdir()
+    }
+    assert found == {*ASSETS, "index.html", "vendor/LICENSES.txt"}
+    texts = {name: static.joinpath(*name.split("/")).read_text("utf-8") for name in found}
+    assert "//cdn" not in "".join(texts.values())
+    assert all(
+        name in texts["vendor/LICENSES.txt"] for name in ("tabulator-tables", "codemirror", "style-mod", "crelt")
+    )
+    assert sum(map(len, texts.values())) < 1_500_000
 
 
 def test_no_time_is_left_after_the_end(session: Session, model: HashModel) -> None:

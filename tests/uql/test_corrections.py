@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hash_model import HashModel
 
 import uql
 from uql.base.errors import DataError
@@ -30,6 +31,19 @@ def test_a_correction_is_used_by_later_queries_without_a_call_in_any_session_and
     with uql.connect("shop.duckdb", model="oracle:forgetful.toml", ledger="ledger.sqlite") as other:
         assert 1 not in [row[0] for row in other.uql(f"SELECT id FROM reviews WHERE {POSITIVE}").fetchall()]
         assert other.uql(f"SELECT COUNT(*) AS n FROM reviews WHERE {POSITIVE} AND id = 1").fetchall() == [(0,)]
+
+
+def test_a_row_that_the_ledger_alone_answered_is_explained_and_corrected():
+    with uql.connect(model=HashModel(), ledger=":memory:", progress=False) as con:
+        con.execute("CREATE TABLE notes AS SELECT i AS id, 'note ' || i AS text FROM range(300) t(i)")
+        con.uql('SELECT COUNT(*) AS n FROM notes WHERE "it is good" WITH (budget = 60, seed = 3)').fetchall()
+        r = con.uql('SELECT id FROM notes WHERE "it is good" LIMIT 3')
+        assert r.cost.calls == 0 and len(r) == 3
+        (shown,) = r.why(0).evidence
+        assert shown.value is True and shown.clause == "it is good" and shown.ledger_id
+        r.correct(0, False)
+        again = con.uql('SELECT id FROM notes WHERE "it is good" LIMIT 3')
+        assert r[0] not in again.fetchall() and again.cost.calls == 0
 
 
 def test_a_row_that_a_query_left_out_is_corrected_through_its_value(con):

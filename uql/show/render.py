@@ -202,10 +202,17 @@ def table(
     return "\n".join([*lines, *_size_line(data, shown, sum(i >= 0 for i in kept))])
 
 
-def _cells(
+def cells(
     part: pa.Table, numbers: Sequence[int], kinds: Sequence[str], estimates: Estimates
 ) -> Iterator[list[str | None]]:
-    """The rows of `part`, which are the rows `numbers` of the whole: a text a value, None for NULL, an estimate with its interval."""
+    """A text a value, None for NULL, an estimate with its interval.
+
+    Args:
+        part: some rows of a result.
+        numbers: (rows of `part`,) their positions in the whole.
+        kinds: DuckDB's types of the columns.
+        estimates: of the whole, by column: one, or one a row.
+    """
     for number, texts in zip(numbers, _texts(part), strict=True):
         row: list[str | None] = []
         for column, kind, text in zip(part.column_names, kinds, texts, strict=True):
@@ -220,17 +227,6 @@ def _cells(
 def texts_of(data: pa.Table) -> list[list[str | None]]:
     """Every value of a table as DuckDB writes it, None for NULL."""
     return [[None if text is None else printable(text) for text in row] for row in _texts(data)]
-
-
-def page(outcome: Outcome, offset: int, limit: int) -> list[list[str | None]]:
-    """`limit` rows of an outcome from `offset` on, as texts.
-
-    Args:
-        offset: of the first row.
-        limit: rows at most.
-    """
-    part = outcome.table.slice(offset, limit)
-    return list(_cells(part, range(offset, offset + part.num_rows), outcome.types, outcome.estimates))
 
 
 def shown_rows(
@@ -252,7 +248,7 @@ def shown_rows(
         numbers = [*range(head), *range(count - tail, count)]
     else:
         part, numbers = data, list(range(count))
-    rows = [["NULL" if text is None else text for text in row] for row in _cells(part, numbers, kinds, estimates)]
+    rows = [["NULL" if text is None else text for text in row] for row in cells(part, numbers, kinds, estimates)]
     return rows, len(rows)
 
 

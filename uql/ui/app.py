@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -23,6 +26,7 @@ from starlette.routing import Route
 
 from uql.base.errors import UQLError, UQLSyntaxError
 from uql.compiler.parser import check_brackets
+from uql.ui.grid import FILES
 from uql.ui.session import MAX_WAITING, Session, Work, told
 
 if TYPE_CHECKING:
@@ -31,14 +35,20 @@ if TYPE_CHECKING:
 TICK_S = 0.1  # between two looks at a running statement
 LONGEST = 100_000  # characters of a statement
 LONGEST_BODY = 4 * LONGEST  # bytes
+LONGEST_FILE = 200_000_000  # bytes of a file that is dropped on the page
+CHANGEABLE = ("model", "budget")  # settings
 ASSETS = {
     "app.css": "text/css",
     "app.js": "text/javascript",
     "dag.js": "text/javascript",
     "editor.js": "text/javascript",
+    "grid.js": "text/javascript",
+    "page.js": "text/javascript",
+    "vendor/tabulator.css": "text/css",
+    "vendor/vendor.js": "text/javascript",
 }
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; media-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
@@ -64,15 +74,26 @@ def app(session: Session, token: str) -> Starlette:
     made = Starlette(
         routes=[
             Route("/", handlers.page),
-            Route("/static/{name}", handlers.asset),
+            Route("/static/{name:path}", handlers.asset),
             Route("/api/schema", handlers.schema),
+            Route("/api/state", handlers.state),
+            Route("/api/settings", handlers.settings, methods=["POST"]),
+            Route("/api/history", handlers.history),
+            Route("/api/saved", handlers.saved),
+            Route("/api/saved", handlers.save, methods=["POST"]),
+            Route("/api/files", handlers.file, methods=["POST"]),
             Route("/api/check", handlers.check, methods=["POST"]),
             Route("/api/runs", handlers.runs),
             Route("/api/runs", handlers.start, methods=["POST"]),
             Route("/api/runs/{id}", handlers.run),
             Route("/api/runs/{id}/events", handlers.events),
             Route("/api/runs/{id}/cancel", handlers.cancel, methods=["POST"]),
+            Route("/api/runs/{id}/retry", handlers.retry, methods=["POST"]),
+            Route("/api/runs/{id}/correct", handlers.correct, methods=["POST"]),
             Route("/api/runs/{id}/rows", handlers.rows),
+            Route("/api/runs/{id}/rows.{ending}", handlers.export),
+            Route("/api/runs/{id}/cell", handlers.cell),
+            Route("/api/runs/{id}/columns", handlers.columns),
             Route("/api/runs/{id}/errors", handlers.errors),
             Route("/api/runs/{id}/why", handlers.why),
             Route("/api/runs/{id}/chart.svg", handlers.chart),
@@ -122,8 +143,49 @@ class Handlers:
 
     # ------------------------------------------------------------------------------------------------- before running
     async def schema(self, request: Request) -> Response:
-        tables = await run_in_threadpool(self.session.schema)
-        return JSONResponse({"tables": tables, "write": self.session.write})
+        return JSONResponse({"tables": await run_in_threadpool(self.session.schema)})
+
+    async def state(self, request: Request) -> Response:
+        return JSONResponse(await run_in_threadpool(self.session.state))
+
+    async def settings(self, request: Request) -> Response:
+        given = await _object(request)
+        if isinstance(given, Response):
+            return given
+        if not given.keys() <= set(CHANGEABLE) or not all(isinstance(value, str | None) for value in given.values()):
+            return _bad(f"the page changes {' and '.join(CHANGEABLE)}, each a text or null")
+        return await _answered("", lambda: self.session.configure(**given))
+
+    async def history(self, request: Request) -> Response:
+        return await _answered("", self.session.history)
+
+    async def saved(self, request: Request) -> Response:
+        return await _answered("", self.session.saved)
+
+    async def save(self, request: Request) -> Response:
+        given = await _object(request)
+        if isinstance(given, Response):
+            return given
+        name, text = given.get("name"), given.get("text")
+        if not isinstance(name, str) or not isinstance(text, str) or not name.strip():
+            return _bad('send {"name": …, "text": …}')
+        return await _answered("", lambda: self.session.save(name, text))
+
+    async def file(self, request: Request) -> Response:
+        """Takes a dropped file, at most LONGEST_FILE bytes, which are written to disk as they come."""
+        with tempfile.TemporaryFile() as held:
+            async for part in request.stream():
+                held.write(part)
+                if held.tell() > LONGEST_FILE:
+                    return _bad(f"a file has at most {LONGEST_FILE // 1_000_000:,} MB here: name its path in FROM", 413)
+            held.seek(0)
+
+            def write(path: Path) -> None:
+                with path.open("wb") as file:
+                    shutil.copyfileobj(held, file)
+
+            name = request.query_params.get("name", "")
+            return await _answered("", lambda: {"table": self.session.add_file(name, write)})
 
     async def check(self, request: Request) -> Response:
         text = await _text(request)
@@ -181,7 +243,51 @@ class Handlers:
         offset, limit = _number(request, "offset", 0), _number(request, "limit", 200)
         if offset is None or limit is None:
             return _bad("offset and limit are numbers")
-        return await self._with(request, lambda work: self.session.rows(work, offset, limit))
+        try:
+            order = [int(key) for key in request.query_params.get("order", "").split(",") if key]
+            filters = {
+                int(key): str(wanted) for key, wanted in json.loads(request.query_params.get("filters", "{}")).items()
+            }
+        except (ValueError, AttributeError, RecursionError):
+            return _bad('order is columns as 2,-1 and filters are {"2": "text"}')
+        return await self._with(request, lambda work: self.session.rows(work, offset, limit, order, filters))
+
+    async def cell(self, request: Request) -> Response:
+        row, column = _number(request, "row", None), _number(request, "column", None)
+        if row is None or column is None:
+            return _bad("row and column are numbers")
+
+        def whole(work: Work) -> Response:
+            data, media = self.session.cell(work, row, column)
+            return Response(data, media_type=media)
+
+        return await self._with(request, whole)
+
+    async def columns(self, request: Request) -> Response:
+        return await self._with(request, self.session.columns)
+
+    async def export(self, request: Request) -> Response:
+        ending = request.path_params["ending"]
+        if ending not in FILES:
+            return _bad(f"rows are exported as {', '.join(FILES)}", 404)
+
+        def file(work: Work) -> Response:
+            name = {"Content-Disposition": f'attachment; filename="rows.{ending}"'}
+            return Response(self.session.exported(work, ending), media_type=FILES[ending], headers=name)
+
+        return await self._with(request, file)
+
+    async def retry(self, request: Request) -> Response:
+        return await self._with(request, lambda work: self.session.retry(work).snapshot())
+
+    async def correct(self, request: Request) -> Response:
+        given = await _object(request)
+        if isinstance(given, Response):
+            return given
+        row, value, clause = given.get("row"), given.get("value"), given.get("clause")
+        if not isinstance(row, int) or not isinstance(value, str | None) or not isinstance(clause, str | None):
+            return _bad('send {"row": 0, "value": …, "clause": …}')
+        return await self._with(request, lambda work: self.session.correct(work, row, value, clause))
 
     async def errors(self, request: Request) -> Response:
         return await self._with(request, self.session.errors)
@@ -190,7 +296,7 @@ class Handlers:
         row = _number(request, "row", None)
         if row is None:
             return _bad("row is a number")
-        return await self._with(request, lambda work: {"text": self.session.why(work, row)})
+        return await self._with(request, lambda work: self.session.why(work, row))
 
     async def chart(self, request: Request) -> Response:
         def draw(work: Work) -> Response:
@@ -216,8 +322,8 @@ def _asset(name: str) -> bytes:
     return files("uql.ui").joinpath("static", name).read_bytes()
 
 
-async def _text(request: Request) -> str | Response:
-    """The text of the body's JSON, or why it is refused. A body that is too long is not read to its end."""
+async def _object(request: Request) -> dict[str, Any] | Response:
+    """The object of the body's JSON, or why it is refused. A body that is too long is not read to its end."""
     body = bytearray()
     async for part in request.stream():
         body += part
@@ -225,18 +331,28 @@ async def _text(request: Request) -> str | Response:
             return _bad(f"a body has at most {LONGEST_BODY:,} bytes", 413)
     try:
         given = json.loads(body)
+        json.dumps(given, ensure_ascii=False).encode()  # a surrogate without its partner is not a character
+    except UnicodeEncodeError:
+        return _bad("the text is not Unicode: a lone surrogate")
     except (ValueError, RecursionError):
-        return _bad('send {"text": …}')
-    text = given.get("text") if isinstance(given, dict) else None
+        return _bad("send a JSON object")
+    return given if isinstance(given, dict) else _bad("send a JSON object")
+
+
+async def _text(request: Request) -> str | Response:
+    """The text of the body's JSON, or why it is refused."""
+    given = await _object(request)
+    if isinstance(given, Response):
+        return given
+    text = given.get("text")
     if not isinstance(text, str):
         return _bad('send {"text": …}')
     if len(text) > LONGEST:
         return _bad(f"a statement has at most {LONGEST:,} characters", 413)
     try:
-        text.encode()  # a surrogate without its partner is not a character
         check_brackets(text)
-    except (UnicodeEncodeError, UQLSyntaxError) as error:
-        return _bad(error.message if isinstance(error, UQLSyntaxError) else "the text is not Unicode: a lone surrogate")
+    except UQLSyntaxError as error:
+        return _bad(error.message)
     return text
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 import threading
 import time
 import uuid
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from uql.base.errors import DataError, UQLError, UQLSyntaxError
 from uql.session.read_only import check_reads
 from uql.show.progress import Counts
+from uql.ui import grid
+from uql.ui.saved import Saved
 
 if TYPE_CHECKING:
     from uql.api.connection import Connection
@@ -23,7 +28,8 @@ Status = Literal["waiting", "running", "done", "failed", "interrupted"]
 EXPLAIN = "EXPLAIN (FORMAT JSON) "
 MAX_RUNS = 50  # whose rows are kept
 MAX_WAITING = 100  # statements in the queue
-MAX_PAGE = 1_000  # rows in one reply
+MAX_ERRORS = 1_000  # missing answers in one reply
+MAX_HISTORY = 100  # runs of the ledger
 MAX_DIFF = 200  # rows of each side of a difference
 
 
@@ -44,6 +50,7 @@ class Work:
     answer: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     stop: bool = False
+    media: list[str] = field(default_factory=list)  # of the result's columns: "image", "audio", "video" or ""
 
     def heard(self, event: Any) -> None:
         """Takes in an event of the run."""
@@ -69,6 +76,7 @@ class Work:
             "calls": counts.calls,
             "cached": counts.cached,
             "cap": counts.cap,
+            "usd": counts.usd,
             "asked": dict(self.asked),
             "nodes": dict(self.nodes),
             "estimates": [
@@ -97,6 +105,7 @@ class Work:
         return {
             "columns": outcome.table.column_names,
             "types": outcome.types,
+            "media": self.media,
             "rows": outcome.table.num_rows,
             "footer": [printable(line) for line in footer(outcome, resume="uql resume {}")],
             "errors": len(outcome.errors),
@@ -122,6 +131,9 @@ class Session:
         self._checking = threading.Lock()
         self._works: OrderedDict[str, Work] = OrderedDict()
         self._current: Work | None = None
+        self._spent = Counts()  # by everything that has ended
+        self._saved = Saved(connection.configured.ledger)
+        self._dropped: tempfile.TemporaryDirectory[str] | None = None  # the files that were dropped on the page
 
     def close(self) -> None:
         """Ends what runs, keeping what was paid for, and closes the connections."""
@@ -131,6 +143,8 @@ class Session:
         self._thread.shutdown(cancel_futures=True)
         self._checks.close()
         self._runs.close()
+        if self._dropped is not None:
+            self._dropped.cleanup()
 
     # ------------------------------------------------------------------------------------------------- before running
     def check(self, text: str) -> dict[str, Any]:
@@ -148,13 +162,73 @@ class Session:
                 return {"ok": False, "error": told(error, text)}
 
     def schema(self) -> list[dict[str, Any]]:
-        """Tables and views with their columns, for the list at the side and for completion."""
+        """Tables and views with their columns, for the tree at the side and for completion; `rows` of tables, None of views."""
         with self._checking:
             rows = self._checks.sql(
-                "SELECT table_name, list(column_name ORDER BY column_index), list(data_type ORDER BY column_index)"
-                " FROM duckdb_columns() WHERE NOT internal GROUP BY ALL ORDER BY 1"
+                "SELECT c.table_name, list(column_name ORDER BY column_index), list(data_type ORDER BY column_index),"
+                " any_value(estimated_size) FROM duckdb_columns() c"
+                " LEFT JOIN duckdb_tables() t USING (database_oid, table_oid) WHERE NOT c.internal"
+                " GROUP BY c.database_oid, c.table_oid, c.table_name ORDER BY 1"
             ).fetchall()
-        return [{"table": t, "columns": c, "types": k} for t, c, k in rows]
+        return [{"table": t, "columns": c, "types": k, "rows": n} for t, c, k, n in rows]
+
+    def state(self) -> dict[str, Any]:
+        """What the head of the page shows: model, budget, what the session has spent so far."""
+        with self._checking:
+            database = self._checks.session.database()
+        settings, model = self._runs.configured, self._runs.model
+        return {
+            "model": model.name if model is not None else settings.model,
+            "model_fixed": model is not None,
+            "budget": settings.budget,
+            "write": self.write,
+            "database": Path(database).name if database else None,
+            "calls": self._spent.calls,
+            "usd": self._spent.usd,
+        }
+
+    def configure(self, **values: Any) -> dict[str, Any]:
+        """Sets settings for the statements from now on. Raises: ConfigError for an unknown name or a value that is not possible."""
+        for connection in (self._runs, self._checks):
+            connection.use(**values)
+        return self.state()
+
+    def history(self) -> list[dict[str, Any]]:
+        """The latest runs of the ledger, of this session and of others, the newest first."""
+        session, ledger = self._checks.session, self._runs.configured.ledger
+        if not session.ledgers.exists(ledger):
+            return []
+        with session.ledgers.open(ledger) as held:
+            return held.runs(MAX_HISTORY)
+
+    def saved(self) -> dict[str, str]:
+        """Saved queries: name → text."""
+        return self._saved.texts()
+
+    def save(self, name: str, text: str) -> dict[str, str]:
+        """Saves a text under a name; an empty one forgets it."""
+        return self._saved.keep(name, text)
+
+    def add_file(self, name: str, write: Callable[[Path], None]) -> str:
+        """Makes a dropped file a table of this session; the name of the table.
+
+        Args:
+            name: of the file, whose ending says what it holds.
+            write: writes its bytes to a path.
+        Raises: DataError (UQL501, UQL503, UQL505) where nothing can be read.
+        """
+        if self._dropped is None:
+            self._dropped = tempfile.TemporaryDirectory(prefix="uql-page-")
+        file = re.sub(r"[^\w.-]+", "_", name.replace("\\", "/").rpartition("/")[2])[-100:].lstrip(".") or "file"
+        taken = {about["table"].lower() for about in self.schema()}
+        stem = re.sub(r"[\W_]+", "_", file.split(".")[0]).strip("_").lower() or "file"
+        table = next(t for n in range(1, 10_000) if (t := stem if n == 1 else f"{stem}_{n}") not in taken)
+        folder = Path(self._dropped.name) / table
+        folder.mkdir(exist_ok=True)
+        write(folder / file)
+        for connection in (self._runs, self._checks):
+            made = connection.register(table, str(folder / file))
+        return made[0]
 
     # --------------------------------------------------------------------------------------------------------- running
     def start(self, text: str) -> Work:
@@ -190,13 +264,24 @@ class Session:
             self._current = None
             work.counts.ended = True
             work.counts.seconds = time.monotonic() - work.started
+            self._spent.calls += work.counts.calls
+            self._spent.usd += work.counts.usd
+            self._checks.session.settings = self._runs.configured  # after SET
             work.status = status
             work.version += 1
 
     def _query(self, work: Work) -> None:
-        result = self._runs.uql(work.text)
-        result.run()
+        self._keep(work, self._runs.uql(work.text))
+
+    def _keep(self, work: Work, result: Result) -> None:
+        work.media = grid.media(result.run())
         work.result = result
+
+    def retry(self, work: Work) -> Work:
+        """Puts a statement in the queue once more: rows without an answer are asked again, the others come from the ledger."""
+        before = done(work)
+        again = Work(uuid.uuid4().hex[:12], work.text, "uql")
+        return self._submit(again, lambda work: self._keep(work, before.retry_failed()))
 
     def _question(self, work: Work) -> None:
         from uql.ui.answers import shown
@@ -223,25 +308,66 @@ class Session:
     def work(self, id: str) -> Work | None:
         return self._works.get(id)
 
-    def rows(self, work: Work, offset: int, limit: int) -> list[list[str | None]]:
-        """Rows offset … as texts, None for NULL, an estimate with its interval.
+    def rows(
+        self, work: Work, offset: int, limit: int, order: Sequence[int] = (), filters: Mapping[int, str] | None = None
+    ) -> dict[str, Any]:
+        """A window of the rows, as `uql.ui.grid.window` says.
 
         Args:
             work: a statement that has run.
             offset: of the first row.
-            limit: rows, at most MAX_PAGE.
+            limit: rows, at most `uql.ui.grid.MAX_PAGE`.
+            order: columns from 1 on, negative for descending.
+            filters: by column from 1 on.
         """
-        from uql.show.render import page
+        return grid.window(done(work).run(), offset, limit, order, filters)
 
-        return page(done(work).run(), max(0, offset), max(0, min(limit, MAX_PAGE)))
+    def cell(self, work: Work, row: int, column: int) -> tuple[bytes, str]:
+        """One whole value and its media type, as `uql.ui.grid.cell` says.
+
+        Args:
+            work: a statement that has run.
+            row: from 0 on.
+            column: from 0 on.
+        """
+        from uql.base.schema import Modality
+
+        def load(name: str, kind: str) -> object:
+            with self._checking:
+                media = self._checks.session.media(self._checks.configured)
+            return media.load([name], Modality.IMAGE if kind == "image" else Modality.AUDIO)[0]
+
+        return grid.cell(done(work).run(), row, column, load)
+
+    def columns(self, work: Work) -> list[dict[str, Any]]:
+        """Statistics of each column of the result."""
+        return grid.statistics(done(work).run())
+
+    def exported(self, work: Work, ending: str) -> bytes:
+        """All rows as a file. Args: ending: csv, md or parquet."""
+        return grid.exported(done(work).run(), ending)
 
     def errors(self, work: Work) -> list[dict[str, Any]]:
         """Every missing answer."""
-        return [{"row": str(e.row), "kind": e.kind, "message": e.message} for e in done(work).errors[:MAX_PAGE]]
+        return [{"row": str(e.row), "kind": e.kind, "message": e.message} for e in done(work).errors[:MAX_ERRORS]]
 
-    def why(self, work: Work, row: int) -> str:
-        """Why output row `row` says what it says: question, raw answer, probability, model, cost."""
-        return str(done(work).why(row))
+    def why(self, work: Work, row: int) -> dict[str, Any]:
+        """Why output row `row` says what it says: question, raw answer, probability, model, cost; the `clauses` that can be corrected."""
+        why = _with_row(work, row).why(row)
+        return {"text": str(why), "clauses": [part.clause for part in why.evidence] if why.rows == 1 else []}
+
+    def correct(self, work: Work, row: int, value: str | None, clause: str | None) -> dict[str, Any]:
+        """Keeps a person's answer about a row, for all later queries.
+
+        Args:
+            row: of the result, from 0 on.
+            value: as a person types it: yes, no, a label, a number, a text; None: the row does not say.
+            clause: the quoted text that is answered, where the row rests on several.
+        Raises: DataError (UQL515, UQL524), as `Result.correct` says.
+        """
+        told = {"yes": True, "true": True, "no": False, "false": False}.get((value or "").strip().lower(), value)
+        made = _with_row(work, row).correct(row, told, clause)
+        return {"id": made.id, "value": str(made.value)}
 
     def chart(self, work: Work) -> str:
         """The plot of a result as SVG."""
@@ -275,6 +401,14 @@ def done(work: Work) -> Result:
     if work.result is None or work.status not in ("done", "interrupted"):
         raise DataError(f"run {work.id} has no rows: it is {work.status}", code="UQL513")
     return work.result
+
+
+def _with_row(work: Work, row: int) -> Result:
+    """The result of a statement. Raises: DataError (UQL513) where it has no such row."""
+    result = done(work)
+    if not 0 <= row < len(result):
+        raise DataError(f"there is no row {row}: the result has {len(result):,}", code="UQL513")
+    return result
 
 
 def told(error: UQLError, text: str) -> dict[str, Any]:

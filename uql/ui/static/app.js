@@ -1,39 +1,79 @@
-// The page: it asks the server of this machine, and draws what comes back. Text of the data is only ever set as text.
+// The page: it asks the server of this machine, and draws what comes back.
 import { picture } from "/static/dag.js";
-import { Editor } from "/static/editor.js";
+import { Editor, quoted } from "/static/editor.js";
+import { clearGrid, columnsTable, drawGrid } from "/static/grid.js";
+import { $, api, button, make, problem, range, table, walk, whole, worded } from "/static/page.js";
 
-const $ = (id) => document.getElementById(id);
-const ROW = 28, PAGE = 200, TALLEST = 12_000_000;
-const NUMBER = /INT|DOUBLE|FLOAT|DECIMAL|REAL/;
-let current = null, plan = null, checks = 0, source = null;
+let plan = null, checks = 0, source = null, tables = [], spent = { calls: 0, usd: 0 };
 
-async function api(path, body) {
-  const response = await fetch(`/api/${path}`, body === undefined ? {} : { method: "POST", headers: { "X-UQL": "1", "Content-Type": "application/json" }, body: JSON.stringify(body) });
-  const found = (response.headers.get("content-type") || "").includes("json") ? await response.json() : { error: { message: await response.text() } };
-  if (!response.ok) throw new Error(worded(found.error));
-  return found;
+// ----------------------------------------------------------------------------------------------------------- statements
+// A sheet is a statement with its last run: {text, run}. The texts live as long as the browser's tab.
+const sheets = JSON.parse(sessionStorage.getItem("sheets") ?? '[""]').map((text) => ({ text, run: null }));
+let sheet = sheets[0];
+export const editor = new Editor($("editor"), edited, () => begin(editor.text, "uql"));
+
+function edited() {
+  sheet.text = editor.text;
+  sessionStorage.setItem("sheets", JSON.stringify(sheets.map((s) => s.text)));
+  drawSheets();
+  drawExamples();
+  clearTimeout(checks);
+  checks = setTimeout(check, 250);
 }
-const worded = (error) => `${error.code ? `${error.code}: ` : ""}${error.message}${error.help ? `\nhelp: ${error.help}` : ""}`;
-function make(name, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
+function drawSheets() {
+  $("sheets").replaceChildren(...sheets.map((one, i) => button(one.text.replace(/\s+/g, " ").trim().slice(0, 24) || `Statement ${i + 1}`, () => open(one), {
+    id: `sheet-${i}`, role: "tab", ariaSelected: String(one === sheet), tabIndex: one === sheet ? 0 : -1, title: "Delete closes it",
+    onkeydown: (event) => { if (event.key === "Delete") close(one); }, onauxclick: () => close(one),
+  })));
+  $("close-sheet").hidden = sheets.length === 1;
+}
+function open(one) {
+  source?.close();
+  sheet = one;
+  editor.text = one.text;
+  problem(null);
+  drawSheets();
+  draw();
+}
+function close(one) {
+  const at = sheets.indexOf(one);
+  if (sheets.length === 1) return;
+  sheets.splice(at, 1);
+  open(sheets[Math.max(0, at - 1)]);
+}
+/** A text in a new sheet, or in this one where it is empty. */
+function openText(text) {
+  if (editor.text.trim()) sheets.push({ text, run: null });
+  else sheet.text = text;
+  open(editor.text.trim() ? sheets.at(-1) : sheet);
+  editor.focus();
+}
+walk($("sheets"));
+$("close-sheet").addEventListener("click", () => close(sheet));
+$("new-sheet").addEventListener("click", () => { sheets.push({ text: "", run: null }); open(sheets.at(-1)); editor.focus(); });
+
+function drawExamples() {
+  const read = (t) => t.columns.find((c, i) => t.types[i] === "VARCHAR" && /text|review|body|comment|descr|message|title/i.test(c)) ?? t.columns.find((_, i) => t.types[i] === "VARCHAR");
+  const found = tables.find((t) => /text|review|body/i.test(read(t))) ?? tables.find(read);
+  $("examples").hidden = Boolean(editor.text.trim() || sheet.run);
+  const sample = `FROM (VALUES\n  (1, 'The battery dies after an hour.'),\n  (2, 'Arrived early, works well.'),\n  (3, 'The screen came with a scratch.')) AS reviews(id, text)`;
+  const texts = found
+    ? [["Look at the rows", `SELECT *\nFROM ${quoted(found.table)}\nLIMIT 100`], ["Count by meaning, with an interval", `SELECT COUNT(*) AS n\nFROM ${quoted(found.table)}\nWHERE "the ${read(found)} is a complaint"\nWITH (budget = 100)`],
+      ["A new column that a model writes", `SELECT *, "what it is about, in three words" AS topic\nFROM ${quoted(found.table)}\nLIMIT 10`]]
+    : [["Look at some rows", `SELECT *\n${sample}`], ["Keep the rows that mean something", `SELECT *\n${sample}\nWHERE "the customer complains"`]];
+  const cards = texts.map(([title, text]) => make("li", {}, button(title, () => { openText(text); begin(text, "uql"); }, { className: "example" }), make("pre", { textContent: text })));
+  $("examples").replaceChildren(make("p", {}, "SQL, in which a text in double quotes is a condition or a column that a model answers, row by row. Try one:"), make("ul", {}, ...cards));
 }
 
-// ------------------------------------------------------------------------------------------------- statement and price
-const editor = new Editor($("text"), $("shown"), $("completions"), () => { clearTimeout(checks); checks = setTimeout(check, 250); });
-const range = (r, show) => (r.low === r.high ? show(r.expected) : `${show(r.expected)} (${show(r.low)}–${show(r.high)})`);
-const whole = (n) => Math.round(n).toLocaleString("en");
-
+// ---------------------------------------------------------------------------------------------------------------- price
 async function check() {
   const text = editor.text;
-  if (!text.trim()) { $("price").textContent = ""; problem(null); return; }
+  if (!text.trim()) { $("price").textContent = ""; plan = null; mark(null); return; }
   try {
     const found = await api("check", { text });
     if (text !== editor.text) return;
-    problem(found.ok ? null : found.error);
-    if (!found.ok) { $("price").textContent = ""; return; }
-    plan = found.plan;
+    mark(found.ok ? null : found.error);
+    plan = found.ok ? found.plan : null;
     $("price").textContent = plan ? price(plan) : "";
     if (!running()) drawPlan();
   } catch (error) { $("price").textContent = error.message; }
@@ -48,44 +88,63 @@ function price(found) {
   parts.push(p.usd === null || p.usd === undefined ? "price unknown" : range(p.usd, (n) => `$${n.toFixed(4)}`));
   return parts.join(", ");
 }
-function problem(error) {
-  $("problem").hidden = !error;
-  $("problem").textContent = error ? worded(error) : "";
-  editor.mark(error ? error.start : -1, error ? error.end : -1);
+/** Shows an error under the text, and underlines its place. */
+function mark(error) {
+  problem(error);
+  editor.mark(error);
 }
 
 // -------------------------------------------------------------------------------------------------------------- running
-const running = () => current !== null && ["waiting", "running"].includes(current.status);
-async function begin(text, kind) {
+const running = () => ["waiting", "running"].includes(sheet.run?.status);
+const ready = (run) => Boolean(run?.result);
+async function begin(text, kind, path) {
   if (running() || !text.trim()) return;
-  problem(null);
-  try { follow(await api(`runs${kind === "ask" ? "?kind=ask" : ""}`, { text })); }
-  catch (error) { problem({ message: error.message, start: -1 }); }
-}
-function follow(snapshot) {
-  current = snapshot;
+  mark(null);
   busy(true);
-  show(snapshot.kind === "ask" ? "answer" : "plan");
+  const from = sheet;
+  try {
+    from.run = await api(path ?? `runs${kind === "ask" ? "?kind=ask" : ""}`, { text });
+    if (from === sheet) draw();
+  } catch (error) { busy(false); mark({ message: error.message, start: -1 }); }
+}
+/** Empties every view of a result; a message stands in their place. */
+function clear(message) {
+  clearGrid(message);
+  for (const view of ["columns", "chart", "errors", "answer"]) $(`view-${view}`).replaceChildren(make("p", { className: "quiet", textContent: message || "No result yet." }));
+}
+/** Draws all that belongs to the sheet's run; what stood there before goes. */
+function draw() {
+  const run = sheet.run;
   source?.close();
-  source = new EventSource(`/api/runs/${snapshot.id}/events`);
+  busy(running());
+  clear(running() ? "The statement is running …" : "");
+  $("live").hidden = !run;
+  $("examples").hidden = Boolean(run || editor.text.trim());
+  drawPlan();
+  if (!run) { show("rows"); return; }
+  progress();
+  if (!running()) { ended(); return; }
+  show(run.kind === "ask" ? "answer" : run.text === editor.text && plan ? "plan" : "rows");
+  source = new EventSource(`/api/runs/${run.id}/events`);
   source.onmessage = (message) => {
-    current = JSON.parse(message.data);
+    sheet.run = JSON.parse(message.data);
     progress();
-    if (!running()) { source.close(); ended(); }
+    if (!running()) { source.close(); ended(); state(); schema(); }
   };
-  source.onerror = () => { if (source.readyState === EventSource.CLOSED && running()) { busy(false); problem({ message: "the server is gone: start `uql ui` again", start: -1 }); } };
+  source.onerror = () => { if (source.readyState === EventSource.CLOSED && running()) { busy(false); problem({ message: "the server is gone: start `uql ui` again" }); } };
 }
 function busy(yes) {
   $("run").disabled = yes;
   $("cancel").disabled = !yes;
 }
 function progress() {
-  $("live").hidden = false;
-  const line = current.calls || current.cached || running() ? current.line : "no calls";
-  $("line").textContent = `${current.status}: ${line}${current.seconds ? `, ${current.seconds.toFixed(1)} s` : ""}`;
-  $("estimates").replaceChildren(...current.estimates.map((e) => make("figure", {}, narrowing(e), make("figcaption", { textContent: `${e.name || "estimate"} = ${e.text}` }))));
-  if (current.kind === "uql") drawPlan();
-  else if (!current.answer) $("view-answer").replaceChildren(make("ul", {}, ...Object.entries(current.nodes).map(([name, state]) => make("li", { textContent: `${name}: ${state}` }))));
+  const run = sheet.run;
+  const line = run.calls || run.cached || running() ? run.line : "no calls";
+  $("line").textContent = `${run.status}: ${line}${run.seconds ? `, ${run.seconds.toFixed(1)} s` : ""}`;
+  $("estimates").replaceChildren(...run.estimates.map((e) => make("figure", {}, narrowing(e), make("figcaption", { textContent: `${e.name || "estimate"} = ${e.text}` }))));
+  if (running()) drawSpent(run);
+  if (run.kind === "uql") drawPlan();
+  else if (!run.answer) $("view-answer").replaceChildren(make("ul", {}, ...Object.entries(run.nodes).map(([name, state]) => make("li", { textContent: `${name}: ${state}` }))));
 }
 function narrowing({ name, course }) {
   const points = course.map(([at, low, high, value]) => ({ at, low, high, value })).filter((p) => Number.isFinite(p.low) && Number.isFinite(p.high));
@@ -110,38 +169,42 @@ function narrowing({ name, course }) {
   return svg;
 }
 function ended() {
+  const run = sheet.run;
   busy(false);
-  if (current.error) { problem(current.kind === "ask" || current.text !== editor.text ? { ...current.error, start: -1 } : current.error); return; }
-  if (current.answer) { drawAnswer(); show("answer"); return; }
-  if (current.result) { drawGrid(); show("rows"); }
+  clear(run.error ? "The statement failed: no rows." : "");
+  if (run.error) { mark(run.kind === "ask" || run.text !== editor.text ? { ...run.error, start: -1 } : run.error); if (run.kind === "uql") show("rows"); return; }
+  if (run.answer) { drawAnswer(); show("answer"); return; }
+  if (ready(run)) { drawGrid(run); show("rows"); }
 }
 
 // ---------------------------------------------------------------------------------------------------------------- views
-const TABS = ["rows", "plan", "chart", "errors", "answer", "runs"];
+const VIEWS = { rows: null, columns: drawColumns, plan: null, chart: drawChart, errors: drawErrors, answer: null, history: drawHistory };
+$("views").append(...Object.keys(VIEWS).map((name) => {
+  const made = button(name[0].toUpperCase() + name.slice(1), () => show(name), { id: `tab-${name}`, role: "tab" });
+  made.setAttribute("aria-controls", `view-${name}`);
+  return made;
+}));
+walk($("views"));
 function show(name) {
-  for (const tab of TABS) {
-    const chosen = tab === name;
-    $(`tab-${tab}`).setAttribute("aria-selected", chosen);
-    $(`tab-${tab}`).tabIndex = chosen ? 0 : -1;
-    $(`view-${tab}`).hidden = !chosen;
+  for (const view of Object.keys(VIEWS)) {
+    $(`tab-${view}`).ariaSelected = view === name;
+    $(`tab-${view}`).tabIndex = view === name ? 0 : -1;
+    $(`view-${view}`).hidden = view !== name;
   }
-  if (name === "chart") drawChart();
-  if (name === "errors") drawErrors();
-  if (name === "runs") drawRuns();
+  VIEWS[name]?.();
 }
-for (const tab of TABS) {
-  $(`tab-${tab}`).addEventListener("click", () => show(tab));
-  $(`tab-${tab}`).addEventListener("keydown", (event) => {
-    const move = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!move) return;
-    const next = TABS[(TABS.indexOf(tab) + move + TABS.length) % TABS.length];
-    show(next);
-    $(`tab-${next}`).focus();
-  });
+/** Fills a view with what the server says of the run, unless another statement came before it. */
+async function fill(view, work) {
+  const run = sheet.run;
+  if (view !== "history" && !ready(run)) return;
+  try {
+    const parts = await work(run);
+    if (sheet.run === run) $(`view-${view}`).replaceChildren(...parts);
+  } catch (error) { if (sheet.run === run) $(`view-${view}`).textContent = error.message; }
 }
 function drawPlan() {
   if (!plan) { $("view-plan").replaceChildren(make("p", { className: "quiet", textContent: "Plain SQL: DuckDB runs it as it is." })); return; }
-  const asked = Object.entries(current && current.text === editor.text ? current.asked : {});
+  const asked = Object.entries(sheet.run?.text === editor.text ? sheet.run.asked : {});
   const says = (s, text) => s.what.includes(text) || s.inputs.some((below) => says(below, text));
   const step = (s) => {  // calls stand at the lowest step that names their text
     const here = ([text]) => text && s.what.includes(text) && !s.inputs.some((below) => says(below, text));
@@ -158,164 +221,131 @@ function drawPlan() {
   for (const warning of plan.warnings) parts.push(make("p", { textContent: `Warning: ${warning}` }));
   $("view-plan").replaceChildren(...parts);
 }
-async function drawChart() {
-  if (!current?.result) { $("view-chart").textContent = "No result yet."; return; }
-  const response = await fetch(`/api/runs/${current.id}/chart.svg`);
-  if (!response.ok) { $("view-chart").textContent = worded((await response.json()).error); return; }
-  const image = make("img", { alt: `Chart of ${current.text}` });
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await response.text())}`;
-  $("view-chart").replaceChildren(image);
-}
-async function drawErrors() {
-  if (!current?.result) { $("view-errors").textContent = "No result yet."; return; }
-  try { $("view-errors").replaceChildren(table(["row", "kind", "message"], (await api(`runs/${current.id}/errors`)).map((e) => [e.row, e.kind, e.message]), "Every row has its answer.")); }
-  catch (error) { $("view-errors").textContent = error.message; }
-}
-function table(names, rows, empty) {
-  if (!rows.length) return make("p", { className: "quiet", textContent: empty });
-  const cell = (value) => make("td", {}, make("pre", { textContent: value ?? "NULL" }));
-  return make("table", {}, make("thead", {}, make("tr", {}, ...names.map((n) => make("th", { textContent: n, scope: "col" })))), make("tbody", {}, ...rows.map((r) => make("tr", {}, ...r.map(cell)))));
-}
-async function drawRuns() {
-  const runs = await api("runs");
-  const pick = [];
-  const note = make("div");
-  const lines = runs.map((r) => {
-    const box = make("input", { type: "checkbox", disabled: !r.result });
-    box.setAttribute("aria-label", `compare run ${r.id}`);
-    box.addEventListener("change", async () => {
-      if (box.checked) pick.push(r.id); else pick.splice(pick.indexOf(r.id), 1);
-      if (pick.length !== 2) { note.textContent = "Choose two runs to see in which rows they differ."; return; }
-      try {
-        const d = await api(`diff?a=${pick[0]}&b=${pick[1]}`);
-        note.replaceChildren(make("h2", { textContent: "Only in the first" }), table(d.columns, d.only_first, "No row."), make("h2", { textContent: "Only in the second" }), table(d.columns, d.only_second, "No row."));
-      } catch (error) { note.textContent = error.message; }
-    });
-    const again = make("button", { textContent: "Open" });
-    again.addEventListener("click", () => {
-      if (running()) return;
-      if (r.kind === "uql") editor.text = r.text;
-      current = r;
-      progress();
-      ended();
-    });
-    return make("tr", {}, make("td", {}, box), make("td", {}, make("pre", { textContent: r.text })), make("td", { textContent: r.status }), make("td", { textContent: r.line }), make("td", {}, again));
+function drawChart() {
+  fill("chart", async (run) => {
+    const response = await fetch(`/api/runs/${run.id}/chart.svg`);
+    if (!response.ok) throw new Error(worded((await response.json()).error));
+    return [make("img", { className: run.result.media.includes("image") ? "pictures" : "", alt: `Chart of ${run.text}`, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await response.text())}` })];
   });
-  const empty = make("p", { className: "quiet", textContent: "No run yet." });
-  $("view-runs").replaceChildren(lines.length ? make("table", {}, make("tbody", {}, ...lines)) : empty, note);
+}
+function drawColumns() { fill("columns", async (run) => [columnsTable(await api(`runs/${run.id}/columns`))]); }
+function drawErrors() {
+  fill("errors", async (run) => {
+    const found = await api(`runs/${run.id}/errors`);
+    const retry = button("Retry the failures", () => begin(run.text, "uql", `runs/${run.id}/retry`), { className: "main" });
+    return [...(found.length ? [make("p", {}, retry)] : []), table(["row", "kind", "message"], found.map((e) => [e.row, e.kind, e.message]), "Every row has its answer.")];
+  });
+}
+function drawHistory() {
+  fill("history", async () => {
+    const [runs, ledger] = await Promise.all([api("runs"), api("history")]);
+    const pick = [], note = make("div");
+    const lines = runs.map((r) => {
+      const box = make("input", { type: "checkbox", disabled: !r.result, ariaLabel: `compare run ${r.id}` });
+      box.addEventListener("change", async () => {
+        if (box.checked) pick.push(r.id); else pick.splice(pick.indexOf(r.id), 1);
+        if (pick.length !== 2) { note.textContent = "Choose two runs to see in which rows they differ."; return; }
+        try {
+          const d = await api(`diff?a=${pick[0]}&b=${pick[1]}`);
+          note.replaceChildren(make("h2", { textContent: "Only in the first" }), table(d.columns, d.only_first, "No row."), make("h2", { textContent: "Only in the second" }), table(d.columns, d.only_second, "No row."));
+        } catch (error) { note.textContent = error.message; }
+      });
+      return [box, r.text, r.status, r.line, button("Open", () => { sheets.push({ text: r.kind === "uql" ? r.text : "", run: r }); open(sheets.at(-1)); })];
+    });
+    const kept = ledger.map((r) => [new Date(r.started * 1000).toLocaleString(), r.statement, `${r.status}, ${whole(r.calls)} calls${r.usd ? `, $${r.usd.toFixed(4)}` : ""}`, r.model, button("Open", () => openText(r.statement))]);
+    return [make("h2", { textContent: "Since the page was started" }), table(["compare", "statement", "status", "progress", "open"], lines, "No run yet."), note,
+      make("h2", { textContent: "In the ledger" }), table(["began", "statement", "status", "model", "open"], kept, "No run yet.")];
+  });
 }
 function drawAnswer() {
-  const a = current.answer;
+  const a = sheet.run.answer;
   const parts = [make("p", {}, make("b", { textContent: a.text }))];
   for (const note of a.notes) parts.push(make("p", { className: "quiet", textContent: note }));
   for (const svg of a.plots) parts.push(make("img", { alt: "Plot of the answer", src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` }));
   if (a.nodes.length) parts.push(picture(a.nodes));
   for (const s of a.steps) parts.push(make("details", {}, make("summary", { textContent: s.title }), make("pre", { textContent: s.text })));
   if (a.uql) {
-    const edit = make("button", { textContent: "Edit this UQL" });
-    edit.addEventListener("click", () => { editor.text = a.uql; editor.area.focus(); });
-    parts.push(make("pre", { textContent: a.uql }), edit);
+    parts.push(make("pre", { textContent: a.uql }), button("Edit this UQL", () => openText(a.uql)));
   }
   $("view-answer").replaceChildren(...parts);
 }
 
-// ----------------------------------------------------------------------------------------------------------------- grid
-let pages = new Map(), at = 0;
-function drawGrid() {
-  const { columns, types, rows, footer } = current.result;
-  const run = current.id;
-  pages = new Map();
-  at = 0;
-  const grid = $("grid");
-  grid.setAttribute("aria-rowcount", rows + 1);
-  $("footer").textContent = footer.join("\n");
-  const widths = columns.map((name, i) => `${NUMBER.test(types[i]) ? 150 : Math.max(140, Math.min(420, Math.floor(900 / columns.length)))}px`).join(" ");
-  const line = (className, cells) => {
-    const made = make("div", { className: `row ${className}` }, ...cells);
-    made.style.gridTemplateColumns = widths;
-    made.setAttribute("role", "row");
-    return made;
-  };
-  const head = line("head", columns.map((name, i) => {
-    const cell = make("div", { className: `cell ${NUMBER.test(types[i]) ? "right" : ""}`, title: types[i] }, `${name} `, make("small", { textContent: types[i].toLowerCase() }));
-    cell.setAttribute("role", "columnheader");
-    return cell;
-  }));
-  const spacer = make("div", { className: "spacer" }, head);
-  const height = Math.min(rows * ROW, TALLEST), scale = rows * ROW > TALLEST ? (rows * ROW) / TALLEST : 1;
-  spacer.style.height = `${height + ROW}px`;
-  grid.replaceChildren(spacer);
-  grid.scrollTop = 0;
-  const fetched = (page) => {
-    if (!pages.has(page)) pages.set(page, api(`runs/${run}/rows?offset=${page * PAGE}&limit=${PAGE}`));
-    return pages.get(page);
-  };
-  async function draw() {
-    const first = Math.max(0, Math.floor((grid.scrollTop * scale) / ROW) - 5);
-    const last = Math.min(rows, first + Math.ceil(grid.clientHeight / ROW) + 10);
-    const wanted = [];
-    for (let page = Math.floor(first / PAGE); page * PAGE < last; page++) wanted.push(page);
-    const found = new Map(await Promise.all(wanted.map(async (page) => [page, await fetched(page)])));
-    if (current.id !== run) return;
-    const lines = [];
-    for (let r = first; r < last; r++) {
-      const values = found.get(Math.floor(r / PAGE))?.[r % PAGE];
-      if (!values) continue;
-      const made = line(r === at ? "at" : "", values.map((value, i) => {
-        const cell = make("div", { className: `cell ${NUMBER.test(types[i]) ? "right" : ""} ${value === null ? "null" : ""}`, textContent: value ?? "NULL", title: value ?? "NULL" });
-        cell.setAttribute("role", "gridcell");
-        return cell;
-      }));
-      made.style.top = `${ROW + r * ROW - (scale > 1 ? grid.scrollTop * (scale - 1) : 0)}px`;
-      made.setAttribute("aria-rowindex", r + 2);
-      made.addEventListener("click", () => { at = r; why(run, r); });
-      lines.push(made);
-    }
-    spacer.replaceChildren(head, ...lines);
-  }
-  grid.onscroll = () => requestAnimationFrame(draw);
-  grid.onkeydown = (event) => {
-    const move = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -rows, End: rows }[event.key];
-    if (move) {
-      event.preventDefault();
-      at = Math.max(0, Math.min(rows - 1, at + move));
-      const top = (at * ROW) / scale;
-      if (top < grid.scrollTop) grid.scrollTop = top;
-      if (top > grid.scrollTop + grid.clientHeight - 2 * ROW) grid.scrollTop = top - grid.clientHeight + 3 * ROW;
-      draw();
-    } else if (event.key === "Enter" && rows) why(run, at);
-  };
-  draw();
-}
-async function why(run, row) {
-  try { $("why-text").textContent = (await api(`runs/${run}/why?row=${row}`)).text; }
-  catch (error) { $("why-text").textContent = error.message; }
-  if (!$("why").open) $("why").showModal();
-}
 
-// ----------------------------------------------------------------------------------------------------------------- start
-async function schema() {
-  const { tables, write } = await api("schema");
-  $("mode").textContent = write ? "may write" : "reads only";
-  editor.names = [...new Set(tables.flatMap((t) => [t.table, ...t.columns]))];
-  const item = (name, detail) => {
-    const button = make("button", { textContent: name, title: `insert ${name}` });
-    button.addEventListener("click", () => editor.insert(/^\w+$/.test(name) ? name : `"${name}"`));
-    return make("li", {}, button, detail ? make("span", { className: "quiet", textContent: ` ${detail}` }) : "");
-  };
-  $("tables").replaceChildren(...tables.map((t) => {
-    const made = item(t.table, "");
-    made.append(make("ul", {}, ...t.columns.map((c, i) => item(c, t.types[i].toLowerCase()))));
-    return made;
-  }));
-  if (tables.length && editor.text === "SELECT 1 AS one") editor.text = `SELECT *\nFROM ${/^\w+$/.test(tables[0].table) ? tables[0].table : `"${tables[0].table}"`}\nLIMIT 100`;
-  if (window.matchMedia("(max-width: 640px)").matches) $("tables-box").open = false;
+// ----------------------------------------------------------------------------------------------------------- head, side
+function drawSpent(run) {
+  const calls = spent.calls + (run?.calls ?? 0), usd = spent.usd + (run?.usd ?? 0);
+  $("spent").textContent = `${whole(calls)} calls, $${usd.toFixed(usd && usd < 1 ? 4 : 2)} spent`;
 }
+async function state(changed) {
+  spent = await api(changed ? "settings" : "state", changed);
+  $("mode").textContent = `${spent.database ?? "in memory"}, ${spent.write ? "may write" : "reads only"}`;
+  if (document.activeElement !== $("model")) $("model").value = spent.model ?? "";
+  $("model").disabled = spent.model_fixed;
+  if (document.activeElement !== $("budget")) $("budget").value = spent.budget ?? "";
+  drawSpent(null);
+  if (changed) check();
+}
+$("settings").addEventListener("change", async ({ target }) => {
+  try { await state({ [target.id]: target.value.trim() || null }); }
+  catch (error) { target.setCustomValidity(error.message); target.reportValidity(); }
+});
+$("settings").addEventListener("input", ({ target }) => target.setCustomValidity(""));
+$("settings").addEventListener("submit", (event) => { event.preventDefault(); document.activeElement.blur(); });
+
+async function schema() {
+  tables = (await api("schema")).tables;
+  editor.tables = tables;
+  const insert = (name, detail, ...more) => make("li", {}, button(name, () => editor.insert(quoted(name)), { title: `insert ${name}` }), make("span", { className: "quiet", textContent: ` ${detail} ` }), ...more);
+  const opened = new Set([...$("tables").querySelectorAll("details[open]")].map((d) => d.dataset.table));
+  $("tables").replaceChildren(...tables.map((t) => {
+    const look = `SELECT *\nFROM ${quoted(t.table)}\nLIMIT 100`;
+    const preview = button("preview", () => { openText(look); begin(look, "uql"); }, { ariaLabel: `preview ${t.table}`, className: "link" });
+    const columns = make("details", { open: opened.size ? opened.has(t.table) : tables.length < 8 }, make("summary", { textContent: `${t.columns.length} columns` }), make("ul", {}, ...t.columns.map((c, i) => insert(c, t.types[i].toLowerCase()))));
+    columns.dataset.table = t.table;
+    return insert(t.table, t.rows === null ? "view" : `${whole(t.rows)} rows`, preview, columns);
+  }));
+  drawExamples();
+}
+$("model").addEventListener("focus", async () => {  // models that the ledger knows
+  const models = new Set((await api("history")).map((run) => run.model).filter(Boolean));
+  $("models").replaceChildren(...["local", ...models].map((value) => make("option", { value })));
+}, { once: true });
+async function saved(change) {
+  try {
+    const found = await api("saved", change);
+    $("saved").replaceChildren(...Object.entries(found).map(([name, text]) => make("li", {}, button(name, () => openText(text), { title: text }), button("×", () => saved({ name, text: "" }), { ariaLabel: `forget ${name}`, className: "close" }))));
+    $("saved-box").open ||= Boolean(change);
+  } catch (error) { problem({ message: error.message }); }
+}
+$("save").addEventListener("click", () => { if (editor.text.trim()) $("naming").showModal(); });
+$("naming").addEventListener("close", () => { if ($("naming").returnValue === "save") saved({ name: $("name").value, text: editor.text }); });
+
+async function dropped(file) {
+  $("line").textContent = `reading ${file.name} …`;
+  $("live").hidden = false;
+  try {
+    const { table } = await api(`files?name=${encodeURIComponent(file.name)}`, file);
+    await schema();
+    const look = `SELECT *\nFROM ${quoted(table)}\nLIMIT 100`;
+    openText(look);
+    begin(look, "uql");
+  } catch (error) { problem({ message: error.message }); $("live").hidden = true; }
+}
+$("file").addEventListener("change", () => { if ($("file").files[0]) dropped($("file").files[0]); $("file").value = ""; });
+document.addEventListener("dragover", (event) => event.preventDefault());
+document.addEventListener("drop", (event) => {
+  if (!event.dataTransfer.files.length) return;
+  event.preventDefault();
+  dropped(event.dataTransfer.files[0]);
+});
 $("run").addEventListener("click", () => begin(editor.text, "uql"));
-$("cancel").addEventListener("click", () => current && api(`runs/${current.id}/cancel`, {}));
+const cancel = () => running() && api(`runs/${sheet.run.id}/cancel`, {});
+$("cancel").addEventListener("click", cancel);
 $("ask").addEventListener("submit", (event) => { event.preventDefault(); begin($("question").value, "ask"); });
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); begin(editor.text, "uql"); }
-  if (event.key === "Escape" && running()) api(`runs/${current.id}/cancel`, {});
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) { event.preventDefault(); begin(editor.text, "uql"); }
+  if (event.key === "Escape" && !event.defaultPrevented) cancel();
 });
-schema().then(check);
+if (window.matchMedia("(max-width: 640px)").matches) $("tables-box").open = false;
+open(sheet);
+await Promise.all([state(), schema(), saved()]);
