@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,11 +43,9 @@ class Ledgers:
 
     def exists(self, path: str | None) -> bool:
         """Has anything been kept there?"""
-        from uql.llm.ledger import default_path
+        from uql.llm.ledger import exists
 
-        if path == MEMORY:
-            return self._memory is not None
-        return (default_path() if path is None else Path(path)).exists()
+        return self._memory is not None if path == MEMORY else exists(path)
 
     def close(self) -> None:
         """Of one connection: the last one forgets what is in memory."""
