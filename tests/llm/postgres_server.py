@@ -56,7 +56,7 @@ class Server:
             server._run("initdb", "-U", "postgres", "--auth-local=trust", "--auth-host=scram-sha-256", "--no-sync")
             server.up()
             server.sql(f"CREATE ROLE ada LOGIN PASSWORD '{PASSWORD}'")
-        except (OSError, subprocess.CalledProcessError) as error:
+        except (OSError, subprocess.SubprocessError) as error:
             said = getattr(error, "stderr", b"") or b""
             server.stop()
             raise NoServer(f"PostgreSQL cannot be started here: {error} {said.decode(errors='replace')}") from error

@@ -198,8 +198,8 @@ def test_the_default_lies_in_uql_home(tmp_path: Path, monkeypatch: pytest.Monkey
         assert ledger.path == str(tmp_path / "ledger.sqlite")
 
 
-def test_threads_that_write_statistics_do_not_disturb_each_other(place: str) -> None:
-    with Ledger(place) as ledger, ThreadPoolExecutor(8) as threads:
+def test_threads_that_write_statistics_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.sqlite") as ledger, ThreadPoolExecutor(8) as threads:
 
         def keep(number: int) -> None:
             for n in range(300):

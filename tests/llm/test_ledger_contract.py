@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from uql.llm.ledger import Ledger
 from uql.llm.ledger_rows import Entry, Failed, Origin
 from uql.llm.providers.base import Answer
 from uql.llm.questions import Predicate
-from uql.llm.run_lease import Lease
+from uql.llm.run_lease import LEASE, Lease
 from uql.session.resume import table
 
 
@@ -150,7 +151,17 @@ def test_a_claim_holds_until_the_answer_is_there_or_its_run_is_gone(place: str) 
         asyncio.run(go(one, two))
 
 
-@pytest.mark.parametrize("statement", [EVERY, SOME])
+def test_a_lease_of_another_host_holds_by_its_signs_of_life_alone(place: str) -> None:
+    """The number of its process says nothing here."""
+    with Ledger(place) as ledger:
+        for age_s, held in ((25.0, True), (31.0, False)):
+            lease = ("r", "owner", "elsewhere", 2**22 + 1, ledger.now() - age_s)
+            ledger.work(lambda db, lease=lease: db.execute(LEASE, lease).rowcount)
+            with pytest.raises(ConfigError, match="elsewhere") if held else nullcontext():
+                Lease(ledger, "r", lambda: None).take()
+
+
+@pytest.mark.parametrize("statement", [EVERY, pytest.param(SOME, marks=pytest.mark.slow)])
 def test_two_users_with_one_question_pay_for_it_once(place: str, statement: str) -> None:
     """Each has a connection and a model of its own, as on two machines."""
     alone = Slow(0)

@@ -143,6 +143,27 @@ def test_a_ledger_of_a_later_format_is_left_alone(server: Server) -> None:
         Ledger(url)
 
 
+def test_all_users_go_by_the_clock_of_the_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time
+    monkeypatch.setattr(ledger_postgres.time, "time", lambda: now() + 3600)
+    with Ledger(server.database()) as ledger:
+        assert abs(ledger.now() - now()) < 60
+
+
+def test_a_session_keeps_one_connection_to_the_server(server: Server) -> None:
+    import psycopg
+
+    url = server.database()
+    with connect(url, HashModel({"it is so": 0.3}), 20) as con:
+        for _ in range(3):
+            con.uql(EVERY).fetchall()
+        with psycopg.connect(url) as other:
+            asked = (
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'uql'"
+            )
+            assert other.execute(asked).fetchone() == (1,)
+
+
 def test_a_server_that_comes_back_costs_no_answer_and_no_call_twice(server: Server) -> None:
     url, model = server.database(), Slow(0.004)
     with connect(url, model) as con:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from uql.base.errors import ConfigError, DataError
-from uql.base.extras import need
+from uql.base.extras import install, need
 from uql.base.postgres_url import is_postgres, without_password
 from uql.llm import codec
 from uql.llm.events import Event
@@ -119,7 +119,10 @@ class Ledger:
         db: Database
         if is_postgres(self.address):
             need("ledgers in a PostgreSQL server", "cluster", "psycopg")
-            from uql.llm.ledger_postgres import Postgres
+            try:
+                from uql.llm.ledger_postgres import Postgres
+            except ImportError as error:  # without libpq
+                raise ConfigError(f"psycopg: {error}", code="UQL610", help=install("cluster")) from error
 
             db = Postgres.open(self.address)
         else:
@@ -347,9 +350,8 @@ class Ledger:
         def work(db: Database) -> int:
             db.execute("INSERT INTO reserved VALUES (?, 0) ON CONFLICT DO NOTHING", (run,))
             db.execute("UPDATE reserved SET calls = calls WHERE run = ?", (run,))  # the others wait for its end
-            taken = min(
-                calls, max(0, cap - db.execute("SELECT calls FROM reserved WHERE run = ?", (run,)).fetchone()[0])
-            )
+            made = int(db.execute("SELECT calls FROM reserved WHERE run = ?", (run,)).fetchone()[0])
+            taken = min(calls, max(0, cap - made))
             db.execute("UPDATE reserved SET calls = calls + ? WHERE run = ?", (taken, run))
             return taken
 
