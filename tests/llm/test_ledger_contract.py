@@ -189,6 +189,7 @@ def test_what_one_user_paid_another_one_has_for_nothing(place: str) -> None:
         assert con.uql(EVERY).estimates["n"].exact and first.calls + second.calls <= ROWS + 1, "one more for examples"
 
 
+@pytest.mark.slow
 def test_a_larger_budget_goes_on_with_what_another_user_drew(place: str) -> None:
     first, second, alone = (HashModel({"it is so": 0.3}) for _ in range(3))
     with connect(":memory:", alone) as con:

@@ -20,11 +20,11 @@ import uql
 from uql.base.errors import ConfigError, DataError
 from uql.base.postgres_url import without_password
 from uql.cli import main
-from uql.llm import ledger_postgres
 from uql.llm.ledger import Ledger
 from uql.llm.ledger_rows import Entry
 from uql.llm.providers.base import Answer
 
+ledger_postgres = pytest.importorskip("uql.llm.ledger_postgres", reason="the extra cluster is not installed")
 URLS = [  # that hold a password, written well or not
     f"postgresql://ada:{quote(PASSWORD, safe='')}@127.0.0.1:PORT/postgres",
     f"postgresql://ada:{PASSWORD}@127.0.0.1:PORT/postgres",
@@ -33,6 +33,9 @@ URLS = [  # that hold a password, written well or not
     "postgresql://ada:wrongs3cret@127.0.0.1:PORT/postgres",
     "postgresql://ada:s3cret@127.0.0.1:PORT/postgres?nosuchoption=1",
     "postgresql://ada:s3cret@[::1/postgres",
+    "postgresql://ada:s3@s3cret@127.0.0.1:PORT/postgres",
+    "postgresql://ada:s3cret:x?y@127.0.0.1:PORT/postgres",
+    "postgresql://ada:#s3cret@127.0.0.1:PORT/postgres",
     "postgresql://ada:s3cret@127.0.0.1:1/postgres",
 ]
 

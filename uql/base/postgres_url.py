@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 _SCHEME = re.compile(r"(?i)postgres(ql)?://")
 _SECRETS = re.compile(r"(?i)[?&](password|sslpassword|oauth_client_secret)=[^&#]*")
@@ -22,6 +23,15 @@ def without_password(ledger: str) -> str:
     if not is_postgres(ledger):
         return ledger
     scheme, _, rest = ledger.partition("://")
-    who, at, place = rest.rpartition("@")
+    who, at, place = rest.rpartition("@")  # the last one: an @ of the password may stand there as it is
     place = _SECRETS.sub(lambda found: "?" if found[0][0] == "?" else "", place)
     return f"{scheme}://{who.partition(':')[0]}{at}{place.replace('?&', '?').rstrip('?')}"
+
+
+def password_in(url: str) -> str:
+    """What stands between the user's name and the host, decoded; "" where nothing does.
+
+    >>> password_in("postgresql://ada:p%2Fw@db.example/team")
+    'p/w'
+    """
+    return unquote(url.partition("://")[2].rpartition("@")[0].partition(":")[2])

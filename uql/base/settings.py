@@ -6,7 +6,7 @@ The same names work in WITH (…), SET uql.*, connect(…), UQL_* and uql.toml, 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Literal
@@ -67,9 +67,9 @@ class Settings:
     )
     hedge: bool = False  # a request far slower than most is sent again; the first reply counts, both are paid
     batch: bool = False  # rows go to the vendor's batch API: half the price, within a day; of openai: and anthropic:
-    ledger: str | None = (
-        None  # path of the ledger, or postgresql://…; ":memory:" lives as long as the connection; None: in the user's data folder
-    )
+    ledger: str | None = field(
+        default=None, repr=False
+    )  # path of the ledger, or postgresql://…; ":memory:" lives as long as the connection; None: in the user's data folder
     offline: bool = False  # answers of the ledger alone: a row that it does not have is an error
     quoted: Literal["guard", "lenient", "strict"] = "guard"  # how "…" is read
     folder: str | None = None  # paths in rows are read below it; None: the database file's folder, else the working one

@@ -20,7 +20,7 @@ from psycopg.types.numeric import IntLoader
 from psycopg.types.string import StrDumper
 
 from uql.base.errors import ConfigError
-from uql.base.postgres_url import without_password
+from uql.base.postgres_url import password_in, without_password
 from uql.llm.ledger_database import Rows
 from uql.llm.ledger_rows import FORMAT, SCHEMA
 
@@ -93,13 +93,16 @@ class Postgres:
         """Connects, and makes the tables where they are missing. Raises ConfigError (UQL410) where the ledger cannot be used."""
         shown = without_password(url)
         try:
-            psycopg.conninfo.conninfo_to_dict(url)
-        except psycopg.Error:  # what it says may hold a part of the password
+            found = psycopg.conninfo.conninfo_to_dict(url)
+            read_well = password_in(url) in ("", found.get("password"))
+        except psycopg.Error:
+            read_well = False
+        if not read_well:  # what the client says of it may hold a part of the password
             raise ConfigError(
                 f"the ledger {shown} cannot be used: this is no URL of a PostgreSQL database",
                 code="UQL410",
                 help="as postgresql://user@host:5432/database; in user and password write %40 for @, %2F for /, %3A for :",
-            ) from None
+            )
         db = None
         try:
             db = cls(url)

@@ -70,7 +70,13 @@ class RunBudget(Budget):
         if calls:
             giving = asyncio.get_running_loop().create_task(self._ledger.reserve(self._run, self._cap, -calls))
             self._giving.add(giving)
-            giving.add_done_callback(self._giving.discard)
+            giving.add_done_callback(self._gave)
+
+    def _gave(self, giving: asyncio.Task[int]) -> None:
+        """Calls that the ledger did not take back stay spent."""
+        self._giving.discard(giving)
+        if not giving.cancelled():
+            giving.exception()
 
     async def _granted(self, calls: int) -> bool:
         loop = asyncio.get_running_loop()
@@ -89,7 +95,7 @@ class RunBudget(Budget):
             wanted = sum(calls for calls, _ in part)
             try:
                 left = await self._ledger.reserve(self._run, self._cap, wanted)
-            except DataError as error:
+            except (DataError, RuntimeError) as error:  # RuntimeError: the ledger is closed
                 for _, answer in part:
                     if not answer.done():
                         answer.set_exception(error)
