@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import threading
@@ -198,8 +199,8 @@ def test_a_server_that_stays_away_ends_the_run_and_what_was_lost_is_said(monkeyp
                 con.uql(EVERY).fetchall()
             down.join()
         said = str(caught.value)
-        assert caught.value.code == "UQL415" and "answers that were paid for are not kept" in said
-        lost = int(said.split("; ")[-1].split()[0].replace(",", "")) if "; " in said else 0
+        assert caught.value.code == "UQL415" and "answers that were paid for and are not kept" in said
+        lost = int(re.findall(r"not kept: ([\d,]+)", said)[0].replace(",", ""))
         server.up()
         with Ledger(server.url()) as ledger:
             assert lost > 0 and ledger.stats().answers + lost >= len(model.paid) - 1

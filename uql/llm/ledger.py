@@ -207,7 +207,7 @@ class Ledger:
             raise self._failure(error) from error
 
     def _failure(self, error: Exception) -> DataError:
-        lost = f"; {self.lost:,} answers that were paid for are not kept" if self.lost else ""
+        lost = f"; answers that were paid for and are not kept: {self.lost:,}" if self.lost else ""
         return DataError(
             f"the ledger {self.path} cannot be used: {error}{lost}", code="UQL415", help=self._db.advice(error)
         )

@@ -64,7 +64,7 @@ class SQLite(sqlite3.Connection):
                 code="UQL410",
                 help="give another path (ledger = …), or ':memory:' to keep no answers",
             ) from error
-        db.format, db.secret, db.kept = found.get("format"), found["secret"], path != ":memory:"
+        db.format, db.secret, db.kept = found.get("format"), found.get("secret", b""), path != ":memory:"
         return db
 
     def by_key(self, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
