@@ -26,6 +26,7 @@ from uql.llm.ledger_rows import FORMAT, SCHEMA
 
 T = TypeVar("T")
 log = logging.getLogger("uql")
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it says of lost connections, we say
 CONNECT_S = 10  # at most, to connect
 PATIENCE_S = 30.0  # that a server may be away
 LOOKS_S = 0.25  # between two attempts to reach it
