@@ -1,1 +1,1 @@
-"""What the gate costs and keeps: `python -m uql.benchmarks.gate [in-process] [sdk] [limits] [faults] [memory]`."""
+"""What the gate costs and keeps: `python -m uql.benchmarks.gate [in-process] [sdk] [limits] [faults] [memory] [shared]`."""

@@ -1,7 +1,7 @@
 """The numbers of the gate, printed beside their targets.
 
 python -m uql.benchmarks.gate            all
-python -m uql.benchmarks.gate limits     one of: in-process, sdk, limits, faults, memory
+python -m uql.benchmarks.gate limits     one of: in-process, sdk, limits, faults, memory, shared
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from uql.benchmarks.gate import faults, in_process, limits, memory, sdk
+from uql.benchmarks.gate import faults, in_process, limits, memory, sdk, shared
 
 PARTS = {
     "in-process": in_process.main,
@@ -17,6 +17,7 @@ PARTS = {
     "limits": limits.main,
     "faults": faults.main,
     "memory": memory.main,
+    "shared": shared.main,
 }
 
 

@@ -124,7 +124,7 @@ class Paid(HashModel):
         await asyncio.sleep(0.03)
         return await super().answer(request)
 
-with uql.connect(model=Paid(), ledger=str(folder / "l.sqlite")) as con:
+with uql.connect(model=Paid(), ledger=sys.argv[3]) as con:
     con.sql("CREATE TABLE t AS SELECT 'text of number ' || range || ' as it stands here' AS text FROM range(300)")
     print("ready", flush=True)
     sys.stdin.readline()
@@ -133,8 +133,8 @@ with uql.connect(model=Paid(), ledger=str(folder / "l.sqlite")) as con:
 """
 
 
-def started(folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", PROCESS, str(Path(__file__).parents[1]), str(folder)]
+def started(folder: Path, ledger: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PROCESS, str(Path(__file__).parents[1]), str(folder), ledger]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     return process
@@ -149,7 +149,17 @@ def bill(folder: Path) -> list[str]:
 def test_processes_with_one_question_pay_for_it_once_but_for_what_a_killed_one_had_in_flight(
     tmp_path: Path, kill: bool
 ) -> None:
-    processes = [started(tmp_path) for _ in range(3)]
+    pay_once(tmp_path, str(tmp_path / "l.sqlite"), kill)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [False, True])
+def test_so_do_processes_that_share_a_server(tmp_path: Path, server: Any, kill: bool) -> None:
+    pay_once(tmp_path, server.database(), kill)
+
+
+def pay_once(tmp_path: Path, ledger: str, kill: bool) -> None:
+    processes = [started(tmp_path, ledger) for _ in range(3)]
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("\n")

@@ -95,9 +95,8 @@ def test_a_folder_of_the_users_choice_that_was_there_keeps_its_mode(tmp_path: Pa
         assert modes(folder) == [0o775, 0o600, 0o600, 0o600]
 
 
-def test_a_question_is_new_until_it_is_noted(tmp_path: Path) -> None:
-    path = tmp_path / "l.sqlite"
-    with Ledger(path) as ledger:
+def test_a_question_is_new_until_it_is_noted(place: str) -> None:
+    with Ledger(place) as ledger:
         assert not asyncio.run(ledger.asked([b"one", b"two"]))
         asyncio.run(ledger.note([b"one"]))
         asyncio.run(ledger.put([Entry(ledger.key(b"one", b"row"), Answer(1), "m")]))
@@ -113,8 +112,8 @@ def test_memory_keeps_nothing(tmp_path: Path) -> None:
         assert asyncio.run(two.get([b"k"])) == {}
 
 
-def test_prune_forgets_a_table_a_model_or_the_oldest(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "l.sqlite") as ledger:
+def test_prune_forgets_a_table_a_model_or_the_oldest(place: str) -> None:
+    with Ledger(place) as ledger:
         entries = [Entry(bytes([n]), Answer("x" * 100), f"m{n % 2}", f"t{n % 5}") for n in range(100)]
         asyncio.run(ledger.put(entries))
         assert ledger.stats().answers == 100 and dict(ledger.stats().models) == {"m0": 50, "m1": 50}
@@ -136,8 +135,8 @@ def test_the_size_cap_drops_the_oldest_answers(tmp_path: Path) -> None:
         assert asyncio.run(ledger.get([b"19-0"])) and not asyncio.run(ledger.get([b"0-0"]))
 
 
-def test_draws_are_replayed_in_order(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "l.sqlite") as ledger:
+def test_draws_are_replayed_in_order(place: str) -> None:
+    with Ledger(place) as ledger:
         ledger.log_draw("r", "count", [5, 1, 2**40])
         ledger.log_draw("r", "count", [7])
         ledger.log_draw("r", "other", [])
@@ -148,8 +147,8 @@ def test_draws_are_replayed_in_order(tmp_path: Path) -> None:
         )
 
 
-def test_runs_are_listed_with_their_state(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "l.sqlite") as ledger:
+def test_runs_are_listed_with_their_state(place: str) -> None:
+    with Ledger(place) as ledger:
         ledger.start_run("a", statement="SELECT 1", model="m", seed=3)
         ledger.finish_run("a", "done")
         ledger.start_run("a", statement="SELECT 1", model="m", seed=3)
@@ -170,11 +169,10 @@ asyncio.run(main())
 """
 
 
-def test_two_processes_use_one_ledger_at_once(tmp_path: Path) -> None:
-    path = str(tmp_path / "l.sqlite")
-    both = [subprocess.Popen([sys.executable, "-c", WRITER, path, name]) for name in "ab"]
+def test_two_processes_use_one_ledger_at_once(place: str) -> None:
+    both = [subprocess.Popen([sys.executable, "-c", WRITER, place, name]) for name in "ab"]
     assert [p.wait(60) for p in both] == [0, 0]
-    with Ledger(path) as ledger:
+    with Ledger(place) as ledger:
         assert ledger.stats().answers == 600
 
 
@@ -186,8 +184,8 @@ def test_a_file_that_is_no_ledger_and_a_folder_that_cannot_be_written_are_clear_
             Ledger(path)
 
 
-def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "l.sqlite")
+def test_a_closed_ledger_says_so(place: str) -> None:
+    ledger = Ledger(place)
     ledger.close()
     ledger.close()
     with pytest.raises(DataError, match="closed"):

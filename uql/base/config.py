@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from uql.base.errors import ConfigError
+from uql.base.postgres_url import without_password
 from uql.base.printable import printable
 from uql.base.settings import IN_PROJECTS, NAMES, InProjects, Settings
 
@@ -148,7 +149,8 @@ def needs_trust(values: Mapping[str, Any], own: Settings) -> dict[str, str]:
     for name, value in values.items():
         rule = IN_PROJECTS.get(name, InProjects(asks=f"set {name}"))
         if name in NAMES and not rule.allows(value, getattr(own, name)):
-            found[printable(f"{name} = {value!r}")[:SHOWN]] = rule.asks
+            shown = without_password(value) if isinstance(value, str) else value
+            found[printable(f"{name} = {shown!r}")[:SHOWN]] = rule.asks
     return found
 
 

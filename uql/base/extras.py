@@ -25,6 +25,7 @@ EXTRAS = {  # what each extra is for, and the modules that it installs
     "keys": ("the system's keyring", ("keyring",)),
     "uqe": ("the methods 'uqe' and 'stratified'", ("faiss", "sklearn")),
     "routers": ("routers of adapters", ("sklearn",)),
+    "cluster": ("ledgers in a PostgreSQL server", ("psycopg",)),
     "bench": ("spoken recordings for benchmarks", ("espeakng_loader",)),
     "otel": ("OpenTelemetry spans", ("opentelemetry",)),
 }

@@ -6,7 +6,7 @@ The same names work in WITH (…), SET uql.*, connect(…), UQL_* and uql.toml, 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from math import isfinite
 from typing import Any, Literal
@@ -67,9 +67,9 @@ class Settings:
     )
     hedge: bool = False  # a request far slower than most is sent again; the first reply counts, both are paid
     batch: bool = False  # rows go to the vendor's batch API: half the price, within a day; of openai: and anthropic:
-    ledger: str | None = (
-        None  # path of the ledger, ":memory:" lives as long as the connection; None: in the user's data folder
-    )
+    ledger: str | None = field(
+        default=None, repr=False
+    )  # path of the ledger, or postgresql://…; ":memory:" lives as long as the connection; None: in the user's data folder
     offline: bool = False  # answers of the ledger alone: a row that it does not have is an error
     quoted: Literal["guard", "lenient", "strict"] = "guard"  # how "…" is read
     folder: str | None = None  # paths in rows are read below it; None: the database file's folder, else the working one
@@ -175,7 +175,7 @@ IN_PROJECTS = {
     "proxy": InProjects(asks="run SQL of its own"),
     "examples": InProjects((False, True), asks="choose a table whose rows the model reads"),
     "audit": InProjects(asks="choose a table whose rows the model reads"),
-    "ledger": InProjects((":memory:",), asks="read and write a file of its choice as the ledger"),
+    "ledger": InProjects((":memory:",), asks="read and write a file or a server of its choice as the ledger"),
     "offline": InProjects((True,), asks="make calls where you want none"),
     "folder": InProjects(asks="read files of another folder"),
     "urls": InProjects((False,), asks="fetch addresses that rows name"),

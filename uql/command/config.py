@@ -26,11 +26,13 @@ def show(
 ) -> None:
     """Print every setting with its value and its origin."""
     from uql.base.config import load, misspelt_variables
+    from uql.base.postgres_url import without_password
 
     found, origins = load(**options.settings_of(settings))
     for name, meant in misspelt_variables().items():
         narrate(f"{name} means nothing; did you mean {meant}?", "warning")
     values = {field.name: _plain(getattr(found, field.name)) for field in fields(found)}
+    values["ledger"] = found.ledger and without_password(found.ledger)
     if as_json:
         print_json({name: {"value": value, "origin": origins[name]} for name, value in values.items()})
         return

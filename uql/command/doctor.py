@@ -92,14 +92,15 @@ def _installed() -> Iterator[Check]:
 
 def _places(settings: Settings, origins: dict[str, str]) -> Iterator[Check]:
     from uql.base.config import user_file
-    from uql.llm.ledger import default_path
+    from uql.base.postgres_url import without_password
+    from uql.llm.ledger_sqlite import default_path
 
     user = user_file()
     yield Check("settings", "yours", "ok" if user.exists() else "missing", str(user))
     changed = [f"{name} ({origin})" for name, origin in origins.items() if origin not in ("default", str(user))]
     if changed:
         yield Check("settings", "nearer", "ok", ", ".join(changed))
-    yield Check("ledger", "answers", "ok", str(settings.ledger or default_path()))
+    yield Check("ledger", "answers", "ok", without_password(settings.ledger or str(default_path())))
 
 
 def _keys() -> Iterator[Check]:

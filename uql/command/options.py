@@ -24,7 +24,10 @@ Budget = Annotated[Text, typer.Option(help="Model calls at most, or 'all'; 0: th
 MaxCost = Annotated[Text, typer.Option(help="USD at most.")]
 MaxSeconds = Annotated[Text, typer.Option(help="Seconds at most.")]
 Ledger = Annotated[
-    Text, typer.Option("--ledger", help="File of the answers already paid for; ':memory:' keeps none of them.")
+    Text,
+    typer.Option(
+        "--ledger", help="File of the answers already paid for, or postgresql://…; ':memory:' keeps none of them."
+    ),
 ]
 Set = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other setting; see uql config show.")

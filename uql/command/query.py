@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from uql.base.postgres_url import without_password
 from uql.base.printable import printable
 from uql.base.sql_text import first_line
 from uql.command import options
@@ -281,7 +282,7 @@ def _continued(con: Connection) -> str:
     """How the run goes on, where its ledger outlives it."""
     if not con.last_run:
         return ""
-    ledger = con.configured.ledger
+    ledger = without_password(con.configured.ledger or "")
     return f"; continue it with: uql resume {con.last_run}" + (f" --ledger {shlex.quote(ledger)}" if ledger else "")
 
 

@@ -36,6 +36,7 @@ def resume(
     The same rows are drawn; those that have an answer are not paid for again. Settings given here replace the run's own.
     """
     from uql.base import config
+    from uql.base.postgres_url import is_postgres
     from uql.llm.ledger import Ledger
     from uql.session.resume import find
 
@@ -47,7 +48,8 @@ def resume(
         strict=strict,
         progress=not no_progress,
     )
-    own, _ = config.load(ledger=str(Path(ledger).absolute()) if ledger is not None else None)
+    place = ledger if ledger is None or is_postgres(ledger) else str(Path(ledger).absolute())
+    own, _ = config.load(ledger=place)
     with Ledger(own.ledger) as held:
         before = find(token, held)
     if not Path(before.folder).is_dir():

@@ -343,7 +343,7 @@ async def trace(
     failures = {(e.row, e.clause): (f"{e.kind}: {e.message}", e.raw) for e in ctx.errors}
     made = Trace(
         provider,
-        gate.ledger.path,
+        gate.ledger.address,
         ledgers,
         gate.ledger.secret,
         gate.run.seed,

@@ -7,13 +7,15 @@ claim holds as long as the lease of its run: where the process has ended, or gav
 from __future__ import annotations
 
 import socket
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from uql.llm.ledger import Ledger, by_key
+from uql.llm.ledger import Ledger
+from uql.llm.ledger_database import Database, upsert
 from uql.llm.providers.base import Answer
 from uql.llm.run_owner import holder_of
+
+CLAIM = upsert("claims", "key", "lease")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,11 @@ class Claims:
             waits: they were in flight elsewhere a moment ago: nothing is written before one of them is free.
         """
 
-        def work(db: sqlite3.Connection) -> Claimed:
+        def work(db: Database) -> Claimed:
+            db.alone()
             found = self._found(db, keys, also)
             free = [k for k in keys if k not in found.answers and k not in found.others]
-            db.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?)", [(key, self.lease) for key in free])
+            db.executemany(CLAIM, [(key, self.lease) for key in free])
             return found
 
         if waits:
@@ -56,10 +59,10 @@ class Claims:
                 return found
         return await self.ledger.transact(work)
 
-    def _found(self, db: sqlite3.Connection, keys: Sequence[bytes], also: Sequence[bytes]) -> Claimed:
+    def _found(self, db: Database, keys: Sequence[bytes], also: Sequence[bytes]) -> Claimed:
         wanted = [*keys, *also]
-        answers = self.ledger.find(db, wanted)
-        held = dict(by_key(db, "SELECT key, lease FROM claims WHERE key IN", wanted))
+        held = dict(db.by_key("SELECT key, lease FROM claims WHERE key IN", wanted))
+        answers = self.ledger.find(db, wanted)  # after the claims: an answer comes as its claim goes
         leases = set(held.values()) - {self.lease}
         alive = {lease for lease in leases if holder_of(db, lease, self._here) is not None}
         others = frozenset(key for key in keys if key not in answers and held.get(key) in alive)

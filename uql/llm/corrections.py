@@ -8,8 +8,6 @@ taking it back restores what was in force. As everywhere in the ledger, no row's
 from __future__ import annotations
 
 import math
-import sqlite3
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +18,7 @@ import numpy as np
 from uql.base.errors import DataError
 from uql.llm import codec
 from uql.llm.ledger import Ledger, keyed
+from uql.llm.ledger_database import Database
 from uql.llm.ledger_keys import row_key
 from uql.llm.providers.base import Answer
 from uql.llm.questions import NONE, Answers, Question, Row
@@ -166,7 +165,7 @@ def _one_hot(question: Question, value: Any, width: int) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------- in the ledger
-def _in_force(db: sqlite3.Connection) -> list[tuple[bytes, bytes, bytes, float]]:
+def _in_force(db: Database) -> list[tuple[bytes, bytes, bytes, float]]:
     return db.execute(
         "SELECT key, head, CAST(answer AS BLOB), at FROM corrections WHERE id IN "
         "(SELECT max(id) FROM corrections WHERE undone IS NULL GROUP BY key)"
@@ -189,19 +188,20 @@ def correct(
     """
     head, content = head_of(question), content_of(question, row)
     values = (
-        ledger.key(head, content), ledger.key(head), time.time(), kind_of(question), question.text,
+        ledger.key(head, content), ledger.key(head), ledger.now(), kind_of(question), question.text,
         codec.dumps(answer), before, model, run, source,
     )  # fmt: skip
 
-    def work(db: sqlite3.Connection) -> int:
-        made = db.execute(
+    def work(db: Database) -> int:
+        db.execute(
             "INSERT INTO corrections (key, head, at, kind, text, answer, before, model, run, source) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             values,
         )
-        return int(made.lastrowid or 0)
+        made = db.execute("SELECT MAX(id) FROM corrections WHERE key = ? AND at = ?", (values[0], values[2]))
+        return int(made.fetchone()[0])
 
-    return ledger.work(work)
+    return ledger.work(work, atomic=True)
 
 
 def withdraw(ledger: Ledger, number: int) -> None:
@@ -210,9 +210,9 @@ def withdraw(ledger: Ledger, number: int) -> None:
     Raises: DataError (UQL524) where there is none of this number, or it was taken back already.
     """
 
-    def work(db: sqlite3.Connection) -> int:
+    def work(db: Database) -> int:
         sql = "UPDATE corrections SET undone = ? WHERE id = ? AND undone IS NULL"
-        return db.execute(sql, (time.time(), number)).rowcount
+        return db.execute(sql, (ledger.now(), number)).rowcount
 
     if not ledger.work(work):
         raise DataError(
@@ -222,5 +222,5 @@ def withdraw(ledger: Ledger, number: int) -> None:
 
 def touched(ledger: Ledger, since: float) -> People:
     """What people answered, or took back, after a moment (seconds since the epoch): only which rows, the answers may be others now."""
-    sql = "SELECT key, head, CAST(answer AS BLOB), at FROM corrections WHERE at > ?1 OR undone > ?1"
-    return People(ledger.secret, ledger.work(lambda db: db.execute(sql, (since,)).fetchall()))
+    sql = "SELECT key, head, CAST(answer AS BLOB), at FROM corrections WHERE at > ? OR undone > ?"
+    return People(ledger.secret, ledger.work(lambda db: db.execute(sql, (since, since)).fetchall()))

@@ -1,8 +1,8 @@
-"""The ledger: every answer that was ever paid for, and what each run did, in one SQLite file.
+"""The ledger: every answer that was ever paid for, and what each run did, in one SQLite file or in a PostgreSQL server.
 
 An answer is found by a keyed hash of model, parameters, prompt version, question and row content: no row's text is a key
-and nothing but answers and the texts of questions is in the file. An answer is written before it is used. Writes of
-one moment share a transaction. Two processes may use one file at once.
+and nothing but answers and the texts of questions is kept. An answer is written before it is used. Writes of
+one moment share a transaction. Several processes may use one ledger at once.
 """
 
 from __future__ import annotations
@@ -12,11 +12,7 @@ import hashlib
 import json
 import logging
 import os
-import secrets
-import sqlite3
-import stat
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -26,19 +22,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from uql.base.errors import ConfigError, DataError
+from uql.base.extras import install, need
+from uql.base.postgres_url import is_postgres, without_password
 from uql.llm import codec
 from uql.llm.events import Event
+from uql.llm.ledger_database import Database, upsert
 from uql.llm.ledger_rows import (
-    BEFORE_FORMAT_3,
     CALL_COLUMNS,
     CORRECTION_COLUMNS,
     ERROR_COLUMNS,
     FORMAT,
-    FROM_FORMAT_1,
-    FROM_FORMAT_2,
     RUN_COLUMNS,
     RUNS,
-    SCHEMA,
     SUBJECT_COLUMNS,
     Entry,
     Failed,
@@ -46,15 +41,17 @@ from uql.llm.ledger_rows import (
     Stats,
     StoredRun,
 )
+from uql.llm.ledger_sqlite import SQLite, default_path
 from uql.llm.providers.base import Answer
 from uql.llm.run_owner import killed
 
 T = TypeVar("T")
 log = logging.getLogger("uql")
-BUSY_MS = 60_000  # how long another process may hold the file
 MAX_BYTES = 4 << 30  # the oldest answers are dropped beyond it
-AT_ONCE = 500  # keys of one SELECT
-UNREADABLE = (sqlite3.Error, UnicodeError)  # a message about a damaged file may not be text either
+ANSWER = upsert("answer_rows", "key", "answer", "subject", "at", "calls")
+FAILURE = upsert("failures", "root, key", "kind", "message", "raw", "calls")
+SUBJECT = f"INSERT INTO subjects ({', '.join(SUBJECT_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+SUBJECT_ID = f"SELECT id FROM subjects WHERE {' AND '.join(f'{column} = ?' for column in SUBJECT_COLUMNS)}"
 
 
 @dataclass(slots=True, eq=False)
@@ -74,23 +71,6 @@ class _Write:
             self.done.set_exception(failure)
 
 
-def default_path() -> Path:
-    """$UQL_HOME/ledger.sqlite, else in the user's data folder."""
-    home = os.environ.get("UQL_HOME")
-    if home:
-        return Path(home).expanduser() / "ledger.sqlite"
-    from platformdirs import user_data_path
-
-    return user_data_path("uql", appauthor=False) / "ledger.sqlite"
-
-
-def _make_private(path: Path, mode: int) -> None:
-    """Give a file or folder its mode, whatever umask says; one that is not there, or is another user's, stays as it is."""
-    with suppress(FileNotFoundError, PermissionError):
-        if stat.S_IMODE(path.stat().st_mode) != mode:
-            path.chmod(mode)
-
-
 def keyed(secret: bytes, *parts: bytes) -> bytes:
     """The key of what `parts` describe: 20 bytes, keyed with a ledger's secret."""
     digest = hashlib.blake2b(key=secret, digest_size=20)
@@ -100,48 +80,26 @@ def keyed(secret: bytes, *parts: bytes) -> bytes:
     return digest.digest()
 
 
-def by_key(db: sqlite3.Connection, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a SELECT whose condition ends with "IN", for some keys at once.
-
-    Args:
-        db: the ledger's database.
-        sql: up to IN.
-        keys: any number; AT_ONCE go into one statement.
-    """
-    for start in range(0, len(keys), AT_ONCE):
-        part = keys[start : start + AT_ONCE]
-        yield from db.execute(f"{sql} ({','.join('?' * len(part))})", part)
-
-
-def transaction(db: sqlite3.Connection, use: Callable[[sqlite3.Connection], T], *, begun: bool = False) -> T:
-    """What `use` gives, in one transaction that no other process writes beside. Where it fails nothing is changed.
-
-    Args:
-        begun: the transaction was begun already.
-    """
-    try:
-        if not begun:
-            db.execute("BEGIN IMMEDIATE")
-        result = use(db)
-        db.execute("COMMIT")
-        return result
-    finally:
-        if db.in_transaction:  # `use` or the commit failed
-            db.execute("ROLLBACK")
+def exists(path: str | None) -> bool:
+    """Has anything been kept there? Of a server this is known once it is opened."""
+    return is_postgres(path) or (path != ":memory:" and (default_path() if path is None else Path(path)).exists())
 
 
 class Ledger:
-    """One file of answers and runs, open for reading and writing.
+    """Answers and runs, open for reading and writing.
 
     Args:
-        path: of the file; None: the default path; ":memory:" keeps nothing beyond this object.
-        max_bytes: size above which the oldest answers are dropped at closing.
-    Raises: ConfigError (UQL410) where the file is not a ledger, or its folder cannot be written. Every method: DataError (UQL415)
-        where the file cannot be read or written.
+        path: of the file, or "postgresql://user@host/database"; None: the default path; ":memory:" keeps nothing beyond this object.
+        max_bytes: size above which the oldest answers of a file are dropped at closing.
+    Attributes:
+        path: as it may be shown.  address: as it was given, perhaps with a password.
+    Raises: ConfigError (UQL410) where the file is not a ledger, or its folder cannot be written, or the server cannot be used;
+        (UQL610) where the extra `cluster` is missing. Every method: DataError (UQL415) where it cannot be read or written.
     """
 
     def __init__(self, path: str | Path | None = None, *, max_bytes: int = MAX_BYTES) -> None:
-        self.path = str(default_path() if path is None else path)
+        self.address = str(default_path() if path is None else path)
+        self.path = without_password(self.address)
         self.max_bytes = max_bytes
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="uql-ledger")
         self._lock = threading.Lock()  # of the list of writes
@@ -149,47 +107,32 @@ class Ledger:
         self._waiting: list[_Write] = []
         self._closed = False
         self.damaged: set[bytes] = set()  # keys of answers that could not be read
+        self.lost = 0  # answers that were paid for and could not be kept
         with ExitStack() as undo:
             undo.callback(self._pool.shutdown)
-            self._db, self.secret = self._pool.submit(self._open).result()
+            self._db = self._pool.submit(self._open).result()
             undo.pop_all()  # it is open
+        self.secret = self._db.secret
 
     # ------------------------------------------------------------------------------------------------- opening, closing
-    def _open(self) -> tuple[sqlite3.Connection, bytes]:
-        db: sqlite3.Connection | None = None
-        try:
-            if self.path != ":memory:":
-                self._make_files()
-            db = sqlite3.connect(self.path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            found = transaction(db, _with_tables)
-        except (OSError, *UNREADABLE) as error:
-            if db is not None:
-                db.close()
-            raise ConfigError(
-                f"the ledger {self.path} cannot be used: {error}",
-                code="UQL410",
-                help="give another path (ledger = …), or ':memory:' to keep no answers",
-            ) from error
-        format, secret = found.get("format"), found.get("secret")
-        if format != FORMAT or not isinstance(secret, bytes):
-            db.close()
-            raise ConfigError(f"the ledger {self.path} has format {format}, this version reads {FORMAT}", code="UQL410")
-        return db, secret
+    def _open(self) -> Database:
+        db: Database
+        if is_postgres(self.address):
+            need("ledgers in a PostgreSQL server", "cluster", "psycopg")
+            try:
+                from uql.llm.ledger_postgres import Postgres
+            except ImportError as error:  # without libpq
+                raise ConfigError(f"psycopg: {error}", code="UQL610", help=install("cluster")) from error
 
-    def _make_files(self) -> None:
-        """The file and its folder, for the user alone."""
-        file = Path(self.path)
-        own = file == default_path() or not file.parent.exists()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if own:  # a folder of the user's choice may be shared with others
-            _make_private(file.parent, 0o700)
-        if not file.exists():  # closing one that SQLite has open in this process would drop its locks
-            with suppress(FileExistsError):  # private before anything is in it
-                os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        for suffix in ("", "-wal", "-shm"):  # SQLite makes the others with the mode of the first
-            _make_private(Path(f"{file}{suffix}"), 0o600)
+            db = Postgres.open(self.address)
+        else:
+            db = SQLite.open(self.address)
+        if db.format != FORMAT or not isinstance(db.secret, bytes):
+            db.close()
+            raise ConfigError(
+                f"the ledger {self.path} has format {db.format}, this version reads {FORMAT}", code="UQL410"
+            )
+        return db
 
     def close(self) -> None:
         """Write what waits, keep the size cap, close the file. A second call does nothing."""
@@ -197,19 +140,23 @@ class Ledger:
             return
         self._closed = True
         try:
-            self._pool.submit(self._alone, self._finish).result()
+            self._pool.submit(self._finish).result()
         finally:
             self._pool.shutdown()
 
-    def _finish(self, db: sqlite3.Connection) -> None:
-        try:
-            if self._waiting:
-                self._write()
-            if self.path != ":memory:" and os.path.getsize(self.path) > self.max_bytes:
-                with suppress(sqlite3.OperationalError):  # another process is at it: whoever closes last keeps the cap
-                    _drop_oldest(db, self.max_bytes)
-        finally:
-            db.close()
+    def _finish(self) -> None:
+        with self._using:
+            try:
+                if self._waiting:
+                    self._write()
+                if os.path.isfile(self.address) and os.path.getsize(self.address) > self.max_bytes:
+                    self._checked(self._keep_within)
+            finally:
+                self._db.close()
+
+    def _keep_within(self, db: Database) -> None:
+        with suppress(db.busy):  # another process is at it: whoever closes last keeps the cap
+            _drop_oldest(db, self.max_bytes)
 
     def __enter__(self) -> Ledger:
         return self
@@ -218,67 +165,64 @@ class Ledger:
         self.close()
 
     # ---------------------------------------------------------------------------------------------- using the connection
-    def work(self, use: Callable[[sqlite3.Connection], T]) -> T:
-        """Use the connection in the ledger's thread, alone, and wait. Each statement commits; `transaction` holds several together.
+    def work(self, use: Callable[[Database], T], *, atomic: bool = False) -> T:
+        """Use the database in the ledger's thread, alone, and wait. Each statement commits; `atomic` holds them together.
 
         No cursor may leave `use`: another thread that drops it would reset the next statement.
         """
         if self._closed:
             raise DataError(f"the ledger {self.path} is closed")
-        return self._pool.submit(self._alone, use).result()
+        return self._pool.submit(self._alone, use, atomic).result()
 
-    async def read(self, use: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, use: Callable[[Database], T], *, atomic: bool = False) -> T:
         """As `work`, for those who run in a loop."""
-        return await asyncio.wrap_future(self._pool.submit(self._alone, use))
+        return await asyncio.wrap_future(self._pool.submit(self._alone, use, atomic))
 
-    async def transact(self, use: Callable[[sqlite3.Connection], T]) -> T:
-        """Use the connection in one transaction: in the loop's own thread where the file is free, which takes less time than handing
+    async def transact(self, use: Callable[[Database], T]) -> T:
+        """Use the database in one transaction: in the loop's own thread where a file is free, which takes less time than handing
         over to another."""
         if not self._begin_here():
-            return await self.read(partial(transaction, use=use))
+            return await self.read(use, atomic=True)
         try:
-            return self._checked(partial(transaction, use=use, begun=True))
+            return self._checked(use, atomic=True, begun=True)
         finally:
             self._using.release()
 
-    def soon(self, use: Callable[[sqlite3.Connection], object]) -> None:
+    def soon(self, use: Callable[[Database], object]) -> None:
         """As `work`, without waiting for it."""
         self._pool.submit(self._alone, use)
 
-    def _alone(self, use: Callable[[sqlite3.Connection], T]) -> T:
-        with self._using:
-            return self._checked(use)
+    def now(self) -> float:
+        """Seconds since the epoch, by the clock that all users of the ledger share."""
+        return self._db.now()
 
-    def _checked(self, use: Callable[[sqlite3.Connection], T]) -> T:
+    def _alone(self, use: Callable[[Database], T], atomic: bool = False) -> T:
+        with self._using:
+            return self._checked(use, atomic=atomic)
+
+    def _checked(self, use: Callable[[Database], T], *, atomic: bool = False, begun: bool = False) -> T:
         try:
-            return use(self._db)
-        except UNREADABLE as error:
+            return self._db.run(use, atomic=atomic, begun=begun)
+        except self._db.errors as error:
             raise self._failure(error) from error
 
     def _failure(self, error: Exception) -> DataError:
-        help = "free some space, or give another path (ledger = …)"
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-            help = "the file is damaged: move it away, or give another path (ledger = …)"
-        return DataError(f"the ledger {self.path} cannot be used: {error}", code="UQL415", help=help)
+        lost = f"; answers that were paid for and are not kept: {self.lost:,}" if self.lost else ""
+        return DataError(
+            f"the ledger {self.path} cannot be used: {error}{lost}", code="UQL415", help=self._db.advice(error)
+        )
 
     def _begin_here(self) -> bool:
-        """Take the connection and begin a transaction; False, at once, where a thread or another process is at it."""
+        """Take the database and begin a transaction; False, at once, where a thread or another process is at it."""
         if not self._using.acquire(blocking=False):
             return False
         begun = False
         try:
-            self._db.execute("PRAGMA busy_timeout = 0")
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                begun = True
-            finally:
-                self._db.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-        except sqlite3.Error:  # the thread waits for the file, and says what is wrong with it
-            return False
+            begun = self._db.begin_now()
         finally:
             if not begun:
                 self._using.release()
-        return True
+        return begun
 
     # ----------------------------------------------------------------------------------------------------------- answers
     def key(self, *parts: bytes) -> bytes:
@@ -293,16 +237,18 @@ class Ledger:
         """The answers known for `keys`."""
         if not keys:
             return {}
-        if len(keys) <= 64 and self._using.acquire(blocking=False):  # readers are never locked out in WAL
+        if (
+            len(keys) <= 64 and self._db.quick and self._using.acquire(blocking=False)
+        ):  # readers are never locked out in WAL
             try:
                 return self._checked(lambda db: self.find(db, keys))
             finally:
                 self._using.release()
         return await self.read(lambda db: self.find(db, keys))
 
-    def find(self, db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, Answer]:
+    def find(self, db: Database, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """The answers known for `keys`. A damaged one is set aside and counted: its question is asked again."""
-        rows = by_key(db, "SELECT key, CAST(answer AS BLOB) FROM answers WHERE key IN", keys)
+        rows = db.by_key("SELECT key, CAST(answer AS BLOB) FROM answers WHERE key IN", keys)
         found, damaged = codec.readable(rows)
         if not self.damaged.issuperset(damaged):
             self.damaged.update(damaged)
@@ -313,9 +259,9 @@ class Ledger:
         """Note that these questions are about to be asked of rows, so that `asked` tells them from new ones."""
         digests = [self.key(head) for head in dict.fromkeys(heads)]
 
-        def work(db: sqlite3.Connection) -> None:
+        def work(db: Database) -> None:
             if _noted(db, digests) < len(digests):
-                db.executemany("INSERT OR IGNORE INTO questions VALUES (?)", [(d,) for d in digests])
+                db.executemany("INSERT INTO questions VALUES (?) ON CONFLICT DO NOTHING", [(d,) for d in digests])
 
         await self.read(work)
 
@@ -327,17 +273,17 @@ class Ledger:
     async def origins(self, keys: Sequence[bytes]) -> dict[bytes, Origin]:
         """Who paid for the answers known for `keys`."""
         sql = "SELECT key, run, calls, at FROM answers WHERE key IN"
-        return await self.read(lambda db: {key: Origin(*paid) for key, *paid in by_key(db, sql, keys)})
+        return await self.read(lambda db: {key: Origin(*paid) for key, *paid in db.by_key(sql, keys)})
 
     def fail(self, failed: Sequence[Failed]) -> None:
         """Keep, soon, that the model gave no answer for these rows."""
         rows = [astuple(f) for f in failed]
-        self.soon(lambda db: db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?)", rows))
+        self.soon(lambda db: db.executemany(FAILURE, rows))
 
     async def failures(self, root: str, keys: Sequence[bytes]) -> dict[bytes, Failed]:
         """The rows among `keys` for which a run got no answer."""
 
-        def work(db: sqlite3.Connection) -> dict[bytes, Failed]:
+        def work(db: Database) -> dict[bytes, Failed]:
             found = [Failed(*row) for row in db.execute("SELECT * FROM failures WHERE root = ?", (root,))]
             wanted = set(keys)
             return {f.key: f for f in found if f.key in wanted}
@@ -372,9 +318,11 @@ class Ledger:
             with self._lock:
                 writes, self._waiting = self._waiting, []
             failure = None
+            unwritten: tuple[type[Exception], ...] = (*self._db.errors, MemoryError, TypeError, ValueError)
             try:
-                transaction(self._db, partial(_keep, writes), begun=begun)
-            except (sqlite3.Error, MemoryError, TypeError, ValueError) as error:
+                self._db.run(partial(_keep, writes), atomic=True, begun=begun)
+            except unwritten as error:
+                self.lost += sum(len(write.entries) for write in writes)
                 failure = self._failure(error)
         try:
             here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
@@ -387,6 +335,28 @@ class Ledger:
                 write.loop.call_soon_threadsafe(write.end, failure)
 
     # --------------------------------------------------------------------------------------------------------------- runs
+    async def reserve(self, run: str, cap: int, calls: int) -> int:
+        """Take calls of a run that several processes share, before they are made: as many as its cap leaves.
+
+        They stay taken, whatever becomes of the process.
+
+        Args:
+            run: its id.
+            cap: of all its processes together.
+            calls: wanted; below 0: so many were not made, and are given back.
+        Returns how many were taken.
+        """
+
+        def work(db: Database) -> int:
+            db.execute("INSERT INTO reserved VALUES (?, 0) ON CONFLICT DO NOTHING", (run,))
+            db.execute("UPDATE reserved SET calls = calls WHERE run = ?", (run,))  # the others wait for its end
+            made = int(db.execute("SELECT calls FROM reserved WHERE run = ?", (run,)).fetchone()[0])
+            taken = min(calls, max(0, cap - made))
+            db.execute("UPDATE reserved SET calls = calls + ? WHERE run = ?", (taken, run))
+            return taken
+
+        return await self.transact(work)
+
     def _change(self, sql: str, values: Sequence[object]) -> None:
         self.work(lambda db: db.execute(sql, values).rowcount)
 
@@ -403,12 +373,12 @@ class Ledger:
         self._change(
             "INSERT INTO runs VALUES (?, ?, NULL, ?, ?, ?, 'running', ?) "
             "ON CONFLICT (run) DO UPDATE SET status = 'running', finished = NULL",
-            (run, time.time(), statement, model, seed, details),
+            (run, self.now(), statement, model, seed, details),
         )
 
     def finish_run(self, run: str, status: str) -> None:
         """Set a run's status: done, partial, failed, interrupted."""
-        self._change("UPDATE runs SET finished = ?, status = ? WHERE run = ?", (time.time(), status, run))
+        self._change("UPDATE runs SET finished = ?, status = ? WHERE run = ?", (self.now(), status, run))
 
     def log_draw(self, run: str, step: str, indices: Iterable[int]) -> None:
         """Append the rows that a sampler drew at one step of a run, before they are asked.
@@ -446,10 +416,10 @@ class Ledger:
             "SELECT r.run, statement, r.model, seed, status, started, details, "
             "COALESCE(SUM(input_tokens + output_tokens), 0), COALESCE(SUM(usd), 0.0) FROM runs r "
             "LEFT JOIN subjects s ON s.run = r.run LEFT JOIN call_rows c ON c.subject = s.id "
-            "WHERE r.run = ?1 OR (length(?1) >= 4 AND substr(r.run, 1, length(?1)) = ?1) "
-            "GROUP BY r.run ORDER BY r.run = ?1 DESC LIMIT 2"
+            "WHERE r.run = ? OR (length(?) >= 4 AND substr(r.run, 1, length(?)) = ?) "
+            "GROUP BY r.run ORDER BY r.run = ? DESC LIMIT 2"
         )
-        found = self.work(lambda db: db.execute(sql, (run,)).fetchall())
+        found = self.work(lambda db: db.execute(sql, (run,) * 5).fetchall())
         if not found or (len(found) > 1 and found[0][0] != run):
             return None
         return StoredRun(*found[0])
@@ -493,9 +463,15 @@ class Ledger:
     # -------------------------------------------------------------------------------------------------------- statistics
     def keep_statistics(self, scope: str, values: Mapping[str, Any]) -> None:
         """Remember plain values by name, of one model and database."""
-        now = time.time()
+        now = self.now()
         rows = [(scope, name, json.dumps(value), now) for name, value in values.items()]
-        self.work(lambda db: db.executemany("INSERT OR REPLACE INTO statistics VALUES (?, ?, ?, ?)", rows).rowcount)
+
+        def work(db: Database) -> None:
+            db.alone()
+            db.executemany("DELETE FROM statistics WHERE scope = ? AND name = ?", [row[:2] for row in rows])
+            db.executemany("INSERT INTO statistics VALUES (?, ?, ?, ?)", rows)
+
+        self.work(work, atomic=True)
 
     def statistics(self, scope: str) -> dict[str, Any]:
         """The values remembered, but for those that are damaged."""
@@ -510,13 +486,13 @@ class Ledger:
     def stats(self) -> Stats:
         """How much is in the file."""
 
-        def work(db: sqlite3.Connection) -> Stats:
+        def work(db: Database) -> Stats:
             def answers_of(column: str) -> tuple[tuple[str, int], ...]:
                 sql = f"SELECT {column}, COUNT(*) FROM answers GROUP BY {column} ORDER BY {column}"
                 return tuple(db.execute(sql).fetchall())
 
             answers, runs, calls = (_count(db, table) for table in ("answer_rows", "runs", "call_rows"))
-            return Stats(self.path, answers, runs, calls, _size(db), answers_of("model"), answers_of("source"))
+            return Stats(self.path, answers, runs, calls, db.size(), answers_of("model"), answers_of("source"))
 
         return self.work(work)
 
@@ -547,9 +523,9 @@ class Ledger:
         if model is not None:
             where["model = ?"] = model
         if older_than_s is not None:
-            where["at < ?"] = time.time() - older_than_s
+            where["at < ?"] = self.now() - older_than_s
 
-        def work(db: sqlite3.Connection) -> int:
+        def work(db: Database) -> int:
             gone = 0
             if where:
                 which, values = " AND ".join(where), list(where.values())
@@ -568,7 +544,7 @@ class Ledger:
     def clear(self) -> int:
         """Forget everything: answers, runs, calls, draws. Returns how many answers went."""
 
-        def work(db: sqlite3.Connection) -> int:
+        def work(db: Database) -> int:
             gone = db.execute("DELETE FROM answer_rows").rowcount
             for table in (
                 "subjects",
@@ -581,6 +557,7 @@ class Ledger:
                 "grown",
                 "failures",
                 "batches",
+                "reserved",
             ):
                 db.execute(f"DELETE FROM {table}")
             _shrink(db)
@@ -589,26 +566,13 @@ class Ledger:
         return self.work(work)
 
 
-def _with_tables(db: sqlite3.Connection) -> dict[str, Any]:
-    """Makes the tables that are missing, from those of an earlier format where they are. Returns format and secret of the file."""
-    db.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
-    db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?), ('secret', ?)", (FORMAT, secrets.token_bytes(32)))
-    found = dict(db.execute("SELECT name, value FROM meta"))
-    before = {1: (*FROM_FORMAT_1, *BEFORE_FORMAT_3), 2: BEFORE_FORMAT_3, FORMAT: ()}.get(found["format"])
-    if before is None:  # of a later version
-        return found
-    for statement in (*before, *SCHEMA.split(";"), *(FROM_FORMAT_2 if before else ())):
-        db.execute(statement)
-    return found | {"format": FORMAT}
+def _noted(db: Database, digests: Sequence[bytes]) -> int:
+    return sum(n for (n,) in db.by_key("SELECT COUNT(*) FROM questions WHERE digest IN", digests))
 
 
-def _noted(db: sqlite3.Connection, digests: Sequence[bytes]) -> int:
-    return sum(n for (n,) in by_key(db, "SELECT COUNT(*) FROM questions WHERE digest IN", digests))
-
-
-def _keep(writes: Sequence[_Write], db: sqlite3.Connection) -> None:
+def _keep(writes: Sequence[_Write], db: Database) -> None:
     """Writes answers and events; an answer takes away the claim on its row."""
-    now = time.time()
+    now = db.now()
     entries = [entry for write in writes for entry in write.entries]
     events = [event for write in writes for event in write.events]
     of_entries = [(e.run, "", e.model, "", "", e.source) for e in entries]
@@ -617,7 +581,7 @@ def _keep(writes: Sequence[_Write], db: sqlite3.Connection) -> None:
     kept = [
         (e.key, codec.dumps(e.answer), ids[about], now, e.calls) for e, about in zip(entries, of_entries, strict=True)
     ]
-    db.executemany("INSERT OR REPLACE INTO answer_rows VALUES (?, ?, ?, ?, ?)", kept)
+    db.executemany(ANSWER, kept)
     db.executemany("DELETE FROM claims WHERE key = ?", [(e.key,) for e in entries])
     own = [c for c in CALL_COLUMNS if c not in SUBJECT_COLUMNS]
     calls = [(ids[about], *(getattr(event, c) for c in own)) for event, about in zip(events, of_events, strict=True)]
@@ -626,58 +590,54 @@ def _keep(writes: Sequence[_Write], db: sqlite3.Connection) -> None:
     )
 
 
-def _subject(db: sqlite3.Connection, subject: tuple[str, ...]) -> int:
+def _subject(db: Database, subject: tuple[str, ...]) -> int:
     """The number of a row of `subjects`, which is written where it is new."""
-    db.execute(f"INSERT OR IGNORE INTO subjects ({', '.join(SUBJECT_COLUMNS)}) VALUES (?, ?, ?, ?, ?, ?)", subject)
-    where = " AND ".join(f"{c} = ?" for c in SUBJECT_COLUMNS)
-    return int(db.execute(f"SELECT id FROM subjects WHERE {where}", subject).fetchone()[0])
+    known = db.execute(SUBJECT_ID, subject).fetchone()
+    if known is None:
+        db.execute(SUBJECT, subject)
+        known = db.execute(SUBJECT_ID, subject).fetchone()
+    return int(known[0])
 
 
-def _runs(db: sqlite3.Connection, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+def _runs(db: Database, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
     """Rows of RUN_COLUMNS; the status of a run whose process has ended without a word is "killed"."""
     at, of = RUN_COLUMNS.index("status"), RUN_COLUMNS.index("run")
     rows, dead = db.execute(sql, values).fetchall(), killed(db)
     return [(*row[:at], "killed", *row[at + 1 :]) if row[of] in dead else row for row in rows]
 
 
-def _forget_runs(db: sqlite3.Connection, which: str, values: Sequence[Any]) -> None:
+def _forget_runs(db: Database, which: str, values: Sequence[Any]) -> None:
     """Runs that paid for these answers, or read the same tables with the same model, are not drawn again."""
     paid = f"SELECT root FROM sittings WHERE run IN (SELECT run FROM answers WHERE {which})"
     read = (
         "SELECT d.run FROM draws d JOIN runs r ON r.run = d.run "
         f"JOIN (SELECT DISTINCT model, source FROM answers WHERE {which}) a ON r.model = a.model AND d.step = 'rows of ' || a.source"
     )
-    roots = list(db.execute(f"SELECT DISTINCT * FROM ({paid} UNION {read})", [*values, *values]))
+    roots = list(db.execute(f"SELECT DISTINCT * FROM ({paid} UNION {read}) AS of_them", [*values, *values]))
     for table in ("failures", "sittings"):
         db.executemany(f"DELETE FROM {table} WHERE root = ?", roots)
 
 
-def _shrink(db: sqlite3.Connection) -> None:
+def _shrink(db: Database) -> None:
     db.execute(
         "DELETE FROM subjects WHERE id NOT IN (SELECT subject FROM answer_rows UNION SELECT subject FROM call_rows)"
     )
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    db.execute("VACUUM")
+    db.shrink()
 
 
-def _size(db: sqlite3.Connection) -> int:
-    """Bytes of the file."""
-    return int(db.execute("PRAGMA page_count").fetchone()[0] * db.execute("PRAGMA page_size").fetchone()[0])
-
-
-def _count(db: sqlite3.Connection, table: str) -> int:
+def _count(db: Database, table: str) -> int:
     return int(db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
 
-def _drop_oldest(db: sqlite3.Connection, max_bytes: int) -> int:
+def _drop_oldest(db: Database, max_bytes: int) -> int:
     """Delete the oldest answers (and calls of their time) until the file is below nine tenths of `max_bytes`. What a run under way
     has paid for stays."""
     dead, gone = killed(db), 0
     living = [run for (run,) in db.execute("SELECT run FROM runs WHERE status = 'running'") if run not in dead]
-    ended = f"subject NOT IN (SELECT id FROM subjects WHERE run IN ({','.join('?' * len(living))}))"
+    ended = f"subject NOT IN (SELECT id FROM subjects WHERE run IN ({','.join('?' * len(living)) or 'NULL'}))"
     while True:
         _shrink(db)
-        size = _size(db)
+        size = db.size()
         ((total,),) = db.execute(f"SELECT COUNT(*) FROM answer_rows WHERE {ended}", living)
         if size <= max_bytes or not total:
             return gone

@@ -1,4 +1,4 @@
-"""What the ledger's file holds: its tables, and their rows as records.
+"""What the ledger holds: its tables, and their rows as records.
 
 Run, model, question and source are the same for thousands of answers and calls: a row of `subjects` says them once. The views
 `answers` and `calls` put both together.
@@ -49,6 +49,7 @@ CREATE TABLE IF NOT EXISTS failures (
     PRIMARY KEY (root, key)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS claims (key BLOB PRIMARY KEY, lease TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reserved (run TEXT PRIMARY KEY, calls INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS batches (
     key BLOB PRIMARY KEY, batch TEXT NOT NULL, model TEXT NOT NULL, at REAL NOT NULL
 ) WITHOUT ROWID;
@@ -96,8 +97,8 @@ RUN_COLUMNS = (
 )  # fmt: skip
 RUNS = """
     SELECT r.run, r.started, r.finished, r.statement, r.model, r.seed, r.status,
-        COALESCE(SUM((s.kind = 'call') * c.rows), 0), COALESCE(SUM((s.kind = 'cached') * c.rows), 0),
-        COALESCE(SUM((s.kind = 'failed') * c.rows), 0),
+        COALESCE(SUM(CASE s.kind WHEN 'call' THEN c.rows END), 0), COALESCE(SUM(CASE s.kind WHEN 'cached' THEN c.rows END), 0),
+        COALESCE(SUM(CASE s.kind WHEN 'failed' THEN c.rows END), 0),
         COALESCE(SUM(c.input_tokens), 0), COALESCE(SUM(c.output_tokens), 0), SUM(c.usd)
     FROM runs r LEFT JOIN subjects s ON s.run = r.run LEFT JOIN call_rows c ON c.subject = s.id
     GROUP BY r.run ORDER BY r.started DESC"""

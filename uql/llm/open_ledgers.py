@@ -1,12 +1,13 @@
-"""The ledgers of a session: a file is opened when it is used, one in memory is kept as long as a connection of the session lives."""
+"""The ledgers of a session: a file is opened when it is used; memory and servers stay open while a connection of the session lives."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from uql.base.postgres_url import is_postgres
 
 if TYPE_CHECKING:
     from uql.llm.ledger import Ledger
@@ -20,7 +21,7 @@ class Ledgers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 1
-        self._memory: Ledger | None = None
+        self._held: dict[str, Ledger] = {}
 
     def shared(self) -> Ledgers:
         """The same, for one more connection."""
@@ -33,27 +34,27 @@ class Ledgers:
         """The ledger of a path; None: the user's own. Raises ConfigError (UQL410) where it cannot be used."""
         from uql.llm.ledger import Ledger
 
-        if path != MEMORY:
+        if path is None or not (path == MEMORY or is_postgres(path)):
             with Ledger(path) as ledger:
                 yield ledger
             return
         with self._lock:
-            if self._memory is None:
-                self._memory = Ledger(MEMORY)
-        yield self._memory
+            if path not in self._held:
+                self._held[path] = Ledger(path)
+            ledger = self._held[path]
+        yield ledger
 
     def exists(self, path: str | None) -> bool:
         """Has anything been kept there?"""
-        from uql.llm.ledger import default_path
+        from uql.llm.ledger import exists
 
-        if path == MEMORY:
-            return self._memory is not None
-        return (default_path() if path is None else Path(path)).exists()
+        return path in self._held if path == MEMORY else exists(path)
 
     def close(self) -> None:
-        """Of one connection: the last one forgets what is in memory."""
+        """Of one connection: the last one forgets what is in memory, and leaves the servers."""
         with self._lock:
             self._users -= 1
-            memory, self._memory = (self._memory, None) if self._users <= 0 else (None, self._memory)
-        if memory is not None:
-            memory.close()
+            left = list(self._held.values()) if self._users <= 0 else []
+            self._held = {} if left else self._held
+        for ledger in left:
+            ledger.close()

@@ -11,16 +11,16 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-import sqlite3
 import threading
-import time
 from collections.abc import Callable
 
 from uql.base.errors import ConfigError, DataError
-from uql.llm.ledger import Ledger, transaction
+from uql.llm.ledger import Ledger
+from uql.llm.ledger_database import Database, upsert
 from uql.llm.run_owner import DEAD_S, holder_of
 
 BEAT_S = 5.0
+LEASE = upsert("leases", "run", "owner", "host", "pid", "at")
 FORGOTTEN_S = 86_400.0  # after which the lease of a killed run is deleted
 
 
@@ -40,22 +40,23 @@ class Lease:
     def take(self) -> None:
         """Make the run this process's. Raises ConfigError (UQL414) where another one is at it."""
 
-        def work(db: sqlite3.Connection) -> tuple[str, int] | None:
+        def work(db: Database) -> tuple[str, int] | None:
+            db.alone()
             held = holder_of(db, self._run, self._host)
             if held is None:
-                db.execute("DELETE FROM leases WHERE at < ?", (time.time() - FORGOTTEN_S,))
+                db.execute("DELETE FROM leases WHERE at < ?", (db.now() - FORGOTTEN_S,))
                 db.execute("DELETE FROM claims WHERE lease = ? OR lease NOT IN (SELECT run FROM leases)", (self._run,))
-                values = (self._run, self._owner, self._host, self._pid, time.time())
-                db.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?)", values)
+                values = (self._run, self._owner, self._host, self._pid, db.now())
+                db.execute(LEASE, values)
             return held
 
-        _refused(self._run, self._ledger.work(lambda db: transaction(db, work)), self._host)
+        _refused(self._run, self._ledger.work(work, atomic=True), self._host)
         self._beating = threading.Thread(target=self._beat, name="uql-lease", daemon=True)
         self._beating.start()
 
     def _beat(self) -> None:
-        def work(db: sqlite3.Connection) -> int:
-            own = (time.time(), self._run, self._owner)
+        def work(db: Database) -> int:
+            own = (db.now(), self._run, self._owner)
             return db.execute("UPDATE leases SET at = ? WHERE run = ? AND owner = ?", own).rowcount
 
         while not self._ended.wait(BEAT_S):
@@ -75,7 +76,7 @@ class Lease:
         """Give the run up. Was it this process's until now?"""
         self._ended.set()
 
-        def work(db: sqlite3.Connection) -> int:
+        def work(db: Database) -> int:
             own = (self._run, self._owner)
             held = db.execute("DELETE FROM leases WHERE run = ? AND owner = ?", own).rowcount
             if held:

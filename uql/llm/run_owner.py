@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 import socket
-import sqlite3
-import time
 from pathlib import Path
+
+from uql.llm.ledger_database import Database
 
 DEAD_S = 30.0  # without a sign of life
 
 
-def killed(db: sqlite3.Connection) -> set[str]:
+def killed(db: Database) -> set[str]:
     """The runs that are noted as running, and that no process is at any more.
 
     A run that can be continued has its lease from the first moment on. Any other (`details` empty) has a lease under its id and a
     suffix: without one it counts as killed once it is older than a sign of life may be. A ledger in memory has no other process.
     """
-    if not db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'").fetchone()[0]:
+    if not db.kept:
         return set()
-    here, now = socket.gethostname(), time.time()
+    here, now = socket.gethostname(), db.now()
     noted = db.execute("SELECT run, started, details <> '' FROM runs WHERE status = 'running'").fetchall()
     dead = set()
     for run, started, continuable in noted:
@@ -30,7 +30,7 @@ def killed(db: sqlite3.Connection) -> set[str]:
     return dead
 
 
-def holder_of(db: sqlite3.Connection, run: str, here: str) -> tuple[str, int] | None:
+def holder_of(db: Database, run: str, here: str) -> tuple[str, int] | None:
     """Host and process that have the run; None: no living process has it.
 
     Args:
@@ -39,7 +39,7 @@ def holder_of(db: sqlite3.Connection, run: str, here: str) -> tuple[str, int] | 
         here: the name of this host.
     """
     row = db.execute("SELECT host, pid, at FROM leases WHERE run = ?", (run,)).fetchone()
-    if row is None or time.time() - row[2] >= DEAD_S or (row[0] == here and not _runs(row[1])):
+    if row is None or db.now() - row[2] >= DEAD_S or (row[0] == here and not _runs(row[1])):
         return None
     return row[0], row[1]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from uql.base.settings import Settings
 from uql.compiler.cost import Range
 from uql.compiler.formula import FALSE, NULL, OPEN, TRUE, Masks
 from uql.kernels.duck import Duck
-from uql.llm.ledger import Ledger, default_path
+from uql.llm.ledger import Ledger, exists
 
 if TYPE_CHECKING:
     import duckdb
@@ -119,8 +118,7 @@ class Statistics:
     @classmethod
     def load(cls, settings: Settings, scope: str) -> Statistics:
         """What the ledger of the settings remembers; nothing where it is new."""
-        path = default_path() if settings.ledger is None else Path(settings.ledger)
-        if settings.ledger == ":memory:" or not path.exists():
+        if not exists(settings.ledger):
             return cls(scope=scope)
         with Ledger(settings.ledger) as ledger:
             return cls.of(ledger.statistics(scope), scope)

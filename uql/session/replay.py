@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from uql.compiler.physical import PhysicalPlan
     from uql.kernels.duck import Duck
     from uql.llm.ledger import Ledger
+    from uql.llm.ledger_database import Database
 
 ENDED = ("done", "unfinished")  # runs that the same calls would not take further
 MOST_ROOTS = 8  # of one statement, on other data each, that are looked at
@@ -146,19 +144,18 @@ def take(
         rates: those that its plan would be made with.
     """
     identity = drawing.identity
-    from uql.llm.ledger import transaction
-
     while True:
         sittings = _sittings(identity, ledger)
         found = None if fresh else _fitting(sittings, calls, drawing, ledger, duck)
         if found is not None and not found.begins:
             return found
-        at = time.time()
+        at = ledger.now()
         taken = found or Replay(run, at, (), calls, calls, rates)
         root, since, kept = taken.root, taken.since if found else at, json.dumps(dict(taken.rates))
         row = (run, identity, root, calls, since, kept)
 
-        def work(db: sqlite3.Connection, row: tuple[Any, ...] = row, had: int = len(sittings)) -> bool:
+        def work(db: Database, row: tuple[Any, ...] = row, had: int = len(sittings)) -> bool:
+            db.alone()
             alone = db.execute("SELECT count(*) FROM sittings WHERE identity = ?", (identity,)).fetchone()[0] == had
             if alone or fresh:
                 db.execute("INSERT INTO sittings VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -166,7 +163,7 @@ def take(
                     db.execute("INSERT INTO grown VALUES (?, ?)", (run, row[3]))
             return alone or fresh
 
-        if ledger.work(partial(transaction, use=work)):  # else another has begun the same meanwhile
+        if ledger.work(work, atomic=True):  # else another has begun the same meanwhile
             return taken
 
 
@@ -211,7 +208,7 @@ class _Sitting:
 
 
 def _sittings(identity: bytes, ledger: Ledger) -> list[_Sitting]:
-    def work(db: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    def work(db: Database) -> list[tuple[Any, ...]]:
         return db.execute(
             "SELECT s.root, s.at, s.budget, g.calls, s.rates, COALESCE(r.status, '') FROM sittings s "
             "LEFT JOIN runs r ON r.run = s.run LEFT JOIN grown g ON g.run = s.run "

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,8 @@ from typing import Any, Protocol
 
 from uql.base.errors import UnknownModelError, UQLError
 from uql.llm.failures import TRANSIENT
-from uql.llm.ledger import Ledger, by_key
+from uql.llm.ledger import Ledger
+from uql.llm.ledger_database import Database, upsert
 from uql.llm.providers.base import CallError
 from uql.llm.providers.http_client import Client
 from uql.llm.providers.wire import call, posted, replied
@@ -225,22 +225,22 @@ class Batches:
         """The requests that a batch holds already, by batch: of this process, or of one that was killed."""
         sql, keys = "SELECT key, batch FROM batches WHERE key IN", list(wanted)
         found: dict[str, list[bytes]] = {}
-        for key, batch in await self._ledger.read(lambda db: list(by_key(db, sql, keys))):
+        for key, batch in await self._ledger.read(lambda db: list(db.by_key(sql, keys))):
             found.setdefault(batch, []).append(key)
         return found
 
     async def _note(self, batch: str, requests: Iterable[bytes]) -> None:
         rows = [(key, batch, self._told["name"], time.time()) for key in requests]
 
-        def work(db: sqlite3.Connection) -> None:
-            db.executemany("INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?)", rows)
+        def work(db: Database) -> None:
+            db.executemany(upsert("batches", "key", "batch", "model", "at"), rows)
 
         await self._ledger.transact(work)
 
     async def _forget(self, requests: Iterable[bytes]) -> None:
         keys = [(key,) for key in requests]
 
-        def work(db: sqlite3.Connection) -> None:
+        def work(db: Database) -> None:
             db.executemany("DELETE FROM batches WHERE key = ?", keys)
 
         await self._ledger.transact(work)

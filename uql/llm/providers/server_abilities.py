@@ -12,7 +12,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from uql.llm.ledger import default_path
+from uql.llm.ledger_sqlite import default_path
 from uql.llm.providers.base import Capabilities
 
 FILE = "servers.json"

@@ -1,0 +1,156 @@
+"""The ledger in one SQLite file, private to the user. Two processes may use it at once."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from uql.base.errors import ConfigError
+from uql.llm.ledger_rows import BEFORE_FORMAT_3, FORMAT, FROM_FORMAT_1, FROM_FORMAT_2, SCHEMA
+
+T = TypeVar("T")
+BUSY_MS = 60_000  # how long another process may hold the file
+AT_ONCE = 500  # keys of one SELECT
+
+
+def default_path() -> Path:
+    """$UQL_HOME/ledger.sqlite, else in the user's data folder."""
+    home = os.environ.get("UQL_HOME")
+    if home:
+        return Path(home).expanduser() / "ledger.sqlite"
+    from platformdirs import user_data_path
+
+    return user_data_path("uql", appauthor=False) / "ledger.sqlite"
+
+
+class SQLite(sqlite3.Connection):
+    """A `Database` in a file, or in memory. Made by `open`; each statement commits outside a transaction."""
+
+    format: int | None
+    secret: bytes
+    kept: bool
+    quick = True
+    errors: tuple[type[Exception], ...] = (
+        sqlite3.Error,
+        UnicodeError,
+    )  # a message about a damaged file may not be text
+    busy: type[Exception] = sqlite3.OperationalError
+
+    @classmethod
+    def open(cls, path: str) -> SQLite:
+        """Opens the file, which is made where it is missing. Raises ConfigError (UQL410) where it cannot be used."""
+        db: SQLite | None = None
+        try:
+            if path != ":memory:":
+                _make_files(Path(path))
+            db = sqlite3.connect(
+                path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False, factory=SQLite
+            )
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            found = db.run(_with_tables, atomic=True)
+        except (OSError, sqlite3.Error, UnicodeError) as error:
+            if db is not None:
+                db.close()
+            raise ConfigError(
+                f"the ledger {path} cannot be used: {error}",
+                code="UQL410",
+                help="give another path (ledger = …), or ':memory:' to keep no answers",
+            ) from error
+        db.format, db.secret, db.kept = found.get("format"), found.get("secret", b""), path != ":memory:"
+        return db
+
+    def by_key(self, sql: str, keys: Sequence[bytes]) -> Iterator[tuple[Any, ...]]:
+        for start in range(0, len(keys), AT_ONCE):
+            part = keys[start : start + AT_ONCE]
+            yield from self.execute(f"{sql} ({','.join('?' * len(part))})", part)
+
+    def run(self, use: Callable[[Any], T], *, atomic: bool = False, begun: bool = False) -> T:
+        """What `use` gives.
+
+        Args:
+            use: is given this database.
+            atomic: in one transaction, which no other process writes beside; else each statement commits.
+            begun: `begin_now` has begun it.
+        """
+        if not atomic:
+            return use(self)
+        try:
+            if not begun:
+                self.execute("BEGIN IMMEDIATE")
+            result = use(self)
+            self.execute("COMMIT")
+            return result
+        finally:
+            if self.in_transaction:  # `use` or the commit failed
+                self.execute("ROLLBACK")
+
+    def begin_now(self) -> bool:
+        try:
+            self.execute("PRAGMA busy_timeout = 0")
+            try:
+                self.execute("BEGIN IMMEDIATE")
+            finally:
+                self.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        except sqlite3.Error:  # the ledger's thread waits for the file, and says what is wrong with it
+            return False
+        return True
+
+    def alone(self) -> None:
+        """Every transaction that writes is."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def size(self) -> int:
+        pages, bytes = (int(self.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "page_size"))
+        return pages * bytes
+
+    def shrink(self) -> None:
+        self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.execute("VACUUM")
+
+    def advice(self, error: Exception) -> str:
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+            return "the file is damaged: move it away, or give another path (ledger = …)"
+        return "free some space, or give another path (ledger = …)"
+
+
+def _make_files(file: Path) -> None:
+    """The file and its folder, for the user alone."""
+    own = file == default_path() or not file.parent.exists()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if own:  # a folder of the user's choice may be shared with others
+        _make_private(file.parent, 0o700)
+    if not file.exists():  # closing one that SQLite has open in this process would drop its locks
+        with suppress(FileExistsError):  # private before anything is in it
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    for suffix in ("", "-wal", "-shm"):  # SQLite makes the others with the mode of the first
+        _make_private(Path(f"{file}{suffix}"), 0o600)
+
+
+def _make_private(path: Path, mode: int) -> None:
+    """Give a file or folder its mode, whatever umask says; one that is not there, or is another user's, stays as it is."""
+    with suppress(FileNotFoundError, PermissionError):
+        if stat.S_IMODE(path.stat().st_mode) != mode:
+            path.chmod(mode)
+
+
+def _with_tables(db: SQLite) -> dict[str, Any]:
+    """Makes the tables that are missing, from those of an earlier format where they are. Returns format and secret of the file."""
+    db.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+    db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?), ('secret', ?)", (FORMAT, secrets.token_bytes(32)))
+    found = dict(db.execute("SELECT name, value FROM meta"))
+    before = {1: (*FROM_FORMAT_1, *BEFORE_FORMAT_3), 2: BEFORE_FORMAT_3, FORMAT: ()}.get(found["format"])
+    if before is None:  # of a later version
+        return found
+    for statement in (*before, *SCHEMA.split(";"), *(FROM_FORMAT_2 if before else ())):
+        db.execute(statement)
+    return found | {"format": FORMAT}
