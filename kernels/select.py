@@ -222,6 +222,9 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         ctx.purse.need(calls, f"the {k} rows of LIMIT with their values", "a smaller LIMIT")
     if k == 0:
         return Chosen(rids[:0], True)
+    if any(ctx.gate.people.knows(relation.question(c)) for stage in block.filter.stages for c in stage.columns):
+        await known_rows(block, relation, ctx)
+        asking.overrule(relation, ctx)  # what people said since a run that is repeated: no draw depends on it here
     guided = None if block.order.keys else await _guide(block, relation, ctx)
     if guided is not None:
         known = await known_rows(block, relation, ctx)
