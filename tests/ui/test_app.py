@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 import uql
 from uql.llm.providers.base import CallError
 from uql.ui.app import LONGEST_BODY, app, cookie
+from uql.ui.saved import Saved
 from uql.ui.session import MAX_WAITING, Session, Work
 
 TOKEN = "a-token"
@@ -320,6 +321,11 @@ def test_the_head_shows_and_changes_budget_and_counts_what_was_spent(page: TestC
     for wrong in ({"budget": "many"}, {"ledger": "/tmp/x"}, {"budget": 1.5}):
         assert page.post("/api/settings", json=wrong, headers={"X-UQL": "1"}).status_code == 400
     assert page.post("/api/settings", json={"budget": "1"}).status_code == 403
+
+
+def test_saved_queries_of_a_ledger_in_a_server_stand_beside_the_usual_one() -> None:
+    assert Saved("postgresql://ann:secret@db.example/uql").path == Saved(None).path
+    assert Saved(":memory:").path is None
 
 
 def test_queries_are_saved_beside_the_ledger_and_the_ledgers_runs_are_listed(tmp_path: Path, model: HashModel) -> None:

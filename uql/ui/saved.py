@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 
 from uql.base.errors import DataError
-from uql.llm.ledger import default_path
+from uql.base.postgres_url import is_postgres
+from uql.llm.ledger_sqlite import default_path
 
 MOST = 1_000  # queries
 LONGEST_NAME = 80  # characters
@@ -17,11 +18,12 @@ class Saved:
     """Saved queries by name.
 
     Args:
-        ledger: as the setting: a path, ":memory:" (nothing is kept after the session), or None for the usual one.
+        ledger: as the setting: a path, ":memory:" (nothing is kept after the session), or None for the usual one, beside which the
+            file stands too where the ledger is in a server.
     """
 
     def __init__(self, ledger: str | None) -> None:
-        path = Path(ledger).expanduser() if ledger else default_path()
+        path = Path(ledger).expanduser() if ledger and not is_postgres(ledger) else default_path()
         self.path = None if ledger == ":memory:" else path.with_name("saved_queries.json")
         self._texts: dict[str, str] = {}
 
