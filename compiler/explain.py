@@ -441,6 +441,8 @@ def _filter_notes(block: Block, known: Known, beyond: bool) -> tuple[str, ...]:
     notes = []
     if block.filter.goal is Goal.FIRST:
         notes.append(f"stops at {block.order.wanted:,} rows")
+    if block.stops_at_first and not beyond:
+        notes.append("stops at the first row of each result")
     if by_words(block, known):
         notes.append(BY_WORDS)
     elif block.filter.goal is Goal.SEARCH and beyond:

@@ -403,6 +403,19 @@ class Block(PhysicalPlan):
         return self.project.qualify is not None or needs_every_row(*self._returned)
 
     @property
+    def stops_at_first(self) -> bool:
+        """Is one row that passes enough for all with its output: DISTINCT columns that rows are chosen for by a text about one row?"""
+        items = tuple(item.expr for item in self.project.items)
+        return (
+            self.project.distinct
+            and self.filter.formula is not None
+            and all(isinstance(item, Column) for item in items)
+            and all(key.expr in items for key in self.order.keys)
+            and not self.has_window
+            and not any(column.is_pair_condition for stage in self.filter.stages for column in stage.columns)
+        )
+
+    @property
     def _returned(self) -> tuple[Expr, ...]:
         return (*(i.expr for i in self.project.items), *(k.expr for k in self.order.keys))
 

@@ -14,7 +14,7 @@ from uql.compiler.physical import Block, Goal, Stage
 from uql.compiler.syntax import Call
 from uql.compiler.virtual import Virtual, VirtualColumn
 from uql.compiler.walk import is_semantic, walk
-from uql.kernels import asking, sem_dedupe, sem_filter, sem_order
+from uql.kernels import asking, first_of_each, sem_dedupe, sem_filter, sem_order
 from uql.kernels.answers import Rids
 from uql.kernels.asking import MOST_RECALLED, open_calls
 from uql.kernels.base import Context
@@ -181,8 +181,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
         if promised is not None:
             return promised
     if relation.pool is None and (left is None or n * (per_row + per_passing) <= left):
-        truth = await sem_filter.every(block.filter, rids, relation, ctx)
-        return _stated(truth, rids, ctx)
+        return await _every(block, rids, relation, ctx)
     for column in (c for stage in block.filter.stages for c in stage.columns):
         if not await preferred(column, ctx):
             await by_attribute(column, relation, ctx)
@@ -191,8 +190,7 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
     if relation.pool is None:
         calls = await open_calls(stages, relation, ctx) if n <= MOST_RECALLED else relation.calls(stages)
     if calls <= (ctx.purse.left or 0):
-        truth = await sem_filter.every(block.filter, rids, relation, ctx)
-        return _stated(truth, rids, ctx)
+        return await _every(block, rids, relation, ctx)
     if block.has_window:
         raise BudgetError(
             f"a window or QUALIFY looks at every row that passes: {calls:,} calls, and the budget leaves {left:,}; nothing was sent",
@@ -210,6 +208,15 @@ async def _passing(block: Block, rids: Rids, relation: Relation, ctx: Context) -
         why = "the budget ended" if relation.pool is None else "not all pairs are candidates"
         ctx.notes.append(f"the recall of {ctx.settings.recall:.0%} asked for is not certain: {why}")
     return found
+
+
+async def _every(block: Block, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
+    groups = first_of_each.groups_of(block, relation, ctx)
+    if groups is None:
+        truth = await sem_filter.every(block.filter, rids, relation, ctx)
+    else:
+        truth = await first_of_each.every(block, groups, relation, ctx)
+    return _stated(truth, rids, ctx)
 
 
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
