@@ -215,8 +215,16 @@ async def _every(block: Block, rids: Rids, relation: Relation, ctx: Context) -> 
     if groups is None:
         truth = await sem_filter.every(block.filter, rids, relation, ctx)
     else:
+        await _take_corrections(block, relation, ctx)
         truth = await first_of_each.every(block, groups, relation, ctx)
     return _stated(truth, rids, ctx)
+
+
+async def _take_corrections(block: Block, relation: Relation, ctx: Context) -> None:
+    """Of the rows that the ledger decides: what people said since a run that is repeated, where no draw depends on it."""
+    if any(ctx.gate.people.knows(relation.question(c)) for stage in block.filter.stages for c in stage.columns):
+        await known_rows(block, relation, ctx)
+        asking.overrule(relation, ctx)
 
 
 async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Context) -> Chosen:
@@ -229,9 +237,7 @@ async def _first(block: Block, k: int, rids: Rids, relation: Relation, ctx: Cont
         ctx.purse.need(calls, f"the {k} rows of LIMIT with their values", "a smaller LIMIT")
     if k == 0:
         return Chosen(rids[:0], True)
-    if any(ctx.gate.people.knows(relation.question(c)) for stage in block.filter.stages for c in stage.columns):
-        await known_rows(block, relation, ctx)
-        asking.overrule(relation, ctx)  # what people said since a run that is repeated: no draw depends on it here
+    await _take_corrections(block, relation, ctx)
     guided = None if block.order.keys else await _guide(block, relation, ctx)
     if guided is not None:
         known = await known_rows(block, relation, ctx)

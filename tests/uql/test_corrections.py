@@ -46,6 +46,20 @@ def test_a_row_that_the_ledger_alone_answered_is_explained_and_corrected():
         assert r[0] not in again.fetchall() and again.cost.calls == 0
 
 
+def test_a_correction_changes_the_next_distinct_outputs():
+    with uql.connect(model=HashModel(rates={"it is good": 0.05}), ledger=":memory:", progress=False) as con:
+        con.execute("CREATE TABLE notes AS SELECT i AS id, i % 20 AS k, 'note ' || i AS text FROM range(200) t(i)")
+        query = "SELECT DISTINCT k FROM notes WHERE \"it is good\" ORDER BY k WITH (budget = 'all')"
+        first = con.uql(query).fetchall()
+        rows = con.uql("SELECT k, id FROM notes WHERE \"it is good\" ORDER BY k, id WITH (budget = 'all')")
+        (k,) = first[0]
+        for i, (other, _) in enumerate(rows.fetchall()):
+            if other == k:
+                rows.correct(i, False)
+        again = con.uql(query)
+        assert again.fetchall() == first[1:] and again.cost.calls == 0
+
+
 def test_a_row_that_a_query_left_out_is_corrected_through_its_value(con):
     r = con.uql(f"SELECT id, {POSITIVE}::BOOLEAN AS good FROM reviews ORDER BY id")
     r.correct(1, True, "good")
