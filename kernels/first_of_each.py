@@ -83,7 +83,7 @@ def turns(of: NDArray[np.int64]) -> NDArray[np.int64]:
     """(n,) the turn of each row within its group, from 0 on: the middle first, then the middles of what lies between.
 
     >>> turns(np.zeros(7, np.int64)).tolist()
-    [3, 1, 4, 0, 5, 2, 6]
+    [3, 1, 5, 0, 4, 2, 6]
     """
     order = np.argsort(of, kind="stable")
     sizes = np.bincount(of)

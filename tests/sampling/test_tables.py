@@ -49,6 +49,7 @@ def test_runs_that_share_a_search_draw_their_checks_apart():
     assert len(tests) == 10 and tests[0] == promises.precision_trials(table, 0.8, 0.2, seed)[0]
 
 
+@pytest.mark.slow
 def test_a_recall_of_nine_in_ten_of_rare_rows_asks_no_more_than_three_in_five():
     row = promises.cost_row(20)  # its cost is .24: twenty trials are far from the three in five
     assert row.passed and row.seeds == 20 and row.cost <= promises.COST_TARGET and row.nominal == pytest.approx(0.95)

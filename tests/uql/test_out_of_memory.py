@@ -81,11 +81,19 @@ def test_in_duckdb() -> None:
             con.uql("SELECT list(repeat('x', 1000) || range) AS l FROM range(1000000)").fetchall()
 
 
-@pytest.mark.parametrize(("form", "place"), [("fetchall", "python_values"), ("df", "for_pandas"), ("pl", "durations")])
+@pytest.mark.parametrize(
+    ("form", "place"),
+    [
+        ("fetchall", "uql.api.result.python_values"),
+        ("fetchmany", "uql.api.result.python_values"),
+        ("df", "uql.base.arrow_values.for_pandas"),
+        ("pl", "uql.base.arrow_values.durations"),
+    ],
+)
 def test_where_rows_are_brought_into_their_form(form: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened() as con:
         result = con.uql("SELECT * FROM notes")
         result.run()
-        monkeypatch.setattr(f"uql.base.arrow_values.{place}", fails)
+        monkeypatch.setattr(place, fails)
         with pytest.raises(uql.UQLError, match="UQL526"):
             getattr(result, form)()
