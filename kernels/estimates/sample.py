@@ -43,6 +43,9 @@ CAUTIOUS = (
     0.6  # of the rows that the pilot foretells are asked before their number is foretold again: it learns as it goes
 )
 GROWTH = 1.1  # times as many rows at least, from one look to the next
+TOLD_AGAIN = (
+    1.25  # times as many rows at least, from one estimate that is shown to the next: each looks at all rows asked
+)
 LEAST_STEP = 16  # rows; where an earlier run had fewer, its sample is not gone on with
 LEAST_GUIDED = 16  # rows; the spread of fewer pairs of like rows says too little of the error
 LEAST_PAID = 8  # rows from which on what they cost says what others will
@@ -297,8 +300,8 @@ async def _draw(block: Block, relation: Relation, ctx: Context, purpose: Purpose
             await classify(after, block, rids[truth.yes], relation, ctx, sampled=not fits)
             drawn.tell(rids, truth, classes.answers(rids, truth, relation, ctx))
             named = True
-            if purpose.report is not None and ctx.on_estimate is not None:
-                purpose.report(drawn.sampled())
+            if purpose.report is not None:
+                _report(block, drawn, purpose, ctx)
             if ended:
                 break
             continue
@@ -353,6 +356,7 @@ class _Drawn:
     def __init__(self, sampler: AggregateSampler, n: int) -> None:
         self.sampler, self.n = sampler, n
         self.asked = 0  # those known before left out
+        self.shown = 0  # of which the latest estimate that was shown is
         self.rows: list[Rids] = []
         self.truths: list[Truth] = []
 
@@ -639,8 +643,9 @@ def _make(method: str, n: int, budget: int, ctx: Context, **extra: Any) -> Aggre
 
 def _report(block: Block, drawn: _Drawn, purpose: Purpose, ctx: Context) -> None:
     """The estimates so far, for who watches the run."""
-    if ctx.on_estimate is None:
+    if ctx.on_estimate is None or drawn.asked < TOLD_AGAIN * drawn.shown:
         return
+    drawn.shown = drawn.asked
     if purpose.report is not None:
         purpose.report(drawn.sampled())
     elif block.filter.formula is not None:
