@@ -318,7 +318,7 @@ def test_the_head_shows_and_changes_budget_and_counts_what_was_spent(page: TestC
     assert (
         post(page, "/api/check", 'SELECT COUNT(*) FROM reviews WHERE "it is bad"').json()["plan"]["budget_calls"] == 20
     )
-    for wrong in ({"budget": "many"}, {"ledger": "/tmp/x"}, {"budget": 1.5}):
+    for wrong in ({"budget": "many"}, {"ledger": "other.sqlite"}, {"budget": 1.5}):
         assert page.post("/api/settings", json=wrong, headers={"X-UQL": "1"}).status_code == 400
     assert page.post("/api/settings", json={"budget": "1"}).status_code == 403
 

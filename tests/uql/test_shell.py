@@ -76,7 +76,7 @@ def test_scripts_schemas_models_budgets_and_databases_by_commands(typed: Typed, 
     )
     assert "│ 41 │" in out and "│ 42 │" in out and "error: there is no file no.uql" in out
     assert 'CREATE TABLE reviews(id INTEGER, "text" VARCHAR, stars INTEGER);' in out
-    assert "error: there is no table nope" in out
+    assert "error: no table nope" in out
     assert "budget: 5" in out and "much" in out and "5 calls" in out
     assert prompt() == "shop (oracle:oracle.toml, 5 calls)> "
 

@@ -31,6 +31,7 @@ CONNECT_S = 10  # at most, to connect
 PATIENCE_S = 30.0  # that a server may be away
 LOOKS_S = 0.25  # between two attempts to reach it
 AGAIN = 3  # attempts of a transaction that stood in another's way
+NONE_OPEN = (psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.UNKNOWN)  # UNKNOWN: it is closed
 IN_THE_WAY = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 AT_ONCE = 10_000  # keys of one SELECT
 LOCK = 0x75716C  # of those that must be alone; any number that no other program uses in this database
@@ -168,9 +169,9 @@ class Postgres:
                     return result
                 else:
                     self._wait(error, until)
-            except BaseException:
-                self._rolled_back()
-                raise
+            finally:
+                if self._connection.info.transaction_status not in NONE_OPEN:  # `use` failed, or was interrupted
+                    self._rolled_back()
 
     def _rolled_back(self) -> bool:
         """End a transaction that failed; False where the connection was lost."""

@@ -49,7 +49,7 @@ class Row:
 
     @property
     def is_null(self) -> bool:
-        """Every cell and hole is NULL, or all cells of one side of a pair: the answer is NULL and nobody is asked."""
+        """Every cell and hole is NULL, or all cells of one side of a pair: the answer is NULL, without a call."""
         if not self.cells:
             return not self.holes
         said: dict[str, bool] = {}

@@ -82,7 +82,7 @@ def run(session: Session, tree: Statement, piece: Piece) -> PreparedStatement:
 
 
 def plan(session: Session, piece: Statement) -> str:
-    """What the statement would do, with the plan of its query and the price; asks nobody and writes nothing."""
+    """What the statement would do, with the plan of its query and the price. Makes no call and writes nothing."""
     if isinstance(piece, DropSemanticTable):
         return f"DROP SEMANTIC TABLE {'.'.join(piece.name)}"
     if isinstance(piece, CreateSemanticTable):

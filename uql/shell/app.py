@@ -487,7 +487,7 @@ def schema(shell: Shell, argument: str) -> None:
     for (text,) in found:
         shell.say(str(text))
     if not found:
-        shell.say(f"error: there is no table {wanted}" if wanted else "there are no tables")
+        shell.say(f"error: no table {wanted}" if wanted else "the database has no tables")
 
 
 def read(shell: Shell, argument: str) -> None:

@@ -28,7 +28,7 @@ class Frames:
     def register(self, name: str, frame: object) -> str:
         """The private table name of a pandas or polars frame, a pyarrow table or a relation of DuckDB's, registered if it is not yet.
 
-        Raises: DataError (UQL504) when the object is no table, or DuckDB cannot read it.
+        Raises: DataError (UQL504) when the object is not a table, or DuckDB cannot read it.
         """
         known = self._known.get(name)
         same = known is not None and known[0] is frame

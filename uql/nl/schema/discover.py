@@ -92,7 +92,7 @@ def discover(
         tables: names to choose from; None: all tables and views that a bare name reaches.
         most: tables.
         model: what a person has written of the database.
-    Raises: QuestionError (UQL633) where there is no table; UnknownTableError for a name given.
+    Raises: QuestionError (UQL633) if the database has no tables; UnknownTableError for an unknown name.
     """
     names = list(tables) if tables is not None else catalog.names()
     if not names:
