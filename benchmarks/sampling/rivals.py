@@ -28,7 +28,7 @@ from uql.sampling.clusters import clusters
 from uql.sampling.stratified import allocate
 from uql.sampling.surrogate import Matrix
 
-BUDGETS = (128, 256, 512, 1024, 2048)
+BUDGETS = (128, 256, 512, 1024)
 ROUNDS = 4  # of OLLA
 CSV_CLUSTERS, CSV_VOTES = 4, 16  # of a clustering, and calls of a cluster
 CSV_LOW, CSV_HIGH = 0.15, 0.85  # shares of yes at which a cluster is decided
@@ -193,7 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m uql.benchmarks.sampling.rivals", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )  # fmt: skip
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--predicate", action="append", help="one by name; may be given several times")
     given = parser.parse_args(arguments)
     try:
