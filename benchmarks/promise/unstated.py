@@ -2,6 +2,7 @@
 
 They stand beside those that do, for what they cost and how often such a set has both targets.
 Sources: as in `uql.benchmarks.sampling.rivals`.
+"""
 
 from __future__ import annotations
 
