@@ -29,6 +29,7 @@ from uql.sampling.stratified import allocate
 from uql.sampling.surrogate import Matrix
 
 BUDGETS = (128, 256, 512, 1024)
+FEWEST = 16  # calls that a line is followed down to
 ROUNDS = 4  # of OLLA
 CSV_CLUSTERS, CSV_VOTES = 4, 16  # of a clustering, and calls of a cluster
 CSV_LOW, CSV_HIGH = 0.15, 0.85  # shares of yes at which a cluster is decided
@@ -154,15 +155,15 @@ class RivalRow:
     failed: tuple[float, ...]
 
     def calls_for(self, error: float, budgets: Sequence[int]) -> float:
-        """Calls for that error, by a line through the logarithms; at least the first budget, at most every row: that many where most
-        runs fail, or the error does not fall."""
+        """Calls for that error, by a line through the logarithms; at least FEWEST, at most every row: that many where most runs fail, or
+        the error does not fall."""
         known = [(b, e) for b, e, f in zip(budgets, self.errors, self.failed, strict=True) if e > 0 and f <= 0.5]
         if len(known) < 2:
             return float(self.rows)
         slope, at = np.polyfit(np.log([b for b, _ in known]), np.log([e for _, e in known]), 1)
-        if known[0][1] <= error:
-            return float(known[0][0])
-        return min(float(np.exp((np.log(error) - at) / slope)), float(self.rows)) if slope < 0 else float(self.rows)
+        if slope >= 0:
+            return float(known[0][0] if known[0][1] <= error else self.rows)
+        return float(np.exp(np.clip((np.log(error) - at) / slope, np.log(FEWEST), np.log(self.rows))))
 
 
 def rival_rows(predicate: Predicate, seeds: int, budgets: Sequence[int] = BUDGETS) -> Iterator[RivalRow]:

@@ -63,12 +63,13 @@ def test_a_proxy_is_used_where_its_check_passes_and_refused_where_it_fails() -> 
     assert proxy_of(matrix, Labels(np.zeros(N)), 200, np.random.default_rng(0)) is None
 
 
-def test_calls_for_an_error_follow_the_line_through_the_errors_and_never_exceed_the_rows() -> None:
+def test_calls_for_an_error_follow_the_line_through_the_errors_between_few_and_all() -> None:
     budgets = (100, 400, 1600)
     falling = RivalRow("p", 50_000, "m", (0.2, 0.1, 0.05), (0.0, 0.0, 0.0))
     assert falling.calls_for(0.05, budgets) == pytest.approx(1600)
     assert falling.calls_for(0.1, budgets) == pytest.approx(400)
-    assert falling.calls_for(0.3, budgets) == 100
-    assert falling.calls_for(0.001, budgets) == 50_000
+    assert falling.calls_for(0.4, budgets) == pytest.approx(25)
+    assert falling.calls_for(0.9, budgets) == pytest.approx(16)
+    assert falling.calls_for(0.001, budgets) == pytest.approx(50_000)
     assert RivalRow("p", 50_000, "m", (0.2, 0.2, 0.3), (0.0, 0.0, 0.0)).calls_for(0.1, budgets) == 50_000
     assert RivalRow("p", 50_000, "m", (0.01, 0.01, 0.01), (0.9, 0.9, 0.9)).calls_for(0.1, budgets) == 50_000
