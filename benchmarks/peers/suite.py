@@ -211,7 +211,7 @@ def _won(own: Mapping[tuple[str, str], Summary], queries: Sequence[str], systems
 
 SUITE = Suite(
     "peers",
-    "lotus-ai, palimpzest, thalamusdb and jevdb beside this engine: SemBench's movie and MMQA questions, the same rows, the same simulated model",
+    "lotus-ai, palimpzest, thalamusdb and jevdb beside this engine: SemBench's movie and MMQA questions, same rows, same simulated model",
     SYSTEMS,
     MODELS,
     tasks,
