@@ -43,6 +43,22 @@ class _Found:
     view: bool
 
 
+_SETTINGS = (  # of one connection, and able to change what a query gives
+    "search_path",
+    "TimeZone",
+    "Calendar",
+    "integer_division",
+    "ieee_floating_point_ops",
+    "order_by_non_integer_literal",
+    "scalar_subquery_error_on_multiple_rows",
+    "file_search_path",
+)
+_CHOSEN = (
+    f"SELECT {', '.join(f'current_setting({literal(name)})' for name in _SETTINGS)},"
+    " (SELECT list(v) FROM duckdb_variables() AS v)"
+)
+
+
 def said_estimated(comment: object) -> str | None:
     """What the comment of a table says of the statement that put estimates, or a part of the rows, into it; None: nothing."""
     lines = str(comment or "").splitlines()
@@ -64,12 +80,13 @@ class Catalog:
         self.read_only = False  # do statements that change something raise UQL511?
         self._own = own
         self._replacing = True  # may a name mean a Python variable of the caller's?
-        self._followed = ""  # the search path of the user's connection that the cursor has
+        self._followed: dict[str, str] = {}  # what SET has chosen on the user's connection, and the cursor has
         self.python_variables(False)
         self._frames = Frames(self.cursor)
         self.parts = Parts()
         self._fields: dict[tuple[object, ...], tuple[Field, ...]] = {}
         self._lock = threading.RLock()
+        self._follow()
 
     # ------------------------------------------------------------------------------------------------------- session
     def python_variables(self, on: bool) -> None:
@@ -101,13 +118,19 @@ class Catalog:
                 )
 
     def _follow(self) -> None:
-        """Takes over what USE and SET schema have chosen on the user's connection since the last look."""
-        found = self._of_users("SELECT current_setting('search_path')")
-        path = str(found[0][0]) if found else self._followed
-        if path != self._followed:
-            self._followed = path
+        """Takes over what USE, SET and SET VARIABLE have chosen on the user's connection since the last look: a cursor has its own."""
+        found = self._of_users(_CHOSEN)
+        if not found:
+            return
+        *values, variables = found[0]
+        chosen = {name: literal(str(value)) for name, value in zip(_SETTINGS, values, strict=True)}
+        for variable in variables or ():
+            chosen[f"VARIABLE {quote(variable['name'])}"] = f"CAST({literal(variable['value'])} AS {variable['type']})"
+        before, self._followed = self._followed, chosen
+        changes = [f"SET {name} = {value}" for name, value in chosen.items() if before.get(name, "''") != value]
+        for change in [*changes, *(f"RESET {name}" for name in before if name not in chosen)]:
             with contextlib.suppress(duckdb.Error):
-                self.cursor.execute(f"SET search_path = {literal(path)}")
+                self.cursor.execute(change)
 
     def _of_users(self, sql: str) -> list[tuple[Any, ...]] | None:
         """Rows of a query on the user's connection; None where there is none, or where it holds a result that may be half read.
