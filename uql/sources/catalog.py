@@ -14,7 +14,7 @@ from typing import Any
 
 import duckdb
 
-from uql.base.duckdb_functions import aggregate_functions
+from uql.base.duckdb_functions import AggregateFunctions, aggregate_functions
 from uql.base.errors import DataError, UnknownTableError, UQLError
 from uql.base.media_types import MOST_HEAD, media_type
 from uql.base.media_types import modality as _modality
@@ -106,6 +106,8 @@ class Catalog:
                 self.python_variables(False)
             self._follow()
             self.parts.begin()
+            if "aggregates" in vars(self):
+                self.aggregates.forget_macros()
 
     def hide_internal(self) -> None:
         """Leaves UQL's own tables out of SHOW TABLES, duckdb_tables() and information_schema in this session."""
@@ -279,8 +281,8 @@ class Catalog:
             return rows[0][0] if rows else None
 
     @cached_property
-    def aggregates(self) -> frozenset[str]:
-        """The names of DuckDB's aggregate functions, lower case, and of grouping, which has a value for each group too."""
+    def aggregates(self) -> AggregateFunctions:
+        """The names of DuckDB's aggregate functions and of macros over them, lower case."""
         with self._lock:
             return aggregate_functions(self.cursor)
 
