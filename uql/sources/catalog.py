@@ -384,18 +384,33 @@ class Catalog:
         )
 
     def _measures(self, sql: str, count: int, measures: list[str]) -> list[object]:
-        """A measure of each column over the first rows. Of many columns some at a time: DuckDB's optimizer is quadratic in them."""
+        """A measure of each column over the first rows.
+
+        Of many columns Arrow measures strings and whole numbers, DuckDB the others, some at a time: its optimizer is quadratic in them.
+        """
         first = f"SELECT * FROM {sql}" + (f" LIMIT {SAMPLE_ROWS}" if count > SAMPLE_ROWS else "")
         if len(measures) <= WIDE:
             return list(self._rows(f"SELECT {', '.join(measures)} FROM ({first})")[0]) if measures else []
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         rows = self.cursor.sql(first).to_arrow_table()
-        found: list[object] = []
-        for at in range(0, len(measures), WIDE):
-            self.cursor.register("__uql_sample", rows.select(range(at, min(at + WIDE, len(measures)))))
+        found: list[object] = [None] * len(measures)
+        others = []
+        for at, column in enumerate(rows.columns):
+            if measures[at].startswith("avg") and (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
+                found[at] = pc.mean(pc.utf8_length(column.cast(pa.string()))).as_py()
+            else:
+                others.append(at)
+        for start in range(0, len(others), WIDE):
+            some = others[start : start + WIDE]
+            self.cursor.register("__uql_sample", rows.select(some))
             try:
-                found += self._rows(f"SELECT {', '.join(measures[at : at + WIDE])} FROM __uql_sample")[0]
+                values = self._rows(f"SELECT {', '.join(measures[at] for at in some)} FROM __uql_sample")[0]
             finally:
                 self.cursor.unregister("__uql_sample")
+            for at, value in zip(some, values, strict=True):
+                found[at] = value
         return found
 
     def _rows(self, sql: str, parameters: list[str] | dict[str, str] | None = None) -> list[tuple[Any, ...]]:
