@@ -7,8 +7,3 @@
 !WITH p AS MATERIALIZED (SELECT id FROM reviews WHERE <pos>) SELECT count(*) FROM p
 !WITH p AS (SELECT id FROM reviews WHERE <pos>), q AS (SELECT id FROM reviews WHERE <joke>) SELECT id FROM p UNION SELECT id FROM q ORDER BY id
 !WITH reviews AS (SELECT * FROM reviews WHERE stars > 3) SELECT id FROM reviews WHERE <pos> ORDER BY id
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) SELECT r.id, i FROM n JOIN reviews r ON r.stars = n.i WHERE <pos r.text>
-WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4), p AS (SELECT id FROM reviews JOIN n ON i = stars WHERE <pos>) SELECT count(*) FROM p JOIN reviews r USING (id) WHERE <joke r.text>
-WITH RECURSIVE m AS (SELECT 3 AS k), n AS (SELECT k AS i FROM m UNION SELECT (i * 2) % 11 FROM n) SELECT count(*) FROM (SELECT id FROM reviews WHERE <pos> AND id IN (SELECT i FROM n))
-WITH RECURSIVE p AS (SELECT min(id) AS i FROM reviews WHERE <pos>), n AS (SELECT i FROM p UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i FROM n
-SELECT count(*) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) SELECT r.id FROM n JOIN reviews r ON r.id = n.i WHERE <pos r.text>)
