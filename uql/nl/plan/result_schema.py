@@ -7,7 +7,7 @@ and network, with limits of time and memory.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -67,7 +67,7 @@ class Shapes:
 
     # ----------------------------------------------------------------------------------------- what the binder asks for
     @property
-    def aggregates(self) -> frozenset[str]:
+    def aggregates(self) -> Container[str]:
         with self._bound() as catalog:
             return catalog.aggregates
 
