@@ -9,11 +9,13 @@ _known: dict[frozenset[str], frozenset[str]] = {}  # by the extensions that are 
 
 def aggregate_functions(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
     """The names of a connection's aggregate functions, lower case, and of grouping, which has a value for each group too."""
-    try:
-        loaded = connection.execute("SELECT extension_name FROM duckdb_extensions() WHERE loaded").fetchall()
-    except duckdb.PermissionException:  # enable_external_access = false: the folder of extensions cannot be listed
-        return _listed(connection)
-    extensions = frozenset(name for (name,) in loaded)
+    extensions: frozenset[str] = frozenset()
+    if isinstance(connection, duckdb.DuckDBPyConnection):  # else it is DuckDB in a child, which never loads one
+        try:
+            loaded = connection.execute("SELECT extension_name FROM duckdb_extensions() WHERE loaded").fetchall()
+        except duckdb.PermissionException:  # enable_external_access = false: the folder of extensions cannot be listed
+            return _listed(connection)
+        extensions = frozenset(name for (name,) in loaded)
     if extensions not in _known:
         _known[extensions] = _listed(connection)
     return _known[extensions]
