@@ -77,7 +77,14 @@ def check_uql(text: str, tables: Collection[str], *, budget: int = BUDGET, to: C
 
 
 def run_sql(text: str, tables: Mapping[str, pa.Table], *, timeout_s: float = 10.0, max_rows: int = 10_000) -> pa.Table:
-    """The rows of one checked SELECT over copies of these tables. Arguments and errors: as `sql_runner`."""
+    """The rows of one checked SELECT over copies of these tables, in a DuckDB of its own. Raises: as `sql_runner`.
+
+    Args:
+        text: DuckDB SQL from a model; it is checked first.
+        tables: what FROM may name.
+        timeout_s: after that its process is killed.
+        max_rows: of the result.
+    """
     with sql_runner(tables, tables.__getitem__, timeout_s=timeout_s, max_rows=max_rows) as run:
         return run(text)
 
