@@ -54,11 +54,13 @@ class AggregateFunctions(Container[str]):
 
 def aggregate_functions(connection: duckdb.DuckDBPyConnection) -> AggregateFunctions:
     """The aggregate functions of a connection, and the macros that it has now."""
-    try:
-        loaded = connection.execute("SELECT extension_name FROM duckdb_extensions() WHERE loaded").fetchall()
-    except duckdb.PermissionException:  # enable_external_access = false: the folder of extensions cannot be listed
-        return AggregateFunctions(connection, *_listed(connection))
-    extensions = frozenset(name for (name,) in loaded)
+    extensions: frozenset[str] = frozenset()
+    if isinstance(connection, duckdb.DuckDBPyConnection):  # else it is DuckDB in a child, which never loads one
+        try:
+            loaded = connection.execute("SELECT extension_name FROM duckdb_extensions() WHERE loaded").fetchall()
+        except duckdb.PermissionException:  # enable_external_access = false: the folder of extensions cannot be listed
+            return AggregateFunctions(connection, *_listed(connection))
+        extensions = frozenset(name for (name,) in loaded)
     if extensions not in _known:
         _known[extensions] = _listed(connection)
     return AggregateFunctions(connection, *_known[extensions])
