@@ -62,7 +62,7 @@ def word(question: Question, row: Row) -> Prompt:
 
 def read_word(reply: str, question: Question, row: Row) -> Answer:
     """The answer in a bare word, or in the JSON object of `prompt`; a problem where the reply is anything else."""
-    if not reply.strip() or parsed(reply) is not None:
+    if "{" in reply or not reply.strip():
         return read(reply, (question,), row)[0]
     return question.reply(row).read(reply)
 

@@ -84,6 +84,8 @@ class ChatProvider:
         replies = [question.reply() for question in request.questions]
         places = [n for n, reply in enumerate(replies) if not isinstance(reply, Text)]
         answers: dict[int, Answer] = {}
+        if len(places) == len(replies):
+            return Reply(await self._together(request, can, usage), **usage.totals())
         if places:
             errors = tuple(request.errors[n] for n in places) if request.errors else ()
             shapes = replace(request, questions=tuple(request.questions[n] for n in places), errors=errors)
