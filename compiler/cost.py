@@ -150,6 +150,7 @@ class Quote:
     seconds: Range | None = None
     every: Range = NOTHING  # calls that asking every row would need, whatever the budget
     shared: Range = NOTHING  # calls that need no request of their own: rows that share one
+    embedded: Range = NOTHING  # tokens of the rows' vectors, where an embedder of a vendor makes them
 
     @property
     def requests(self) -> Range:
