@@ -193,7 +193,7 @@ def _with_promise(plan: Block, alone: Quote, knowledge: Knowledge) -> tuple[Quot
     scores, answers = priced(every, small), priced(alone, large)
     usd = None if scores.usd is None or answers.usd is None else scores.usd + answers.usd
     two = replace(answers.beside(every.calls).timed(knowledge.pace), usd=usd)
-    sample = ()
+    sample: tuple[Alternative, ...] = ()
     if answers.calls.expected < every.calls.expected:
         what = f"{large} alone, {answers.calls.expected:,.0f} rows"
         sample = (Alternative(what, answers, False, "states what these calls allow, without the scores"),)
