@@ -61,7 +61,13 @@ def word(question: Question, row: Row) -> Prompt:
 
 
 def read_word(reply: str, question: Question, row: Row) -> Answer:
-    """The answer in a bare word, or in the JSON object of `prompt`; a problem where the reply is anything else."""
+    """The answer in a bare word, or in the JSON object of `prompt`; a problem where the reply is anything else.
+
+    Args:
+        reply: as it came.
+        question: that was asked.
+        row: that was shown.
+    """
     if "{" in reply or not reply.strip():
         return read(reply, (question,), row)[0]
     return question.reply(row).read(reply)
