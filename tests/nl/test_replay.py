@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nl.orchards import PLANS, served, world
+from nl.orchards import PLANS, world
 
 import uql
 from uql.base.errors import DataError
@@ -70,7 +70,7 @@ def _rows(values: Any, *, columns: bool = False) -> Counter[tuple[str, ...]]:
 @pytest.fixture(scope="module")
 def farm(tmp_path_factory: pytest.TempPathFactory) -> Any:
     service = replay_server.Service(Replay(PLANS))
-    with served(service) as address:
+    with replay_server.served(service) as address:
         yield Farm(tmp_path_factory.mktemp("farm"), address, service)
 
 
