@@ -56,7 +56,9 @@ class Settings:
     on_error: Literal["null", "raise", "drop"] = "null"  # a row without an answer: NULL, an error, or left out
     method: str | None = None  # sampler by name; None: the engine's choice
     strata: int | Literal["auto"] | None = None  # of the methods 'uqe' and 'stratified': how many, or 'auto'; None: 10
-    explore: float | None = None  # of searches by the method 'uqe': share of the rows that are drawn at random
+    explore: float | None = (
+        None  # of searches by the method 'uqe': share of random rows in the first batch after a fit; x/t in batch t
+    )
     examples: bool | str = True  # example rows are asked for before sampling; a table name: the user's own rows
     audit: str | None = None  # a table of judged rows: estimates are corrected by the model's errors on them
     soft: bool = False  # count by the model's probabilities, where judged rows show that they are calibrated
