@@ -59,10 +59,15 @@ def world(folder: Path) -> tuple[dict[str, pa.Table], Path, duckdb.DuckDBPyConne
         {"key": f"p{n}", "praised": None, "late": None, "tons": None, "ladder": shown} for n, shown in ladders.items()
     ]
     db = duckdb.connect()
+    ladder_rows = [{"orchard_id": n, "ladder": shown} for n, shown in ladders.items()]
     for name, rows in (("data", data), ("known", known)):
         db.register("given", pa.Table.from_pylist(rows))
         db.sql("SELECT * FROM given").write_parquet(str(folder / f"{name}.parquet"))
-    for name, table in {**tables, "labels": pa.Table.from_pylist(labels)}.items():
+    for name, table in {
+        **tables,
+        "labels": pa.Table.from_pylist(labels),
+        "labels_of_photos": pa.Table.from_pylist(ladder_rows),
+    }.items():
         db.register("given", table)
         db.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
     db.execute("ALTER TABLE labels ALTER day TYPE DATE")
